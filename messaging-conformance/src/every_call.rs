@@ -18,12 +18,14 @@ pub mod prelude {
     pub use messaging_core::domain::audience::contact::erasure::Names;
     pub use messaging_core::domain::audience::contact::{Contact, ContactFilter, Identifier};
     pub use messaging_core::domain::audience::custom_field::CustomField;
+    pub use messaging_core::domain::audience::form::Form;
     pub use messaging_core::domain::audience::import::Import;
     pub use messaging_core::domain::audience::import::report::RowErrors;
     pub use messaging_core::domain::audience::list::ContactList;
     pub use messaging_core::domain::audience::product_event::ProductEvent;
     pub use messaging_core::domain::audience::product_event::event_deduplicator::Known;
     pub use messaging_core::domain::audience::soft_bounce::Streak;
+    pub use messaging_core::domain::audience::subscription::{Subscription, SubscriptionStatus};
     pub use messaging_core::domain::audience::suppression::{Suppression, SuppressionFilter};
     pub use messaging_core::domain::automation::history::RunStep;
     pub use messaging_core::domain::automation::note::{Happened, Note};
@@ -67,8 +69,8 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
-        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId,
-        ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId,
+        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, FormId,
+        ImportId, ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId,
         WebhookId, WorkspaceId,
     };
     pub use messaging_core::ports::store::campaigns::CampaignMessageFilter;
@@ -264,7 +266,15 @@ macro_rules! for_every_read {
                 list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;
                 lists(workspace: WorkspaceId, page: PageRequest) -> Slice<ContactList>;
                 lists_among(workspace: WorkspaceId, ids: &[ListId]) -> Vec<ListId>;
+                public_lists(workspace: WorkspaceId, limit: usize) -> Vec<ContactList>;
+                public_lists_among(workspace: WorkspaceId, ids: &[ListId]) -> Vec<ListId>;
                 memberships(workspace: WorkspaceId, list: ListId, contacts: &[ContactId]) -> Vec<(ContactId, bool)>;
+                subscriptions_among(workspace: WorkspaceId, lists: &[ListId], contacts: &[ContactId]) -> Vec<Stored<Subscription>>;
+                subscriptions_of(workspace: WorkspaceId, contact: ContactId, limit: usize) -> Vec<Stored<Subscription>>;
+                subscriptions(workspace: WorkspaceId, list: ListId, status: SubscriptionStatus, page: PageRequest) -> Slice<Subscription>;
+                unconfirmed_since_before(before: Timestamp, limit: usize) -> Vec<Stored<Subscription>>;
+                form(workspace: WorkspaceId, id: FormId) -> Option<Stored<Form>>;
+                forms(workspace: WorkspaceId, page: PageRequest) -> Slice<Form>;
                 forget_members(limit: usize) -> u64;
             }
             impl Messages {

@@ -268,7 +268,8 @@ macro_rules! conformance_tests {
                 background_work_takes_part, transactional_work_goes_first_and_bulk_work_goes_on,
                 workspaces_take_turns_by_weight, withheld_lanes_are_left_alone_until_they_are_let_go;
             listings: a_forged_key_stays_in_its_workspace;
-            lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
+            lists: public_lists_are_found, subscriptions_are_kept_under_their_revision, subscriptions_are_listed_by_status,
+                filters_find_a_status_on_a_list, forms_round_trip, lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
             messages: messages_round_trip, status_moves_with_its_revision, holds_and_milestones_move, contents_are_forgotten_when_settled,
@@ -354,7 +355,7 @@ macro_rules! race_tests {
             an_outcome_and_an_erasure_do_not_pass_each_other,
             a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
             contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
-            the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
+            a_status_and_its_membership_agree, the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
             notes_of_both_writers_are_worked_off_once, blobs_are_kept_or_abandoned, jobs_are_claimed_once, what_a_campaign_names_is_held_or_gone,
             a_waiting_message_is_released_once, nothing_is_released_after_a_pause, a_place_under_a_cap_is_taken_once; }
     };

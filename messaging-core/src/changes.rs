@@ -22,6 +22,7 @@ use crate::domain::audience::contact::Contact;
 use crate::domain::audience::import::report::RowErrors;
 use crate::domain::audience::product_event::ProductEvent;
 use crate::domain::audience::soft_bounce::Streak;
+use crate::domain::audience::subscription::Subscription;
 use crate::domain::audience::suppression::Suppression;
 use crate::domain::channel::Channel;
 use crate::domain::channel::inbound_message::InboundKey;
@@ -181,6 +182,11 @@ pub enum Write {
     JoinList(WorkspaceId, ListId, ContactId, Timestamp),
     /// Ends a membership, at the present time; no conflict when there is none.
     LeaveList(WorkspaceId, ListId, ContactId, Timestamp),
+    /// Keeps what is recorded of a contact on a public list. A conflict when something else is recorded than was read, and
+    /// when either is gone. Membership itself is [`JoinList`](Self::JoinList) and [`LeaveList`](Self::LeaveList).
+    PutSubscription(Box<Subscription>, Expect),
+    /// Forgets what is recorded of a contact on a list; no conflict when that is nothing.
+    ForgetSubscription(WorkspaceId, ListId, ContactId),
     /// Creates a segment, or replaces all of it but its size, which follows its members.
     PutSegment(Box<Segment>, Expect),
     /// Removes a segment; its members are let go later. No conflict when it is gone already.
@@ -326,6 +332,7 @@ impl Write {
             | Self::MoveProductEvents(..)
             | Self::DeleteProductEvents(..)
             | Self::LeaveList(..)
+            | Self::ForgetSubscription(..)
             | Self::DeleteSegment(..)
             | Self::DeleteTemplate(..)
             | Self::MoveMessage(..)

@@ -145,6 +145,8 @@ ids! {
     ImportId = "imp";
     /// An IP pool.
     PoolId = "ipp";
+    /// A form by which readers subscribe to lists.
+    FormId = "frm";
     /// A job; never shown outside.
     JobId = "job";
     /// Stored bytes outside a row; never shown outside.

@@ -19,6 +19,7 @@ pub(crate) mod counted_sites;
 pub(crate) mod domain_looks;
 pub(crate) mod event_signal;
 pub(crate) mod fence;
+pub(crate) mod form_posts;
 pub(crate) mod heavy_work;
 pub(crate) mod known_urls;
 mod last_uses;
@@ -86,6 +87,7 @@ use counted_sites::CountedSites;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use fence::KnownFence;
+use form_posts::FormPosts;
 use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 use last_uses::LastUses;
@@ -159,6 +161,8 @@ pub(crate) struct Shared {
     pub(crate) campaign_pace: CampaignPace,
     /// Mail to the operator that was handed on of late.
     pub(crate) role_mail_pace: RoleMailPace,
+    /// Posts to forms, by callers and addresses.
+    pub(crate) form_posts: FormPosts,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
     pub(crate) metrics: Arc<Metrics>,

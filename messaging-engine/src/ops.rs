@@ -33,6 +33,7 @@ pub mod contacts;
 pub mod custom_fields;
 pub mod deliverability;
 pub mod events;
+pub mod forms;
 pub mod health;
 pub mod imports;
 pub mod ip_pools;
@@ -129,6 +130,11 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<lists::ListListContacts>(),
         Endpoint::of::<lists::AddListContacts>(),
         Endpoint::of::<lists::RemoveListContact>(),
+        Endpoint::of::<forms::ListForms>(),
+        Endpoint::of::<forms::CreateForm>(),
+        Endpoint::of::<forms::GetForm>(),
+        Endpoint::of::<forms::UpdateForm>(),
+        Endpoint::of::<forms::DeleteForm>(),
         // Section 8.
         Endpoint::of::<custom_fields::ListCustomFields>(),
         Endpoint::of::<custom_fields::CreateCustomField>(),

@@ -33,6 +33,8 @@ pub mod openapi;
 mod otlp;
 mod pipeline;
 mod rate_limit;
+mod reader_page;
+mod readers;
 mod reply;
 mod request_id;
 mod router;
@@ -43,7 +45,6 @@ mod session_cookie;
 pub mod settings;
 pub mod standalone;
 mod submission;
-mod unsubscribe_page;
 mod uploads;
 mod visits;
 

@@ -43,6 +43,7 @@ use crate::documents::Documents;
 use crate::drop_in::{self, DropIn, Translated};
 use crate::metrics::{GaugeGuard, Metrics, UNMATCHED};
 use crate::rate_limit::{RateLimiter, RequestTokens, Standing};
+use crate::readers::{self, ReaderRequest, ReaderRoute};
 use crate::reply::{self, Reply, X_REQUEST_ID};
 use crate::request_id::request_id;
 use crate::router::{RouteMatch, Router, Slot, Target};
@@ -260,6 +261,9 @@ impl Pipeline {
             Target::Docs => return Ok(reply::page(self.documents.page(), docs_page::SCRIPT)),
             Target::Console => return Ok(console::answer(&self.console, matched.path, &head.headers).await),
             Target::Visit(visit) => return self.visit(visit, &matched, head, body, origin, notes).await,
+            Target::Reader(route) => {
+                return self.reader(route, &matched, head, body, (origin, request_id), notes).await;
+            }
             Target::Upload => return self.upload(&matched, body, origin, notes).await,
             Target::Callback(route) => return self.callback(route, &matched, head, body, origin, notes).await,
         };
@@ -409,7 +413,31 @@ impl Pipeline {
             notes.bytes_in = form.len() as u64;
         }
         let visitor = visits::visitor(head, origin.client);
-        Ok(visits::answer(&self.app, visit, matched.parameter("token").unwrap_or_default(), visitor, &form).await)
+        let (token, language) = (matched.parameter("token").unwrap_or_default(), readers::preferred(&head.headers));
+        Ok(visits::answer(&self.app, visit, token, visitor, language, &form).await)
+    }
+
+    /// Answers a page for readers. Whoever has the link may open it, and forms are for everybody.
+    async fn reader(
+        &self,
+        route: ReaderRoute,
+        matched: &RouteMatch<'_>,
+        head: &Parts,
+        body: &mut RequestBody,
+        (origin, request_id): (Origin<'_>, &HeaderValue),
+        notes: &mut Notes,
+    ) -> Result<Reply, Refusal> {
+        let mut received = Bytes::new();
+        if route.reads_body() {
+            let sender = Sender { owner: None, network: CallerNetwork::of(origin.client) };
+            let _awaited = origin.activity.await_body();
+            received = self.budget.receive(body, readers::MAX_BODY, true, self.times, sender).await?;
+            notes.read = true;
+            notes.bytes_in = received.len() as u64;
+        }
+        let token = matched.parameter("token").unwrap_or_default();
+        let request = ReaderRequest { token, head, client: origin.client, body: &received, request_id };
+        Ok(readers::answer(&self.app, route, request).await)
     }
 
     /// Receives a file for an import. Whoever has the link may send it.

@@ -11,6 +11,7 @@ use percent_encoding::percent_decode_str;
 use crate::callbacks::CallbackRoute;
 use crate::console;
 use crate::drop_in::DropIn;
+use crate::readers::ReaderRoute;
 use crate::uploads;
 use crate::visits::Visit;
 
@@ -31,6 +32,8 @@ pub(crate) enum Target {
     Docs,
     /// A link in a message.
     Visit(Visit),
+    /// A page for readers.
+    Reader(ReaderRoute),
     /// A link that a file is sent to.
     Upload,
     /// An address that a provider calls.
@@ -49,6 +52,7 @@ impl Target {
             Self::OpenApi => "/openapi.json",
             Self::Docs => "/docs",
             Self::Visit(visit) => visit.route(),
+            Self::Reader(route) => route.route(),
             Self::Upload => uploads::ROUTE,
             Self::Callback(callback) => callback.route(),
             Self::DropIn(drop_in) => drop_in.route(),
@@ -109,6 +113,10 @@ impl Router {
         for visit in Visit::ALL {
             at_root.add(visit.route(), visit.method(), targets.len());
             targets.push((visit.method(), Target::Visit(visit)));
+        }
+        for route in ReaderRoute::ALL {
+            at_root.add(route.route(), route.method(), targets.len());
+            targets.push((route.method(), Target::Reader(route)));
         }
         for callback in CallbackRoute::ALL {
             at_root.add(callback.route(), callback.method(), targets.len());

@@ -18,6 +18,8 @@ pub(crate) const WEBHOOK: &str = "webhook:";
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
 /// What follows from merging and erasing contacts.
 pub(crate) const CONTACTS: &str = "contacts";
+/// Confirmations of subscriptions that are to be written.
+pub(crate) const CONFIRMATIONS: &str = "confirmations";
 /// Where providers are told to call.
 pub(crate) const CALLBACKS: &str = "callbacks";
 /// Records that are written where zones are hosted.

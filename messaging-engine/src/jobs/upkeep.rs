@@ -19,6 +19,8 @@ pub enum Sweep {
     Captures,
     /// Members of removed lists.
     ListMembers,
+    /// Subscriptions that nobody confirmed.
+    Subscriptions,
     /// Members of removed segments.
     SegmentMembers,
     /// Rows of removed campaigns, and sends that no frequency cap counts any more.
@@ -59,7 +61,7 @@ pub enum Sweep {
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
@@ -82,6 +84,7 @@ impl Sweep {
         Self::SiteActivity,
         Self::Requests,
         Self::Audit,
+        Self::Subscriptions,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -106,6 +109,7 @@ impl Sweep {
             Self::SignIns => "sign_ins",
             Self::Captures => "captures",
             Self::ListMembers => "list_members",
+            Self::Subscriptions => "subscriptions",
             Self::SegmentMembers => "segment_members",
             Self::Campaigns => "campaigns",
             Self::Automations => "automations",

@@ -8,6 +8,7 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::domain::analytics::tally::buckets::Quarter;
 use messaging_core::domain::audience::product_event::UNIQUE_FOR;
+use messaging_core::domain::audience::subscription::CONFIRM_WITHIN;
 use messaging_core::domain::mail::dmarc::report;
 use messaging_core::domain::security::request_log;
 use messaging_core::domain::webhook::{MAX_HOLD, RETENTION};
@@ -23,6 +24,8 @@ use crate::work::job::{Job, JobContext, JobError};
 const SLICE: usize = 500;
 /// Pieces of reports on imports removed in one commit; each is about a slice of rows.
 const ROW_ERROR_SLICE: usize = 20;
+/// Unconfirmed subscriptions forgotten at a time, each in a commit of its own.
+const UNCONFIRMED_SLICE: usize = 50;
 /// Slices of one run; then others have their turn.
 const MAX_SLICES: usize = 200;
 /// What a run did not come to waits so long.
@@ -97,6 +100,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::SignIns => store.forget_sign_ins(now, SLICE).await,
         Sweep::Captures => store.trim_captures(KEPT_CAPTURES, SLICE).await,
         Sweep::ListMembers => store.forget_members(SLICE).await,
+        Sweep::Subscriptions => forget_unconfirmed(app).await,
         Sweep::SegmentMembers => store.forget_segment_members(SLICE).await,
         Sweep::Campaigns => store.forget_campaign_rows(now, SLICE).await,
         Sweep::Automations => store.forget_automation_rows(now, SLICE).await,
@@ -132,6 +136,22 @@ async fn forget_audit(app: &App) -> Result<u64, StoreError> {
         Ok(()) | Err(CommitError::Conflict) => Ok(1),
         Err(error) => Err(error.into_store_error()),
     }
+}
+
+/// Forgets subscriptions that were not confirmed in time, and the contacts that exist by nothing else.
+async fn forget_unconfirmed(app: &App) -> Result<u64, StoreError> {
+    let overdue = app.store().unconfirmed_since_before(app.now() - CONFIRM_WITHIN, UNCONFIRMED_SLICE).await?;
+    let mut forgotten = 0;
+    for stored in overdue {
+        let changes = app.forget_unconfirmed(stored).await?;
+        match app.commit_in_background(changes).await {
+            Ok(()) => forgotten += 1,
+            // The reader came after all, or the contact has changed: that is looked at again.
+            Err(CommitError::Conflict) => {}
+            Err(error) => return Err(error.into_store_error()),
+        }
+    }
+    Ok(forgotten)
 }
 
 async fn forget_files(app: &App) -> Result<u64, StoreError> {

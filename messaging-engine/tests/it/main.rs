@@ -52,6 +52,7 @@ mod own_files;
 mod own_providers;
 mod pages;
 mod paths;
+mod public_lists;
 mod push;
 mod queue;
 mod receipts;

@@ -24,6 +24,7 @@ mod metrics;
 mod mistakes;
 mod mounted;
 mod openapi;
+mod readers;
 mod request_log;
 mod standalone;
 mod submission;

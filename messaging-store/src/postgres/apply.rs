@@ -95,6 +95,12 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::LeaveList(workspace, list, contact, at) => {
             lists::leave(transaction, *workspace, (*list, *contact), *at).await?;
         }
+        Write::PutSubscription(subscription, expect) => {
+            tables::subscriptions::put(transaction, subscription, *expect).await?;
+        }
+        Write::ForgetSubscription(workspace, list, contact) => {
+            tables::subscriptions::forget(transaction, *workspace, (*list, *contact)).await?;
+        }
         Write::CountMessages(count) => transaction.deltas.add(count),
         Write::CountSites(count) => transaction.deltas.add_sites(count),
         Write::CountLink(click) => tables::counters::count_link(transaction, click)?,

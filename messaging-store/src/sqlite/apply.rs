@@ -61,6 +61,12 @@ pub(super) fn apply(
         Write::LeaveList(workspace, list, contact, at) => {
             lists::leave(connection, subscribers, *workspace, (*list, *contact), *at)
         }
+        Write::PutSubscription(subscription, expect) => {
+            at_once(tables::subscriptions::put(&mut open, subscription, *expect))
+        }
+        Write::ForgetSubscription(workspace, list, contact) => {
+            at_once(tables::subscriptions::forget(&mut open, *workspace, (*list, *contact)))
+        }
         Write::PutSegment(segment, expect) => segments::put(connection, &mut subscribers.read_masks, segment, *expect),
         Write::DeleteSegment(workspace, id) => {
             segments::delete(connection, &mut subscribers.read_masks, *workspace, *id)
