@@ -27,7 +27,7 @@ use tokio::net::UdpSocket;
 
 use self::answer::{ABSENCE_KEPT, REPEATS, TIMEOUT, mail_exchangers, plain};
 use self::secure::TrustedResolver;
-use crate::dane::Tlsa;
+use crate::dane::TlsaSet;
 
 pub(crate) use self::answer::Answered;
 pub use self::answer::LookupFailure;
@@ -100,10 +100,10 @@ impl Dns {
 
     /// The signed TLSA records of a port of a host, of which there may be none. A failure means that there may be some, and
     /// somebody may hide them.
-    pub(crate) async fn tlsa(&self, host: &str, port: u16) -> Result<Vec<Tlsa>, LookupFailure> {
+    pub(crate) async fn tlsa(&self, host: &str, port: u16) -> Result<TlsaSet, LookupFailure> {
         match &self.trusted {
             Some(trusted) => trusted.tlsa(host, port).await,
-            None => Ok(Vec::new()),
+            None => Ok(TlsaSet::none(host)),
         }
     }
 

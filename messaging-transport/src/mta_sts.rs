@@ -166,7 +166,8 @@ impl MtaSts {
             return Err(format!("the web server answered {}", fetched.status.as_u16()));
         }
         let kind = fetched.headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
-        let is_plain = |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/plain");
+        let is_plain =
+            |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/plain"));
         if !kind.is_none_or(is_plain) {
             return Err("the policy is not text/plain".to_owned());
         }
