@@ -183,7 +183,7 @@ fn read(message: Message, kind: RecordType) -> (Answered<Records>, Duration) {
     (Answered { found, is_secure }, kept)
 }
 
-fn tlsa(data: &RData) -> Option<Tlsa> {
+pub(super) fn tlsa(data: &RData) -> Option<Tlsa> {
     let RData::TLSA(tlsa) = data else { return None };
     Some(Tlsa {
         usage: tlsa.cert_usage.into(),
