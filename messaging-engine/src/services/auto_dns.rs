@@ -174,10 +174,7 @@ impl App {
     async fn policy_above(&self, zone: &dyn DnsZone, domain: &str) -> Result<Option<String>, DnsFailure> {
         let mut answers = Answers::default();
         answers.texts.insert(dmarc_host(domain), Vec::new());
-        let questions = match discover(domain, &answers) {
-            Ok(_) => return Ok(None),
-            Err(questions) => questions,
-        };
+        let Err(questions) = discover(domain, &answers) else { return Ok(None) };
         for question in questions {
             let host = question.name;
             let texts = if is_in_zone(&host, zone.name()) {

@@ -251,6 +251,9 @@ mod tests {
             let at = answer.len() - 3;
             answer[at] = 17;
             assert_eq!(key.verify(&answer, &mac, 1_000), Err(Distrust::Refused("BADKEY")));
+            answer[at] = 18;
+            let late = key.verify(&answer, &mac, 1_000);
+            assert!(matches!(late, Err(Distrust::Refused(words)) if words.contains("clock")), "{late:?}");
         }
     }
 

@@ -273,7 +273,7 @@ impl Sts {
     }
 
     fn publish(&self, policy: &str) {
-        let headers = vec![("content-type", "text/plain; charset=utf-8".to_owned())];
+        let headers = vec![("content-type", "Text/Plain; charset=utf-8".to_owned())];
         self.web.always(HttpAnswer::Headers(200, headers, policy.to_owned()));
     }
 
