@@ -28,6 +28,9 @@ pub trait Paths: Debug + Send + Sync {
     /// Takes the outcomes that the exchangers gave to the recipients of an attempt that left so. Outcomes that the transport
     /// decided itself are not among them.
     fn ended(&self, leave: &Leave, outcomes: &[&Outcome]);
+
+    /// Takes back the transaction of an attempt that was to leave so: it was not made, or no exchanger answered it.
+    fn given_up(&self, leave: &Leave);
 }
 
 /// An attempt that asks for a source.

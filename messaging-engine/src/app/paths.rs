@@ -10,6 +10,7 @@
 mod rows;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,6 +48,9 @@ const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
 
 /// The shortest wait.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+
+/// Marketing mail that waits so long for the rate of a path is told to be held.
+const TOLD_FROM: Duration = Duration::from_mins(1);
 
 /// The longest time by which marketing mail waits longer than it has to, by chance: what waits for one moment does not all
 /// come back at that moment.
@@ -96,6 +100,10 @@ struct KeptPath {
     revision: Option<u32>,
     is_changed: bool,
     saved_at: Option<Timestamp>,
+    /// Next turn of marketing mail that waits.
+    next_turn: Option<Timestamp>,
+    /// Time until which the path is kept free for mail that somebody waits for.
+    kept_free_until: Option<Timestamp>,
 }
 
 /// A path for metrics.
@@ -125,6 +133,11 @@ impl PathKeeper {
     /// The sources of this node.
     pub(crate) fn sources(&self) -> &[Arc<NamedSource>] {
         &self.sources
+    }
+
+    /// The rules that bound paths.
+    pub(crate) fn rules(&self) -> &SiteRules {
+        &self.rules
     }
 
     /// True once what is kept of paths was read.
@@ -223,7 +236,7 @@ impl PathKeeper {
         match state.choose(sources, &site, &candidates) {
             Choice::Source(place) => {
                 let key = (sources[place], site);
-                if !state.begin(&key, &limits, now, request.domain) {
+                if !state.begin(&key, &limits, now, request) {
                     return self.leave(key.0, None);
                 }
                 let path = OpenPath {
@@ -235,15 +248,17 @@ impl PathKeeper {
             }
             Choice::Wait(wait) => {
                 let place = candidates.iter().position(|one| one.permission == Permission::Wait(wait));
-                let source = self.sources[sources[place.unwrap_or_default()]].ip.to_string();
+                let key = (sources[place.unwrap_or_default()], site);
+                let time = self.turn_of(state.paths.get_mut(&key), wait.until, &limits, now, request.class);
+                let is_told = request.class == JobClass::Bulk && time >= TOLD_FROM;
                 Departure::Waits(PathWait {
                     reason: match wait.reason {
-                        WaitReason::Pace => None,
+                        WaitReason::Pace => is_told.then_some(HoldReason::DomainPace),
                         WaitReason::WarmingUp { .. } => Some(HoldReason::WarmingUp),
                         WaitReason::Braked(_) => Some(HoldReason::Braked),
                     },
-                    wait: self.wait(wait.until, now, request.class),
-                    sentence: wait.reason.sentence(&source, site.as_str()),
+                    wait: time,
+                    sentence: wait.reason.sentence(&self.sources[key.0].ip.to_string(), key.1.as_str()),
                 })
             }
             Choice::NoSource => no_source(),
@@ -299,6 +314,16 @@ impl Paths for PathKeeper {
             self.tell(&key, Some(change));
         }
     }
+
+    fn given_up(&self, leave: &Leave) {
+        let Some(OpenPath { site, .. }) = &leave.path else { return };
+        let Some(source) = self.sources.iter().position(|one| one.ip == leave.source.ip) else { return };
+        let (now, limits) = (self.clock.now(), self.rules.limits(site));
+        if let Some(path) = self.lock().paths.get_mut(&(source, site.clone())) {
+            path.state.unsent(&limits, now);
+            path.is_changed = true;
+        }
+    }
 }
 
 impl State {
@@ -316,7 +341,7 @@ impl State {
             return Candidate { permission: Permission::Wait(stopped), weight: 1 };
         }
         match self.paths.get(&(source, site.clone())) {
-            Some(path) => Candidate::of(&path.state, limits, now, priority),
+            Some(path) => path.candidate(limits, now, priority),
             None => Candidate::of(&self.fresh(source), limits, now, priority),
         }
     }
@@ -341,7 +366,8 @@ impl State {
     }
 
     /// Counts a transaction that begins; `false` where there are too many paths to keep another.
-    fn begin(&mut self, key: &PathKey, limits: &SiteLimits, now: Timestamp, domain: &str) -> bool {
+    fn begin(&mut self, key: &PathKey, limits: &SiteLimits, now: Timestamp, request: &PathRequest<'_>) -> bool {
+        let domain = request.domain;
         if !self.paths.contains_key(key) {
             if self.paths.len() >= MAX_PATHS {
                 return false;
@@ -352,6 +378,9 @@ impl State {
         let Some(path) = self.paths.get_mut(key) else { return false };
         path.state.sent(limits, now);
         path.is_changed = true;
+        if request.class == JobClass::Transactional {
+            path.kept_free_until = None;
+        }
         if let Some(last) = self.last_paths.get_mut(domain) {
             if last != key {
                 last.clone_from(key);

@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::ip_pool::source::{NodeSource, PathRow, SourceAddress, SourceRow, SourceStatus};
 use messaging_core::domain::delivery::path::{BrakeReason, PathStatus};
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::Access;
@@ -77,8 +78,8 @@ pub struct PathView {
 }
 
 impl PathView {
-    fn of(row: &PathRow, now: Timestamp) -> Self {
-        let report = path_report(row, now);
+    fn of(rules: &SiteRules, row: &PathRow, now: Timestamp) -> Self {
+        let report = path_report(rules, row, now);
         Self {
             site: row.site.clone(),
             status: report.status,
@@ -102,7 +103,7 @@ async fn view(cx: &Context<'_>, row: &SourceRow, live: Option<&NodeSource>) -> R
         status: row.status,
         level: row.level,
         last_used_at: row.last_used_at,
-        paths: paths.iter().map(|row| PathView::of(row, cx.now)).collect(),
+        paths: paths.iter().map(|row| PathView::of(cx.app.paths().rules(), row, cx.now)).collect(),
     })
 }
 
@@ -306,8 +307,9 @@ impl Operation for UpdatePath {
             // The missing member is a violation already.
             None => {}
         }
-        let row = with_state(record.clone(), &state, cx.now);
-        let shown = PathView::of(&row, cx.now);
+        let rules = cx.app.paths().rules();
+        let row = with_state(rules, record.clone(), &state, cx.now);
+        let shown = PathView::of(rules, &row, cx.now);
         if row.state != record.state {
             cx.change(Write::Source(SourceWrite::OrderPath(Box::new(row), Expect::Revision(revision))));
         }
