@@ -109,6 +109,9 @@ pub struct Leave {
 pub struct OpenPath {
     /// Operator of the exchangers.
     pub site: SiteName,
+    /// Those of the exchangers that the site operates. A domain may name others beside them, which take no connection from
+    /// the site and say nothing about the path.
+    pub exchangers: Vec<String>,
     /// Connections of the source to the site at the same time.
     pub connections: usize,
     /// Messages over one connection.

@@ -26,7 +26,7 @@ use messaging_core::domain::delivery::source_choice::{Candidate, Choice, Turns, 
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::paths::{Departure, Leave, OpenPath, PathRequest, PathWait, Paths};
-use messaging_core::ports::transport::Outcome;
+use messaging_core::ports::transport::{Answer, Outcome};
 use messaging_core::time::Timestamp;
 
 pub(crate) use rows::SAVE_EVERY;
@@ -217,6 +217,12 @@ impl PathKeeper {
         f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
     }
 
+    /// True for an exchanger of a site. A domain may name those of several operators, and anybody may name one of their own
+    /// beside those of a site: what that says is no word of the site.
+    fn operates(&self, site: &SiteName, exchanger: &str) -> bool {
+        self.rules.site_of(&[exchanger]).as_ref() == Some(site)
+    }
+
     fn leave(&self, source: usize, path: Option<OpenPath>) -> Departure {
         Departure::Leaves(Leave { source: Arc::clone(&self.sources[source]), path })
     }
@@ -239,8 +245,10 @@ impl PathKeeper {
                 if !state.begin(&key, &limits, now, request) {
                     return self.leave(key.0, None);
                 }
+                let of_site = |host: &&String| self.operates(&key.1, host);
                 let path = OpenPath {
-                    site: key.1,
+                    exchangers: request.exchangers.iter().filter(of_site).cloned().collect(),
+                    site: key.1.clone(),
                     connections: count(limits.connections),
                     messages_per_connection: count(limits.messages_per_connection),
                 };
@@ -292,9 +300,12 @@ impl Paths for PathKeeper {
     fn ended(&self, leave: &Leave, outcomes: &[&Outcome]) {
         let Some(OpenPath { site, .. }) = &leave.path else { return };
         let Some(source) = self.sources.iter().position(|one| one.ip == leave.source.ip) else { return };
-        let replies = outcomes.iter().filter_map(|outcome| PathReply::of(&self.rules, site, outcome.answer()?));
         // Read before the lock: patterns are looked through.
-        let replies: Vec<_> = replies.collect();
+        let reply = |answer: &Answer| {
+            let is_of_site = answer.response.host.as_deref().is_none_or(|host| self.operates(site, host));
+            is_of_site.then(|| PathReply::of(&self.rules, site, answer)).flatten()
+        };
+        let replies: Vec<_> = outcomes.iter().filter_map(|outcome| reply(outcome.answer()?)).collect();
         let (now, limits) = (self.clock.now(), self.rules.limits(site));
         let key = (source, site.clone());
         let mut changes = Vec::new();

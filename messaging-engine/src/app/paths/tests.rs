@@ -94,10 +94,16 @@ impl Field {
     }
 
     fn answer(&self, request: &Request, source: u8, class: OutcomeClass, reply: &str, times: usize) {
-        let response = Response { code: reply[..3].parse().ok(), text: reply[4..].to_owned(), ..Response::default() };
+        self.answer_of(&format!("mx.{}", request.domain), request, (source, class), reply, times);
+    }
+
+    /// The same of a host.
+    fn answer_of(&self, host: &str, request: &Request, (source, class): (u8, OutcomeClass), reply: &str, times: usize) {
+        let (code, text) = (reply[..3].parse().ok(), reply[4..].to_owned());
+        let response = Response { code, text, host: Some(host.to_owned()), ..Response::default() };
         let outcome = Outcome::of(class, response);
         let site = SiteName::parse(request.domain).unwrap();
-        let path = Some(OpenPath { site, connections: 20, messages_per_connection: 100 });
+        let path = Some(OpenPath { site, exchangers: Vec::new(), connections: 20, messages_per_connection: 100 });
         let leave = Leave { source: Arc::new(self::source(source)), path };
         for _ in 0..times {
             self.keeper.ended(&leave, &[&outcome]);
@@ -209,6 +215,23 @@ fn hard_bounces_brake_the_path_and_no_other() {
     assert_ne!(shown[0].status, PathStatus::Ok);
     assert_eq!((shown[0].source.as_str(), shown[0].site.as_str()), ("203.0.113.7", "b.example"));
     assert_eq!(field.depart(&Request::to("c.example")), "203.0.113.7 to c.example");
+}
+
+#[test]
+fn a_host_of_somebody_else_brakes_no_path() {
+    let field = Field::new(&[7]);
+    let request = Request::to("b.example");
+    field.depart(&request);
+    let refusal = (7, OutcomeClass::Address(AddressFault::Recipient));
+    for (host, status) in [
+        ("mx.attacker.test", PathStatus::Ok),
+        ("b.example.attacker.test", PathStatus::Ok),
+        ("MX2.B.example.", PathStatus::Slowed),
+    ] {
+        field.answer_of(host, &request, refusal, "550 5.1.1 no such user", 30);
+        let key = (0, SiteName::parse("b.example").unwrap());
+        assert_eq!(field.keeper.lock().paths[&key].state.status(noon()), status, "{host}");
+    }
 }
 
 #[test]

@@ -147,7 +147,8 @@ fn waiting() -> PathWait {
 
 fn leaving(source: NamedSource, connections: usize, messages_per_connection: usize) -> Departure {
     let site = SiteName::parse("b.test").unwrap();
-    let path = Some(OpenPath { site, connections, messages_per_connection });
+    let exchangers = ["mx1.b.test", "mx2.b.test"].map(ToOwned::to_owned).to_vec();
+    let path = Some(OpenPath { site, exchangers, connections, messages_per_connection });
     Departure::Leaves(Leave { source: Arc::new(source), path })
 }
 
@@ -269,4 +270,24 @@ async fn a_path_bounds_connections_over_all_exchangers_of_the_site() {
     gate.open();
     assert_eq!(first.await.unwrap(), "accepted 250 2.0.0");
     assert_eq!((keeper.ended(), keeper.given_up()), (vec!["127.0.0.2 250".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn a_host_of_somebody_else_takes_no_connection_from_a_site() {
+    let bed = Bed::start(3).await;
+    bed.exchangers("c.test", &[3]);
+    bed.exchangers("d.test", &[1]);
+    let gate = bed.servers[2].gate(Stage::Dot);
+    let answers = (0..2).map(|_| leaving(two().remove(0), 1, 100)).collect();
+    let delivery = Arc::new(bed.delivery());
+    let keeper = Keeper::new(answers);
+    keeper.attach(&delivery);
+    let first = tokio::spawn({
+        let delivery = Arc::clone(&delivery);
+        async move { send(&delivery, &["a@c.test"]).await }
+    });
+    gate.reached().await;
+    assert_eq!(send(&delivery, &["a@d.test"]).await, "accepted 250 2.0.0");
+    gate.open();
+    assert_eq!(first.await.unwrap(), "accepted 250 2.0.0");
 }
