@@ -161,12 +161,11 @@ impl PathKeeper {
     pub(crate) fn shown(&self, limit: usize) -> Vec<ShownPath> {
         let now = self.clock.now();
         let state = self.lock();
-        let is_named = |site: &SiteName| self.rules.sites().iter().any(|known| known.name == *site);
         let mut shown: Vec<_> = state
             .paths
             .iter()
             .map(|(key, path)| (key, path.state.status(now)))
-            .filter(|((_, site), status)| *status != PathStatus::Ok || is_named(site))
+            .filter(|((_, site), status)| *status != PathStatus::Ok || self.rules.names(site))
             .collect();
         drop_least(&mut shown, limit);
         let show = |((source, site), status): (&PathKey, PathStatus)| ShownPath {

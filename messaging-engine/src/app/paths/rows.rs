@@ -109,7 +109,9 @@ impl PathKeeper {
             let paths = self.read_paths(store, at, 0).await?;
             let now = self.clock.now();
             let mut state = self.lock();
+            let mut is_ordered = false;
             if let (Some(Stored { record, revision }), Some(kept)) = (row, state.sources.get_mut(at)) {
+                is_ordered = kept.row.status != record.status;
                 kept.revision = Some(revision);
                 kept.row.status = record.status;
             }
@@ -119,9 +121,15 @@ impl PathKeeper {
                 found.insert(site.clone());
                 state.take_row((at, site), (read(&record), revision), now);
             }
-            // A row that is gone is written anew.
-            for (_, path) in state.paths.iter_mut().filter(|((of, site), _)| *of == at && !found.contains(site)) {
-                path.revision = None;
+            for ((_, site), path) in state.paths.iter_mut().filter(|((of, _), _)| *of == at) {
+                // A row that is gone is written anew.
+                if !found.contains(site) {
+                    path.revision = None;
+                }
+                // Turns were given by how the source was.
+                if is_ordered {
+                    path.next_turn = None;
+                }
             }
             state.heed_order(at, now);
         }

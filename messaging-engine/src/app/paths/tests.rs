@@ -308,6 +308,19 @@ fn however_much_marketing_mail_waits_each_message_has_a_turn() {
 }
 
 #[test]
+fn what_waits_for_a_person_does_not_look_all_at_once() {
+    let field = Field::limited();
+    let request = Request::to("b.example");
+    field.depart(&request);
+    field.keeper.lock().sources[0].row.status = SourceStatus::Stopped;
+    let waits: Vec<_> = (0..1000).map(|_| field.wait(&request).unwrap().0).collect();
+    assert_eq!(waits[0], UNTIL_SOMEBODY_ACTS);
+    assert_eq!(waits[999], UNTIL_SOMEBODY_ACTS + Duration::from_millis(20) * 999);
+    let reset = Request::to("b.example").transactional(noon() + LONGEST_WAIT * 72);
+    assert_eq!(field.wait(&reset), Some((UNTIL_SOMEBODY_ACTS, Some(HoldReason::Braked))));
+}
+
+#[test]
 fn marketing_mail_leaves_a_path_to_mail_that_somebody_waits_for() {
     let field = Field::limited();
     let (news, reset) = (Request::to("b.example"), Request::to("b.example").transactional(noon() + LONGEST_WAIT * 72));

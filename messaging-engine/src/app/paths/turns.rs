@@ -12,10 +12,13 @@ use messaging_core::domain::delivery::site::SiteLimits;
 use messaging_core::domain::delivery::source_choice::Candidate;
 use messaging_core::time::Timestamp;
 
-use super::{KeptPath, LONGEST_SPREAD, LONGEST_WAIT, PathKeeper, SHORTEST_WAIT};
+use super::{KeptPath, LONGEST_SPREAD, LONGEST_WAIT, PathKeeper, SHORTEST_WAIT, UNTIL_SOMEBODY_ACTS};
 
 /// Time that mail which somebody waits for has to come back, from the moment that it was told.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Time between two turns of marketing mail while nobody knows when a path is open again: all of it looks now and then.
+const SPACING_WHILE_STOPPED: Duration = Duration::from_millis(20);
 
 /// No turn is given further ahead; one that is belongs to a clock that was ahead.
 const FURTHEST: Duration = Duration::from_hours(2);
@@ -61,15 +64,17 @@ impl PathKeeper {
         now: Timestamp,
         class: JobClass,
     ) -> Duration {
-        let (Some(path), Some(until)) = (path, until) else { return self.wait(until, now, class) };
-        let is_soon = until <= now + LONGEST_WAIT;
-        if class == JobClass::Transactional {
-            path.kept_free_until = path.kept_free(now).max(is_soon.then_some(until + GRACE));
-            return self.wait(Some(until), now, class);
-        }
-        let Some(spacing) = path.state.spacing(limits, now).filter(|_| is_soon) else {
-            return self.wait(Some(until), now, class);
+        let Some(path) = path else { return self.wait(until, now, class) };
+        let soon = until.filter(|until| *until <= now + LONGEST_WAIT);
+        let turn = match (class, until) {
+            (JobClass::Transactional, _) => {
+                path.kept_free_until = path.kept_free(now).max(soon.map(|until| until + GRACE));
+                None
+            }
+            (JobClass::Bulk, Some(_)) => soon.zip(path.state.spacing(limits, now)),
+            (JobClass::Bulk, None) => Some((now + UNTIL_SOMEBODY_ACTS, SPACING_WHILE_STOPPED)),
         };
+        let Some((until, spacing)) = turn else { return self.wait(until, now, class) };
         match path.next_turn(until, spacing, now) {
             Some(turn) => turn.since(now).max(SHORTEST_WAIT),
             // It comes back before the turns that were given are over.
