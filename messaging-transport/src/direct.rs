@@ -171,7 +171,7 @@ impl DirectDelivery {
         let mut attempt = Attempt::new(&self.client, &envelope, &group.domain, &mut departing, require_tls);
         permit.report(attempt.run().await);
         let (dialogs, outcomes) = (attempt.dialogs, attempt.answers.into_outcomes());
-        self.sources.ended(&departing.leave, outcomes.iter());
+        departing.ended(&outcomes);
         Ok(Arrived { outcomes, dialogs })
     }
 }

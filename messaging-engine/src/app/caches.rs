@@ -124,7 +124,7 @@ impl Lookups {
             self.sessions.clear();
             self.roles.clear();
         }
-        if topics.contains(Topic::Sources) {
+        if topics.contains(Topic::Pools) {
             self.ip_pools.forget();
         }
         if topics.contains(Topic::Workspaces) {

@@ -67,7 +67,7 @@ pub(crate) fn path_state(row: &PathRow) -> PathState {
     serde_json::from_str(&row.state).unwrap_or_default()
 }
 
-/// What is shown of a path.
+/// What is shown of a path. `rules` are those that it is bounded by.
 pub(crate) fn path_report(rules: &SiteRules, row: &PathRow, now: Timestamp) -> PathReport {
     path_state(row).report(&limits_of(rules, &row.site), now)
 }

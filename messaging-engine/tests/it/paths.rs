@@ -8,6 +8,8 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::ip_pool::IpPool;
 use messaging_core::domain::delivery::ip_pool::source::{NamedSource, SourceAddress, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::path::PathState;
+use messaging_core::domain::delivery::site::SiteLimits;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message::hold::HoldReason;
@@ -19,7 +21,7 @@ use messaging_core::ports::transport::{
 };
 use messaging_engine::{App, Settings};
 
-use crate::bed::START;
+use crate::bed::{Bed, START};
 use crate::support::Product;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -175,6 +177,38 @@ async fn a_source_of_an_installation_that_is_older_than_paths_is_known() {
     assert_eq!(with_status(&product, &ids, MessageStatus::Delivered).await, 60);
     let row = product.store.source_row(SourceAddress::Default).await.unwrap().unwrap();
     assert_eq!(row.record.status, SourceStatus::Warm);
+}
+
+/// State of the default source, as it is kept.
+async fn default_source(product: &Product) -> SourceStatus {
+    product.store.source_row(SourceAddress::Default).await.unwrap().unwrap().record.status
+}
+
+#[tokio::test]
+async fn a_new_installation_whose_first_process_is_killed_stays_a_new_one() {
+    let product = Product::carried_by(Arc::new(Exchangers::default())).await;
+    assert_eq!(product.store.installation_name().await.unwrap(), None);
+    product.app.prepare_to_work().await.unwrap();
+    assert!(product.store.installation_name().await.unwrap().is_some());
+    // Nothing was written at an end.
+    assert_eq!(default_source(&product).await, SourceStatus::Warming);
+    let next = product.another_process();
+    next.prepare_to_work().await.unwrap();
+    assert_eq!(default_source(&product).await, SourceStatus::Warming);
+    product.send_to("ann@b.example").await;
+    next.run_until_idle().await.unwrap();
+    let path = product.store.path_row(SourceAddress::Default, "b.example").await.unwrap().unwrap();
+    let state: PathState = serde_json::from_str(&path.record.state).unwrap();
+    assert!(state.report(&SiteLimits::default(), START).allowed_today.is_some());
+}
+
+#[tokio::test]
+async fn an_installation_that_was_named_before_its_first_start_is_new() {
+    let bed = Bed::start();
+    messaging_engine::admin::set_installation_name(&bed.app, "mx.service.test").await.unwrap();
+    bed.app.prepare_to_work().await.unwrap();
+    let row = bed.store.source_row(SourceAddress::Default).await.unwrap().unwrap();
+    assert_eq!(row.record.status, SourceStatus::Warming);
 }
 
 /// A source at an address that is kept for documentation.

@@ -260,11 +260,12 @@ impl<'a> Attempt<'a> {
         let pool = &self.client.pool;
         let key = self.key(host);
         let gate = match &self.leave.path {
-            Some(path) => {
+            // A host of somebody else takes no connection from the site, however long it keeps this one.
+            Some(path) if path.exchangers.iter().any(|known| known == host) => {
                 let site = PeerKey::Site(self.leave.source.ip, path.site.clone());
                 pool.gate_of(&site, path.connections.max(1))
             }
-            None => pool.gate(&key),
+            _ => pool.gate(&key),
         };
         let Ok(permit) = timeout(timeouts.queue, gate.acquire_owned()).await else {
             // Many domains share this host; that says nothing about this one.

@@ -152,7 +152,7 @@ impl AuthResult {
 pub struct DmarcSourceView {
     /// The address.
     pub ip: IpAddr,
-    /// Name of the address by the DNS, for the sources with most messages; null where it has none.
+    /// Name of the address by the DNS, for the sources with most messages; null where it has none that leads back to it.
     pub name: Option<String>,
     /// True if this installation sends from the address.
     pub ours: bool,
@@ -295,8 +295,8 @@ async fn facts_of(app: &App, sources: &[DmarcSource]) -> Result<Vec<SourceFacts>
         }
     }
     let names = join_all(asked.iter().map(async |ip| {
-        let names = tokio::time::timeout(NAMES_WITHIN, app.resolver().names(*ip)).await;
-        (*ip, names.ok().and_then(Result::ok).and_then(|names| names.into_iter().next()))
+        let name = tokio::time::timeout(NAMES_WITHIN, name_of(app, *ip)).await;
+        (*ip, name.ok().flatten())
     }));
     let ((spf, addresses), names) = tokio::join!(ours, names);
     let fact = |source: &DmarcSource| SourceFacts {
@@ -307,6 +307,13 @@ async fn facts_of(app: &App, sources: &[DmarcSource]) -> Result<Vec<SourceFacts>
         messages: source.messages,
     };
     Ok(sources.iter().map(fact).collect())
+}
+
+/// The name of an address, if it leads back to the address: whoever has an address may give it any name.
+async fn name_of(app: &App, ip: IpAddr) -> Option<String> {
+    let name = app.resolver().names(ip).await.ok()?.into_iter().next()?;
+    let addresses = app.resolver().addresses(&name).await.ok()?;
+    addresses.contains(&ip).then_some(name)
 }
 
 async fn verdict(
