@@ -17,7 +17,7 @@ pub(super) const HELP: &str = "What there is can be taken along first, also whil
   messaging message export --format jsonl > messages.jsonl
   messaging template list --all --json > templates.json
 
-`messaging workspace restore` takes the deletion back until its date. Backups that were made before keep the workspace: remove
+`messaging workspace restore` takes the deletion back until its date. Backups that were made before keep the workspace: remove \
 them, or let them expire.
 
 Examples:
