@@ -53,7 +53,9 @@ pub(super) async fn delete_workspace(
     flags: &DeleteWorkspace,
     output: Output,
 ) -> Result<(), Failure> {
-    let id = flags.id.parse::<WorkspaceId>().map_err(|_| Failure::usage("--id is not a workspace id"))?;
+    let id = flags.id.parse::<WorkspaceId>().map_err(|_| {
+        Failure::usage("--id is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
+    })?;
     let (app, is_alone) = target::open_to_work(matches).await?;
     let refused = |error: Error| target::refused(&app, error);
     let mut report = admin::delete_workspace(&app, id, flags.now).await.map_err(refused)?;
