@@ -298,7 +298,11 @@ impl<'a> SchemaCheck<'a> {
             self.fault(spot, FieldCode::TooLong, &format!("must have at most {} characters", schema["maxLength"]));
         } else if schema["format"].as_str().is_some_and(|format| !format_fits(format, &text)) {
             let format = schema["format"].as_str().unwrap_or_default();
-            self.fault(spot, FieldCode::InvalidFormat, &format!("must be in the format {format}"));
+            let rule = match format {
+                "date-time" => "must be a time with its zone, such as 2026-01-31T09:15:00Z".to_owned(),
+                other => format!("must be in the format {other}"),
+            };
+            self.fault(spot, FieldCode::InvalidFormat, &rule);
         } else if schema["pattern"].as_str().is_some_and(|pattern| !pattern_fits(pattern, &text)) {
             let pattern = schema["pattern"].as_str().unwrap_or_default();
             let rule = match id_prefix(pattern) {
