@@ -67,7 +67,7 @@ pub enum Error {
     #[error("the caller's address is not on the key's allowlist")]
     IpNotAllowed,
     /// The resource is not there, or belongs to another workspace.
-    #[error("no such resource: nothing has this id here")]
+    #[error("no such resource: nothing has this id or name here")]
     NotFound,
     /// No operation has this path.
     #[error("no operation has this path; paths begin with /v1, and GET /v1/openapi.json lists them")]
