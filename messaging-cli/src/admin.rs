@@ -45,7 +45,7 @@ const EXAMPLES: &str = "Examples:
   messaging admin rotate-secret-key
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
-An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there
+An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there \
 already. Nothing else makes a database, so that a mistyped --data is told.";
 
 #[derive(Debug, Subcommand)]

@@ -18,9 +18,9 @@ const PROBE: &str = "probe";
 const BLOCKLISTS: &str = "blocklists";
 
 const EXAMPLES: &str = "\
-Looks at the name, addresses and DNS records of this machine, at connections out and in, at clock, disk and files, and at the
-records of every sending domain. Changes nothing. When a server runs on the data directory, its settings are taken: --data is
-all that is needed. Without one give the settings that it will have, by the same --config, environment or flags. Exit code 1
+Looks at the name, addresses and DNS records of this machine, at connections out and in, at clock, disk and files, and at the \
+records of every sending domain. Changes nothing. When a server runs on the data directory, its settings are taken: --data is \
+all that is needed. Without one give the settings that it will have, by the same --config, environment or flags. Exit code 1 \
 when something is a fault.
 
 Examples:

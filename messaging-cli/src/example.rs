@@ -47,9 +47,9 @@ pub(crate) fn example_body(endpoint: &Endpoint) -> Value {
 fn by_hand(id: &str) -> Option<Value> {
     let graph = || {
         json!({"nodes": [
-            {"id": "hello", "kind": "send", "channel": "email", "template_id": format!("tpl_{ULID}"), "next": "done"},
+            {"id": "hello", "kind": "send", "config": {"template_id": format!("tpl_{ULID}")}},
             {"id": "done", "kind": "exit"},
-        ]})
+        ], "edges": [{"from": "hello", "to": "done"}]})
     };
     let filter = || json!({"type": "contact", "field": "email", "op": "contains", "value": "@example.com"});
     Some(match id {
@@ -61,6 +61,7 @@ fn by_hand(id: &str) -> Option<Value> {
         "upsertContact" | "updateContact" => json!({"email": "ann@example.com", "locale": "en", "tags": ["customer"],
             "attributes": {"city": "Berlin"}, "consent": {"marketing_email": true}}),
         "bulkUpsertContacts" => json!({"contacts": [{"email": "ann@example.com", "tags": ["customer"]}]}),
+        "createList" | "updateList" => json!({"name": "News"}),
         "createSegment" => json!({"name": "Customers", "filter": filter()}),
         "previewSegment" => json!({"filter": filter()}),
         "updateSegment" => json!({"name": "Customers"}),

@@ -238,7 +238,7 @@ pub async fn set_operator(app: &App, email: &str, operator: bool) -> Result<User
             Err(_) => None,
         };
         let Some(Stored { record: mut user, revision }) = user else {
-            return Err(refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`").into());
+            return Err(refuse("/email", FieldCode::NotFound, "is no user's: see `messaging admin list-users`").into());
         };
         if operator && user.created_by.is_some() {
             return Err(refuse("/email", FieldCode::NotAllowed, NOT_VOUCHED).into());
@@ -262,7 +262,7 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
         Err(_) => None,
     };
     if owner.is_none() {
-        violations.add("/owner", FieldCode::NotFound, "is no user; create one first");
+        violations.add("/owner", FieldCode::NotFound, "is no user: make one with `messaging admin create-user`");
     } else if owner.as_ref().is_some_and(|owner| owner.record.created_by.is_some()) {
         violations.add("/owner", FieldCode::NotAllowed, NOT_VOUCHED);
     }

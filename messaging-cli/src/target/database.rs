@@ -70,7 +70,11 @@ impl Database {
         let workspace = match text.as_str() {
             "" if access == Access::Public => None,
             "" => return Err(Failure::usage(WHICH)),
-            text => Some(text.parse::<WorkspaceId>().map_err(|_| Failure::usage("--workspace is not a workspace id"))?),
+            text => Some(text.parse::<WorkspaceId>().map_err(|_| {
+                Failure::usage(
+                    "--workspace is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them",
+                )
+            })?),
         };
         let database = Self { app, workspace, text, is_alone };
         if let Some(id) = database.workspace {

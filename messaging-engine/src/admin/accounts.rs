@@ -64,7 +64,8 @@ pub async fn login_link(app: &App, email: &str) -> Result<TicketReport, Error> {
             Ok(email) => app.store().user_by_email(email.as_str()).await?,
             Err(_) => None,
         };
-        let user = user.ok_or_else(|| refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`"))?;
+        let user = user
+            .ok_or_else(|| refuse("/email", FieldCode::NotFound, "is no user's: see `messaging admin list-users`"))?;
         let (ticket, url) = app.new_ticket(&user.record, None, OPERATORS_LIFETIME, app.now());
         let report = TicketReport { url, expires_at: ticket.expires_at };
         let changes = Changes::from_iter([Write::Account(AccountWrite::PutTicket(ticket))]).of_setup();

@@ -74,7 +74,7 @@ pub async fn delete_user(app: &App, email: &str) -> Result<UserReport, Error> {
             Ok(email) => app.store().user_by_email(email.as_str()).await?,
             Err(_) => None,
         };
-        let unknown = || refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`");
+        let unknown = || refuse("/email", FieldCode::NotFound, "is no user's: see `messaging admin list-users`");
         let Stored { record: user, revision } = user.ok_or_else(unknown)?;
         let mut changes = leave_all(app, &user).await?;
         changes.push(Write::Account(AccountWrite::DeleteUser(user.id, revision)));
