@@ -36,8 +36,10 @@ const SECRET_FILE: &str = "webhook-listen.secret";
 /// How long the program may take, as a webhook's receiver may.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 
-const EXAMPLES: &str = "Sends on what happens from now on, until Ctrl-C. Needs the scope webhooks:read. Each event is a \
-line: time, type, recipient, and the status that the program answered or why the call failed. The types are those of `messaging webhook create --events`.
+const EXAMPLES: &str =
+    "Sends on what happens from now on, until Ctrl-C. Needs the scope webhooks:read. Each event is a \
+line: time, type, recipient, and the status that the program answered or why the call failed. The types are those \
+of `messaging webhook create --events`.
 
 Examples:
   messaging webhook listen --forward http://localhost:3000/hook

@@ -61,7 +61,8 @@ optional! {
     pub struct SettingsArgs {
         /// TOML file with further settings; its keys are the flags' names with `_` for `-`
         ///
-        /// A flag beats the environment, which beats the file. An unknown key is an error.
+        /// A flag beats the environment, which beats the file. What is separated by commas in a flag is an array in the file. An
+        /// unknown key is an error.
         #[arg(long, env = "MESSAGING_CONFIG", value_name = "FILE")]
         #[serde(skip)]
         pub config: Option<PathBuf>,
