@@ -62,19 +62,9 @@ struct Page {
 
 /// Shows the page that was asked for, then whatever is logged, for as long as nobody ends it.
 pub(crate) async fn run(target: &Target, request: &Request, output: Output) -> Result<(), Failure> {
-    let follow = async {
-        let mut follower = Follower { target, request, output, shown: VecDeque::new(), latest: None };
-        let first = follower.page(request).await?.data;
-        follower.show(first)?;
-        output::note("following; Ctrl-C ends it");
-        loop {
-            tokio::time::sleep(PERIOD).await;
-            let news = follower.news().await?;
-            follower.show(news)?;
-        }
-    };
+    let mut follower = Follower { target, request, output, shown: VecDeque::new(), latest: None };
     tokio::select! {
-        ended = follow => ended,
+        ended = follower.follow() => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),
     }
 }
@@ -90,6 +80,18 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
+    /// Shows requests until something is wrong.
+    async fn follow(&mut self) -> Result<(), Failure> {
+        let first = self.page(self.request).await?.data;
+        self.show(first)?;
+        output::note("following; Ctrl-C ends it");
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let news = self.news().await?;
+            self.show(news)?;
+        }
+    }
+
     async fn page(&self, request: &Request) -> Result<Page, Failure> {
         accepted_as(patiently(self.target, request).await?)
     }

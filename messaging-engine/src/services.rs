@@ -5,6 +5,7 @@
 
 pub(crate) mod acceptance;
 mod audiences;
+pub(crate) mod auditing;
 pub(crate) mod auto_dns;
 pub(crate) mod automation_readiness;
 pub(crate) mod automations;

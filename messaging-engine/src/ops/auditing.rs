@@ -94,7 +94,7 @@ pub(super) async fn writes(
         ip: request.client_ip,
         request_id: request.request_id.map(ToOwned::to_owned),
     };
-    Ok(app.record(&logs, &recorded).await?)
+    Ok(app.record_entry(&logs, &recorded).await?)
 }
 
 /// Adds the secrets that were sent and that no state of the resource shows.
@@ -178,6 +178,6 @@ pub(super) async fn record_refused_sign_in(cx: &Context<'_>, email: &str) -> Res
         ip: cx.client_ip,
         request_id: cx.request_id.map(ToOwned::to_owned),
     };
-    let writes = cx.app.record(&logs, &recorded).await?;
+    let writes = cx.app.record_entry(&logs, &recorded).await?;
     cx.app.commit(writes.into_iter().collect()).await.map_err(|error| error.into_store_error().into())
 }

@@ -64,7 +64,7 @@ impl Command {
     }
 
     /// The same about a workspace, whose log tells it too.
-    pub(crate) const fn within(self, workspace: WorkspaceId) -> Self {
+    pub(crate) fn within(self, workspace: WorkspaceId) -> Self {
         Self { workspace: Some(workspace), ..self }
     }
 
@@ -81,7 +81,7 @@ impl Command {
 
 impl App {
     /// The writes that add an entry to logs, `None` for that of the installation, and tell the webhooks of workspaces.
-    pub(crate) async fn record(
+    pub(crate) async fn record_entry(
         &self,
         logs: &[Option<WorkspaceId>],
         recorded: &Recorded,
@@ -90,7 +90,8 @@ impl App {
         let mut writes = Vec::new();
         for log in logs {
             let Recorded { actor, operation, resource, changes, ip, request_id } = recorded.clone();
-            let entry = AuditEntry { id: self.new_id(now), at: now, actor, operation, resource, changes, ip, request_id };
+            let entry =
+                AuditEntry { id: self.new_id(now), at: now, actor, operation, resource, changes, ip, request_id };
             if let Some(workspace) = *log {
                 writes.extend(self.tell_of_entry(workspace, &entry).await?);
             }
@@ -114,7 +115,7 @@ impl App {
             request_id: None,
         };
         let logs: Vec<_> = [None].into_iter().chain(workspace.map(Some)).collect();
-        changes.extend(self.record(&logs, &recorded).await?);
+        changes.extend(self.record_entry(&logs, &recorded).await?);
         Ok(changes)
     }
 

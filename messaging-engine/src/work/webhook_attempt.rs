@@ -280,7 +280,7 @@ async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreErro
     };
     let resource = Resource { kind: "webhook".to_owned(), id: Some(id.to_string()), name: Some(webhook.url.clone()) };
     let recorded = Recorded::by_system("disableWebhook", resource, vec![change]);
-    let mut writes = app.record(&[Some(workspace)], &recorded).await?;
+    let mut writes = app.record_entry(&[Some(workspace)], &recorded).await?;
     writes.extend([
         Write::Observe(Box::new(Observation::WebhookDisabled(workspace, id))),
         Write::put(Box::new(webhook), Expect::Revision(stored.revision)),

@@ -99,7 +99,7 @@ async fn each_change_has_its_entry_and_none_has_a_secret() {
     let template = json!({"name": "Hi", "channel": "email", "subject": "Hi", "text": "Hello"});
     let templates = ["createTemplate", "updateTemplate", "deleteTemplate"];
     world.live(templates, "/templates", template, json!({"subject": "Welcome"})).await;
-    let suppressed = json!({"channel": "email", "address": "somebody@example.com"});
+    let suppressed = json!({"channel": "email", "address": "somebody@example.com", "reason": "manual"});
     let suppressed = world.change("createSuppression", Method::POST, "/suppressions", suppressed).await;
     let one = format!("/suppressions/{}", suppressed["id"].as_str().unwrap());
     world.change("deleteSuppression", Method::DELETE, &one, Value::Null).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
+use http::HeaderName;
 use http::header::USER_AGENT;
 use http::request::Parts;
 use http_body::Body as _;
@@ -29,7 +30,7 @@ pub(super) fn begun(
     (caller, workspace): (&Caller, WorkspaceId),
     (request_id, client): (&str, IpAddr),
 ) -> AnsweredRequest {
-    let text = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
+    let text = |name: &HeaderName| head.headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned);
     let resource = matched.parameters.iter().rev().find(|(name, _)| name != "workspace_id");
     let mut request = AnsweredRequest::new(
         workspace,
