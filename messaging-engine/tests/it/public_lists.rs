@@ -13,7 +13,7 @@ use messaging_engine::services::confirming::Followed;
 use messaging_engine::services::forms::{FormPage, FormPost, Posted};
 use messaging_engine::services::subscribing::Reader;
 use messaging_engine::services::unsubscribe::UnsubscribeScope;
-use messaging_engine::work::sweep;
+use messaging_engine::work::sweep::sweep;
 use serde_json::{Value, json};
 
 use crate::support::Product;
