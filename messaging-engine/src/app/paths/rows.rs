@@ -301,7 +301,7 @@ impl KeptPath {
 
 impl State {
     /// Takes over a row that somebody else has written.
-    fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp) {
+    pub(super) fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp) {
         let Some(path) = self.paths.get_mut(&key) else {
             self.paths.insert(key, KeptPath::stored(stored, revision, now));
             return;
