@@ -239,7 +239,7 @@ impl PathKeeper {
         }
     }
 
-    /// How far each source is, by its paths. They are gone through once, however many sources there are.
+    /// Progress of each source by its paths, which are gone through once, however many sources there are.
     fn used_sources(&self, state: &State, now: Timestamp) -> Vec<UsedSource> {
         let mut used = vec![UsedSource::default(); self.sources.len()];
         for ((source, site), path) in &state.paths {
@@ -252,7 +252,7 @@ impl PathKeeper {
     }
 }
 
-/// How far a source is: the highest level of its paths, and the latest message.
+/// Progress of a source: the highest level of its paths, and the latest message.
 #[derive(Debug, Clone, Copy, Default)]
 struct UsedSource {
     level: u32,
