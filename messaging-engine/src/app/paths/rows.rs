@@ -242,7 +242,7 @@ impl PathKeeper {
         }
     }
 
-    /// How far each source is, by its paths. They are gone through once, however many sources there are.
+    /// Progress of each source by its paths, which are gone through once, however many sources there are.
     fn used_sources(&self, state: &State, now: Timestamp) -> Vec<UsedSource> {
         let mut used = vec![UsedSource::default(); self.sources.len()];
         for ((source, site), path) in &state.paths {
@@ -258,7 +258,7 @@ impl PathKeeper {
     }
 }
 
-/// How far a source is: the highest level of its paths, the latest message, and the state of those in use.
+/// Progress of a source: the highest level of its paths, the latest message, and the state of those in use.
 #[derive(Debug, Clone, Default)]
 struct UsedSource {
     level: u32,
@@ -310,7 +310,7 @@ impl KeptPath {
 
 impl State {
     /// Takes over a row that somebody else has written.
-    fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp) {
+    pub(super) fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp) {
         let Some(path) = self.paths.get_mut(&key) else {
             self.paths.insert(key, KeptPath::stored(stored, revision, now));
             return;

@@ -55,7 +55,7 @@ impl KeptPath {
 }
 
 impl PathKeeper {
-    /// How long a message waits before it asks again for a path that takes nothing before a time.
+    /// Wait of a message until it asks again for a path that takes nothing before a time.
     pub(super) fn turn_of(
         &self,
         path: Option<&mut KeptPath>,
