@@ -145,6 +145,8 @@ ids! {
     ImportId = "imp";
     /// An IP pool.
     PoolId = "ipp";
+    /// An image.
+    ImageId = "img";
     /// A job; never shown outside.
     JobId = "job";
     /// Stored bytes outside a row; never shown outside.

@@ -23,6 +23,7 @@ pub mod domain_reports;
 pub mod error;
 pub mod events;
 pub mod health;
+pub mod images;
 pub mod imports;
 pub mod installation;
 pub mod ip_pools;
@@ -38,6 +39,7 @@ pub mod provider_links;
 pub mod queue;
 pub mod replies;
 pub mod sandbox;
+pub mod search;
 pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
@@ -75,6 +77,7 @@ pub use domain_reports::{DmarcSource, DmarcTotals, DomainReports, KeptCounts, St
 pub use error::{CommitError, StoreError};
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
+pub use images::Images;
 pub use imports::Imports;
 pub use installation::{Installation, KeyHolder, SealedSecret, needs_its_key};
 pub use ip_pools::IpPools;
@@ -90,6 +93,7 @@ pub use provider_links::ProviderLinks;
 pub use queue::{DatedJob, LaneSummary, OperatorQueue};
 pub use replies::Replies;
 pub use sandbox::Sandbox;
+pub use search::SearchIndex;
 pub use segments::Segments;
 pub use sending_domains::SendingDomains;
 pub use sign_ins::SignIns;
@@ -138,6 +142,7 @@ pub trait Store:
     + CustomFields
     + DomainReports
     + EventLog
+    + Images
     + Imports
     + Installation
     + IpPools
@@ -149,6 +154,7 @@ pub trait Store:
     + ProviderLinks
     + Replies
     + Sandbox
+    + SearchIndex
     + Segments
     + SendingDomains
     + SignIns

@@ -15,7 +15,7 @@ use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::context::{Context, Request};
 use crate::ops::endpoint::Endpoint;
-use crate::ops::fingerprint::fingerprint;
+use crate::ops::fingerprint::{fingerprint, fingerprint_file};
 use crate::ops::operation::{Answer, JSON};
 use crate::ops::progress::{MAX_RUNS, Progress, REMEMBERED_FOR};
 use crate::ops::runnable::Runnable;
@@ -61,6 +61,7 @@ async fn carry_out(invocation: &Invocation<'_>, runnable: &mut dyn Runnable) -> 
             // Checks 9 and 10: the JSON first, then the header.
             let print = match endpoint.body {
                 BodyKind::None => fingerprint(request.query, b"", false)?,
+                BodyKind::File(_) => fingerprint_file(request.query, &request.body),
                 kind if is_short(&request.body) => {
                     fingerprint(request.query, &request.body, kind == BodyKind::Required)?
                 }

@@ -3,7 +3,7 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 27] = [
+pub(super) const ALL: [&str; 28] = [
     "auth",
     "session",
     "invitation",
@@ -12,6 +12,7 @@ pub(super) const ALL: [&str; 27] = [
     "key",
     "message",
     "template",
+    "image",
     "domain",
     "pool",
     "channel",
@@ -51,6 +52,7 @@ pub(super) fn description(tag: &str) -> &'static str {
         "domain" => "The domains mail is sent from: their DNS records, keys and verification.",
         "event" => "What contacts did in your product; segments and automations look at it.",
         "health" => "Whether the server can take requests.",
+        "image" => "Pictures that mail shows by their address.",
         "import" => "Files of contacts: announce, upload, follow.",
         "invitation" => "Workspaces that a person is invited to; a membership opens nothing before they accept.",
         "key" => "API keys: what programs sign their requests with.",
