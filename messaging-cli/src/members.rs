@@ -1,6 +1,6 @@
 //! The members of an operation's path, query or body as flags: read from their JSON Schema.
 
-use messaging_engine::ops::{BodyKind, Endpoint};
+use messaging_engine::ops::Endpoint;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 
@@ -72,7 +72,7 @@ pub(crate) fn of_query(endpoint: &Endpoint) -> Vec<Member> {
 
 /// The members of the body, required ones first.
 pub(crate) fn of_body(endpoint: &Endpoint) -> Vec<Member> {
-    if endpoint.body == BodyKind::None {
+    if !endpoint.body.is_json() {
         return Vec::new();
     }
     let mut members = Schemas::new(endpoint.body_schema).members();

@@ -85,6 +85,10 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
     if endpoint.body == BodyKind::None {
         return Ok(Bytes::new());
     }
+    if let BodyKind::File(_) = endpoint.body {
+        let file = matches.get_one::<PathBuf>(arguments::FILE_BODY);
+        return file.map_or_else(|| Ok(Bytes::new()), |file| files::read_bytes(file).map(Bytes::from));
+    }
     let mut flags = Map::new();
     for member in members::of_body(endpoint) {
         if let Some(value) = value(matches, &Part::Body.id(&member.name), &member.kind) {

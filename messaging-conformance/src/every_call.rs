@@ -45,6 +45,7 @@ pub mod prelude {
     pub use messaging_core::domain::delivery::ip_pool::{IpGrant, IpPool};
     pub use messaging_core::domain::delivery::lane::Lane;
     pub use messaging_core::domain::delivery::queue::Suspension;
+    pub use messaging_core::domain::image::{Image, ImageUsage};
     pub use messaging_core::domain::installation::fence::Fence;
     pub use messaging_core::domain::installation::quarantine::Quarantined;
     pub use messaging_core::domain::mail::dmarc::report::{Day, ReportKey};
@@ -56,6 +57,8 @@ pub mod prelude {
     pub use messaging_core::domain::message::{
         Capture, EventKind, Message, MessageContent, MessageEvent, MessageFilter,
     };
+    pub use messaging_core::domain::search::contacts::ContactBlock;
+    pub use messaging_core::domain::search::messages::DueMessages;
     pub use messaging_core::domain::security::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
     pub use messaging_core::domain::security::api_key::ApiKey;
     pub use messaging_core::domain::security::audit::{AuditEntry, AuditFilter, Chain, StoredRow};
@@ -69,7 +72,7 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
-        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, FormId,
+        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, FormId, ImageId,
         ImportId, ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId,
         WebhookId, WorkspaceId,
     };
@@ -84,10 +87,11 @@ pub mod prelude {
     pub use messaging_core::ports::store::{
         Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AuditLogs,
         AutomationCounts, Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters,
-        CustomFields, DmarcSource, DmarcTotals, DomainReports, EventLog, Imports, Installation, IpPools, KeptCounts,
-        LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies, RequestLogs,
-        RunFilter, Sandbox, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, Sources, StoreCursor,
-        StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions, Templates, Urls, Verification, Webhooks,
+        CustomFields, DmarcSource, DmarcTotals, DomainReports, EventLog, Images, Imports, Installation, IpPools,
+        KeptCounts, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies,
+        RequestLogs, RunFilter, Sandbox, SearchIndex, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces,
+        Sources, StoreCursor, StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions, Templates, Urls,
+        Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -249,6 +253,18 @@ macro_rules! for_every_read {
                 all_ip_pools(after: Option<PoolId>, limit: usize) -> Vec<IpPool>;
                 ip_grants(workspace: WorkspaceId, after: Option<IpAddr>, limit: usize) -> Vec<IpGrant>;
                 granted_ips(workspace: WorkspaceId, ips: &[IpAddr]) -> Vec<IpGrant>;
+            }
+            impl Images {
+                image(workspace: WorkspaceId, id: ImageId) -> Option<Image>;
+                image_by_digest(workspace: WorkspaceId, sha256: &str) -> Option<Image>;
+                images(workspace: WorkspaceId, page: PageRequest) -> Slice<Image>;
+                image_bytes(workspace: WorkspaceId, id: ImageId) -> Option<Bytes>;
+                image_usage(workspace: WorkspaceId) -> ImageUsage;
+                templates_with_text(workspace: WorkspaceId, text: &str, limit: usize) -> Vec<TemplateId>;
+            }
+            impl SearchIndex {
+                contact_blocks_due(limit: usize) -> Vec<ContactBlock>;
+                message_blocks_due(before: Timestamp, aged: Timestamp, limit: usize) -> Vec<DueMessages>;
             }
             impl OperatorQueue {
                 suspensions() -> Vec<Suspension>;

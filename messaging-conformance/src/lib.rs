@@ -44,6 +44,7 @@ pub mod custom_fields;
 pub mod domain_reports;
 pub mod events;
 pub mod every_call;
+pub mod images;
 pub mod imports;
 pub mod installation;
 pub mod ip_pools;
@@ -67,6 +68,7 @@ pub mod replies;
 pub mod request_logs;
 pub mod sample;
 pub mod sandbox;
+pub mod search;
 pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
@@ -244,6 +246,8 @@ macro_rules! conformance_tests {
                 a_deleted_domain_takes_its_reports_along;
             events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
+            images: images_round_trip, octets_are_stored_once_in_a_workspace, images_are_listed_by_pages,
+                templates_are_found_by_a_text, other_workspaces_are_not_there;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             installation: the_check_value_of_the_key_is_kept_once, a_secret_key_is_switched_to_once_all_hold_it, the_name_is_changed_by_whoever_knows_it,
@@ -301,6 +305,9 @@ macro_rules! conformance_tests {
             sandbox: captures_round_trip, a_large_source_comes_back, a_later_capture_replaces,
                 only_the_newest_are_kept, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
+            search: contacts_are_found_by_a_piece_of_text, a_search_of_contacts_combines_with_filters,
+                a_note_is_followed_once, messages_are_found_by_a_piece_of_text,
+                a_search_of_messages_goes_through_all_blocks, erased_messages_are_not_found;
             segments: segments_round_trip, listing_is_exact_while_rows_are_inserted,
                 the_interest_is_that_of_all_dynamic_segments, members_are_calculated_and_counted,
                 a_calculation_goes_through_everybody, every_kind_of_change_is_followed,

@@ -16,6 +16,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
+use messaging_core::domain::search::Search;
 use messaging_core::domain::security::account::MemberStatus;
 use messaging_core::domain::security::audit::AuditFilter;
 use messaging_core::domain::security::request_log::RequestFilter;
@@ -35,8 +36,8 @@ use super::sample::{
     ip_pool, joined, key, member, message, product_event, run, segment, suppression, template, user, workspace,
 };
 use super::{
-    attempts, audit_logs, automation_samples, campaigns, domain_reports, events, first, put, request_logs, segments,
-    templates, webhooks,
+    attempts, audit_logs, automation_samples, campaigns, domain_reports, events, first, images, put, request_logs,
+    segments, templates, webhooks,
 };
 
 /// More rows than a workspace has.
@@ -179,6 +180,7 @@ impl World {
             Write::put(contact_list(home), Expect::Absent),
             Write::put(custom_field(home, &format!("field{n}")), Expect::Absent),
             Write::put(ip_pool(Some(home), &format!("pool{n}")), Expect::Absent),
+            images::add(&images::image(home, n.to_string().as_bytes()), n.to_string().as_bytes()),
             Write::PutSegment(Box::new(segment(home)), Expect::Absent),
             Write::PutSuppression(suppression(home, Channel::Email, &format!("{n}@example.org")), Expect::Absent),
             Write::put(Box::new(template(home, Channel::Email)), Expect::Absent),
@@ -269,6 +271,17 @@ impl World {
             listed("IP pools", store.ip_pools(home, page).await),
             listed("audit log", store.audit_entries(Some(home), &AuditFilter::default(), page).await),
             listed("logged requests", store.logged_requests(home, &RequestFilter::default(), page).await),
+            listed("images", store.images(home, page).await),
+            contacts(
+                "contacts with a text",
+                ContactFilter { search: Some(Search::new("example", true)), ..of_contact() },
+            )
+            .await,
+            messages(
+                "messages with a text",
+                MessageFilter { search: Some(Search::new("msg_", false)), ..of_message() },
+            )
+            .await,
             listed("rows of TLS reports", store.tls_rows(home, self.domain.id, page).await),
             suppressions("suppressions", SuppressionFilter::default()).await,
             listed("templates", store.templates(home, None, page).await),

@@ -328,6 +328,7 @@ pub fn bare_message(workspace_id: WorkspaceId) -> Message {
         template_id: None,
         fallback_of: None,
         has_fallback: false,
+        is_test: false,
         tags: Vec::new(),
         metadata: Map::new(),
         hold: None,

@@ -18,6 +18,8 @@ mod webhooks;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::domain::audience::contact::Contact;
 use crate::domain::audience::import::report::RowErrors;
 use crate::domain::audience::product_event::ProductEvent;
@@ -29,6 +31,7 @@ use crate::domain::channel::inbound_message::InboundKey;
 use crate::domain::channel::provider_link::ProviderLink;
 use crate::domain::delivery::attempt::MessageAttempt;
 use crate::domain::delivery::queue::{QueueScope, Suspension};
+use crate::domain::image::Image;
 use crate::domain::installation::fence::Fence;
 use crate::domain::installation::quarantine::Quarantined;
 use crate::domain::mail::dmarc::report::KeptReport;
@@ -36,12 +39,14 @@ use crate::domain::mail::link_token::CopyKey;
 use crate::domain::mail::mta_sts::StsPolicy;
 use crate::domain::message::attachment::MessageBlob;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
+use crate::domain::search::contacts::ContactBlock;
+use crate::domain::search::messages::MessageBlock;
 use crate::domain::security::audit::AuditRow;
 use crate::domain::security::request_log::{LoggedBodies, LoggedRequest};
 use crate::domain::segment::Segment;
 use crate::ids::{
-    AutomationId, BlobId, CampaignId, ContactId, JobId, ListId, MessageId, RequestId, SegmentId, SuppressionId,
-    TemplateId, WorkspaceId,
+    AutomationId, BlobId, CampaignId, ContactId, ImageId, JobId, ListId, MessageId, RequestId, SegmentId,
+    SuppressionId, TemplateId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
@@ -262,6 +267,16 @@ pub enum Write {
     /// the piece: [`Audiences::campaign_recipients`](crate::ports::store::Audiences::campaign_recipients) and
     /// [`Audiences::addresses_left_in`](crate::ports::store::Audiences::addresses_left_in) leave them out.
     LeaveOutAddresses(WorkspaceId, CampaignId, u64, Vec<(u16, u64)>),
+    /// Stores a new image with its octets. A conflict when the workspace has one of the same octets.
+    PutImage(Box<Image>, Bytes),
+    /// Removes an image; no conflict when it is gone already.
+    DeleteImage(WorkspaceId, ImageId),
+    /// Keeps what is searched of a block of contacts, in place of what was kept of it. A conflict when one of the notes that
+    /// it takes away is gone: somebody else has followed it.
+    PutContactBlock(Box<ContactBlock>),
+    /// Keeps what is searched of a block of messages. A conflict when the block that it replaces is not as it was read, and
+    /// when there is one that begins with the same message.
+    PutMessageBlock(Box<MessageBlock>),
     /// Forgets which addresses are left out, because no message of the campaign is attempted any more.
     ForgetLeftOut(WorkspaceId, CampaignId),
     /// Stores new messages of a campaign that wait to be released.
@@ -335,6 +350,9 @@ impl Write {
             | Self::ForgetSubscription(..)
             | Self::DeleteSegment(..)
             | Self::DeleteTemplate(..)
+            | Self::DeleteImage(..)
+            | Self::PutContactBlock(..)
+            | Self::PutMessageBlock(..)
             | Self::MoveMessage(..)
             | Self::CountMessages(..)
             | Self::CountSites(..)

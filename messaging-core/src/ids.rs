@@ -147,6 +147,8 @@ ids! {
     PoolId = "ipp";
     /// A form by which readers subscribe to lists.
     FormId = "frm";
+    /// An image.
+    ImageId = "img";
     /// A job; never shown outside.
     JobId = "job";
     /// Stored bytes outside a row; never shown outside.

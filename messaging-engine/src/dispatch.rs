@@ -96,9 +96,10 @@ impl App {
         let path = ops::parameters(&call.path).map_err(Error::internal)?;
         let query = ops::parameters(&call.query).map_err(Error::internal)?;
         let body = match idempotency_key {
-            Some(_) if <O::Body as Input>::BODY != BodyKind::None => {
-                serde_json::to_vec(&call.body).map_err(Error::internal)?
-            }
+            Some(_) if <O::Body as Input>::BODY != BodyKind::None => match call.body.as_file() {
+                Some(file) => file.bytes.to_vec(),
+                None => serde_json::to_vec(&call.body).map_err(Error::internal)?,
+            },
             _ => Vec::new(),
         };
         let mut typed = Typed::new(call);

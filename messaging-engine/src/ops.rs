@@ -35,6 +35,7 @@ pub mod deliverability;
 pub mod events;
 pub mod forms;
 pub mod health;
+pub mod images;
 pub mod imports;
 pub mod ip_pools;
 pub mod keys;
@@ -177,6 +178,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<campaigns::recipients::ListRecipients>(),
         Endpoint::of::<campaigns::actions::UnscheduleCampaign>(),
         Endpoint::of::<campaigns::actions::DeclareWinner>(),
+        Endpoint::of::<campaigns::test_send::TestCampaign>(),
+        Endpoint::of::<campaigns::DuplicateCampaign>(),
         Endpoint::of::<campaigns::DeleteCampaign>(),
         Endpoint::of::<analytics::campaigns::GetCampaignStats>(),
         // Section 13.
@@ -237,6 +240,9 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sources::UpdateSource>(),
         Endpoint::of::<sources::UpdatePath>(),
         // Section 26.
+        Endpoint::of::<images::CreateImage>(),
+        Endpoint::of::<images::ListImages>(),
+        Endpoint::of::<images::DeleteImage>(),
         Endpoint::of::<queue::ListQueue>(),
         Endpoint::of::<queue::RetryQueue>(),
         Endpoint::of::<queue::SuspendQueue>(),

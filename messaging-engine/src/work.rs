@@ -44,6 +44,7 @@ mod drain_webhook;
 mod erase_contact;
 mod follow_changes;
 mod import_contacts;
+mod index_search;
 mod job;
 mod keep_paths;
 mod lanes;

@@ -23,6 +23,7 @@ export const SCREENS = [
   { path: "segments", title: "Segments", module: "segments", group: "Audience", needs: "listSegments", one: "segment" },
   { path: "suppressions", title: "Suppressions", module: "suppressions", group: "Audience", needs: "listSuppressions" },
   { path: "templates", title: "Templates", module: "templates", group: "Campaigns", needs: "listTemplates", one: "template" },
+  { path: "images", title: "Images", module: "images", group: "Campaigns", needs: "listImages" },
   { path: "campaigns", title: "Campaigns", module: "campaigns", group: "Campaigns", needs: "listCampaigns", one: "campaign" },
   { path: "automations", title: "Automations", module: "automations", group: "Campaigns", needs: "listAutomations", one: "automation" },
   { path: "analytics", title: "Analytics", module: "analytics", group: "Campaigns", needs: "getAnalyticsOverview" },

@@ -26,6 +26,7 @@ pub mod console;
 mod docs_page;
 mod documents;
 mod drop_in;
+mod images;
 pub mod logging;
 mod metrics;
 pub mod openapi;

@@ -175,11 +175,20 @@ fn operation(endpoint: &Endpoint, inputs: &mut SchemaGenerator, outputs: &mut Sc
     if !endpoint.cli.is_empty() {
         operation["x-command"] = json!(format!("messaging {}", endpoint.cli));
     }
-    if endpoint.body != BodyKind::None {
-        operation["requestBody"] = json!({
-            "required": endpoint.body == BodyKind::Required,
-            "content": {"application/json": {"schema": (endpoint.body_schema)(inputs)}},
-        });
+    match endpoint.body {
+        BodyKind::None => {}
+        BodyKind::Optional | BodyKind::Required => {
+            operation["requestBody"] = json!({
+                "required": endpoint.body == BodyKind::Required,
+                "content": {"application/json": {"schema": (endpoint.body_schema)(inputs)}},
+            });
+        }
+        BodyKind::File(types) => {
+            let schema = (endpoint.body_schema)(inputs);
+            let content: Map<String, Value> =
+                types.iter().map(|media_type| ((*media_type).to_owned(), json!({"schema": schema}))).collect();
+            operation["requestBody"] = json!({"required": true, "content": content});
+        }
     }
     operation
 }

@@ -32,7 +32,7 @@ use messaging_engine::{Admitted, AnsweredRequest, App, Caller, Error};
 use tokio::time::timeout;
 use tracing::Instrument as _;
 
-use self::headers::{IDEMPOTENCY_KEY, bearer, is_host, is_json, prefers_leniency, wants_csv};
+use self::headers::{IDEMPOTENCY_KEY, bearer, has_type, is_host, is_json, prefers_leniency, wants_csv};
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
@@ -41,6 +41,7 @@ use crate::console::{self, Console};
 use crate::docs_page;
 use crate::documents::Documents;
 use crate::drop_in::{self, DropIn, Translated};
+use crate::images;
 use crate::metrics::{GaugeGuard, Metrics, UNMATCHED};
 use crate::rate_limit::{RateLimiter, RequestTokens, Standing};
 use crate::readers::{self, ReaderRequest, ReaderRoute};
@@ -265,6 +266,7 @@ impl Pipeline {
                 return self.reader(route, &matched, head, body, (origin, request_id), notes).await;
             }
             Target::Upload => return self.upload(&matched, body, origin, notes).await,
+            Target::Image => return self.image(&matched, head, client).await,
             Target::Callback(route) => return self.callback(route, &matched, head, body, origin, notes).await,
         };
 
@@ -312,9 +314,12 @@ impl Pipeline {
         let received = if endpoint.body == BodyKind::None {
             Bytes::new()
         } else {
-            let is_json = is_json(&head.headers);
+            let is_accepted = match endpoint.body {
+                BodyKind::File(types) => has_type(&head.headers, types),
+                _ => is_json(&head.headers),
+            };
             let _awaited = activity.await_body();
-            self.budget.receive(body, endpoint.body_limit, is_json, self.times, sender).await?
+            self.budget.receive(body, endpoint.body_limit, is_accepted, self.times, sender).await?
         };
         notes.read = endpoint.body != BodyKind::None;
         notes.bytes_in = received.len() as u64;
@@ -453,6 +458,13 @@ impl Pipeline {
         let reply = uploads::answer(&self.app, token, origin.client, body, self.times, &mut notes.bytes_in).await?;
         notes.read = true;
         Ok(reply)
+    }
+
+    /// Answers with an image of a mail. Whoever has the address may have it.
+    async fn image(&self, matched: &RouteMatch<'_>, head: &Parts, client: IpAddr) -> Result<Reply, Refusal> {
+        let token = matched.parameter("token").unwrap_or_default();
+        let sender = Sender { owner: None, network: CallerNetwork::of(client) };
+        Ok(images::answer(&self.app, token, &head.headers, &self.budget, sender).await?)
     }
 
     /// Takes a call of a provider. The token is looked at before a byte of the body is read.

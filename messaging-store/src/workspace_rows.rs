@@ -113,6 +113,14 @@ macro_rules! contact {
     };
 }
 
+/// Rows that name a block of contacts.
+macro_rules! block {
+    () => {
+        "block >= (SELECT number << 35 FROM workspace_numbers WHERE workspace = $1) \
+         AND block < (SELECT (number + 1) << 35 FROM workspace_numbers WHERE workspace = $1)"
+    };
+}
+
 /// Rows that name a row of another table of the workspace.
 macro_rules! through {
     ($column:literal, $key:literal, $parent:literal) => {
@@ -211,6 +219,8 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("audit_chains", "workspace", workspace!()),
     both!("template_versions", "workspace, template, version", workspace!()),
     both!("templates", "workspace, id", workspace!()),
+    both!("image_bytes", "workspace, id", workspace!()),
+    both!("images", "workspace, id", workspace!()),
     both!("urls", "workspace, key", workspace!()),
     both!("provider_links", "workspace, channel, provider, name", workspace!()),
     both!("inbound_notes", "workspace, channel, key", workspace!()),
@@ -265,6 +275,7 @@ pub(crate) const OWNED: &[Owned] = &[
                 SELECT id FROM messages WHERE workspace = $1 ORDER BY id LIMIT $2))",
         ],
     },
+    both!("message_texts", "workspace, first", workspace!()),
     both!("automation_branches", "node, branch", node!()),
     both!("automation_notes", "automation, shard, n", through!("automation", "n", "automations")),
     both!("automation_date_fires", "automation, contact, due_at", through!("automation", "n", "automations")),
@@ -311,6 +322,9 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("event_names", "n", number!()),
     both!("deleted_contacts", "n", number!()),
     both!("contacts", "n", number!()),
+    // Their notes come when they go.
+    both!("changed_contact_texts", "n", block!()),
+    both!("contact_texts", "block", block!()),
     only_postgres!("contact_counts", number!()),
 ];
 

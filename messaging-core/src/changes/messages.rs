@@ -138,6 +138,9 @@ impl CountMessages {
     }
 
     fn of(message: &Message, totals: Counts, series: Vec<(Quarter, Counts)>) -> Option<Self> {
+        if message.is_test {
+            return None;
+        }
         let source = message.source();
         let has_totals = !totals.is_zero() && matches!(source, MessageSource::Campaign(..));
         (has_totals || !series.is_empty()).then_some(Self {

@@ -24,6 +24,7 @@ pub mod domain_reports;
 pub mod error;
 pub mod events;
 pub mod health;
+pub mod images;
 pub mod imports;
 pub mod installation;
 pub mod ip_pools;
@@ -40,6 +41,7 @@ pub mod queue;
 pub mod replies;
 pub mod request_logs;
 pub mod sandbox;
+pub mod search;
 pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
@@ -78,6 +80,7 @@ pub use domain_reports::{DmarcSource, DmarcTotals, DomainReports, KeptCounts, St
 pub use error::{CommitError, StoreError};
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
+pub use images::Images;
 pub use imports::Imports;
 pub use installation::{Installation, KeyHolder, SealedSecret, needs_its_key};
 pub use ip_pools::IpPools;
@@ -94,6 +97,7 @@ pub use queue::{DatedJob, LaneSummary, OperatorQueue};
 pub use replies::Replies;
 pub use request_logs::RequestLogs;
 pub use sandbox::Sandbox;
+pub use search::SearchIndex;
 pub use segments::Segments;
 pub use sending_domains::SendingDomains;
 pub use sign_ins::SignIns;
@@ -143,6 +147,7 @@ pub trait Store:
     + CustomFields
     + DomainReports
     + EventLog
+    + Images
     + Imports
     + Installation
     + IpPools
@@ -155,6 +160,7 @@ pub trait Store:
     + Replies
     + RequestLogs
     + Sandbox
+    + SearchIndex
     + Segments
     + SendingDomains
     + SignIns

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
+/// What was sent is kept this long after it was accepted, for retries and for support; the status and
+/// events stay. The contract is silent here.
+pub(crate) const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
+
 /// Something that expires, or was left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

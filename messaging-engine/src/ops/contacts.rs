@@ -18,6 +18,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::message::channel_content::ViberService;
+use messaging_core::domain::search::{MAX_SEARCH, MIN_SEARCH, Search};
 use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -188,6 +189,11 @@ pub struct ContactQuery {
     /// Only contacts that were changed at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_since: Option<Timestamp>,
+    /// Only contacts with this piece of text, whatever its case, in their email address, phone number, external id, first or
+    /// last name; for a caller without the scope `pii:read` in their external id. 2 to 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = MIN_SEARCH, max = MAX_SEARCH))]
+    pub q: Option<String>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
@@ -229,10 +235,11 @@ impl Operation for ListContacts {
     type Output = Page<ContactView>;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ContactView>, Error> {
-        let ContactQuery { email, external_id, phone, tag, list_id, segment_id, updated_since, limit, cursor } =
+        let ContactQuery { email, external_id, phone, tag, list_id, segment_id, updated_since, q, limit, cursor } =
             call.query;
         let email = email.map(|email| address::normalize(Channel::Email, &email));
-        let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id, updated_since };
+        let search = q.map(|q| Search::new(&q, cx.sees_addresses()));
+        let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id, updated_since, search };
         page(cx, call.path.workspace_id, &filter, &PageQuery::of(limit, cursor)).await
     }
 }

@@ -19,7 +19,7 @@ use crate::ops::audit_notes::AuditNotes;
 use crate::ops::auditing::{self, AuditedCall};
 use crate::ops::context::{Context, Request};
 use crate::ops::endpoint::Endpoint;
-use crate::ops::fingerprint::fingerprint;
+use crate::ops::fingerprint::{fingerprint, fingerprint_file};
 use crate::ops::operation::{Answer, JSON};
 use crate::ops::progress::{MAX_RUNS, Progress, REMEMBERED_FOR};
 use crate::ops::recordings::{self, Recording};
@@ -68,6 +68,7 @@ async fn carry_out(invocation: &Invocation<'_>, runnable: &mut dyn Runnable) -> 
             // Checks 9 and 10: the JSON first, then the header.
             let print = match endpoint.body {
                 BodyKind::None => fingerprint(request.query, b"", false)?,
+                BodyKind::File(_) => fingerprint_file(request.query, &request.body),
                 kind if is_short(&request.body) => {
                     fingerprint(request.query, &request.body, kind == BodyKind::Required)?
                 }

@@ -50,6 +50,8 @@ pub(crate) struct SentMessage {
     pub(crate) fallback_of: Option<MessageId>,
     /// Its id, where its text names it already.
     pub(crate) message_id: Option<MessageId>,
+    /// True of a test of a campaign, which no statistics count.
+    pub(crate) is_test: bool,
 }
 
 impl SentMessage {
@@ -63,6 +65,7 @@ impl SentMessage {
             automation: None,
             fallback_of: None,
             message_id: None,
+            is_test: false,
         }
     }
 }
@@ -107,7 +110,8 @@ impl App {
         now: Timestamp,
         violations: &mut Violations,
     ) -> Result<AcceptedWrites, Error> {
-        let SentMessage { workspace_id, input, request, campaign_id, automation, fallback_of, message_id } = sent;
+        let SentMessage { workspace_id, input, request, campaign_id, automation, fallback_of, message_id, is_test } =
+            sent;
         let send_at = due(&input, now, violations);
         if input.may_go_to(Channel::Viber) {
             input.check_viber(self.viber_service(workspace_id).await?, violations);
@@ -147,6 +151,7 @@ impl App {
             template_id: template.as_ref().map(|template| template.id),
             fallback_of,
             has_fallback,
+            is_test,
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
             hold: send_at.map(|until| Hold { reason: HoldReason::Scheduled, until: Some(until), since: now }),

@@ -17,7 +17,8 @@ use messaging_core::ports::store::{CommitError, StoreError};
 
 use crate::app::App;
 use crate::jobs::JobData as _;
-use crate::jobs::upkeep::{Sweep, Upkeep};
+use crate::jobs::upkeep::{CONTENT_KEPT, Sweep, Upkeep};
+use crate::work::index_search;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Rows removed in one commit: few enough that a request never waits for them noticeably.
@@ -34,10 +35,6 @@ const GO_ON_AFTER: Duration = Duration::from_secs(1);
 const APART: Duration = Duration::from_secs(3);
 /// Captures kept per workspace (contract section 22, "Sandbox inbox").
 const KEPT_CAPTURES: usize = 10_000;
-/// What was sent is kept this long after it was accepted, for retries and for support; the status and
-/// events stay. The contract is silent here.
-const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
-
 /// How long a stored file waits for the commit that names it. No request lasts nearly as long; one that does is
 /// decided again, with new files.
 const FILES_WAIT: Duration = Duration::from_hours(1);
@@ -89,6 +86,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             }
         }
     }
+    index_search::follow(app).await;
     Ok(())
 }
 

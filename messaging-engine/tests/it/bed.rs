@@ -294,6 +294,11 @@ impl<'a> Call<'a> {
         Self { body: body.as_bytes().to_vec(), ..self }
     }
 
+    /// With a body that is a file.
+    pub(crate) fn bytes(self, body: Vec<u8>) -> Self {
+        Self { body, ..self }
+    }
+
     pub(crate) fn key(self, key: &'a str) -> Self {
         Self { idempotency_key: Some(key), ..self }
     }

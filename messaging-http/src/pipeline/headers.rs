@@ -53,9 +53,14 @@ pub(super) fn wants_csv(headers: &HeaderMap) -> bool {
 
 /// Whether the body is declared as `application/json`, parameters aside.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    has_type(headers, &["application/json"])
+}
+
+/// Whether the body is declared as one of these media types, parameters aside.
+pub(super) fn has_type(headers: &HeaderMap, types: &[&str]) -> bool {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|text| {
-        let essence = text.split_once(';').map_or(text, |(essence, _)| essence);
-        essence.trim().eq_ignore_ascii_case("application/json")
+        let essence = text.split_once(';').map_or(text, |(essence, _)| essence).trim();
+        types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted))
     })
 }
 

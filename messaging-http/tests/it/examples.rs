@@ -23,7 +23,7 @@ use messaging_core::ports::fetch::Fetched;
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
 use messaging_engine::ops::members::{CreateMember, MemberInput};
-use messaging_engine::ops::{self, Endpoint};
+use messaging_engine::ops::{self, BodyKind, Endpoint};
 use messaging_engine::{App, Caller, SecretKey, Settings, admin};
 use messaging_http::{ApiService, ServiceOptions};
 use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
@@ -35,6 +35,9 @@ use tower_service::Service;
 /// What the page that a template is made of says.
 const PAGE_URL: &str = "https://example.com/spring.html";
 const PAGE: &str = "<html><body><h1>Spring is here</h1></body></html>";
+
+/// A file that is uploaded.
+const PICTURE: &[u8] = b"GIF89a\x40\x01\xc8\x00\x80\0\0\0\0\0\xff\xff\xff;";
 
 /// One request of the scenario, and what came of it.
 #[derive(Default)]
@@ -185,10 +188,17 @@ impl Run {
         if !self.token.is_empty() {
             request = request.header("authorization", format!("Bearer {}", self.token));
         }
+        let sent = match endpoint.body {
+            BodyKind::File(_) => {
+                request = request.header("content-type", "image/gif");
+                Bytes::from_static(PICTURE)
+            }
+            _ => Bytes::from(body.clone()),
+        };
         if !body.is_empty() {
             request = request.header("content-type", "application/json");
         }
-        let request = request.body(Full::<Bytes>::from(body.clone())).unwrap();
+        let request = request.body(Full::<Bytes>::from(sent)).unwrap();
         let Ok(response) = Service::call(&mut self.service.clone(), request).await;
         let status = response.status();
         let is_json =

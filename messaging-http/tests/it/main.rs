@@ -17,6 +17,7 @@ mod events;
 mod examples;
 mod floods;
 mod harness;
+mod images;
 mod limits;
 mod malformed;
 mod messages;

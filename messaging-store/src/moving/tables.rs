@@ -100,6 +100,8 @@ pub(crate) const TABLES: &[Table] = &[
     same("audit_chains", "workspace, n, hash, anchor_n, anchor_hash"),
     same("templates", "workspace, id, channel, revision, version, removed_at"),
     same("template_versions", "workspace, template, version, head, doc"),
+    same("images", "workspace, id, sha256, size, doc"),
+    same("image_bytes", "workspace, id, bytes"),
     same("replies", "key, credential, route, created_at, expires_at, fingerprint, status, content_type, body"),
     same("urls", "workspace, key, url"),
     same("sts_policies", "domain, expires_at, doc"),
@@ -128,12 +130,12 @@ pub(crate) const TABLES: &[Table] = &[
         "messages",
         "workspace, id, revision, status, channel, created_at, updated_at, recipient, sender, contact, campaign, \
          automation, template, tags, metadata, variant, hold_reason, hold_until, hold_since, seen, links, skip, \
-         sent_at, delivered_at, fallback_of, has_fallback",
+         sent_at, delivered_at, fallback_of, has_fallback, is_test",
         Rows::Select(
             "SELECT workspace, id, revision, status, channel, created_at, updated_at, recipient, sender, contact, \
              campaign, automation, template, tags, metadata, variant, hold_reason, hold_until, hold_since, seen, \
              links, skip, nullif(sent_at, -70368744177664) AS sent_at, nullif(delivered_at, \
-             -70368744177664) AS delivered_at, fallback_of, has_fallback \
+             -70368744177664) AS delivered_at, fallback_of, has_fallback, is_test \
              FROM messages",
         ),
     ),
@@ -335,6 +337,10 @@ mod tests {
         ("captures", "n", "captures are found by their message"),
         ("replies", "n", "replies are found by their key"),
         ("template_versions", "n", "versions are found by their template"),
+        ("image_bytes", "n", "octets are found by their image"),
+        ("contact_texts", "*", "contacts are indexed where they come"),
+        ("changed_contact_texts", "*", "contacts are indexed where they come"),
+        ("message_texts", "*", "messages are indexed where they come"),
     ];
 
     /// Tables of PostgreSQL that no table of SQLite fills, and why; with columns that have a default.
@@ -348,6 +354,9 @@ mod tests {
         ("log_era", "*", "the schema has the first era"),
         ("message_states", "*", "by the triggers of messages"),
         ("marked_deliveries", "*", "by the triggers of deliveries"),
+        ("changed_contact_texts", "*", "by the triggers of contacts"),
+        ("contact_texts", "*", "contacts are indexed as the triggers note them"),
+        ("message_texts", "*", "messages that no block has are indexed"),
         ("jobs", "once", "a lane that has a job needs no second one, whatever added it"),
         ("jobs", "woken_at", "lanes are woken by bringing their jobs forward"),
         ("automation_notes", "tx", "the transaction that moves them wrote them"),

@@ -66,6 +66,10 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         }
         Write::AppendRowErrors(errors) => tables::imports::append_errors(transaction, errors)?,
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(transaction, *workspace, *id, *at)?,
+        Write::PutImage(image, octets) => tables::images::put(transaction, image, octets)?,
+        Write::PutContactBlock(block) => tables::search::put_contacts(transaction, block)?,
+        Write::PutMessageBlock(block) => tables::search::put_messages(transaction, block)?,
+        Write::DeleteImage(workspace, id) => tables::images::delete(transaction, *workspace, *id)?,
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
         Write::PutAudience(row) => tables::audiences::put(transaction, row)?,

@@ -73,6 +73,10 @@ pub(super) fn apply(
         }
         Write::AppendRowErrors(errors) => tables::imports::append_errors(on, errors),
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(on, *workspace, *id, *at),
+        Write::PutImage(image, octets) => tables::images::put(on, image, octets),
+        Write::PutContactBlock(block) => tables::search::put_contacts(on, block),
+        Write::PutMessageBlock(block) => tables::search::put_messages(on, block),
+        Write::DeleteImage(workspace, id) => tables::images::delete(on, *workspace, *id),
         Write::InsertMessage(message, content) => tables::messages::insert(on, message, content),
         Write::MoveMessage(movement) => tables::messages::change_status(on, movement),
         Write::CountMessages(count) => {

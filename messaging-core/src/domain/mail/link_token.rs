@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::domain::channel::Channel;
 use crate::domain::security::secret_key::KeyRing;
-use crate::ids::{Id as _, ImportId, MessageId, WorkspaceId};
+use crate::ids::{Id as _, ImageId, ImportId, MessageId, WorkspaceId};
 
 pub use self::reports::ReportPurpose;
 
@@ -52,6 +52,9 @@ const SETTINGS: u8 = 9;
 
 /// The first octet of what the secret of a callback address is made of.
 const CALLBACK_SECRET: u8 = 10;
+
+/// The first octet of the token of an image.
+const IMAGE: u8 = 11;
 
 /// Octets of the secret of a callback address.
 const SECRET_LENGTH: usize = 24;
@@ -213,6 +216,26 @@ impl LinkKey {
             return None;
         }
         Some((WorkspaceId::from_bytes(id(1)?), ImportId::from_bytes(id(17)?)))
+    }
+
+    /// The token of the address of an image.
+    pub fn image(&self, workspace: WorkspaceId, image: ImageId) -> String {
+        let mut octets = vec![IMAGE];
+        octets.extend(workspace.to_bytes());
+        octets.extend(image.to_bytes());
+        let mac = self.sign(&octets);
+        octets.extend(&mac.as_ref()[..LINK_MAC]);
+        URL_SAFE_NO_PAD.encode(octets)
+    }
+
+    /// The image that a token is for, if it is one of ours.
+    pub fn read_image(&self, token: &str) -> Option<(WorkspaceId, ImageId)> {
+        let said = self.read(token)?;
+        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
+        if said.first() != Some(&IMAGE) || said.len() != 33 {
+            return None;
+        }
+        Some((WorkspaceId::from_bytes(id(1)?), ImageId::from_bytes(id(17)?)))
     }
 
     /// The token by which a provider's receipt names a message.
