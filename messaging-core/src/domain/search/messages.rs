@@ -1,4 +1,4 @@
-//! What is searched of messages.
+//! Texts of messages that are searched, and the blocks in which they are indexed.
 
 use super::{BEHIND_ROW, BETWEEN_TEXTS, Search, SearchTexts, add_row};
 use crate::domain::message::Message;
