@@ -203,9 +203,10 @@ async fn what_is_refused_leaves_no_entry_and_a_repetition_none_more() {
 #[tokio::test]
 async fn sign_ins_and_their_refusals_are_told_to_workspace_and_operator() {
     let (bed, workspace, owner) = Bed::with_owner().await;
+    let nobody = Caller::Anonymous;
     for (email, password) in [("owner@acme.com", "wrong"), ("nobody@acme.com", "hunter22")] {
         let body = json!({"email": email, "password": password});
-        let call = Call::new(&Caller::Anonymous, Method::POST, "/auth/login").body(&body).from("192.0.2.9");
+        let call = Call::new(&nobody, Method::POST, "/auth/login").body(&body).from("192.0.2.9");
         assert_eq!(bed.call(call).await.summary(), "401 invalid_credentials");
     }
     let refused = log(&bed, &owner, workspace, "&operation=loginRefused").await;

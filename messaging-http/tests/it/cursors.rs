@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use messaging_conformance::audit_logs::{entry, record};
+use messaging_conformance::audit_logs;
 use messaging_conformance::listings::World;
 use messaging_core::changes::{AccountWrite, Expect, JobWrite, NewJob, Write};
 use messaging_core::domain::campaign::CampaignStatus;
@@ -86,8 +86,8 @@ impl Tenant {
                 sent(),
                 session(&token),
                 session(&format!("another {}", world.user)),
-                record(None, &entry(1)),
-                record(None, &entry(2)),
+                audit_logs::record(None, &audit_logs::entry(1)),
+                audit_logs::record(None, &audit_logs::entry(2)),
                 Write::FollowEvents(world.workspace, now + Duration::from_hours(720)),
             ])
             .await;
