@@ -255,6 +255,15 @@ impl App {
         self.0.transports.get(&(channel, provider.to_owned()))
     }
 
+    /// Lets a recipient domain that could not be reached be tried again at once, whichever transport remembers that.
+    pub(crate) fn forget_unreachable(&self, domain: &str) {
+        for ((channel, _), transport) in &self.0.transports {
+            if *channel == Channel::Email {
+                transport.forget_unreachable(domain);
+            }
+        }
+    }
+
     /// The rate limits of campaigns.
     pub(crate) fn campaign_pace(&self) -> &CampaignPace {
         &self.0.campaign_pace
