@@ -88,7 +88,7 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
              MESSAGING_DATABASE",
         ));
     }
-    let own: Vec<_> = given.given().into_iter().map(|(name, _)| name).collect();
+    let own = given.given();
     let whole = running.settings.or(given.clone());
     let differing = whole.differing(&given).into_iter().filter(|name| own.contains(name));
     let differing: Vec<_> = differing.map(|name| format!("--{}", name.replace('_', "-"))).collect();

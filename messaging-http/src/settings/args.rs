@@ -39,11 +39,11 @@ macro_rules! optional {
                 names
             }
 
-            /// The settings that are given, with their values.
-            pub fn given(&self) -> Vec<(&'static str, String)> {
+            /// Names of the settings that are given.
+            pub fn given(&self) -> Vec<&'static str> {
                 let mut given = Vec::new();
-                $(if let Some(value) = &self.$member {
-                    given.push((stringify!($member), format!("{value:?}")));
+                $(if self.$member.is_some() {
+                    given.push(stringify!($member));
                 })*
                 given
             }
