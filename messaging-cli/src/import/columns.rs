@@ -263,7 +263,10 @@ mod tests {
         assert!(missing.contains("no column \"Plan\"") && missing.contains("First name, plan"), "{missing}");
         for text in [text, "Mail;plan\na@example.com;pro\n"] {
             let missing = sorted(text, &[("Plna", Some("attributes.tier"))], &[], &none);
-            assert!(missing.contains("--map: the file has no column \"Plna\"") && missing.contains("plan"), "{missing}");
+            assert!(
+                missing.contains("--map: the file has no column \"Plna\"") && missing.contains("plan"),
+                "{missing}"
+            );
         }
         let mapped = [("plan", Some("external_id")), ("Age", None)];
         let rest = "First name=first_name:String Город=column_5:String - column 6";

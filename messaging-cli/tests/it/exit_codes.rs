@@ -116,6 +116,19 @@ fn a_refusal_is_1_with_the_broken_rules() {
     server.command(&["message", "list", "--api-key", "mk_live_unknown"]).expect(1);
 }
 
+#[test]
+fn a_test_message_that_was_not_taken_is_1() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let test = |to: &str| server.command(&["channel", "test", "email", "--to", to, "--json"]);
+    assert_eq!(test("ann@example.com").expect(0).json()["ok"], true);
+    let listed = ["suppression", "create", "--channel", "email", "--address", "bob@example.com"];
+    server.command(&listed).expect(0);
+    let failed = test("bob@example.com").expect(1);
+    assert_eq!(failed.json()["ok"], false);
+    assert!(failed.stderr.contains("the test message was not taken"), "{failed:?}");
+}
+
 /// Of bodies from `--json-body`: what is no body is told before anything is asked, what breaks a rule is refused by
 /// name, on a server and in the process alike.
 #[test]
