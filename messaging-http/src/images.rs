@@ -21,7 +21,7 @@ pub(crate) const METHOD: Method = Method::GET;
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// How long it may be kept: a year, without asking again.
+/// Caches keep an image for a year without asking again.
 const CACHING: &str = "public, max-age=31536000, immutable";
 
 /// Answers with an image, or with 304 to whoever has it. Its octets are in memory only as the budget of bodies allows.

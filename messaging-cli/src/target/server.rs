@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::request::{Raw, Request};
 
-/// What is sent with a request.
+/// Body and headers of a request that differ from operation to operation.
 struct Sent<'a> {
     /// The body; empty for none.
     body: &'a Bytes,

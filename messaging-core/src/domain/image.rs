@@ -35,7 +35,7 @@ pub struct Image {
     pub bytes: u64,
     /// SHA-256 digest of its octets in 64 hexadecimal digits, lower case. The same octets are one image.
     pub sha256: String,
-    /// When it was uploaded.
+    /// Time of the upload.
     pub created_at: Timestamp,
 }
 
@@ -62,7 +62,7 @@ pub fn sha256(octets: &[u8]) -> String {
     digest.as_ref().iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// What the images of a workspace take.
+/// Room that the images of a workspace take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ImageUsage {
     /// Number of images.

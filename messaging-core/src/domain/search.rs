@@ -18,7 +18,7 @@ const BETWEEN_TEXTS: char = '\u{1f}';
 /// Stands behind the texts of a row.
 const BEHIND_ROW: char = '\u{1e}';
 
-/// What is looked for, and by whom.
+/// A text to look for, and the right of whoever looks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
     needle: String,
@@ -50,7 +50,7 @@ impl Search {
 /// The texts of the rows of a block, in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchTexts {
-    /// What everybody may read who may read the rows.
+    /// Texts that everybody may read who may read the rows.
     pub shown: String,
     /// Addresses and names.
     pub hidden: String,

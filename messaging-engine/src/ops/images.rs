@@ -45,7 +45,7 @@ pub struct ImageView {
     pub bytes: u64,
     /// SHA-256 digest of the file, 64 hexadecimal digits.
     pub sha256: String,
-    /// When it was uploaded.
+    /// Time of the upload.
     pub created_at: Timestamp,
 }
 

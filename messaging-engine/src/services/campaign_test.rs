@@ -1,4 +1,4 @@
-//! What a campaign says to one contact before it is sent: the parts of a test.
+//! The message of a test of a campaign: its content as one contact would get it.
 
 use messaging_core::domain::audience::contact::{Contact, ContactFilter};
 use messaging_core::domain::campaign::test_send::test_subject;

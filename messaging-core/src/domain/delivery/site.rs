@@ -186,11 +186,6 @@ impl SiteRules {
         })
     }
 
-    /// True if the rules name the site.
-    pub fn names(&self, site: &SiteName) -> bool {
-        self.by_name.contains_key(site)
-    }
-
     fn known(&self, exchanger: &str) -> Option<SiteName> {
         let mut rest = exchanger;
         loop {

@@ -34,7 +34,7 @@ impl ImageType {
     }
 }
 
-/// What the header of an image says.
+/// Type and size of an image, as its header says them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageHeader {
     /// Type of the image.

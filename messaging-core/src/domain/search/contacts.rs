@@ -1,4 +1,4 @@
-//! What is searched of contacts.
+//! Texts of contacts that are searched, and the blocks in which they are indexed.
 
 use super::{Search, SearchTexts, add_row};
 use crate::domain::audience::contact::Contact;

@@ -1,4 +1,4 @@
-//! What is searched of messages.
+//! Texts of messages that are searched, and the blocks in which they are indexed.
 
 use super::{BEHIND_ROW, BETWEEN_TEXTS, Search, SearchTexts, add_row};
 use crate::domain::message::Message;
@@ -113,10 +113,10 @@ mod tests {
         assert_eq!((found("joe@", true), found("joe@", false)), (vec![two.id], Vec::new()));
         assert_eq!(found("for j", false), [two.id]);
         assert_eq!(texts.without_recipient(), 0);
+        assert_eq!(found("msg_", false).len(), 3);
+        assert!(Search::new("bob", true).finds_row(&two) && !Search::new("bob", false).finds_row(&two));
         texts.add_message(&message(4, ""), Some("joe@example.com"));
         texts.add_message(&message(5, ""), None);
         assert_eq!(texts.without_recipient(), 2);
-        assert_eq!(found("msg_", false).len(), 3);
-        assert!(Search::new("bob", true).finds_row(&two) && !Search::new("bob", false).finds_row(&two));
     }
 }

@@ -18,7 +18,7 @@ pub trait Images {
     async fn images(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Image>, StoreError>;
     /// The octets of an image.
     async fn image_bytes(&self, workspace: WorkspaceId, id: ImageId) -> Result<Option<Bytes>, StoreError>;
-    /// What the images of the workspace take.
+    /// Room that the images of the workspace take.
     async fn image_usage(&self, workspace: WorkspaceId) -> Result<ImageUsage, StoreError>;
     /// The templates whose current version has a text somewhere, by which an address of an image is found; at most
     /// `limit`, newest first. The text has no character that JSON escapes.
