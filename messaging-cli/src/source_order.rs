@@ -1,11 +1,13 @@
-//! `source set IP --warmed`: the state of a source as a flag, in the place of `--status`.
+//! `source set IP --warmed`: the state of a source as a flag, in the place of `--status`. That offers the states which an
+//! operator can order, of sources and of paths; the API also takes back what comes by itself.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use messaging_engine::ops::sources::UpdateSource;
+use messaging_engine::ops::sources::{UpdatePath, UpdateSource};
 use messaging_engine::ops::{Endpoint, Operation as _};
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
+use crate::command::flags;
 use crate::command::part::Part;
 
 /// The member of the body.
@@ -18,13 +20,23 @@ const FLAGS: [(&str, &str, &str); 3] = [
     ("stopped", "stopped", "Nothing leaves from it until another state is set"),
 ];
 
-/// Whether it is the operation that this is about.
+/// The states of a path that can be ordered.
+const OF_PATHS: [&str; 2] = ["ok", "stopped"];
+
+/// Whether it is one of the operations that this is about.
 pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
-    endpoint.id == UpdateSource::ID
+    [UpdateSource::ID, UpdatePath::ID].contains(&endpoint.id)
 }
 
 /// Adds the flags.
-pub(crate) fn extend(command: Command) -> Command {
+pub(crate) fn extend(command: Command, endpoint: &Endpoint) -> Command {
+    let offering = |states: Vec<String>| {
+        command.mut_arg(Part::Body.id(MEMBER), |status| status.value_parser(flags::words(&states)))
+    };
+    if endpoint.id == UpdatePath::ID {
+        return offering(OF_PATHS.map(ToOwned::to_owned).to_vec());
+    }
+    let command = offering(FLAGS.map(|(_, state, _)| state.to_owned()).to_vec());
     let flag = |(long, _, help): (&'static str, &'static str, &'static str)| {
         let others = FLAGS.iter().map(|(other, ..)| *other).filter(move |other| *other != long);
         Arg::new(long)

@@ -44,7 +44,7 @@ pub(crate) mod watched;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -302,6 +302,12 @@ impl App {
     /// A provider of a channel: one that the program brought, or one of contract section 16.
     pub fn provider_kind(&self, channel: Channel, name: &str) -> Option<&ProviderKind> {
         self.0.own_providers.get(&(channel, name.to_owned())).or_else(|| provider::find(channel, name))
+    }
+
+    /// The names of the providers of a channel, each once.
+    pub(crate) fn provider_names(&self, channel: Channel) -> BTreeSet<&str> {
+        let own = self.0.own_providers.values();
+        own.chain(provider::all()).filter(|kind| kind.channel == channel).map(|kind| kind.name.as_str()).collect()
     }
 
     /// Seals and opens secrets.

@@ -85,6 +85,14 @@ fn the_state_of_a_source_is_a_flag() {
 }
 
 #[test]
+fn states_that_come_by_themselves_are_not_offered() {
+    check_refused(&["source", "set", "203.0.113.7", "--status", "resting"], "possible values: warm, warming, stopped");
+    for status in ["slowed", "resting"] {
+        check_refused(&["source", "set-path", "default", "gmail", "--status", status], "possible values: ok, stopped");
+    }
+}
+
+#[test]
 fn body_members_are_flags() {
     check(&["workspace", "update", "--name", "Acme"], "", "", r#"{"name":"Acme"}"#);
     check(&["workspace", "update"], "", "", "{}");

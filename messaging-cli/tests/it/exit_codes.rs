@@ -22,6 +22,14 @@ fn what_cannot_be_understood_is_2() {
 }
 
 #[test]
+fn an_address_to_listen_at_is_shown_by_an_example() {
+    for flag in ["--listen", "--smtp-listen", "--submission-listen", "--metrics-listen", "--dns"] {
+        let refused = run(["config", "check", flag, "18481"]).expect(2);
+        assert!(refused.stderr.contains("an IP address and a port such as 127.0.0.1:8080"), "{refused:?}");
+    }
+}
+
+#[test]
 fn rules_of_sites_are_listed_and_a_fault_is_2_with_its_place() {
     let listed = run(["site", "list", "--json"]).expect(0).json();
     let rows = listed["data"].as_array().unwrap();
