@@ -1,4 +1,5 @@
-//! The job that tries again at once, or cancels, what waits in a part of the queue.
+//! The job that tries again at once, or cancels, what waits in a part of the queue, or has it look for an address to leave
+//! from.
 //!
 //! Contract section 26. It reads all jobs in the order of their lanes, a page to a commit, and keeps its place between runs.
 //! Whatever is done twice after an interruption changes nothing: a message that was cancelled is not cancelled again, and one
@@ -9,10 +10,12 @@ use std::collections::HashSet;
 use messaging_core::changes::{Changes, JobPlace, JobWrite, Write};
 use messaging_core::domain::delivery::queue::messages_of;
 use messaging_core::domain::message::MessageStatus;
+use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, DatedJob, StoreError};
 use messaging_core::time::Timestamp;
 
+use crate::app::paths::UNTIL_SOMEBODY_ACTS;
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::work_on_queue::{QueueAction, WorkOnQueue};
@@ -44,6 +47,10 @@ impl Job for WorkOnQueue {
                     domains.collect::<HashSet<_>>().into_iter().for_each(|domain| cx.app.forget_unreachable(domain));
                     cx.commit(make_due(places, cx.app.now())).await?;
                 }
+                QueueAction::FindSource => {
+                    let places = self.without_source(cx, &page).await?;
+                    cx.commit(make_due(places, cx.app.now())).await?;
+                }
                 QueueAction::Cancel => cancel_all(cx, self.messages(&page)).await?,
             }
         }
@@ -69,6 +76,23 @@ impl WorkOnQueue {
         let waits = |read: &DatedJob| read.job.place.due_at > now && read.dated_at <= self.asked_at;
         let found = self.deliveries(page).filter(|(read, delivery)| delivery.attempt > 1 && waits(read));
         found.map(|(read, _)| read.job.place.clone()).collect()
+    }
+
+    /// The jobs whose messages are held for want of an address to leave from, since before the request. No such job waits
+    /// longer than a path lets it, so that no message is read of what is put off for longer.
+    async fn without_source(&self, cx: &JobContext, page: &[DatedJob]) -> Result<Vec<JobPlace>, StoreError> {
+        let now = cx.app.now();
+        let may_be = |read: &DatedJob| {
+            (now..=now + UNTIL_SOMEBODY_ACTS).contains(&read.job.place.due_at) && read.dated_at < self.asked_at
+        };
+        let mut places = Vec::new();
+        for (read, delivery) in self.deliveries(page).filter(|(read, _)| may_be(read)) {
+            let message = cx.app.store().message(delivery.workspace_id, delivery.message_id).await?;
+            if message.and_then(|message| message.hold).is_some_and(|hold| hold.reason == HoldReason::NoSource) {
+                places.push(read.job.place.clone());
+            }
+        }
+        Ok(places)
     }
 
     /// The messages of a page, each once.
