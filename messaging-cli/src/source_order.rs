@@ -1,13 +1,13 @@
 //! `source set IP --warmed`: the state of a source as a flag, in the place of `--status`. That offers the states which an
 //! operator can order, of sources and of paths; the API also takes back what comes by itself.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use messaging_engine::ops::sources::{UpdatePath, UpdateSource};
 use messaging_engine::ops::{Endpoint, Operation as _};
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
-use crate::command::flags;
 use crate::command::part::Part;
 
 /// The member of the body.
@@ -30,13 +30,10 @@ pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
 
 /// Adds the flags.
 pub(crate) fn extend(command: Command, endpoint: &Endpoint) -> Command {
-    let offering = |states: Vec<String>| {
-        command.mut_arg(Part::Body.id(MEMBER), |status| status.value_parser(flags::words(&states)))
-    };
     if endpoint.id == UpdatePath::ID {
-        return offering(OF_PATHS.map(ToOwned::to_owned).to_vec());
+        return offering(command, &OF_PATHS);
     }
-    let command = offering(FLAGS.map(|(_, state, _)| state.to_owned()).to_vec());
+    let command = offering(command, &FLAGS.map(|(_, state, _)| state));
     let flag = |(long, _, help): (&'static str, &'static str, &'static str)| {
         let others = FLAGS.iter().map(|(other, ..)| *other).filter(move |other| *other != long);
         Arg::new(long)
@@ -48,6 +45,11 @@ pub(crate) fn extend(command: Command, endpoint: &Endpoint) -> Command {
             .help(help)
     };
     command.args(FLAGS.map(flag))
+}
+
+/// The command with these states as the values of its member.
+fn offering(command: Command, states: &[&'static str]) -> Command {
+    command.mut_arg(Part::Body.id(MEMBER), |status| status.value_parser(PossibleValuesParser::new(states)))
 }
 
 /// Fills the member of a body from the flags.
