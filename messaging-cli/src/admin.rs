@@ -193,7 +193,7 @@ struct LoginLink {
     /// The sign-in name
     #[arg(long, value_name = "EMAIL")]
     email: String,
-    /// Where the server is reached [default: the address of the server that runs on the database]
+    /// Where the server is reached [default: the --public-url of the server that runs on the database, or where it listens]
     #[arg(long, value_name = "URL", env = "MESSAGING_PUBLIC_URL", hide_env_values = true)]
     public_url: Option<String>,
 }

@@ -2,7 +2,8 @@
 
 use clap::ArgMatches;
 use http::Method;
-use messaging_engine::ops::Endpoint;
+use messaging_engine::ops::channels::try_out::TestChannel;
+use messaging_engine::ops::{Endpoint, Operation as _};
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -85,9 +86,20 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
             return listing::all(&target, request, output).await;
         }
         let reply = target.call(&request).await?;
-        output.reply(reply)
+        let failed = failed_test(endpoint, &reply);
+        output.reply(reply)?;
+        failed.map_or(Ok(()), Err)
     })?
     .map_err(|failure| with_way_to_session(failure, endpoint))
+}
+
+/// The failure of a test whose answer is that it did not succeed.
+fn failed_test(endpoint: &Endpoint, reply: &Reply) -> Option<Failure> {
+    if endpoint.id != TestChannel::ID || !reply.status.is_success() {
+        return None;
+    }
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    (answer["ok"] == false).then(|| Failure::Unsuccessful("the test message was not taken".to_owned()))
 }
 
 /// A refusal because an API key is no session, with how to get one.

@@ -182,6 +182,7 @@ fn text(schema: &Value, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use messaging_core::domain::automation::Design;
     use messaging_engine::ops;
 
     use super::*;
@@ -198,6 +199,22 @@ mod tests {
             }
         }
         assert_eq!(wrong, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_graph_is_complete() {
+        let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        let mut graphs = 0;
+        for endpoint in ops::all().iter().filter(|endpoint| endpoint.body.is_json()) {
+            let example = example_body(endpoint);
+            let Some(graph) = example.get("graph").map(object) else { continue };
+            let trigger = example.get("trigger").map_or_else(|| object(&json!({"kind": "manual"})), object);
+            let design = Design { trigger, graph, ..Design::default() };
+            let faults = design.parse().err();
+            assert!(faults.is_none(), "{}: {example} {faults:?}", endpoint.id);
+            graphs += 1;
+        }
+        assert_eq!(graphs, 3);
     }
 
     #[test]

@@ -424,7 +424,8 @@ fn print_result(output: Output, mut import: Value, shown: Vec<Value>, columns: &
     if output.is_json() || failure.is_none() {
         output.line(&import, &summary)?;
     }
-    failure.map_or(Ok(()), |reason| Err(Failure::Unsuccessful(reason)))
+    // The API says where it is said there.
+    failure.map_or(Ok(()), |reason| Err(Failure::Unsuccessful(reason.replace("`mapping`", "--map"))))
 }
 
 #[cfg(test)]

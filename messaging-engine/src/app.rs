@@ -44,7 +44,7 @@ pub(crate) mod watched;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -255,6 +255,15 @@ impl App {
         self.0.transports.get(&(channel, provider.to_owned()))
     }
 
+    /// Lets a recipient domain that could not be reached be tried again at once, whichever transport remembers that.
+    pub(crate) fn forget_unreachable(&self, domain: &str) {
+        for ((channel, _), transport) in &self.0.transports {
+            if *channel == Channel::Email {
+                transport.forget_unreachable(domain);
+            }
+        }
+    }
+
     /// The rate limits of campaigns.
     pub(crate) fn campaign_pace(&self) -> &CampaignPace {
         &self.0.campaign_pace
@@ -293,6 +302,12 @@ impl App {
     /// A provider of a channel: one that the program brought, or one of contract section 16.
     pub fn provider_kind(&self, channel: Channel, name: &str) -> Option<&ProviderKind> {
         self.0.own_providers.get(&(channel, name.to_owned())).or_else(|| provider::find(channel, name))
+    }
+
+    /// The names of the providers of a channel, each once.
+    pub(crate) fn provider_names(&self, channel: Channel) -> BTreeSet<&str> {
+        let own = self.0.own_providers.values();
+        own.chain(provider::all()).filter(|kind| kind.channel == channel).map(|kind| kind.name.as_str()).collect()
     }
 
     /// Seals and opens secrets.

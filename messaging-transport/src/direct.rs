@@ -268,6 +268,10 @@ impl Transport for DirectDelivery {
         route.domain.as_deref().map(|domain| self.lanes.state(domain)).unwrap_or_default()
     }
 
+    fn forget_unreachable(&self, domain: &str) {
+        self.lanes.forget_unreachable(domain);
+    }
+
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let since = Instant::now();
         let Content::Email(email) = &outgoing.content else {

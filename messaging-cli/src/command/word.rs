@@ -55,7 +55,7 @@ impl Word {
                 } else if request_follow::is_ours(endpoint) {
                     request_follow::extend(command)
                 } else if source_order::is_ours(endpoint) {
-                    source_order::extend(command)
+                    source_order::extend(command, endpoint)
                 } else {
                     command
                 }

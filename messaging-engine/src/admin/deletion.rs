@@ -67,7 +67,7 @@ pub async fn remove_workspace(
 }
 
 /// Removes a user with their password, sessions, tickets and memberships; what they did keeps their name. Refused as long
-/// as a workspace has no other owner, unless it is under deletion itself.
+/// as a workspace has no other owner, also one under deletion, which an owner may restore until its end.
 pub async fn delete_user(app: &App, email: &str) -> Result<UserReport, Error> {
     app.until_committed(|| async {
         let user = match email.parse::<UserEmail>() {
@@ -90,7 +90,8 @@ async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
     let (mut changes, mut needed) = (Changes::default(), Vec::new());
     for (workspace, _) in owned(app, user.id).await? {
         let Some(stored) = app.store().workspace(workspace.id).await? else { continue };
-        if stored.record.end.is_none() && app.store().owner_count(workspace.id).await? <= 1 {
+        let has_ended = stored.record.end.is_some_and(|end| end.deletes_at <= app.now());
+        if !has_ended && app.store().owner_count(workspace.id).await? <= 1 {
             needed.push(format!("{} ({})", workspace.name, workspace.id));
         }
         // Another owner who leaves meanwhile writes the workspace as well.
@@ -100,8 +101,8 @@ async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
         return Ok(changes);
     }
     let rule = format!(
-        "is the only owner of {}: make somebody else an owner with `messaging member update`, or delete the workspace with \
-         `messaging admin delete-workspace`",
+        "is the only owner of {}: make somebody else an owner with `messaging member update`, or remove the workspace with \
+         `messaging admin delete-workspace --now`",
         needed.join(", ")
     );
     Err(refuse("/email", FieldCode::NotAllowed, rule).into())

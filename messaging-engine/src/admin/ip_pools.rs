@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::accounts::Listing;
 use crate::app::App;
 use crate::error::Error;
+use crate::jobs::work_on_queue::WorkOnQueue;
 use crate::ops::ip_pools::{IpPoolView, read_ips, removal};
 use crate::ops::{Page, PageQuery};
 use crate::services::auditing::Command;
@@ -147,6 +148,10 @@ pub async fn update_shared_pool(app: &App, id: PoolId, change: &SharedPoolChange
         if pool != record {
             pool.updated_at = app.now();
             changes.push(Write::put(pool.clone(), Expect::Revision(revision)));
+        }
+        if pool.ips != record.ips {
+            let now = app.now();
+            changes.push(Write::Job(WorkOnQueue::find_source(None, app.new_id(now), now)));
         }
         let view = IpPoolView::of(pool, &known);
         let command = of_pool("admin ip-pool update", &view).before(&IpPoolView::of(record, &known)).after(&view);

@@ -44,7 +44,7 @@ const MAX_TURNS: usize = 10_000;
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
 /// A message asks again after so long where only a person can open a path, or another node has to come.
-const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
+pub(crate) const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
 
 /// The shortest wait.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);

@@ -48,6 +48,8 @@ pub(crate) const SEGMENTS: &str = "segments";
 pub(crate) const CANCELLING: &str = "cancelling";
 /// What operators ask for by hand of the messages that wait.
 pub(crate) const QUEUE: &str = "queue-by-hand";
+/// What may leave from other addresses than before; the workspace whose messages wait follows.
+pub(crate) const NEW_SOURCES: &str = "new-sources:";
 /// The removal of a workspace, which follows.
 pub(crate) const DELETION: &str = "workspace-deletion:";
 /// Changes of contacts that segments have to follow.

@@ -21,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::jobs::work_on_queue::WorkOnQueue;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
@@ -322,6 +323,10 @@ impl Operation for UpdateIpPool {
         if pool != record {
             pool.updated_at = cx.now;
             cx.change(Write::put(pool.clone(), Expect::Revision(revision)));
+        }
+        if pool.ips != record.ips {
+            let found = WorkOnQueue::find_source(Some(workspace), cx.new_id(), cx.now);
+            cx.change(Write::Job(found));
         }
         Ok(IpPoolView::of(pool, &cx.app.known_sources().await?))
     }

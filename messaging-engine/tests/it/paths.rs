@@ -13,13 +13,14 @@ use messaging_core::domain::delivery::site::SiteLimits;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message::hold::HoldReason;
-use messaging_core::ids::MessageId;
+use messaging_core::ids::{MessageId, PoolId};
 use messaging_core::ports::paths::{Departure, Leave, PathRequest, Paths, Reach};
 use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
 use messaging_engine::{App, Settings};
+use serde_json::json;
 
 use crate::bed::{Bed, START};
 use crate::support::Product;
@@ -217,7 +218,7 @@ fn source(number: u8) -> NamedSource {
 }
 
 /// Gives the sending domain of the product a pool of these addresses.
-async fn with_pool(product: &Product, numbers: &[u8]) {
+async fn with_pool(product: &Product, numbers: &[u8]) -> PoolId {
     let pool = IpPool {
         id: product.app.new_id(START),
         workspace_id: Some(product.workspace),
@@ -229,9 +230,11 @@ async fn with_pool(product: &Product, numbers: &[u8]) {
     let all = PageRequest { after: None, limit: 10 };
     let domain = product.store.domains(product.workspace, all).await.unwrap().items.remove(0);
     let stored = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap();
-    let domain = SendingDomain { ip_pool_id: Some(pool.id), ..stored.record };
+    let id = pool.id;
+    let domain = SendingDomain { ip_pool_id: Some(id), ..stored.record };
     let writes = [Write::put(pool, Expect::Absent), Write::put(domain, Expect::Revision(stored.revision))];
     product.commit(Changes::from_iter(writes)).await;
+    id
 }
 
 #[tokio::test]
@@ -257,6 +260,34 @@ async fn a_pool_decides_which_sources_a_domain_uses() {
 
 async fn status_of(product: &Product, number: u8) -> SourceStatus {
     product.store.source_row(source(number).ip).await.unwrap().unwrap().record.status
+}
+
+#[tokio::test]
+async fn what_is_held_without_an_address_leaves_once_the_pool_is_corrected() {
+    let product = Product::carried_by(Arc::new(Exchangers::default())).await;
+    let settings = Settings::default().sources([source(7)]);
+    let node = product.another_process_told(settings.clone());
+    node.prepare_to_work().await.unwrap();
+    let pool = with_pool(&product, &[9]).await;
+    let held = product.send_to("ann@b.example").await;
+    let scheduled = json!({"channel": "email", "to": "bob@b.example", "subject": "s", "text": "t",
+        "send_at": (START + Duration::from_mins(2)).to_string()});
+    let scheduled = product.send(&scheduled).await;
+    node.run_until_idle().await.unwrap();
+    assert_eq!(product.report(held).await.explanation.code, "no_source");
+    product.clock.advance(Duration::from_secs(1));
+
+    messaging_engine::admin::grant_ip(&product.app, product.workspace, "203.0.113.7").await.unwrap();
+    let path = format!("/workspaces/{}/ip-pools/{pool}", product.workspace);
+    for ips in [["203.0.113.7"], ["203.0.113.7"]] {
+        assert_eq!(product.patch(&product.caller, &path, json!({"ips": ips})).await.summary(), "200");
+    }
+    product.clock.advance(Duration::from_secs(3));
+    let node = product.another_process_told(settings);
+    node.prepare_to_work().await.unwrap();
+    node.run_until_idle().await.unwrap();
+    assert_eq!(product.report(held).await.status, MessageStatus::Delivered);
+    assert_eq!(product.report(scheduled).await.status, MessageStatus::Queued);
 }
 
 #[tokio::test]
