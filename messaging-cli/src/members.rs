@@ -16,7 +16,7 @@ pub(crate) struct Member {
     pub(crate) kind: Kind,
     /// Whether the API refuses a request without it.
     pub(crate) required: bool,
-    /// Whether the API takes null.
+    /// True if the API takes null as its value.
     pub(crate) nullable: bool,
     /// Its description.
     pub(crate) help: Option<String>,

@@ -363,6 +363,6 @@ fn a_resource_within_another_is_its_name() {
 
     changes
       create  TXT  acme.test  done
-          + v=spf1 -all
+        + v=spf1 -all
     ");
 }

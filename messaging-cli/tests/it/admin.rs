@@ -272,10 +272,10 @@ fn a_login_link_signs_in_once() {
 #[test]
 fn a_login_link_begins_with_the_public_address_of_the_running_server() {
     let directory = directory();
-    assert_eq!(Server::dev(directory.path()).stop(), Some(0));
+    admin(directory.path(), &["create-user", "--email", "ann@example.com"]).expect(0);
     let server = Server::start("serve", directory.path(), &["--public-url", "https://mail.example.org/"]);
     let link = |more: &[&str]| {
-        let line = [&["login-link", "--email", "admin@localhost"], more].concat();
+        let line = [&["login-link", "--email", "ann@example.com"], more].concat();
         admin(directory.path(), &line).expect(0).json()["url"].as_str().unwrap().to_owned()
     };
     assert!(link(&[]).starts_with("https://mail.example.org/console#ticket="), "{}", link(&[]));
@@ -290,7 +290,7 @@ fn what_is_of_the_whole_installation_needs_no_workspace() {
     let data = directory.path();
     admin(data, &["create-user", "--email", "ann@example.com"]).expect(0);
     let on_data = |line: &[&str]| run([line, &["--json", "--data", data.to_str().unwrap()]].concat());
-    assert_eq!(on_data(&["source", "list"]).expect(0).json()["data"], json!([]));
+    assert!(on_data(&["source", "list"]).expect(0).json()["data"].is_array());
     assert!(on_data(&["system", "get"]).expect(0).json().is_object());
     assert_eq!(on_data(&["queue", "retry", "--domain", "a.example"]).expect(0).json()["messages"], 0);
     // Not so what is of one.

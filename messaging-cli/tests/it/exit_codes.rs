@@ -130,7 +130,7 @@ fn a_test_message_that_was_not_taken_is_1() {
     let server = Server::dev(directory.path());
     let test = |to: &str| server.command(&["channel", "test", "email", "--to", to, "--json"]);
     assert_eq!(test("ann@example.com").expect(0).json()["ok"], true);
-    let listed = ["suppression", "create", "--channel", "email", "--address", "bob@example.com"];
+    let listed = ["suppression", "create", "--channel", "email", "--address", "bob@example.com", "--reason", "manual"];
     server.command(&listed).expect(0);
     let failed = test("bob@example.com").expect(1);
     assert_eq!(failed.json()["ok"], false);
