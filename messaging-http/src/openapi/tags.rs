@@ -3,7 +3,7 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 28] = [
+pub(super) const ALL: [&str; 30] = [
     "auth",
     "session",
     "invitation",
