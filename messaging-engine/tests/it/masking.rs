@@ -242,6 +242,8 @@ impl World {
         let product = &self.hooks.product;
         messaging_engine::admin::grant_ip(&product.app, product.workspace, "203.0.113.7").await.unwrap();
         let pool = self.post("/ip-pools", json!({"name": "p", "ips": ["203.0.113.7"]})).await;
+        let public = self.post("/lists", json!({"name": "public", "visibility": "public"})).await;
+        let form = self.post("/forms", json!({"name": "f", "list_ids": [public["id"]]})).await;
         let audience = json!({"list_ids": [list["id"]]});
         let campaign = json!({"name": "n", "channel": "email", "template_id": template["id"], "audience": audience});
         let campaign = self.post("/campaigns", campaign).await;
@@ -271,6 +273,7 @@ impl World {
             ("/workspaces/{workspace_id}/templates/{id}", &template),
             ("/workspaces/{workspace_id}/sending-domains/{id}", &domains["data"][0]),
             ("/workspaces/{workspace_id}/ip-pools/{id}", &pool),
+            ("/workspaces/{workspace_id}/forms/{id}", &form),
         ] {
             self.ids.push((of, resource["id"].as_str().unwrap().to_owned()));
         }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -20,6 +21,7 @@ use messaging_core::entropy::{Entropy, SeededEntropy};
 use messaging_core::ports::clock::ManualClock;
 use messaging_core::ports::dns_provider::DnsProvider;
 use messaging_core::ports::fetch::Fetched;
+use messaging_core::ports::resolver::{LookupError, Resolver};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
 use messaging_engine::ops::members::{CreateMember, MemberInput};
@@ -38,6 +40,29 @@ const PAGE: &str = "<html><body><h1>Spring is here</h1></body></html>";
 
 /// A file that is uploaded.
 const PICTURE: &[u8] = b"GIF89a\x40\x01\xc8\x00\x80\0\0\0\0\0\xff\xff\xff;";
+
+/// A DNS in which nobody has published anything.
+#[derive(Debug)]
+struct EmptyDns;
+
+#[async_trait]
+impl Resolver for EmptyDns {
+    async fn txt(&self, _: &str) -> Result<Vec<String>, LookupError> {
+        Ok(Vec::new())
+    }
+
+    async fn mx(&self, _: &str) -> Result<Vec<(u16, String)>, LookupError> {
+        Ok(Vec::new())
+    }
+
+    async fn cname(&self, _: &str) -> Result<Option<String>, LookupError> {
+        Ok(None)
+    }
+
+    async fn addresses(&self, _: &str) -> Result<Vec<IpAddr>, LookupError> {
+        Ok(Vec::new())
+    }
+}
 
 /// One request of the scenario, and what came of it.
 #[derive(Default)]
@@ -119,6 +144,7 @@ impl Run {
             .clock(clock.clone())
             .entropy(entropy.clone())
             .fetch(fetch)
+            .resolver(Arc::new(EmptyDns))
             .dns_providers([(DnsProviderName::Cloudflare, Arc::new(zone) as Arc<dyn DnsProvider>)])
             .temporary_stores(Arc::new(TemporaryDatabases::new(directory.path().join("trials"))))
             .settings(Settings::default().hostname("mail.example.com").grants_every_source(true))

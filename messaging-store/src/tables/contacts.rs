@@ -1,6 +1,6 @@
 //! Contacts.
 
-mod rows;
+pub(crate) mod rows;
 
 use async_trait::async_trait;
 use messaging_core::domain::audience::contact::{Contact, ContactFilter, Identifier};

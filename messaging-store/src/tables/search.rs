@@ -11,6 +11,7 @@
 
 mod contacts;
 mod messages;
+mod pieces;
 
 use async_trait::async_trait;
 use messaging_core::domain::search::contacts::ContactBlock;
@@ -22,16 +23,6 @@ use crate::database::{Database, SqlStore};
 
 pub(crate) use self::contacts::{page as contacts, put as put_contacts};
 pub(crate) use self::messages::{index_anew, page as messages, put as put_messages};
-
-/// Blocks that one call looks at.
-const MAX_BLOCKS: usize = 16_384;
-/// Blocks that are read at once at first, and at most.
-const PIECES: (usize, usize) = (256, 8_192);
-
-/// The number of blocks that are read after `piece`, of which a call has looked at `seen`.
-fn next_piece(piece: usize, seen: usize) -> usize {
-    piece.saturating_mul(4).min(PIECES.1).min(MAX_BLOCKS.saturating_sub(seen))
-}
 
 #[async_trait]
 impl<D: Database> SearchIndex for SqlStore<D> {

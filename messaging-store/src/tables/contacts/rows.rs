@@ -13,8 +13,8 @@ use crate::row::{Row, document, get, id, or_empty, time};
 macro_rules! contact_columns {
     (sqlite) => {
         concat!(
-            $crate::tables::contacts::contact_columns!(),
-            $crate::tables::contacts::contact_columns!(lists of sqlite)
+            $crate::tables::contacts::rows::contact_columns!(),
+            $crate::tables::contacts::rows::contact_columns!(lists of sqlite)
         )
     };
     (lists of sqlite) => {
@@ -23,7 +23,7 @@ macro_rules! contact_columns {
     };
     (postgres) => {
         concat!(
-            $crate::tables::contacts::contact_columns!(),
+            $crate::tables::contacts::rows::contact_columns!(),
             "(SELECT string_agg(encode(uuid_send(l.id), 'hex'), ',') FROM list_members lm
                 JOIN lists l ON l.n = lm.list WHERE lm.contact = c.n AND NOT l.removed)"
         )
@@ -31,7 +31,7 @@ macro_rules! contact_columns {
     () => {
         concat!(
             "c.n, c.id, c.revision, c.created_at, c.updated_at, c.marketing_email, c.sms, ",
-            $crate::tables::contacts::text_columns!(c),
+            $crate::tables::contacts::rows::text_columns!(c),
             ", c.tags, c.attributes, "
         )
     };

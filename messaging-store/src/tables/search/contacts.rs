@@ -9,13 +9,13 @@ use messaging_core::domain::search::{Search, SearchTexts};
 use messaging_core::ids::{Id as _, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError};
 
-use super::{MAX_BLOCKS, PIECES, next_piece};
+use super::pieces::{MAX_BLOCKS, PIECES, next_piece};
 use crate::database::{Database, Query, Statements};
 use crate::fault::Fault;
 use crate::pages::{numbered_place, place_number, sql_limit};
 use crate::row::get;
 use crate::sql::{Sql, key, params, sql};
-use crate::tables::contacts::{contact, contact_columns, matches};
+use crate::tables::contacts::rows::{contact, contact_columns, matches};
 
 /// Bits of a contact's number behind that of its workspace.
 const COUNT_BITS: u32 = 40;

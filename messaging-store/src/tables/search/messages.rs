@@ -7,7 +7,7 @@ use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, StoreError};
 use messaging_core::time::Timestamp;
 
-use super::{PIECES, next_piece};
+use super::pieces::{PIECES, next_piece};
 use crate::database::{Database, Query, Statements};
 use crate::fault::Fault;
 use crate::pages::{first_id_of, sql_limit};
