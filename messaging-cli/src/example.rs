@@ -90,6 +90,7 @@ fn by_hand(id: &str) -> Option<Value> {
         "createWebhook" => json!({"url": "https://example.com/hook", "events": ["delivered", "bounce"]}),
         "updateWebhook" => json!({"events": ["*"]}),
         "testWebhook" => json!({"event_type": "delivered"}),
+        "updateForm" => json!({"name": "Newsletter", "allowed_origins": ["https://www.example.com"]}),
         "createIpPool" => json!({"name": "main", "ips": ["192.0.2.10"]}),
         "configureDns" => json!({"provider": "cloudflare", "credentials": {"api_token": "token-of-the-zone"}}),
         "createApiKey" => json!({"name": "backend", "scopes": ["messages:send"]}),

@@ -3,7 +3,7 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 30] = [
+pub(super) const ALL: [&str; 32] = [
     "auth",
     "session",
     "invitation",
@@ -30,6 +30,8 @@ pub(super) const ALL: [&str; 30] = [
     "automation",
     "analytics",
     "deliverability",
+    "audit",
+    "request",
     "system",
     "queue",
     "source",
@@ -45,6 +47,7 @@ pub(super) fn of(endpoint: &Endpoint) -> &'static str {
 pub(super) fn description(tag: &str) -> &'static str {
     match tag {
         "analytics" => "How much was sent, delivered, opened and clicked over time.",
+        "audit" => "Who changed what: keys, members, settings, domains, campaigns and the rest, entry by entry.",
         "auth" => "Sign in as a person, and see who one is. Programs use API keys.",
         "automation" => "What happens to a contact after something happened: messages, waits, branches, webhooks.",
         "campaign" => "One message to many: audience, time, variants, and what became of each recipient.",
@@ -69,6 +72,7 @@ pub(super) fn description(tag: &str) -> &'static str {
         "queue" => {
             "What waits to be sent in the whole installation, and how an operator holds it back, tries it again or gives it up."
         }
+        "request" => "Requests that the workspace's programs and people made, with answers of those that failed.",
         "sandbox" => "What the sandbox captured instead of sending it.",
         "segment" => "Contacts that a filter matches, kept up to date.",
         "session" => "The sign-ins of a person: where, since when, and how to end one.",
