@@ -134,6 +134,7 @@ async fn what_sites_do_is_counted_by_recipient() {
         "subject": "s", "text": "t"});
     product.send(&copied).await;
     product.work().await;
+    assert_eq!(product.story(first).await, "delivered: Queued Sent Delivered");
     let sites = seen(&product, "").await["sites"].clone();
     assert_eq!(
         sites,

@@ -94,7 +94,8 @@ function Domain({ domain }) {
       ${opens && html`<a class="button small" href=${href(`domains/${id}`)}>${t("Records")}<span class="sr"> ${name}</span></a>`}</div>
     <ul class="plain">
       ${[["SPF", domain.spf], ["DKIM", domain.dkim], ["DMARC", domain.dmarc]].map(([record, state]) => html`<li key=${record}><${Badge} status=${state}>${record}: ${t(RECORDS[state] ?? state)}</${Badge}></li>`)}
-      <li><${Badge} status=${oneClick ? "ok" : "warning"}>${oneClick ? t("One click unsubscribes") : t("No one-click unsubscribing: it needs https and a signing key")}</${Badge}></li></ul>
+      <li><${Badge} status=${oneClick ? "ok" : "warning"}>${oneClick ? t("One click unsubscribes") : t("No one-click unsubscribing")}</${Badge}>
+        ${oneClick ? null : html` ${t("It needs https and a signing key.")}`}</li></ul>
     <p><${Badge} status=${status}>${t("DMARC reports")}: ${t(label)}</${Badge}> ${verdict.text}</p>
     ${verdict.next_record && html`<p>${t("The record to publish next at {host}:", { host: `_dmarc.${name}` })}</p>
       <p class="copied"><code>${verdict.next_record}</code> <${Copy} text=${verdict.next_record} label=${html`${t("Copy")}<span class="sr"> ${t("the DMARC record of {domain}", { domain: name })}</span>`} /></p>`}
