@@ -97,6 +97,11 @@ impl Tenant {
             let made = tenant.post(server, "/automations", body).await;
             made["id"].as_str().unwrap().clone_into(&mut tenant.automation);
         }
+        let list = tenant.post(server, "/lists", r#"{"name":"Public","visibility":"public"}"#).await;
+        for _ in 0..2 {
+            let form = serde_json::json!({"name": "Footer", "list_ids": [list["id"]]});
+            tenant.post(server, "/forms", &form.to_string()).await;
+        }
         let place = format!("/automations/{}", tenant.automation);
         tenant.post(server, &format!("{place}/activate"), "{}").await;
         let contact = format!(r#"{{"contact_id":"{}"}}"#, tenant.world.contact.id);

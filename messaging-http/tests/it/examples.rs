@@ -413,12 +413,12 @@ async fn the_recorded_examples_are_what_the_server_answers() {
     );
 }
 
-/// The text without the tokens of addresses for reports and of forms, which hold the random part of ids.
+/// The text without the tokens of addresses for reports, of forms and of images, which hold the random part of ids.
 fn without_report_tokens(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
         let mut line = line.to_owned();
-        for start in ["dmarc+", "tlsrpt+", "/f/"] {
+        for start in ["dmarc+", "tlsrpt+", "/f/", "/i/"] {
             let token = line.find(start).map(|at| at + start.len());
             if let Some((from, length)) = token.and_then(|from| Some((from, line[from..].find(['@', '"', '\\'])?))) {
                 line.replace_range(from..from + length, "…");
