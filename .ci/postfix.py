@@ -5,11 +5,11 @@ Usage: postfix.py PATH-OF-messaging [MESSAGES]
 
 Postfix runs on a configuration, a queue and a log of its own in a temporary folder, at 127.0.0.2 port 25, and throws away what
 it takes. It counts with `anvil`: connections at a time of one client, and messages in a minute. A name server of a few lines
-tells that 200 recipient domains have it as their exchanger, so that one path (our address, its site) carries everything.
+tells that 200 recipient domains have it as their exchanger, so that one peer gets everything.
 
-Measured is what the program keeps to by itself: the connections to an exchanger and the messages over each. A limit of
-messages in a minute cannot be set for a path in this version, so Postfix has one that is out of reach, and the largest rate is
-shown. Needs root, as Postfix does. Exits with 1 when a limit was passed or a message was lost.
+Measured is what the program keeps to by itself: the connections to an exchanger and the messages over each. Paths, and with
+them the messages in a minute of a site (`--site-rules`), are kept for exchangers at public addresses alone, and this one has a
+loopback address; so Postfix has a rate limit that is out of reach, and the largest rate is shown. Needs root, as Postfix does. Exits with 1 when a limit was passed or a message was lost.
 """
 
 import collections
@@ -247,7 +247,7 @@ def check(log, count):
     passed = re.findall(r".*limit exceeded.*", log)
     refused = re.findall(r".*NOQUEUE.*", log)
     print(f"largest number of connections at a time: {of_anvil['connection count']} of {CONNECTIONS}")
-    print(f"messages in the busiest minute: {of_anvil['message rate']} (no limit of a path in this version)")
+    print(f"messages in the busiest minute: {of_anvil['message rate']} (no limit is kept to at a loopback address)")
     print(f"connections: {len(messages)}, with at most {max(messages, default=0)} messages")
     expect("Postfix took every message once", len(taken(log)) == count, len(taken(log)))
     expect("no limit was passed", not passed, passed[:3])

@@ -45,7 +45,7 @@ const EXAMPLES: &str = "Examples:
   messaging admin rotate-secret-key
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
-An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there
+An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there \
 already. Nothing else makes a database, so that a mistyped --data is told.";
 
 #[derive(Debug, Subcommand)]
@@ -193,7 +193,7 @@ struct LoginLink {
     /// The sign-in name
     #[arg(long, value_name = "EMAIL")]
     email: String,
-    /// Where the server is reached [default: the address of the server that runs on the database]
+    /// Where the server is reached [default: the --public-url of the server that runs on the database, or where it listens]
     #[arg(long, value_name = "URL", env = "MESSAGING_PUBLIC_URL", hide_env_values = true)]
     public_url: Option<String>,
 }

@@ -2,7 +2,8 @@
 
 use clap::ArgMatches;
 use http::Method;
-use messaging_engine::ops::Endpoint;
+use messaging_engine::ops::channels::try_out::TestChannel;
+use messaging_engine::ops::{Endpoint, Operation as _};
 use serde_json::{Value, json};
 
 use crate::arguments;
@@ -19,6 +20,7 @@ use crate::names;
 use crate::output::{self, Output};
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::request_follow;
 use crate::resend;
 use crate::target::{self, Target};
 use crate::{templates, terminal, watch};
@@ -77,13 +79,27 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         if domain_wait::is_wanted(matches) {
             return domain_wait::run(&target, &request, matches, output).await;
         }
+        if request_follow::is_wanted(matches) {
+            return request_follow::run(&target, &request, output).await;
+        }
         if arguments::is_set(matches, arguments::ALL) {
             return listing::all(&target, request, output).await;
         }
         let reply = target.call(&request).await?;
-        output.reply(reply)
+        let failed = failed_test(endpoint, &reply);
+        output.reply(reply)?;
+        failed.map_or(Ok(()), Err)
     })?
     .map_err(|failure| with_way_to_session(failure, endpoint))
+}
+
+/// The failure of a test whose answer is that it did not succeed.
+fn failed_test(endpoint: &Endpoint, reply: &Reply) -> Option<Failure> {
+    if endpoint.id != TestChannel::ID || !reply.status.is_success() {
+        return None;
+    }
+    let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+    (answer["ok"] == false).then(|| Failure::Unsuccessful("the test message was not taken".to_owned()))
 }
 
 /// A refusal because an API key is no session, with how to get one.

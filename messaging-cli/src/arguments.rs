@@ -18,6 +18,8 @@ pub(crate) const JSON: &str = "json";
 pub(crate) const QUIET: &str = "quiet";
 pub(crate) const FORMAT: &str = "format";
 pub(crate) const JSON_BODY: &str = "json_body";
+/// The file that the body is.
+pub(crate) const FILE_BODY: &str = "file_body";
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 pub(crate) const PROFILE: &str = "profile";
 pub(crate) const ALL: &str = "all";

@@ -44,10 +44,10 @@ fn push() -> Command {
   welcome.json   name, trigger, graph, re_entry, re_entry_key: the body that `automation create` takes
   cart.toml      the same in TOML; a name that is left out is the file's
 
-Templates, lists, segments, campaigns and automations that a file names may stand there with their name or
+Templates, lists, segments, campaigns and automations that a file names may stand there with their name or \
 their id: \"template_id\": \"Welcome\". A name that nothing has, or several have, is refused before anything is changed.
 
-An automation with the same name is changed, otherwise a draft is created. Nothing is deleted, activated or
+An automation with the same name is changed, otherwise a draft is created. Nothing is deleted, activated or \
 paused: an active automation stays active, and whoever is in it finishes on the version they entered with.
 
 Examples:

@@ -23,11 +23,11 @@ const KEEP: &str = "keep";
 const DATED: (&str, &str) = ("messaging-", ".tar");
 
 const BACKUP: &str = "\
-Copies database, attachments, uploads and secret key into one file that only you can read, while the server goes on
-accepting and sending. FILE is there completely or not at all, and ends with a checksum. It needs room for the database
+Copies database, attachments, uploads and secret key into one file that only you can read, while the server goes on \
+accepting and sending. FILE is there completely or not at all, and ends with a checksum. It needs room for the database \
 twice: beside FILE while it is made, and in FILE.
 
-FILE opens everything that the installation knows, provider passwords and DKIM keys as well: keep it where you would keep
+FILE opens everything that the installation knows, provider passwords and DKIM keys as well: keep it where you would keep \
 those. It is a tar archive; `tar tf FILE` lists it.
 
 Examples:
@@ -35,17 +35,17 @@ Examples:
   messaging backup nightly.tar --overwrite --data /var/lib/messaging --json | jq -r .sha256";
 
 const VERIFY: &str = "\
-Exit code 1 when the file is damaged, cut or no backup. What is in the database is looked at by `messaging admin verify` after
+Exit code 1 when the file is damaged, cut or no backup. What is in the database is looked at by `messaging admin verify` after \
 a restore.
 
 Example:
   messaging verify /backup/messaging-2026-01-31T020000Z.tar";
 
 const RESTORE: &str = "\
-Checks FILE to its last byte before anything becomes visible; a damaged one leaves nothing behind. The directory must have
+Checks FILE to its last byte before anything becomes visible; a damaged one leaves nothing behind. The directory must have \
 no database yet.
 
-A restored server is fenced, because nobody but you knows what was sent since FILE was made: it takes requests and holds
+A restored server is fenced, because nobody but you knows what was sent since FILE was made: it takes requests and holds \
 every message, webhook and campaign. When you know, say what becomes of what waits:
 
   messaging restore messaging-2026-11-22.tar --data ./messaging-data

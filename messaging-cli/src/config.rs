@@ -14,8 +14,8 @@ use crate::{arguments, serve};
 pub(crate) const WORD: &str = "config";
 
 const EXAMPLES: &str = "\
-Reads flags, environment and file as `serve` does, and says of every setting what is in force and where it is from: flag,
-environment, file or default. Passwords in URLs are hidden. Nothing is opened and nothing changed. Exit code 2 when one of
+Reads flags, environment and file as `serve` does, and says of every setting what is in force and where it is from: flag, \
+environment, file or default. Passwords in URLs are hidden. Nothing is opened and nothing changed. Exit code 2 when one of \
 them makes no sense, with the line of the file.
 
 Examples:
@@ -44,41 +44,58 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     logging::check(&settings.log).map_err(|error| Failure::usage(Chain(&error).to_string()))?;
     let mut shown = Vec::new();
     let defaults = SettingsArgs::augment_args(Command::new(""));
-    let given: Map<_, _> = whole.given().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let given = values(&whole)?;
     for argument in defaults.get_arguments() {
         let name = argument.get_id().as_str();
         let about = argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default();
-        let (value, from) = match (given.get(name).and_then(Value::as_str), matches.value_source(name)) {
+        let (value, from) = match (given.get(name), matches.value_source(name)) {
             (None, _) => (default_in(&about), "default"),
-            (Some(value), Some(ValueSource::CommandLine)) => (value.to_owned(), "flag"),
-            (Some(value), Some(ValueSource::EnvVariable)) => (value.to_owned(), "environment"),
-            (Some(value), _) => (value.to_owned(), "file"),
-        };
-        let value = match name {
-            "database" if from != "default" => settings.database.to_string(),
-            "log_format" => value.to_lowercase(),
-            _ => value,
+            (Some(_), source) if name == "database" => (settings.database.to_string().into(), origin(source)),
+            (Some(value), source) => (value.clone(), origin(source)),
         };
         shown.push((name.to_owned(), value, from));
     }
     if output.is_json() {
-        // Texts and lists are written as in JSON; of what is not, the text is told.
-        let parsed = |value: String| serde_json::from_str(&value).unwrap_or(Value::String(value));
-        let row = |(name, value, from)| (name, json!({"value": parsed(value), "from": from}));
+        let row = |(name, value, from)| (name, json!({"value": value, "from": from}));
         let settings: Map<_, _> = shown.into_iter().map(row).collect();
         return output.resource(&json!({ "settings": settings }));
     }
-    let width = |of: fn(&(String, String, &'static str)) -> usize| shown.iter().map(of).max().unwrap_or_default();
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+    let rows: Vec<_> = shown.into_iter().map(|(name, value, from)| (name, text(value), from)).collect();
+    let width = |of: fn(&(String, String, &'static str)) -> usize| rows.iter().map(of).max().unwrap_or_default();
     let (names, values) = (width(|row| row.0.len()), width(|row| row.1.len().min(60)));
-    let rows = shown.iter().map(|(name, value, from)| format!("{name:names$}  {value:values$}  {from}\n"));
-    crate::output::raw(rows.collect::<String>().as_bytes())
+    let lines = rows.iter().map(|(name, value, from)| format!("{name:names$}  {value:values$}  {from}\n"));
+    crate::output::raw(lines.collect::<String>().as_bytes())
+}
+
+/// The settings that are given, as the file would have them.
+fn values(whole: &SettingsArgs) -> Result<Map<String, Value>, Failure> {
+    let values = serde_json::to_value(whole).map_err(|error| Failure::usage(error.to_string()))?;
+    let Value::Object(mut values) = values else { return Ok(Map::new()) };
+    values.retain(|_, value| !value.is_null());
+    // No file names another one, so that it is not among them.
+    if let Some(config) = &whole.config {
+        values.insert("config".to_owned(), config.display().to_string().into());
+    }
+    Ok(values)
+}
+
+/// Where a setting that is given is from.
+const fn origin(source: Option<ValueSource>) -> &'static str {
+    match source {
+        Some(ValueSource::CommandLine) => "flag",
+        Some(ValueSource::EnvVariable) => "environment",
+        _ => "file",
+    }
 }
 
 /// What the description of a setting says that its default is.
-fn default_in(about: &str) -> String {
+fn default_in(about: &str) -> Value {
     let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
     let found = about.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
-    found.map_or_else(String::new, |(default, _)| default.to_owned())
+    let default = found.map_or("", |(default, _)| default);
+    // Numbers and booleans are such, and everything else is a text.
+    serde_json::from_str(default).unwrap_or_else(|_| default.into())
 }
 
 #[cfg(test)]

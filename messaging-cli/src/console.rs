@@ -16,8 +16,8 @@ use crate::output::Output;
 pub(crate) const WORD: &str = "console";
 
 const EXAMPLES: &str = "\
-The console runs in the browser as it is written: edit a file, reload the page. operations.js and
-schemas.js say what the operations are, and are there to be read; a server answers its own in their
+The console runs in the browser as it is written: edit a file, reload the page. operations.js and \
+schemas.js say what the operations are, and are there to be read; a server answers its own in their \
 place.
 
 Example:

@@ -18,9 +18,9 @@ const PROBE: &str = "probe";
 const BLOCKLISTS: &str = "blocklists";
 
 const EXAMPLES: &str = "\
-Looks at the name, addresses and DNS records of this machine, at connections out and in, at clock, disk and files, and at the
-records of every sending domain. Changes nothing. When a server runs on the data directory, its settings are taken: --data is
-all that is needed. Without one give the settings that it will have, by the same --config, environment or flags. Exit code 1
+Looks at the name, addresses and DNS records of this machine, at connections out and in, at clock, disk and files, and at the \
+records of every sending domain. Changes nothing. When a server runs on the data directory, its settings are taken: --data is \
+all that is needed. Without one give the settings that it will have, by the same --config, environment or flags. Exit code 1 \
 when something is a fault.
 
 Examples:
@@ -88,7 +88,7 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
              MESSAGING_DATABASE",
         ));
     }
-    let own: Vec<_> = given.given().into_iter().map(|(name, _)| name).collect();
+    let own = given.given();
     let whole = running.settings.or(given.clone());
     let differing = whole.differing(&given).into_iter().filter(|name| own.contains(name));
     let differing: Vec<_> = differing.map(|name| format!("--{}", name.replace('_', "-"))).collect();
@@ -139,14 +139,27 @@ fn table(checks: &[CheckReport]) -> String {
     for check in checks {
         *counts.entry(check.status.as_str()).or_default() += 1;
     }
-    let told: Vec<_> = counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+    let told: Vec<_> = counts.into_iter().map(|(status, count)| counted(status, count)).collect();
     let _ = writeln!(text, "\n{}", told.join(", "));
     text
+}
+
+/// `1 fault`, `2 faults`; states that are no nouns stay as they are.
+fn counted(status: &str, count: usize) -> String {
+    let is_noun = [CheckStatus::Warning, CheckStatus::Fault].iter().any(|noun| noun.as_str() == status);
+    format!("{count} {status}{}", if is_noun && count != 1 { "s" } else { "" })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_are_english() {
+        let told = [("fault", 3), ("fault", 1), ("warning", 2), ("ok", 9), ("skipped", 2)];
+        let told = told.map(|(status, count)| counted(status, count));
+        assert_eq!(told, ["3 faults", "1 fault", "2 warnings", "9 ok", "2 skipped"]);
+    }
 
     #[test]
     fn names_are_checked_before_they_are_looked_up() {

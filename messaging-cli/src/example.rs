@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 
 use clap::Command;
-use messaging_engine::ops::{BodyKind, Endpoint};
+use messaging_engine::ops::Endpoint;
 use serde_json::{Map, Value, json};
 
 use crate::command::operation;
@@ -32,7 +32,7 @@ pub(crate) fn requested_endpoint(root: &Command, line: &[OsString]) -> Option<&'
             words.push(next.get_name());
         }
     }
-    operation::endpoint(&words).filter(|endpoint| endpoint.body != BodyKind::None)
+    operation::endpoint(&words).filter(|endpoint| endpoint.body.is_json())
 }
 
 /// An example of an operation's body.
@@ -47,9 +47,9 @@ pub(crate) fn example_body(endpoint: &Endpoint) -> Value {
 fn by_hand(id: &str) -> Option<Value> {
     let graph = || {
         json!({"nodes": [
-            {"id": "hello", "kind": "send", "channel": "email", "template_id": format!("tpl_{ULID}"), "next": "done"},
+            {"id": "hello", "kind": "send", "config": {"template_id": format!("tpl_{ULID}")}},
             {"id": "done", "kind": "exit"},
-        ]})
+        ], "edges": [{"from": "hello", "to": "done"}]})
     };
     let filter = || json!({"type": "contact", "field": "email", "op": "contains", "value": "@example.com"});
     Some(match id {
@@ -61,6 +61,7 @@ fn by_hand(id: &str) -> Option<Value> {
         "upsertContact" | "updateContact" => json!({"email": "ann@example.com", "locale": "en", "tags": ["customer"],
             "attributes": {"city": "Berlin"}, "consent": {"marketing_email": true}}),
         "bulkUpsertContacts" => json!({"contacts": [{"email": "ann@example.com", "tags": ["customer"]}]}),
+        "createList" | "updateList" => json!({"name": "News"}),
         "createSegment" => json!({"name": "Customers", "filter": filter()}),
         "previewSegment" => json!({"filter": filter()}),
         "updateSegment" => json!({"name": "Customers"}),
@@ -89,6 +90,7 @@ fn by_hand(id: &str) -> Option<Value> {
         "createWebhook" => json!({"url": "https://example.com/hook", "events": ["delivered", "bounce"]}),
         "updateWebhook" => json!({"events": ["*"]}),
         "testWebhook" => json!({"event_type": "delivered"}),
+        "updateForm" => json!({"name": "Newsletter", "allowed_origins": ["https://www.example.com"]}),
         "createIpPool" => json!({"name": "main", "ips": ["192.0.2.10"]}),
         "configureDns" => json!({"provider": "cloudflare", "credentials": {"api_token": "token-of-the-zone"}}),
         "createApiKey" => json!({"name": "backend", "scopes": ["messages:send"]}),
@@ -181,6 +183,7 @@ fn text(schema: &Value, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use messaging_core::domain::automation::Design;
     use messaging_engine::ops;
 
     use super::*;
@@ -188,7 +191,7 @@ mod tests {
     #[test]
     fn every_example_is_taken_by_its_operation() {
         let mut wrong = Vec::new();
-        for endpoint in ops::all().iter().filter(|endpoint| endpoint.body != BodyKind::None) {
+        for endpoint in ops::all().iter().filter(|endpoint| endpoint.body.is_json()) {
             let example = example_body(endpoint);
             let is_empty = example.as_object().is_none_or(Map::is_empty);
             match (endpoint.check_body)(example.to_string().as_bytes()) {
@@ -197,6 +200,22 @@ mod tests {
             }
         }
         assert_eq!(wrong, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_graph_is_complete() {
+        let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        let mut graphs = 0;
+        for endpoint in ops::all().iter().filter(|endpoint| endpoint.body.is_json()) {
+            let example = example_body(endpoint);
+            let Some(graph) = example.get("graph").map(object) else { continue };
+            let trigger = example.get("trigger").map_or_else(|| object(&json!({"kind": "manual"})), object);
+            let design = Design { trigger, graph, ..Design::default() };
+            let faults = design.parse().err();
+            assert!(faults.is_none(), "{}: {example} {faults:?}", endpoint.id);
+            graphs += 1;
+        }
+        assert_eq!(graphs, 3);
     }
 
     #[test]

@@ -44,9 +44,9 @@ const JSON_LINES: &str = "jsonl";
 const FOR_SPREADSHEET: &str = "for_spreadsheet";
 
 const HELP: &str =
-    "Written to standard output as it comes, newest first. In CSV a list is one cell with `;` in between; JSON
+    "Written to standard output as it comes, newest first. In CSV a list is one cell with `;` in between; JSON \
 lines are what the API shows. A file that is opened in a spreadsheet should be written with --for-spreadsheet:
-without it a text that somebody chose may be a formula there. Where it breaks off the exit code is not 0, and
+without it a text that somebody chose may be a formula there. Where it breaks off the exit code is not 0, and \
 it is said how to go on.";
 
 fn contacts() -> Command {
@@ -57,7 +57,7 @@ fn contacts() -> Command {
     command("Write all contacts, or show everything that is kept about one").arg(id).args(filters).after_help(format!(
         "{HELP}
 
-The CSV is one that `contact import` takes, for contacts as they were. Custom fields have a column each; other
+The CSV is one that `contact import` takes, for contacts as they were. Custom fields have a column each; other \
 attributes stand in `attributes` as JSON, and tags with `;` or `|` in them in `tags_json`.
 
 Examples:

@@ -1,11 +1,15 @@
 //! Files of resources that people keep in version control: `template push`, `automation push`.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::builder::ValueParser;
 use clap::{Arg, ArgMatches};
 
 use crate::failure::Failure;
+
+/// Bytes of a file that are read to be sent: more than a server takes, so that it says what is wrong.
+const LONGEST: u64 = 32 << 20;
 
 /// The argument that names the directory.
 const DIRECTORY: &str = "directory";
@@ -33,6 +37,14 @@ pub(crate) fn unwritable(path: &Path, error: impl std::fmt::Display) -> Failure 
 /// The text of a file of at most 8 MiB.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     Ok(messaging_import::files::read(path)?)
+}
+
+/// The bytes of a file that a request sends as it is; longer ones than any request takes are not read to their end.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let open = std::fs::File::open(path).map_err(|error| unreadable(path, error))?;
+    open.take(LONGEST).read_to_end(&mut bytes).map_err(|error| unreadable(path, error))?;
+    Ok(bytes)
 }
 
 /// A name for the file or folder of a resource: the resource's own name in letters that every system takes, unique in the

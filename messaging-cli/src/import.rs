@@ -68,11 +68,12 @@ const READ_BUFFER: usize = 64 << 10;
 
 /// Text after the options in the help of the command.
 const EXAMPLES: &str = "Columns whose header is email, phone, external_id, locale, timezone, tags, list_ids, \
-consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map. What is
-left becomes attributes, unless --attributes says otherwise. They are texts, unless a custom field of the
-workspace says what they are; what all rows of a column could be (number, boolean, date, datetime) is said,
-and --declare-fields declares custom fields of these types, for the whole workspace. What becomes of the
-columns is said before the file is sent; --dry-run says it, shows the first rows as they would be, and
+consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map. Several tags, or \
+ids of lists (lst_…), stand in one cell with `;` in between. What is \
+left becomes attributes, unless --attributes says otherwise. They are texts, unless a custom field of the \
+workspace says what they are; what all rows of a column could be (number, boolean, date, datetime) is said, \
+and --declare-fields declares custom fields of these types, for the whole workspace. What becomes of the \
+columns is said before the file is sent; --dry-run says it, shows the first rows as they would be, and \
 changes nothing.
 
 A file of `contact export` brings attributes and tags back as they were.
@@ -423,7 +424,8 @@ fn print_result(output: Output, mut import: Value, shown: Vec<Value>, columns: &
     if output.is_json() || failure.is_none() {
         output.line(&import, &summary)?;
     }
-    failure.map_or(Ok(()), |reason| Err(Failure::Unsuccessful(reason)))
+    // The API says where it is said there.
+    failure.map_or(Ok(()), |reason| Err(Failure::Unsuccessful(reason.replace("`mapping`", "--map"))))
 }
 
 #[cfg(test)]

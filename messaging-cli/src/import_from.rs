@@ -39,7 +39,7 @@ const EXAMPLES: &str = "DIR holds what the other product exports, under these na
   csv-dir     contacts.csv, lists/NAME.csv with the columns of `contact import`; suppressions.csv with channel, address,
               reason; templates/ as `template push` reads it
 
-Suppressions are brought over before contacts. Lists and templates are found by name, contacts by email, so that it can be
+Suppressions are brought over before contacts. Lists and templates are found by name, contacts by email, so that it can be \
 done again. A template with a tag that is not understood is left out and named; --set gives a text for such a tag.
 
 Ends with 0 when the files were read, even if rows or templates were refused.

@@ -45,6 +45,7 @@ mod progress;
 mod raw;
 mod reply;
 mod request;
+mod request_follow;
 mod resend;
 mod resources;
 mod send;

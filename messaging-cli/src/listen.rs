@@ -16,9 +16,10 @@ use messaging_transport::{Dns, GuardedFetch};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::command::flags;
+use crate::command::{flags, operation};
 use crate::event_log::{self, EventLog, ReadFrom};
 use crate::failure::Failure;
+use crate::members::{self, Kind};
 use crate::output::{self, Output};
 use crate::target::Target;
 use crate::user_files;
@@ -36,7 +37,10 @@ const SECRET_FILE: &str = "webhook-listen.secret";
 /// How long the program may take, as a webhook's receiver may.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 
-const EXAMPLES: &str = "Sends on what happens from now on, until Ctrl-C. Needs the scope webhooks:read.
+const EXAMPLES: &str =
+    "Sends on what happens from now on, until Ctrl-C. Needs the scope webhooks:read. Each event is a \
+line: time, type, recipient, and the status that the program answered or why the call failed. The types are those \
+of `messaging webhook create --events`.
 
 Examples:
   messaging webhook listen --forward http://localhost:3000/hook
@@ -65,18 +69,34 @@ pub(crate) fn command() -> Command {
                 .long("events")
                 .value_name("TYPE,…")
                 .value_delimiter(',')
+                .value_parser(flags::words(&types()))
                 .help("Only events of these types [default: all]"),
         )
         .args(arguments::target())
         .arg(arguments::json().help("Print each event as a JSON object on a line of its own"))
 }
 
+/// The types of events that a webhook may ask for.
+fn types() -> Vec<String> {
+    let create = operation::endpoint(&["webhook", "create"]).expect("part of the contract");
+    let events = members::of_body(create).into_iter().find(|member| member.name == EVENTS);
+    match events.map(|events| events.kind) {
+        Some(Kind::Choices(types)) => types,
+        _ => Vec::new(),
+    }
+}
+
+/// Stands for all types.
+const EVERYTHING: &str = "*";
+
 /// Carries it out; ends with Ctrl-C.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let forward = arguments::text(matches, FORWARD).map(|url| Forward::new(url, matches)).transpose()?;
     let target = Target::choose(matches, event_log::endpoint().access).await?;
-    let types = matches.get_many::<String>(EVENTS).into_iter().flatten();
-    let types = types.map(|word| flags::kind_of_event(word).to_owned()).collect();
+    let mut types: Vec<_> = matches.get_many::<String>(EVENTS).into_iter().flatten().cloned().collect();
+    if types.iter().any(|word| word == EVERYTHING) {
+        types.clear();
+    }
     let log = EventLog::new(target, ReadFrom::now());
     let listener = Listener { log, output, forward, types };
     tokio::select! {

@@ -21,13 +21,13 @@ const EMAIL: &str = "email";
 const USUAL_URL: &str = "http://127.0.0.1:8080";
 
 const EXAMPLES: &str = "Asks for an API key, or for email and password, without showing what is typed, and tries it. \
-What it saves is in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session
+What it saves is in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session \
 lasts 12 hours; an API key lasts until it is revoked.
 
-Without a terminal the key, or with --email the password, is read from standard input. --api-key gives it on the command
+Without a terminal the key, or with --email the password, is read from standard input. --api-key gives it on the command \
 line, where other users of the machine may see it.
 
-Commands use the profile `default` unless --profile, MESSAGING_PROFILE, --url or MESSAGING_URL say otherwise, or a
+Commands use the profile `default` unless --profile, MESSAGING_PROFILE, --url or MESSAGING_URL say otherwise, or a \
 database is named.
 
 Examples:

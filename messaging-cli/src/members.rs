@@ -1,6 +1,6 @@
 //! The members of an operation's path, query or body as flags: read from their JSON Schema.
 
-use messaging_engine::ops::{BodyKind, Endpoint};
+use messaging_engine::ops::Endpoint;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 
@@ -16,6 +16,8 @@ pub(crate) struct Member {
     pub(crate) kind: Kind,
     /// Whether the API refuses a request without it.
     pub(crate) required: bool,
+    /// True if the API takes null as its value.
+    pub(crate) nullable: bool,
     /// Its description.
     pub(crate) help: Option<String>,
     /// What the API takes when the member is left out.
@@ -58,6 +60,7 @@ pub(crate) fn of_path(endpoint: &Endpoint) -> Vec<Member> {
                 name: name.to_owned(),
                 kind: Kind::Text,
                 required: true,
+                nullable: false,
                 help: None,
                 default: None,
             })
@@ -72,7 +75,7 @@ pub(crate) fn of_query(endpoint: &Endpoint) -> Vec<Member> {
 
 /// The members of the body, required ones first.
 pub(crate) fn of_body(endpoint: &Endpoint) -> Vec<Member> {
-    if endpoint.body == BodyKind::None {
+    if !endpoint.body.is_json() {
         return Vec::new();
     }
     let mut members = Schemas::new(endpoint.body_schema).members();
@@ -115,6 +118,7 @@ impl Schemas {
                 name: name.clone(),
                 kind: self.kind(property, 0),
                 required: required.contains(name),
+                nullable: is_nullable(property),
                 help: self.description(property),
                 default: shown_default(&property["default"]),
             })
@@ -172,6 +176,12 @@ impl Schemas {
         let text = paragraph.strip_suffix('.').unwrap_or(&paragraph);
         Some(text.to_owned()).filter(|text| !text.is_empty())
     }
+}
+
+/// Whether a schema takes null: by its types, or as one of several schemas.
+fn is_nullable(schema: &Value) -> bool {
+    let is_null = |value: &Value| value == "null" || value["type"] == "null";
+    ["type", "anyOf", "oneOf"].iter().any(|word| schema[word].as_array().is_some_and(|all| all.iter().any(is_null)))
 }
 
 /// The one type of a schema, apart from `null`.

@@ -20,7 +20,7 @@ const PATH: &str = "path";
 const QUERY: &str = "query";
 
 const EXAMPLES: &str =
-    "PATH is what stands below /v1; {workspace_id} in it is the workspace of the credentials. Prints the
+    "PATH is what stands below /v1; {workspace_id} in it is the workspace of the credentials. Prints the \
 answer as it comes; a refusal is printed too, and the exit code is then 1.
 
 Examples:

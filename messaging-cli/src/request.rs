@@ -85,9 +85,14 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
     if endpoint.body == BodyKind::None {
         return Ok(Bytes::new());
     }
+    if let BodyKind::File(_) = endpoint.body {
+        let file = matches.get_one::<PathBuf>(arguments::FILE_BODY);
+        return file.map_or_else(|| Ok(Bytes::new()), |file| files::read_bytes(file).map(Bytes::from));
+    }
     let mut flags = Map::new();
     for member in members::of_body(endpoint) {
         if let Some(value) = value(matches, &Part::Body.id(&member.name), &member.kind) {
+            let value = if clears(endpoint, &member, &value) { Value::Null } else { value };
             flags.insert(member.name, value);
         }
     }
@@ -125,6 +130,14 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
         return Ok(Bytes::new());
     }
     Ok(Value::Object(object).to_string().into())
+}
+
+/// The word that empties a member.
+const NULL: &str = "null";
+
+/// Whether a flag empties a member that is there: a text that is null itself is written in `--json-body`.
+fn clears(endpoint: &Endpoint, member: &Member, value: &Value) -> bool {
+    (endpoint.method)() == Method::PATCH && member.nullable && *value == NULL
 }
 
 /// What was given for a member, if anything.

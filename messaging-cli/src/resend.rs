@@ -38,15 +38,15 @@ const REFUSED: &str = "refused";
 const NAMED: usize = 10;
 
 const HELP: &str =
-    "Each message is sent as a new one with `metadata.resend_of`, the id of the old one. Needs the scopes
+    "Each message is sent as a new one with `metadata.resend_of`, the id of the old one. Needs the scopes \
 messages:send and pii:read.
 
-Skipped are messages that were sent again already, and those of which a fallback was sent or waits: so the
-command may be repeated, and of a message that was sent again several times only the newest copy is. Named by
+Skipped are messages that were sent again already, and those of which a fallback was sent or waits: so the \
+command may be repeated, and of a message that was sent again several times only the newest copy is. Named by \
 its id, such a message is refused, and sent once more with --again.
 
-Not sent again are messages that have not ended yet, those of campaigns and automations, fallbacks (send the
-first message again), those with attachments, whose bytes are not handed out, and those whose content is no
+Not sent again are messages that have not ended yet, those of campaigns and automations, fallbacks (send the \
+first message again), those with attachments, whose bytes are not handed out, and those whose content is no \
 longer kept (30 days). They are named; exit code 1.
 
 Examples:

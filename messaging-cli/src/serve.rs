@@ -18,7 +18,7 @@ pub(crate) fn command() -> Command {
 /// The command `worker`.
 pub(crate) fn worker_command() -> Command {
     const NOTES: &str = "\
-A node that takes no requests: it sends what waits, side by side with servers and other workers on one PostgreSQL database.
+A node that takes no requests: it sends what waits, side by side with servers and other workers on one PostgreSQL database. \
 They have the same --secret-key-file and --public-url. It listens only at --metrics-listen, which also answers /health.
 
 Examples:

@@ -1,7 +1,9 @@
-//! `source set IP --warmed`: the state of a source as a flag, in the place of `--status`.
+//! `source set IP --warmed`: the state of a source as a flag, in the place of `--status`. That offers the states which an
+//! operator can order, of sources and of paths; the API also takes back what comes by itself.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use messaging_engine::ops::sources::UpdateSource;
+use messaging_engine::ops::sources::{UpdatePath, UpdateSource};
 use messaging_engine::ops::{Endpoint, Operation as _};
 use serde_json::{Map, Value, json};
 
@@ -18,13 +20,20 @@ const FLAGS: [(&str, &str, &str); 3] = [
     ("stopped", "stopped", "Nothing leaves from it until another state is set"),
 ];
 
-/// Whether it is the operation that this is about.
+/// The states of a path that can be ordered.
+const OF_PATHS: [&str; 2] = ["ok", "stopped"];
+
+/// Whether it is one of the operations that this is about.
 pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
-    endpoint.id == UpdateSource::ID
+    [UpdateSource::ID, UpdatePath::ID].contains(&endpoint.id)
 }
 
 /// Adds the flags.
-pub(crate) fn extend(command: Command) -> Command {
+pub(crate) fn extend(command: Command, endpoint: &Endpoint) -> Command {
+    if endpoint.id == UpdatePath::ID {
+        return offering(command, &OF_PATHS);
+    }
+    let command = offering(command, &FLAGS.map(|(_, state, _)| state));
     let flag = |(long, _, help): (&'static str, &'static str, &'static str)| {
         let others = FLAGS.iter().map(|(other, ..)| *other).filter(move |other| *other != long);
         Arg::new(long)
@@ -36,6 +45,11 @@ pub(crate) fn extend(command: Command) -> Command {
             .help(help)
     };
     command.args(FLAGS.map(flag))
+}
+
+/// The command with these states as the values of its member.
+fn offering(command: Command, states: &[&'static str]) -> Command {
+    command.mut_arg(Part::Body.id(MEMBER), |status| status.value_parser(PossibleValuesParser::new(states)))
 }
 
 /// Fills the member of a body from the flags.

@@ -33,7 +33,7 @@ const MAX_SILENT: u32 = 40;
 const EXAMPLES: &str = "Without --until-final: the events of all messages from now on, each once, until Ctrl-C, which \
 says how to go on from there. Needs the scope webhooks:read; addresses are masked without pii:read.
 
-With --until-final: the events of one message from its first. Ends with 0 when it was sent, with 1 when it bounced, failed,
+With --until-final: the events of one message from its first. Ends with 0 when it was sent, with 1 when it bounced, failed, \
 was suppressed or cancelled, and with 3 after --timeout. Needs the scope messages:send.
 
 Examples:

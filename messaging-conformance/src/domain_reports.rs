@@ -3,7 +3,7 @@
 use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::mail::dmarc::DmarcAction;
 use messaging_core::domain::mail::dmarc::report::{
-    AggregateResult, AggregateRow, Day, KeptReport, ReportKey, ReportRows, TlsRow,
+    AggregateResult, AggregateRow, Day, KeptReport, MAX_MESSAGES_OF_ROW, ReportKey, ReportRows, TlsRow,
 };
 use messaging_core::domain::mail::link_token::ReportPurpose;
 use messaging_core::ids::{DomainId, WorkspaceId};
@@ -129,6 +129,13 @@ pub async fn messages_are_summed_by_source_and_result(store: &dyn Store) {
     assert_eq!(totals(store, of, DAY, DAY + 1).await, sums(23, 21, 3));
     assert_eq!(totals(store, of, DAY + 2, DAY + 9).await, sums(100, 100, 1));
     assert_eq!(totals(store, of, DAY + 3, DAY + 9).await, DmarcTotals::default());
+    // Whatever a reporter claims, the sums are numbers.
+    let claims = ["1", "2"].map(|name| {
+        report(of, name, "example.org", DAY + 20, dmarc(vec![row("192.0.2.1", PASSED, MAX_MESSAGES_OF_ROW - 1)]))
+    });
+    put(store, [keep(&claims[0])]).await;
+    put(store, [keep(&claims[1])]).await;
+    assert_eq!(totals(store, of, DAY + 20, DAY + 20).await, sums(MAX_MESSAGES_OF_ROW, MAX_MESSAGES_OF_ROW, 2));
 }
 
 /// Reports that are not verified are counted apart.

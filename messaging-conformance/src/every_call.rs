@@ -12,17 +12,20 @@ pub mod prelude {
     pub use messaging_core::changes::{
         AudienceRow, ContactSends, DateFire, JobHandle, JobPlace, Reply, ReplyKey, RunKey, WaitingKey,
     };
+    pub use messaging_core::domain::analytics::site_tally::SiteCounts;
     pub use messaging_core::domain::analytics::tally::Counts;
     pub use messaging_core::domain::analytics::tally::buckets::{Buckets, Quarter};
     pub use messaging_core::domain::audience::contact::erasure::Names;
     pub use messaging_core::domain::audience::contact::{Contact, ContactFilter, Identifier};
     pub use messaging_core::domain::audience::custom_field::CustomField;
+    pub use messaging_core::domain::audience::form::Form;
     pub use messaging_core::domain::audience::import::Import;
     pub use messaging_core::domain::audience::import::report::RowErrors;
     pub use messaging_core::domain::audience::list::ContactList;
     pub use messaging_core::domain::audience::product_event::ProductEvent;
     pub use messaging_core::domain::audience::product_event::event_deduplicator::Known;
     pub use messaging_core::domain::audience::soft_bounce::Streak;
+    pub use messaging_core::domain::audience::subscription::{Subscription, SubscriptionStatus};
     pub use messaging_core::domain::audience::suppression::{Suppression, SuppressionFilter};
     pub use messaging_core::domain::automation::history::RunStep;
     pub use messaging_core::domain::automation::note::{Happened, Note};
@@ -42,6 +45,7 @@ pub mod prelude {
     pub use messaging_core::domain::delivery::ip_pool::{IpGrant, IpPool};
     pub use messaging_core::domain::delivery::lane::Lane;
     pub use messaging_core::domain::delivery::queue::Suspension;
+    pub use messaging_core::domain::image::{Image, ImageUsage};
     pub use messaging_core::domain::installation::fence::Fence;
     pub use messaging_core::domain::installation::quarantine::Quarantined;
     pub use messaging_core::domain::mail::dmarc::report::{Day, ReportKey};
@@ -53,10 +57,14 @@ pub mod prelude {
     pub use messaging_core::domain::message::{
         Capture, EventKind, Message, MessageContent, MessageEvent, MessageFilter,
     };
+    pub use messaging_core::domain::search::contacts::ContactBlock;
+    pub use messaging_core::domain::search::messages::DueMessages;
     pub use messaging_core::domain::security::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
     pub use messaging_core::domain::security::api_key::ApiKey;
+    pub use messaging_core::domain::security::audit::{AuditEntry, AuditFilter, Chain, StoredRow};
     pub use messaging_core::domain::security::digest::Digest;
     pub use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
+    pub use messaging_core::domain::security::request_log::{LoggedBodies, LoggedRequest, RequestFilter};
     pub use messaging_core::domain::segment::Segment;
     pub use messaging_core::domain::segment::filter::Filter;
     pub use messaging_core::domain::segment::reads::ReadMask;
@@ -64,9 +72,9 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
-        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, ImportId,
-        ListId, MessageId, PoolId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId, WebhookId,
-        WorkspaceId,
+        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, FormId, ImageId,
+        ImportId, ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId,
+        WebhookId, WorkspaceId,
     };
     pub use messaging_core::ports::store::campaigns::CampaignMessageFilter;
     pub use messaging_core::ports::store::events::LogPosition;
@@ -77,12 +85,13 @@ pub mod prelude {
     pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
-        Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AutomationCounts,
-        Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters, CustomFields,
-        DmarcSource, DmarcTotals, DomainReports, EventLog, Imports, Installation, IpPools, KeptCounts, LinkCounts,
-        Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies, RunFilter, Sandbox, Segments,
-        SendingDomains, SeriesOf, SignIns, Slice, SoftBounces, Sources, StoreCursor, StoreError, Stored, StoredTlsRow,
-        StsPolicies, Suppressions, Templates, Urls, Verification, Webhooks,
+        Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AuditLogs,
+        AutomationCounts, Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters,
+        CustomFields, DmarcSource, DmarcTotals, DomainReports, EventLog, Images, Imports, Installation, IpPools,
+        KeptCounts, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies,
+        RequestLogs, RunFilter, Sandbox, SearchIndex, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces,
+        Sources, StoreCursor, StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions, Templates, Urls,
+        Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -140,6 +149,12 @@ macro_rules! for_every_read {
                 addresses_left_in(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, contact: ContactId, addresses: Vec<String>) -> Vec<String>;
                 campaign_recipients(workspace: WorkspaceId, campaign: CampaignId, channel: Channel, viber: ViberService, numbers: &[u64]) -> Vec<CampaignRecipient>;
             }
+            impl AuditLogs {
+                audit_entries(workspace: Option<WorkspaceId>, filter: &AuditFilter, page: PageRequest) -> Slice<AuditEntry>;
+                audit_chain(workspace: Option<WorkspaceId>) -> Option<Chain>;
+                audit_rows(workspace: Option<WorkspaceId>, after: u64, limit: usize) -> Vec<StoredRow>;
+                expired_audit_rows(before: Timestamp, limit: usize) -> Option<(Option<WorkspaceId>, u64)>;
+            }
             impl Blobs {
                 forget_abandoned_blobs(before: Timestamp, limit: usize) -> u64;
             }
@@ -170,6 +185,8 @@ macro_rules! for_every_read {
             impl Counters {
                 campaign_counts(workspace: WorkspaceId, campaign: CampaignId) -> Vec<Counts>;
                 series(workspace: WorkspaceId, of: SeriesOf, from: Quarter, to: Quarter) -> Vec<(Quarter, Counts)>;
+                site_activity(workspace: WorkspaceId, from: Quarter, to: Quarter, limit: usize) -> Vec<(String, SiteCounts)>;
+                forget_site_activity(before: Quarter, limit: usize) -> u64;
                 campaign_links(workspace: WorkspaceId, campaign: CampaignId) -> Vec<LinkCounts>;
             }
             impl CustomFields {
@@ -237,6 +254,18 @@ macro_rules! for_every_read {
                 ip_grants(workspace: WorkspaceId, after: Option<IpAddr>, limit: usize) -> Vec<IpGrant>;
                 granted_ips(workspace: WorkspaceId, ips: &[IpAddr]) -> Vec<IpGrant>;
             }
+            impl Images {
+                image(workspace: WorkspaceId, id: ImageId) -> Option<Image>;
+                image_by_digest(workspace: WorkspaceId, sha256: &str) -> Option<Image>;
+                images(workspace: WorkspaceId, page: PageRequest) -> Slice<Image>;
+                image_bytes(workspace: WorkspaceId, id: ImageId) -> Option<Bytes>;
+                image_usage(workspace: WorkspaceId) -> ImageUsage;
+                templates_with_text(workspace: WorkspaceId, text: &str, limit: usize) -> Vec<TemplateId>;
+            }
+            impl SearchIndex {
+                contact_blocks_due(limit: usize) -> Vec<ContactBlock>;
+                message_blocks_due(before: Timestamp, aged: Timestamp, limit: usize) -> Vec<DueMessages>;
+            }
             impl OperatorQueue {
                 suspensions() -> Vec<Suspension>;
                 lane_summaries(kind: &'static str, after: Option<&Lane>, limit: usize) -> Vec<LaneSummary>;
@@ -253,7 +282,15 @@ macro_rules! for_every_read {
                 list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;
                 lists(workspace: WorkspaceId, page: PageRequest) -> Slice<ContactList>;
                 lists_among(workspace: WorkspaceId, ids: &[ListId]) -> Vec<ListId>;
+                public_lists(workspace: WorkspaceId, limit: usize) -> Vec<ContactList>;
+                public_lists_among(workspace: WorkspaceId, ids: &[ListId]) -> Vec<ListId>;
                 memberships(workspace: WorkspaceId, list: ListId, contacts: &[ContactId]) -> Vec<(ContactId, bool)>;
+                subscriptions_among(workspace: WorkspaceId, lists: &[ListId], contacts: &[ContactId]) -> Vec<Stored<Subscription>>;
+                subscriptions_of(workspace: WorkspaceId, contact: ContactId, limit: usize) -> Vec<Stored<Subscription>>;
+                subscriptions(workspace: WorkspaceId, list: ListId, status: SubscriptionStatus, page: PageRequest) -> Slice<Subscription>;
+                unconfirmed_since_before(before: Timestamp, limit: usize) -> Vec<Stored<Subscription>>;
+                form(workspace: WorkspaceId, id: FormId) -> Option<Stored<Form>>;
+                forms(workspace: WorkspaceId, page: PageRequest) -> Slice<Form>;
                 forget_members(limit: usize) -> u64;
             }
             impl Messages {
@@ -283,6 +320,12 @@ macro_rules! for_every_read {
             impl Replies {
                 reply(key: &ReplyKey, now: Timestamp) -> Option<Reply>;
                 forget_expired(now: Timestamp, limit: usize) -> u64;
+            }
+            impl RequestLogs {
+                logged_requests(workspace: WorkspaceId, filter: &RequestFilter, page: PageRequest) -> Slice<LoggedRequest>;
+                logged_request(workspace: WorkspaceId, id: &str) -> Option<(LoggedRequest, LoggedBodies)>;
+                logged_bodies(workspace: WorkspaceId, page: PageRequest) -> Slice<(RequestId, Option<String>, LoggedBodies)>;
+                forget_requests(before: Timestamp, keep: usize, limit: usize) -> u64;
             }
             impl Sandbox {
                 capture(workspace: WorkspaceId, message: MessageId) -> Option<Capture>;

@@ -25,6 +25,7 @@
 pub mod accounts;
 pub mod attempts;
 pub mod audiences;
+pub mod audit_logs;
 pub mod automation_answers;
 pub mod automation_notes;
 pub mod automation_runs;
@@ -43,6 +44,7 @@ pub mod custom_fields;
 pub mod domain_reports;
 pub mod events;
 pub mod every_call;
+pub mod images;
 pub mod imports;
 pub mod installation;
 pub mod ip_pools;
@@ -63,11 +65,14 @@ pub mod proxy;
 pub mod races;
 pub mod redaction;
 pub mod replies;
+pub mod request_logs;
 pub mod sample;
 pub mod sandbox;
+pub mod search;
 pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
+pub mod site_counters;
 pub mod soft_bounces;
 pub mod sources;
 pub mod sts_policies;
@@ -189,6 +194,9 @@ macro_rules! conformance_tests {
                 the_first_of_those_with_an_address_gets_it, sets_round_trip, the_sets_of_a_contact_are_found,
                 taken_addresses_are_found, recipients_are_read_by_number, a_removed_campaign_lets_its_audience_go,
                 other_workspaces_are_not_there;
+            audit_logs: entries_round_trip, each_log_is_a_chain_of_its_own, a_changed_row_is_found, every_filter_narrows,
+                listing_is_exact_while_rows_are_inserted, a_crowd_makes_one_chain, old_rows_go_and_leave_an_anchor,
+                a_refused_commit_records_nothing;
             automation_answers: spans_are_those_of_acceptance, whoever_is_gone_matches_nothing,
                 answers_are_those_of_memory;
             automation_notes: each_cause_makes_its_notes_in_order, events_that_enter_nobody_make_no_note, who_is_on_the_way_hears_what_its_version_waits_for,
@@ -229,6 +237,7 @@ macro_rules! conformance_tests {
                 a_series_is_of_a_span, links_are_counted_by_variant_and_number, a_removed_campaign_has_no_counts,
                 events_are_counted_by_name, contacts_of_events_are_counted_once, other_workspaces_are_not_there,
                 whatever_happens_counters_equal_a_recount;
+            site_counters: counts_of_a_site_add_up, old_counts_of_sites_are_forgotten, a_refused_commit_counts_nothing;
             custom_fields: fields_round_trip, key_is_unique_in_its_workspace,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             domain_reports: a_report_counts_once, messages_are_summed_by_source_and_result,
@@ -237,6 +246,8 @@ macro_rules! conformance_tests {
                 a_deleted_domain_takes_its_reports_along;
             events: events_are_logged_in_the_order_of_commits, a_position_of_a_time_divides_the_log,
                 old_entries_are_forgotten, a_workspace_is_followed_until_a_time;
+            images: images_round_trip, octets_are_stored_once_in_a_workspace, images_are_listed_by_pages,
+                templates_are_found_by_a_text, other_workspaces_are_not_there;
             imports: imports_round_trip, refused_rows_come_back_in_order, old_refused_rows_are_forgotten,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             installation: the_check_value_of_the_key_is_kept_once, a_secret_key_is_switched_to_once_all_hold_it, the_name_is_changed_by_whoever_knows_it,
@@ -261,7 +272,8 @@ macro_rules! conformance_tests {
                 background_work_takes_part, transactional_work_goes_first_and_bulk_work_goes_on,
                 workspaces_take_turns_by_weight, withheld_lanes_are_left_alone_until_they_are_let_go;
             listings: a_forged_key_stays_in_its_workspace;
-            lists: lists_round_trip, members_are_counted, both_must_be_there_to_join,
+            lists: public_lists_are_found, subscriptions_are_kept_under_their_revision, subscriptions_are_listed_by_status,
+                filters_find_a_status_on_a_list, forms_round_trip, lists_round_trip, members_are_counted, both_must_be_there_to_join,
                 a_removed_list_lets_its_members_go, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
             messages: messages_round_trip, status_moves_with_its_revision, holds_and_milestones_move, contents_are_forgotten_when_settled,
@@ -284,12 +296,18 @@ macro_rules! conformance_tests {
             redaction: a_message_is_attributed_anew, a_redacted_message_names_nobody,
                 messages_are_found_by_recipient, messages_are_found_by_whom_they_copy,
                 an_erased_copy_leaves_the_message, a_message_is_expected_at_its_revision;
+            request_logs: requests_round_trip, every_filter_narrows, listing_is_exact_while_rows_are_inserted,
+                the_newest_of_an_id_is_shown, bodies_are_forgotten_apart, old_requests_and_those_beyond_go,
+                other_workspaces_are_not_there;
             replies: replies_round_trip, a_live_reply_is_not_replaced, an_expired_reply_is_replaced,
                 reply_and_effect_appear_together, expired_replies_and_sessions_are_forgotten,
                 replies_dated_in_the_future_are_passed_over;
             sandbox: captures_round_trip, a_large_source_comes_back, a_later_capture_replaces,
                 only_the_newest_are_kept, listing_is_exact_while_rows_are_inserted,
                 other_workspaces_are_not_there;
+            search: contacts_are_found_by_a_piece_of_text, a_search_of_contacts_combines_with_filters,
+                a_note_is_followed_once, messages_are_found_by_a_piece_of_text,
+                a_search_of_messages_goes_through_all_blocks, erased_messages_are_not_found;
             segments: segments_round_trip, listing_is_exact_while_rows_are_inserted,
                 the_interest_is_that_of_all_dynamic_segments, members_are_calculated_and_counted,
                 a_calculation_goes_through_everybody, every_kind_of_change_is_followed,
@@ -344,7 +362,7 @@ macro_rules! race_tests {
             an_outcome_and_an_erasure_do_not_pass_each_other,
             a_job_that_is_needed_once_is_there_once, a_job_that_ends_leaves_one_that_was_needed,
             contacts_that_change_while_a_segment_is_made_are_followed, nobody_joins_or_acts_after_they_are_gone,
-            the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
+            a_status_and_its_membership_agree, the_log_is_read_without_a_gap_while_both_write, a_listing_is_exact_while_the_other_writes,
             notes_of_both_writers_are_worked_off_once, blobs_are_kept_or_abandoned, jobs_are_claimed_once, what_a_campaign_names_is_held_or_gone,
             a_waiting_message_is_released_once, nothing_is_released_after_a_pause, a_place_under_a_cap_is_taken_once; }
     };

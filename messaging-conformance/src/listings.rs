@@ -16,7 +16,10 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::milestones::EngagementFlags;
 use messaging_core::domain::message::{EventKind, Message, MessageFilter, MessageStatus};
+use messaging_core::domain::search::Search;
 use messaging_core::domain::security::account::MemberStatus;
+use messaging_core::domain::security::audit::AuditFilter;
+use messaging_core::domain::security::request_log::RequestFilter;
 use messaging_core::domain::segment::Segment;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::template::Template;
@@ -33,7 +36,8 @@ use super::sample::{
     ip_pool, joined, key, member, message, product_event, run, segment, suppression, template, user, workspace,
 };
 use super::{
-    attempts, automation_samples, campaigns, domain_reports, events, first, put, segments, templates, webhooks,
+    attempts, audit_logs, automation_samples, campaigns, domain_reports, events, first, images, put, request_logs,
+    segments, templates, webhooks,
 };
 
 /// More rows than a workspace has.
@@ -176,6 +180,7 @@ impl World {
             Write::put(contact_list(home), Expect::Absent),
             Write::put(custom_field(home, &format!("field{n}")), Expect::Absent),
             Write::put(ip_pool(Some(home), &format!("pool{n}")), Expect::Absent),
+            images::add(&images::image(home, n.to_string().as_bytes()), n.to_string().as_bytes()),
             Write::PutSegment(Box::new(segment(home)), Expect::Absent),
             Write::PutSuppression(suppression(home, Channel::Email, &format!("{n}@example.org")), Expect::Absent),
             Write::put(Box::new(template(home, Channel::Email)), Expect::Absent),
@@ -188,6 +193,8 @@ impl World {
         ];
         let tls_report = domain_reports::tls_report(home, self.domain.id, i64::from(n));
         writes.push(domain_reports::keep(&tls_report));
+        writes.push(audit_logs::record(Some(home), &audit_logs::entry(i64::from(n))));
+        writes.push(request_logs::log(&request_logs::request(home)));
         writes.extend(events::logged(&event(&self.message, EventKind::Sent, 50)));
         writes
     }
@@ -262,6 +269,19 @@ impl World {
             listed("segments", store.segments(home, page).await),
             listed("domains", store.domains(home, page).await),
             listed("IP pools", store.ip_pools(home, page).await),
+            listed("audit log", store.audit_entries(Some(home), &AuditFilter::default(), page).await),
+            listed("logged requests", store.logged_requests(home, &RequestFilter::default(), page).await),
+            listed("images", store.images(home, page).await),
+            contacts(
+                "contacts with a text",
+                ContactFilter { search: Some(Search::new("example", true)), ..of_contact() },
+            )
+            .await,
+            messages(
+                "messages with a text",
+                MessageFilter { search: Some(Search::new("msg_", false)), ..of_message() },
+            )
+            .await,
             listed("rows of TLS reports", store.tls_rows(home, self.domain.id, page).await),
             suppressions("suppressions", SuppressionFilter::default()).await,
             listed("templates", store.templates(home, None, page).await),

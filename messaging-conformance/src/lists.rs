@@ -1,10 +1,14 @@
 //! Lists of contacts and their members.
 
+use jiff::tz::TimeZone;
 use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::audience::contact::{Contact, ContactFilter};
-use messaging_core::domain::audience::list::ContactList;
+use messaging_core::domain::audience::form::{Form, FormTheme, with_email};
+use messaging_core::domain::audience::list::{ContactList, OptIn, Visibility};
+use messaging_core::domain::audience::subscription::{Proof, Subscription, SubscriptionAct, SubscriptionStatus};
+use messaging_core::domain::segment::filter::{Condition, Filter, Leaf};
 use messaging_core::ids::{ListId, WorkspaceId};
-use messaging_core::ports::store::Store;
+use messaging_core::ports::store::{Ask, AskSpan, Store, Stored};
 
 use super::sample::{at, contact, contact_list, id};
 use super::{all_pages, first, put, refuse};
@@ -141,4 +145,170 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     put(store, [Write::Delete(DocumentKey::List(other, list.id)), Write::LeaveList(other, list.id, contact.id, at(0))])
         .await;
     assert_eq!(count(store, mine, list.id).await, 1);
+}
+
+fn public_list(workspace: WorkspaceId) -> ContactList {
+    let description = Some("Each Friday «»".to_owned());
+    ContactList { visibility: Visibility::Public, opt_in: OptIn::Double, description, ..contact_list(workspace) }
+}
+
+fn subscription(list: &ContactList, contact: &Contact, status: SubscriptionStatus) -> Subscription {
+    let proof =
+        Proof::of_reader(SubscriptionAct::Form, at(5), Some("2001:db8::1".parse().unwrap()), Some("Mozilla «»"));
+    let proof = Proof { form_id: Some(id()), ..proof };
+    let ids = (list.workspace_id, list.id, contact.id);
+    Subscription { asked: vec![at(5), at(6)], brought_contact: true, ..Subscription::new(ids, status, proof) }
+}
+
+fn record(subscription: &Subscription, expect: Expect) -> Write {
+    Write::PutSubscription(Box::new(subscription.clone()), expect)
+}
+
+/// Public lists are told from private ones; how a list faces its readers is kept.
+pub async fn public_lists_are_found(store: &dyn Store) {
+    let workspace = id();
+    let (private, first_public, second) = (contact_list(workspace), public_list(workspace), public_list(workspace));
+    put(store, [add(&private), add(&first_public), add(&second), add(&public_list(id()))]).await;
+    assert_eq!(store.list(workspace, second.id).await.unwrap().unwrap().record, second);
+    assert_eq!(store.public_lists(workspace, 10).await.unwrap(), [second.clone(), first_public.clone()]);
+    assert_eq!(store.public_lists(workspace, 1).await.unwrap(), std::slice::from_ref(&second));
+    let asked = [private.id, first_public.id, id()];
+    assert_eq!(store.public_lists_among(workspace, &asked).await.unwrap(), [first_public.id]);
+    let closed = ContactList { visibility: Visibility::Private, description: None, ..second };
+    put(store, [Write::put(closed.clone(), Expect::Revision(1))]).await;
+    assert_eq!(store.list(workspace, closed.id).await.unwrap().unwrap().record, closed);
+    put(store, [Write::Delete(DocumentKey::List(workspace, first_public.id))]).await;
+    assert_eq!(store.public_lists(workspace, 10).await.unwrap(), []);
+    assert_eq!(store.public_lists_among(workspace, &asked).await.unwrap(), []);
+}
+
+/// What is recorded of a contact on a list is written under its revision, and goes with either.
+pub async fn subscriptions_are_kept_under_their_revision(store: &dyn Store) {
+    let workspace = id();
+    let (list, other) = (public_list(workspace), public_list(workspace));
+    let (ann, bob) = (contact(workspace), contact(workspace));
+    put(store, [add(&list), add(&other), add_contact(&ann), add_contact(&bob)]).await;
+    let asked = subscription(&list, &ann, SubscriptionStatus::Unconfirmed);
+    put(store, [record(&asked, Expect::Absent)]).await;
+    refuse(store, [record(&asked, Expect::Absent)]).await;
+    let confirmed = asked.with(SubscriptionStatus::Confirmed, Proof::of_workspace(SubscriptionAct::Api, at(9)));
+    put(store, [record(&confirmed, Expect::Revision(1))]).await;
+    refuse(store, [record(&asked, Expect::Revision(1))]).await;
+    let found = store.subscriptions_among(workspace, &[list.id, id()], &[ann.id, bob.id]).await.unwrap();
+    assert_eq!(found, [Stored { record: confirmed.clone(), revision: 2 }]);
+    // Nobody is a member by a record alone.
+    assert_eq!(count(store, workspace, list.id).await, 0);
+
+    let left = subscription(&other, &ann, SubscriptionStatus::Left);
+    put(store, [record(&left, Expect::Absent)]).await;
+    let mut all = store.subscriptions_of(workspace, ann.id, 10).await.unwrap();
+    all.sort_by_key(|stored| stored.record.status != SubscriptionStatus::Confirmed);
+    assert_eq!(all.into_iter().map(|stored| stored.record).collect::<Vec<_>>(), [confirmed, left]);
+    assert_eq!(store.subscriptions_of(workspace, ann.id, 1).await.unwrap().len(), 1);
+    assert_eq!(store.subscriptions_of(id(), ann.id, 10).await.unwrap(), []);
+
+    let ghost = Contact { id: id(), ..ann.clone() };
+    refuse(store, [record(&subscription(&list, &ghost, SubscriptionStatus::Left), Expect::Absent)]).await;
+    let nowhere = ContactList { id: id(), ..list.clone() };
+    refuse(store, [record(&subscription(&nowhere, &bob, SubscriptionStatus::Left), Expect::Absent)]).await;
+
+    put(store, [Write::ForgetSubscription(workspace, other.id, ann.id)]).await;
+    put(store, [Write::ForgetSubscription(workspace, other.id, ann.id)]).await;
+    assert_eq!(store.subscriptions_of(workspace, ann.id, 10).await.unwrap().len(), 1);
+    put(store, [Write::DeleteContact(workspace, ann.id)]).await;
+    assert_eq!(store.subscriptions_among(workspace, &[list.id], &[ann.id]).await.unwrap(), []);
+    put(store, [record(&subscription(&list, &bob, SubscriptionStatus::Left), Expect::Absent)]).await;
+    put(store, [Write::Delete(DocumentKey::List(workspace, list.id))]).await;
+    assert_eq!(store.subscriptions_of(workspace, bob.id, 10).await.unwrap(), []);
+    // The record, and the list itself.
+    assert_eq!(store.forget_members(10).await.unwrap(), 2);
+    assert_eq!(store.forget_members(10).await.unwrap(), 0);
+}
+
+/// Those with a status are listed by contact, newest first, and those who are asked for long are found everywhere.
+pub async fn subscriptions_are_listed_by_status(store: &dyn Store) {
+    let workspace = id();
+    let list = public_list(workspace);
+    put(store, [add(&list)]).await;
+    let mut expected = Vec::new();
+    for n in 0..5 {
+        let contact = contact(workspace);
+        let since = at(-1000 + n);
+        let one = Subscription { since, ..subscription(&list, &contact, SubscriptionStatus::Unconfirmed) };
+        put(store, [add_contact(&contact), record(&one, Expect::Absent)]).await;
+        expected.insert(0, one);
+    }
+    let gone = contact(workspace);
+    let left = subscription(&list, &gone, SubscriptionStatus::Left);
+    put(store, [add_contact(&gone), record(&left, Expect::Absent)]).await;
+    let status = SubscriptionStatus::Unconfirmed;
+    let listed =
+        all_pages(2, async |page| store.subscriptions(workspace, list.id, status, page).await, async || ()).await;
+    assert_eq!(listed, expected);
+    let listed = store.subscriptions(workspace, list.id, SubscriptionStatus::Left, first(10)).await.unwrap();
+    assert_eq!(listed.items, [left]);
+    assert_eq!(store.subscriptions(id(), list.id, status, first(10)).await.unwrap().items, []);
+    let overdue = store.unconfirmed_since_before(at(-997), 10).await.unwrap();
+    let mine: Vec<_> =
+        overdue.into_iter().map(|stored| stored.record).filter(|one| one.workspace_id == workspace).collect();
+    assert_eq!(mine, expected.into_iter().rev().take(3).collect::<Vec<_>>());
+}
+
+/// Filters find a status on a list, and hear of its changes.
+pub async fn filters_find_a_status_on_a_list(store: &dyn Store) {
+    let workspace = id();
+    let list = public_list(workspace);
+    let (ann, bob) = (contact(workspace), contact(workspace));
+    put(store, [add(&list), add_contact(&ann), add_contact(&bob)]).await;
+    put(store, [Write::JoinList(workspace, list.id, bob.id, at(0))]).await;
+    put(store, [record(&subscription(&list, &ann, SubscriptionStatus::Unconfirmed), Expect::Absent)]).await;
+    let ask = async |status: SubscriptionStatus, member: bool| {
+        let filter = Filter::Where(Condition::Leaf(Leaf::List { id: list.id, member, status }));
+        let one = |contact: &Contact| Ask {
+            contact_id: contact.id,
+            filter: filter.clone(),
+            span: AskSpan::default(),
+            at: at(0),
+        };
+        store.answers(workspace, &[one(&ann), one(&bob)], &TimeZone::UTC).await.unwrap()
+    };
+    assert_eq!(ask(SubscriptionStatus::Unconfirmed, true).await, [true, false]);
+    assert_eq!(ask(SubscriptionStatus::Unconfirmed, false).await, [false, true]);
+    assert_eq!(ask(SubscriptionStatus::Confirmed, true).await, [false, true]);
+    assert_eq!(ask(SubscriptionStatus::Left, true).await, [false, false]);
+    put(store, [record(&subscription(&list, &ann, SubscriptionStatus::Left), Expect::Revision(1))]).await;
+    assert_eq!(ask(SubscriptionStatus::Left, true).await, [true, false]);
+    assert_eq!(ask(SubscriptionStatus::Unconfirmed, true).await, [false, false]);
+}
+
+/// A form is found by id; a change replaces it.
+pub async fn forms_round_trip(store: &dyn Store) {
+    let workspace = id();
+    let form = Form {
+        id: id(),
+        workspace_id: workspace,
+        name: "«News»".to_owned(),
+        list_ids: vec![id()],
+        fields: with_email(Vec::new()),
+        redirect_url: Some("https://acme.com/thanks".to_owned()),
+        allowed_origins: vec!["https://acme.com".to_owned()],
+        theme: FormTheme::default(),
+        created_at: at(1),
+        updated_at: at(2),
+    };
+    let newer = Form { id: id(), name: "second".to_owned(), ..form.clone() };
+    put(store, [Write::put(form.clone(), Expect::Absent), Write::put(newer.clone(), Expect::Absent)]).await;
+    let found = store.form(workspace, form.id).await.unwrap().unwrap();
+    assert_eq!((&found.record, found.revision), (&form, 1));
+    assert_eq!(store.forms(workspace, first(10)).await.unwrap().items, [newer.clone(), form.clone()]);
+    let changed = Form { name: "other".to_owned(), ..form.clone() };
+    put(store, [Write::put(changed.clone(), Expect::Revision(1))]).await;
+    refuse(store, [Write::put(changed.clone(), Expect::Revision(1))]).await;
+    assert_eq!(store.form(workspace, form.id).await.unwrap().unwrap().record, changed);
+    assert_eq!(
+        (store.form(id(), form.id).await.unwrap(), store.forms(id(), first(10)).await.unwrap().items),
+        (None, Vec::new())
+    );
+    put(store, [Write::Delete(DocumentKey::Form(workspace, form.id))]).await;
+    assert_eq!(store.forms(workspace, first(10)).await.unwrap().items, [newer]);
 }

@@ -9,6 +9,8 @@ use messaging_core::changes::{
     AutomationWrite, Condition, ContactSends, DocumentKey, EraseCopy, Expect, JobWrite, TakeNotes, Write, moves,
 };
 use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::list::{ContactList, Visibility};
+use messaging_core::domain::audience::subscription::{Proof, Subscription, SubscriptionAct, SubscriptionStatus};
 use messaging_core::domain::automation::note::{Cause, EntrySubscription};
 use messaging_core::domain::campaign::{CampaignStatus, Reference};
 use messaging_core::domain::channel::Channel;
@@ -219,6 +221,50 @@ pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
             assert_eq!(store.memberships(workspace, list.id, &[contact.id]).await.unwrap(), []);
             assert_eq!(store.list(workspace, list.id).await.unwrap().unwrap().record.contact_count, 0);
             assert_eq!(store.has_left_events(workspace, contact.id).await.unwrap(), has_acted);
+        }
+    }
+}
+
+/// A confirmation and an unsubscribe of the same moment, each decided on what it reads: status and membership agree.
+pub async fn a_status_and_its_membership_agree(twice: &Twice) {
+    let [one, other] = twice.both();
+    let workspace = id();
+    let list = ContactList { visibility: Visibility::Public, ..contact_list(workspace) };
+    put(one, [Write::put(list.clone(), Expect::Absent)]).await;
+    let mut members = 0;
+    for _ in 0..ROUNDS {
+        let contact = contact(workspace);
+        put(one, [add_contact(&contact)]).await;
+        let act = async |store: &dyn Store, status: SubscriptionStatus| loop {
+            let known = store.subscriptions_among(workspace, &[list.id], &[contact.id]).await.unwrap().pop();
+            let is_member = store.memberships(workspace, list.id, &[contact.id]).await.unwrap()[0].1;
+            let proof = Proof::of_workspace(SubscriptionAct::Api, at(1));
+            let expect = known.as_ref().map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
+            let ids = (workspace, list.id, contact.id);
+            let record = known.map_or_else(
+                || Subscription::new(ids, status, proof.clone()),
+                |stored| stored.record.with(status, proof.clone()),
+            );
+            let mut writes = vec![Write::PutSubscription(Box::new(record), expect)];
+            match status {
+                SubscriptionStatus::Confirmed if !is_member => {
+                    writes.push(Write::JoinList(workspace, list.id, contact.id, at(1)));
+                }
+                SubscriptionStatus::Left => writes.push(Write::LeaveList(workspace, list.id, contact.id, at(1))),
+                _ => {}
+            }
+            if is_done(commit(store, writes).await) {
+                return;
+            }
+        };
+        tokio::join!(act(one, SubscriptionStatus::Confirmed), act(other, SubscriptionStatus::Left));
+        let found = one.subscriptions_among(workspace, &[list.id], &[contact.id]).await.unwrap();
+        let is_confirmed = found[0].record.status == SubscriptionStatus::Confirmed;
+        members += u64::from(is_confirmed);
+        for store in twice.both() {
+            let on_list = store.memberships(workspace, list.id, &[contact.id]).await.unwrap();
+            assert_eq!(on_list, [(contact.id, is_confirmed)]);
+            assert_eq!(store.list(workspace, list.id).await.unwrap().unwrap().record.contact_count, members);
         }
     }
 }

@@ -11,8 +11,9 @@ use messaging_core::domain::audience::contact::{Consent, Contact, IdentifierKind
 use messaging_core::domain::audience::custom_field::{CustomField, FieldType};
 use messaging_core::domain::audience::import::columns::ColumnTarget;
 use messaging_core::domain::audience::import::{Import, ImportState};
-use messaging_core::domain::audience::list::ContactList;
+use messaging_core::domain::audience::list::{ContactList, OptIn, Visibility};
 use messaging_core::domain::audience::product_event::ProductEvent;
+use messaging_core::domain::audience::subscription::NewStatus;
 use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design as AutomationDesign, ReEntry};
@@ -28,6 +29,7 @@ use messaging_core::domain::message::{Capture, EventKind, Message, MessageConten
 use messaging_core::domain::security::account::{Member, Session, Ticket, User, Workspace};
 use messaging_core::domain::security::api_key::ApiKey;
 use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::domain::template::warning::{Warning, WarningCode};
@@ -107,6 +109,7 @@ pub fn workspace() -> Workspace {
         name: "Acme «Ltd»".to_owned(),
         timezone: "Europe/Riga".to_owned(),
         opt_out_keywords: vec!["STOPP".to_owned()],
+        request_log: RequestLog::Writes,
         end: None,
         created_at: at(3),
     }
@@ -223,7 +226,17 @@ pub fn product_event(contact: &Contact, name: &str) -> ProductEvent {
 /// A list without members.
 pub fn contact_list(workspace_id: WorkspaceId) -> ContactList {
     let name = "News «weekly»".to_owned();
-    ContactList { id: id(), workspace_id, name, contact_count: 0, created_at: at(16), updated_at: at(17) }
+    ContactList {
+        id: id(),
+        workspace_id,
+        name,
+        visibility: Visibility::Private,
+        opt_in: OptIn::Single,
+        description: None,
+        contact_count: 0,
+        created_at: at(16),
+        updated_at: at(17),
+    }
 }
 
 /// A dynamic segment of everybody, not calculated yet.
@@ -315,6 +328,7 @@ pub fn bare_message(workspace_id: WorkspaceId) -> Message {
         template_id: None,
         fallback_of: None,
         has_fallback: false,
+        is_test: false,
         tags: Vec::new(),
         metadata: Map::new(),
         hold: None,
@@ -534,6 +548,7 @@ pub fn object(value: &Value) -> Map<String, Value> {
 pub fn import(workspace_id: WorkspaceId) -> Import {
     let mapping = [("E-Mail".to_owned(), Some(ColumnTarget::Field(ContactField::Email))), ("Notes".to_owned(), None)];
     Import {
+        status_on_lists: NewStatus::Confirmed,
         id: id(),
         workspace_id,
         filename: "contacts.csv".to_owned(),

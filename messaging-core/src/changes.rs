@@ -18,16 +18,20 @@ mod webhooks;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::domain::audience::contact::Contact;
 use crate::domain::audience::import::report::RowErrors;
 use crate::domain::audience::product_event::ProductEvent;
 use crate::domain::audience::soft_bounce::Streak;
+use crate::domain::audience::subscription::Subscription;
 use crate::domain::audience::suppression::Suppression;
 use crate::domain::channel::Channel;
 use crate::domain::channel::inbound_message::InboundKey;
 use crate::domain::channel::provider_link::ProviderLink;
 use crate::domain::delivery::attempt::MessageAttempt;
 use crate::domain::delivery::queue::{QueueScope, Suspension};
+use crate::domain::image::Image;
 use crate::domain::installation::fence::Fence;
 use crate::domain::installation::quarantine::Quarantined;
 use crate::domain::mail::dmarc::report::KeptReport;
@@ -35,10 +39,14 @@ use crate::domain::mail::link_token::CopyKey;
 use crate::domain::mail::mta_sts::StsPolicy;
 use crate::domain::message::attachment::MessageBlob;
 use crate::domain::message::{Capture, Message, MessageContent, MessageEvent};
+use crate::domain::search::contacts::ContactBlock;
+use crate::domain::search::messages::MessageBlock;
+use crate::domain::security::audit::AuditRow;
+use crate::domain::security::request_log::{LoggedBodies, LoggedRequest};
 use crate::domain::segment::Segment;
 use crate::ids::{
-    AutomationId, BlobId, CampaignId, ContactId, JobId, ListId, MessageId, SegmentId, SuppressionId, TemplateId,
-    WorkspaceId,
+    AutomationId, BlobId, CampaignId, ContactId, ImageId, JobId, ListId, MessageId, RequestId, SegmentId,
+    SuppressionId, TemplateId, WorkspaceId,
 };
 use crate::time::Timestamp;
 
@@ -53,7 +61,7 @@ pub use self::contacts::{MoveProductEvents, PutContact};
 pub use self::documents::{Document, DocumentKey};
 pub use self::jobs::{JobHandle, JobPlace, JobWrite, NewJob, PutBack, Reschedule};
 pub use self::messages::{
-    AttributeMessage, CountMessages, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves, visited,
+    AttributeMessage, CountMessages, CountSites, EraseCopy, LogEvent, MoveMessage, RedactMessage, moves, visited,
 };
 pub use self::observation::{AttemptSubject, EventSubject, ImportObservation, MessageObservation, Observation};
 pub use self::replies::{Reply, ReplyKey};
@@ -179,6 +187,11 @@ pub enum Write {
     JoinList(WorkspaceId, ListId, ContactId, Timestamp),
     /// Ends a membership, at the present time; no conflict when there is none.
     LeaveList(WorkspaceId, ListId, ContactId, Timestamp),
+    /// Keeps what is recorded of a contact on a public list. A conflict when something else is recorded than was read, and
+    /// when either is gone. Membership itself is [`JoinList`](Self::JoinList) and [`LeaveList`](Self::LeaveList).
+    PutSubscription(Box<Subscription>, Expect),
+    /// Forgets what is recorded of a contact on a list; no conflict when that is nothing.
+    ForgetSubscription(WorkspaceId, ListId, ContactId),
     /// Creates a segment, or replaces all of it but its size, which follows its members.
     PutSegment(Box<Segment>, Expect),
     /// Removes a segment; its members are let go later. No conflict when it is gone already.
@@ -194,6 +207,8 @@ pub enum Write {
     MoveMessage(MoveMessage),
     /// Changes counters.
     CountMessages(Box<CountMessages>),
+    /// Changes counters of sites.
+    CountSites(Box<CountSites>),
     /// Counts a click on a link.
     CountLink(Box<CountLink>),
     /// Notes that something was first seen of a message of a campaign; no conflict when it was noted already.
@@ -252,6 +267,16 @@ pub enum Write {
     /// the piece: [`Audiences::campaign_recipients`](crate::ports::store::Audiences::campaign_recipients) and
     /// [`Audiences::addresses_left_in`](crate::ports::store::Audiences::addresses_left_in) leave them out.
     LeaveOutAddresses(WorkspaceId, CampaignId, u64, Vec<(u16, u64)>),
+    /// Stores a new image with its octets. A conflict when the workspace has one of the same octets.
+    PutImage(Box<Image>, Bytes),
+    /// Removes an image; no conflict when it is gone already.
+    DeleteImage(WorkspaceId, ImageId),
+    /// Keeps what is searched of a block of contacts, in place of what was kept of it. A conflict when one of the notes that
+    /// it takes away is gone: somebody else has followed it.
+    PutContactBlock(Box<ContactBlock>),
+    /// Keeps what is searched of a block of messages. A conflict when the block that it replaces is not as it was read, and
+    /// when there is one that begins with the same message.
+    PutMessageBlock(Box<MessageBlock>),
     /// Forgets which addresses are left out, because no message of the campaign is attempted any more.
     ForgetLeftOut(WorkspaceId, CampaignId),
     /// Stores new messages of a campaign that wait to be released.
@@ -282,6 +307,15 @@ pub enum Write {
     ForgetQuarantined(JobId),
     /// Changes what is kept of sources and their paths, or which workspaces may name them.
     Source(SourceWrite),
+    /// Adds an entry at the end of an audit log, linked to the row before it. Commits that add to the same log wait for one
+    /// another.
+    Audit(Box<AuditRow>),
+    /// Lets the rows of an audit log go up to a number, whose link stays as the anchor. A conflict when they are gone already.
+    TrimAudit(Option<WorkspaceId>, u64),
+    /// Logs requests, each with bodies where they are kept.
+    LogRequests(Vec<(LoggedRequest, LoggedBodies)>),
+    /// Forgets the bodies of logged requests; no conflict when there are none.
+    ForgetRequestBodies(WorkspaceId, Vec<RequestId>),
     /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
     /// has not expired.
     Remember(Box<Reply>),
@@ -313,10 +347,15 @@ impl Write {
             | Self::MoveProductEvents(..)
             | Self::DeleteProductEvents(..)
             | Self::LeaveList(..)
+            | Self::ForgetSubscription(..)
             | Self::DeleteSegment(..)
             | Self::DeleteTemplate(..)
+            | Self::DeleteImage(..)
+            | Self::PutContactBlock(..)
+            | Self::PutMessageBlock(..)
             | Self::MoveMessage(..)
             | Self::CountMessages(..)
+            | Self::CountSites(..)
             | Self::CountLink(..)
             | Self::NoteEngagement(..)
             | Self::AttributeMessage(..)
@@ -342,6 +381,9 @@ impl Write {
             | Self::LiftSuspension(..)
             | Self::Quarantine(..)
             | Self::ForgetQuarantined(..)
+            | Self::Audit(..)
+            | Self::TrimAudit(..)
+            | Self::ForgetRequestBodies(..)
             | Self::Remember(..) => false,
             _ => true,
         }

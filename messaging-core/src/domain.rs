@@ -5,6 +5,8 @@
 //! | [`message`] | a message, what is accepted of one, its states and why it was not sent |
 //! | [`mail`] | domains, DNS records, signatures, links and headers of email |
 //! | [`audience`] | contacts, lists, imports, product events, suppressions |
+//! | [`image`] | images that mail shows by their address |
+//! | [`search`] | finding contacts and messages by a piece of text |
 //! | [`segment`], [`template`], [`campaign`], [`automation`] | what is made of an audience |
 //! | [`channel`] | addresses, providers and receipts of the six channels |
 //! | [`delivery`] | attempts: lanes, outcomes, bounces, retries, the queue |
@@ -19,10 +21,12 @@ pub mod automation;
 pub mod campaign;
 pub mod channel;
 pub mod delivery;
+pub mod image;
 pub mod installation;
 pub mod limits;
 pub mod mail;
 pub mod message;
+pub mod search;
 pub mod security;
 pub mod segment;
 pub mod template;

@@ -145,6 +145,10 @@ ids! {
     ImportId = "imp";
     /// An IP pool.
     PoolId = "ipp";
+    /// A form by which readers subscribe to lists.
+    FormId = "frm";
+    /// An image.
+    ImageId = "img";
     /// A job; never shown outside.
     JobId = "job";
     /// Stored bytes outside a row; never shown outside.
@@ -153,6 +157,8 @@ ids! {
     SessionId = "ses";
     /// A request; shown in `X-Request-Id`.
     RequestId = "req";
+    /// An entry of an audit log.
+    AuditId = "aud";
 }
 
 impl EventId {

@@ -7,6 +7,7 @@
 //! meaning checked.
 
 mod extent;
+mod file_body;
 pub mod items;
 mod lists;
 mod schema_check;
@@ -28,6 +29,7 @@ use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations, escape};
 
 pub use extent::{MAX_LEVELS, MAX_VALUES, count_values};
+pub use file_body::FileBody;
 pub use schema_check::{JUDGED_ALONE, UnknownMembers};
 
 /// Whether an operation reads a body.
@@ -39,6 +41,15 @@ pub enum BodyKind {
     Optional,
     /// A JSON object.
     Required,
+    /// A file as it is, of one of these media types.
+    File(&'static [&'static str]),
+}
+
+impl BodyKind {
+    /// True of an operation that reads JSON, required or not.
+    pub const fn is_json(self) -> bool {
+        matches!(self, Self::Optional | Self::Required)
+    }
 }
 
 /// What an operation reads: from the body, or from the query.
@@ -49,6 +60,16 @@ pub trait Input: Serialize + DeserializeOwned + JsonSchema + Validate + Clone + 
     /// Members of the outermost object that are taken and ignored, besides those of the operation's answer:
     /// the resource's own, which only we set.
     const READ_ONLY: &'static [&'static str] = &[];
+
+    /// The input that a body is which is no JSON; `None` of all others.
+    fn of_file(_bytes: &[u8]) -> Option<Self> {
+        None
+    }
+
+    /// The file that the input is, where it is no JSON.
+    fn as_file(&self) -> Option<&FileBody> {
+        None
+    }
 
     /// Rules that concern more than one member, or that no schema can say. Adds what is broken.
     fn check(&self, _violations: &mut Violations) {}
@@ -94,10 +115,15 @@ pub fn body<T: Input>(bytes: &[u8]) -> Result<T, DomainError> {
 /// Reads a body as far as it can be read: what is left without its broken members, and what is broken.
 /// For operations that find more faults by looking things up.
 pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Result<(T, Violations), DomainError> {
+    if let Some(input) = T::of_file(bytes) {
+        let mut violations = Violations::new();
+        input.check(&mut violations);
+        return Ok((input, violations));
+    }
     let bytes = match T::BODY {
         BodyKind::None => b"{}",
         BodyKind::Optional if bytes.trim_ascii().is_empty() => b"{}",
-        BodyKind::Optional | BodyKind::Required => bytes,
+        BodyKind::Optional | BodyKind::Required | BodyKind::File(_) => bytes,
     };
     // serde_json would accept an array for a struct.
     let is_object = bytes.trim_ascii_start().first() == Some(&b'{');

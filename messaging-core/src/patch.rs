@@ -112,6 +112,11 @@ impl<T> Replace<T> {
     pub fn value(self) -> Option<T> {
         self.0
     }
+
+    /// The new value by reference, if there is one.
+    pub const fn as_value(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
 }
 
 impl<T> Default for Replace<T> {

@@ -193,6 +193,8 @@ pub enum Access {
     Operator,
     /// A key with `*`, or a session with role admin.
     Administration,
+    /// A key with the scope, or a session with role admin.
+    ScopeOrAdmin(Scope),
 }
 
 #[cfg(test)]

@@ -28,7 +28,9 @@ use messaging_core::domain::security::account::{Member, MemberStatus, User, Work
 use messaging_core::domain::security::api_key::{ApiKey, generate, random_text};
 use messaging_core::domain::security::digest::Digest;
 use messaging_core::domain::security::password;
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::security::secret::Secret;
+use messaging_core::domain::security::secret_members::HIDDEN;
 use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::ids::{ApiKeyId, Id as _, UserId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, PageRequest, Stored};
@@ -45,6 +47,7 @@ use crate::jobs::cancel_waiting::CancelWaiting;
 use crate::ops::keys::{ApiKeyInput, ApiKeyView, CreateApiKey, DEFAULT_RATE_LIMIT, ListApiKeys};
 use crate::ops::workspaces::WorkspaceView;
 use crate::ops::{Page, PageQuery};
+use crate::services::auditing::Command;
 use crate::services::dkim::{ALGORITHMS, NewKeys};
 
 pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
@@ -96,10 +99,17 @@ pub async fn set_installation_name(app: &App, name: &str) -> Result<Installation
     app.until_committed(|| async {
         let before = app.store().installation_name().await?;
         let mut changes = Changes::default();
+        let report = InstallationReport { name: name.clone() };
         if before.as_ref() != Some(&name) {
+            let command = Command::new("admin set-name", "installation", None, Some(&name)).after(&report);
+            let command = match &before {
+                Some(name) => command.before(&InstallationReport { name: name.clone() }),
+                None => command,
+            };
             changes.push(Write::PutInstallationName(name.clone(), before));
+            changes = app.record_command(changes, command).await?;
         }
-        Ok((changes, InstallationReport { name: name.clone() }))
+        Ok((changes, report))
     })
     .await
 }
@@ -147,7 +157,9 @@ pub async fn resume(app: &App, queued: Queued) -> Result<ResumeReport, Error> {
             }
             (FenceState::Cancelling, _) => Some("cancelling".to_owned()),
         };
-        Ok((changes, ResumeReport { fenced_since: Some(fence.since), doing }))
+        let report = ResumeReport { fenced_since: Some(fence.since), doing };
+        let command = Command::new("admin resume", "installation", None, None).after(&report);
+        Ok((app.record_command(changes, command).await?, report))
     });
     let report = report.await?;
     app.look_at_fence().await?;
@@ -205,7 +217,11 @@ pub async fn create_user(
             user.created_by = None;
         }
         user.name = name.clone().or(user.name);
-        Ok((Changes::from_iter([Write::put(user.clone(), expected)]), UserReport::of(user)))
+        let changes = Changes::from_iter([Write::put(user.clone(), expected)]);
+        let report = UserReport::of(user);
+        let secret = serde_json::json!({"name": report.name, "password": password_hash.as_ref().map(|_| HIDDEN)});
+        let command = Command::new("admin create-user", "user", Some(report.id.to_string()), Some(&report.email));
+        Ok((app.record_command(changes, command.after(&secret)).await?, report))
     })
     .await
 }
@@ -222,13 +238,17 @@ pub async fn set_operator(app: &App, email: &str, operator: bool) -> Result<User
             Err(_) => None,
         };
         let Some(Stored { record: mut user, revision }) = user else {
-            return Err(refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`").into());
+            return Err(refuse("/email", FieldCode::NotFound, "is no user's: see `messaging admin list-users`").into());
         };
         if operator && user.created_by.is_some() {
             return Err(refuse("/email", FieldCode::NotAllowed, NOT_VOUCHED).into());
         }
+        let command = Command::new("admin set-operator", "user", Some(user.id.to_string()), Some(&user.email));
+        let command = command.before(&UserReport::of(user.clone()));
         user.operator = operator;
-        Ok((Changes::from_iter([Write::put(user.clone(), Expect::Revision(revision))]), UserReport::of(user)))
+        let changes = Changes::from_iter([Write::put(user.clone(), Expect::Revision(revision))]);
+        let report = UserReport::of(user);
+        Ok((app.record_command(changes, command.after(&report)).await?, report))
     })
     .await
 }
@@ -242,7 +262,7 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
         Err(_) => None,
     };
     if owner.is_none() {
-        violations.add("/owner", FieldCode::NotFound, "is no user; create one first");
+        violations.add("/owner", FieldCode::NotFound, "is no user: make one with `messaging admin create-user`");
     } else if owner.as_ref().is_some_and(|owner| owner.record.created_by.is_some()) {
         violations.add("/owner", FieldCode::NotAllowed, NOT_VOUCHED);
     }
@@ -251,8 +271,10 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
     app.until_committed(|| async {
         let (workspace, member) = new_workspace(app, name, owner.record.id);
         let view = WorkspaceView::of(workspace.clone(), &app.settings().data_region);
+        let command = Command::new("admin create-workspace", "workspace", Some(workspace.id.to_string()), Some(name));
+        let command = command.within(workspace.id).after(&view);
         let writes = [Write::put(workspace, Expect::Absent), Write::put(member, Expect::Absent)];
-        Ok((Changes::from_iter(writes), view))
+        Ok((app.record_command(Changes::from_iter(writes), command).await?, view))
     })
     .await
 }
@@ -270,8 +292,11 @@ pub async fn revoke_key(app: &App, id: ApiKeyId) -> Result<ApiKeyView, Error> {
         let Stored { record: mut key, revision } = app.store().api_key_anywhere(id).await?.ok_or(Error::NotFound)?;
         let mut changes = Changes::default();
         if key.revoked_at.is_none() {
+            let command = Command::new("admin revoke-key", "api_key", Some(key.id.to_string()), Some(&key.name));
+            let command = command.within(key.workspace_id).before(&ApiKeyView::of(key.clone(), None));
             key.revoked_at = Some(app.now());
             changes.push(Write::put(key.clone(), Expect::Revision(revision)));
+            changes = app.record_command(changes, command.after(&ApiKeyView::of(key.clone(), None))).await?;
         }
         let last_used_at = app.store().api_key_last_used(key.workspace_id, key.id).await?;
         Ok((changes, ApiKeyView::of(key, last_used_at)))
@@ -405,6 +430,7 @@ fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
         name: name.to_owned(),
         timezone: "UTC".to_owned(),
         opt_out_keywords: Vec::new(),
+        request_log: RequestLog::default(),
         end: None,
         created_at: now,
     };

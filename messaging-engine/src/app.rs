@@ -15,9 +15,11 @@ pub mod checks;
 pub(crate) mod compiled_templates;
 pub(crate) mod compiled_texts;
 mod concurrency_limiter;
+pub(crate) mod counted_sites;
 pub(crate) mod domain_looks;
 pub(crate) mod event_signal;
 pub(crate) mod fence;
+pub(crate) mod form_posts;
 pub(crate) mod heavy_work;
 pub(crate) mod known_urls;
 mod last_uses;
@@ -27,6 +29,7 @@ mod news;
 pub(crate) mod paths;
 mod provider_sink;
 pub(crate) mod receiving;
+mod request_log;
 pub(crate) mod role_mail_pace;
 pub(crate) mod running_keys;
 mod secret_keys;
@@ -41,7 +44,7 @@ pub(crate) mod watched;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -49,6 +52,7 @@ use messaging_core::domain::analytics::bot_detection::RecentClicks;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::{self, ProviderKind};
 use messaging_core::domain::delivery::queue::Suspensions;
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::mail::auto_dns::DnsProviderName;
 use messaging_core::domain::mail::link_token::LinkKey;
@@ -79,9 +83,11 @@ use checks::KnownChecks;
 use compiled_templates::CompiledVersions;
 use compiled_texts::CompiledTexts;
 use concurrency_limiter::ConcurrencyLimiter;
+use counted_sites::CountedSites;
 use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use fence::KnownFence;
+use form_posts::FormPosts;
 use heavy_work::HeavyWork;
 use known_urls::KnownUrls;
 use last_uses::LastUses;
@@ -89,6 +95,8 @@ use memory_budget::MemoryBudget;
 use metrics::Metrics;
 use paths::PathKeeper;
 use receiving::Receiving;
+pub use request_log::AnsweredRequest;
+use request_log::RequestLogger;
 use role_mail_pace::RoleMailPace;
 use running_keys::RunningKeys;
 use secret_keys::SecretKeys;
@@ -122,6 +130,7 @@ pub(crate) struct Shared {
     pub(crate) known_urls: KnownUrls,
     pub(crate) recent_clicks: Mutex<RecentClicks>,
     pub(crate) last_uses: LastUses,
+    pub(crate) request_logger: RequestLogger,
     pub(crate) running_keys: RunningKeys,
     pub(crate) write_queues: WriteQueues,
     pub(crate) passwords: FairSemaphore,
@@ -146,10 +155,14 @@ pub(crate) struct Shared {
     pub(crate) unreadable_answers: UnreadableAnswers,
     /// Paths of the sources of this process; transports share it.
     pub(crate) paths: Arc<PathKeeper>,
+    /// The sites that mail is counted by, with the rules of sites.
+    pub(crate) counted_sites: CountedSites,
     /// When messages of campaigns with a rate limit began.
     pub(crate) campaign_pace: CampaignPace,
     /// Mail to the operator that was handed on of late.
     pub(crate) role_mail_pace: RoleMailPace,
+    /// Posts to forms, by callers and addresses.
+    pub(crate) form_posts: FormPosts,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
     pub(crate) metrics: Arc<Metrics>,
@@ -242,6 +255,15 @@ impl App {
         self.0.transports.get(&(channel, provider.to_owned()))
     }
 
+    /// Lets a recipient domain that could not be reached be tried again at once, whichever transport remembers that.
+    pub(crate) fn forget_unreachable(&self, domain: &str) {
+        for ((channel, _), transport) in &self.0.transports {
+            if *channel == Channel::Email {
+                transport.forget_unreachable(domain);
+            }
+        }
+    }
+
     /// The rate limits of campaigns.
     pub(crate) fn campaign_pace(&self) -> &CampaignPace {
         &self.0.campaign_pace
@@ -262,6 +284,16 @@ impl App {
         &self.0.paths
     }
 
+    /// The sites that mail is counted by.
+    pub(crate) fn counted_sites(&self) -> &CountedSites {
+        &self.0.counted_sites
+    }
+
+    /// The rules of sites that the server goes by.
+    pub(crate) fn site_rules(&self) -> &SiteRules {
+        self.0.counted_sites.rules()
+    }
+
     /// Accounts at providers whose answers cannot be read.
     pub(crate) fn unreadable_answers(&self) -> &UnreadableAnswers {
         &self.0.unreadable_answers
@@ -270,6 +302,12 @@ impl App {
     /// A provider of a channel: one that the program brought, or one of contract section 16.
     pub fn provider_kind(&self, channel: Channel, name: &str) -> Option<&ProviderKind> {
         self.0.own_providers.get(&(channel, name.to_owned())).or_else(|| provider::find(channel, name))
+    }
+
+    /// The names of the providers of a channel, each once.
+    pub(crate) fn provider_names(&self, channel: Channel) -> BTreeSet<&str> {
+        let own = self.0.own_providers.values();
+        own.chain(provider::all()).filter(|kind| kind.channel == channel).map(|kind| kind.name.as_str()).collect()
     }
 
     /// Seals and opens secrets.

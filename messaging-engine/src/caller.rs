@@ -144,7 +144,7 @@ fn admit_key(key: &ApiKey, access: Access, in_path: Option<&str>) -> Result<Opti
     let wanted: &[Scope] = match access {
         Access::Public | Access::AnyCredential => &[],
         Access::Session | Access::SessionRole(_) | Access::Operator => return Err(Error::SessionRequired),
-        Access::Scope(scope) => &[scope],
+        Access::Scope(scope) | Access::ScopeOrAdmin(scope) => &[scope],
         Access::Scopes(first, second) => &[first, second],
         Access::Administration => &[Scope::All],
     };
@@ -174,7 +174,7 @@ fn admit_session(
     let role = session.role_in(workspace).ok_or(Error::WorkspaceForbidden)?;
     let least = match access {
         Access::SessionRole(least) => least,
-        Access::Administration => Role::Admin,
+        Access::Administration | Access::ScopeOrAdmin(_) => Role::Admin,
         _ => Role::Viewer,
     };
     if role < least || wanted.iter().any(|scope| !role.covers(*scope)) {

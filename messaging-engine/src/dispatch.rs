@@ -96,9 +96,10 @@ impl App {
         let path = ops::parameters(&call.path).map_err(Error::internal)?;
         let query = ops::parameters(&call.query).map_err(Error::internal)?;
         let body = match idempotency_key {
-            Some(_) if <O::Body as Input>::BODY != BodyKind::None => {
-                serde_json::to_vec(&call.body).map_err(Error::internal)?
-            }
+            Some(_) if <O::Body as Input>::BODY != BodyKind::None => match call.body.as_file() {
+                Some(file) => file.bytes.to_vec(),
+                None => serde_json::to_vec(&call.body).map_err(Error::internal)?,
+            },
             _ => Vec::new(),
         };
         let mut typed = Typed::new(call);
@@ -168,8 +169,13 @@ impl Admitted<'_> {
 
     fn invocation<'b>(&'b self, request: &'b Request<'b>, typed: bool) -> Invocation<'b> {
         let Self { app, endpoint, ref caller, workspace } = *self;
-        Invocation { app, endpoint, caller, workspace, request, typed }
+        Invocation { app, endpoint, caller, workspace, request, typed, find }
     }
+}
+
+/// The operation of an id.
+fn find(id: &str) -> Option<&'static Endpoint> {
+    ops::all().iter().find(|endpoint| endpoint.id == id)
 }
 
 fn parameter<'a>(path: &'a [(String, String)], wanted: &str) -> Option<&'a str> {

@@ -38,7 +38,10 @@ pub enum Error {
     #[error("send an API key or session token as `Authorization: Bearer …`")]
     MissingCredentials,
     /// Unknown, malformed, revoked or expired credentials, or a wrong password.
-    #[error("the credentials are not valid")]
+    #[error(
+        "the credentials are not valid: the API key or session is unknown, revoked or expired, or email and password do not \
+         match"
+    )]
     InvalidCredentials,
     /// An API key without the needed scope.
     #[error("scope required: {0}")]
@@ -64,7 +67,7 @@ pub enum Error {
     #[error("the caller's address is not on the key's allowlist")]
     IpNotAllowed,
     /// The resource is not there, or belongs to another workspace.
-    #[error("no such resource")]
+    #[error("no such resource: nothing has this id or name here")]
     NotFound,
     /// No operation has this path.
     #[error("no operation has this path; paths begin with /v1, and GET /v1/openapi.json lists them")]

@@ -26,6 +26,7 @@ pub(crate) mod register_callback;
 pub(crate) mod replay_webhook;
 pub mod run_automation;
 pub mod run_campaign;
+pub(crate) mod send_confirmation;
 pub(crate) mod send_fallback;
 pub(crate) mod settle_receipt;
 pub mod upkeep;

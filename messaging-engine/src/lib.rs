@@ -58,7 +58,7 @@ pub mod spans;
 pub mod vault;
 pub mod work;
 
-pub use app::{App, Settings};
+pub use app::{AnsweredRequest, App, Settings};
 pub use caller::Caller;
 pub use dispatch::Admitted;
 pub use error::Error;

@@ -8,6 +8,9 @@
 //! other operations or jobs also need goes into [`services`](crate::services). Route, access check, document, client and
 //! command follow from it.
 
+pub mod audit;
+mod audit_notes;
+mod auditing;
 pub mod context;
 pub mod endpoint;
 mod fingerprint;
@@ -16,6 +19,8 @@ pub mod operation;
 pub mod page;
 pub(crate) mod parts;
 mod progress;
+mod recordings;
+pub mod requests;
 pub(crate) mod runnable;
 mod uses;
 
@@ -26,8 +31,11 @@ pub mod campaigns;
 pub mod channels;
 pub mod contacts;
 pub mod custom_fields;
+pub mod deliverability;
 pub mod events;
+pub mod forms;
 pub mod health;
+pub mod images;
 pub mod imports;
 pub mod ip_pools;
 pub mod keys;
@@ -123,6 +131,11 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<lists::ListListContacts>(),
         Endpoint::of::<lists::AddListContacts>(),
         Endpoint::of::<lists::RemoveListContact>(),
+        Endpoint::of::<forms::ListForms>(),
+        Endpoint::of::<forms::CreateForm>(),
+        Endpoint::of::<forms::GetForm>(),
+        Endpoint::of::<forms::UpdateForm>(),
+        Endpoint::of::<forms::DeleteForm>(),
         // Section 8.
         Endpoint::of::<custom_fields::ListCustomFields>(),
         Endpoint::of::<custom_fields::CreateCustomField>(),
@@ -165,6 +178,8 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<campaigns::recipients::ListRecipients>(),
         Endpoint::of::<campaigns::actions::UnscheduleCampaign>(),
         Endpoint::of::<campaigns::actions::DeclareWinner>(),
+        Endpoint::of::<campaigns::test_send::TestCampaign>(),
+        Endpoint::of::<campaigns::DuplicateCampaign>(),
         Endpoint::of::<campaigns::DeleteCampaign>(),
         Endpoint::of::<analytics::campaigns::GetCampaignStats>(),
         // Section 13.
@@ -225,6 +240,9 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sources::UpdateSource>(),
         Endpoint::of::<sources::UpdatePath>(),
         // Section 26.
+        Endpoint::of::<images::CreateImage>(),
+        Endpoint::of::<images::ListImages>(),
+        Endpoint::of::<images::DeleteImage>(),
         Endpoint::of::<queue::ListQueue>(),
         Endpoint::of::<queue::RetryQueue>(),
         Endpoint::of::<queue::SuspendQueue>(),
@@ -235,6 +253,13 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<analytics::campaigns::ListStartedCampaigns>(),
         Endpoint::of::<analytics::campaigns::GetCampaignActivity>(),
         Endpoint::of::<analytics::events::GetEventActivity>(),
+        // Section 14.6.
+        Endpoint::of::<deliverability::GetDeliverability>(),
+        // Section 24.
+        Endpoint::of::<requests::ListRequests>(),
+        Endpoint::of::<requests::GetRequest>(),
+        Endpoint::of::<audit::ListAudit>(),
+        Endpoint::of::<audit::ListSystemAudit>(),
         // Section 22, sandbox inbox.
         Endpoint::of::<sandbox::ListSandboxMessages>(),
         Endpoint::of::<sandbox::GetSandboxMessage>(),

@@ -26,6 +26,7 @@ use crate::jobs::register_callback::RegisterCallback;
 use crate::jobs::replay_webhook::ReplayWebhook;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 use crate::jobs::run_campaign::RunCampaign;
+use crate::jobs::send_confirmation::SendConfirmation;
 use crate::jobs::send_fallback::SendFallback;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::upkeep::Upkeep;
@@ -43,6 +44,7 @@ mod drain_webhook;
 mod erase_contact;
 mod follow_changes;
 mod import_contacts;
+mod index_search;
 mod job;
 mod keep_paths;
 mod lanes;
@@ -53,6 +55,7 @@ mod recalculate_segment;
 mod register_callback;
 mod replay_webhook;
 mod runner;
+mod send_confirmation;
 mod send_fallback;
 mod settle_receipt;
 mod start;
@@ -86,6 +89,7 @@ pub(crate) const fn all() -> &'static [JobType] {
         JobType::of::<ReplayWebhook>(),
         JobType::of::<RunAutomation>(),
         JobType::of::<RunCampaign>(),
+        JobType::of::<SendConfirmation>(),
         JobType::of::<SendFallback>(),
         JobType::of::<SettleReceipt>(),
         JobType::of::<Upkeep>(),

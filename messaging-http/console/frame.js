@@ -4,6 +4,8 @@
   const ORIGIN = "*"; // Ours is opaque, so nobody can be named; what is told is no secret.
 
   const show = (source) => {
+    // The mail may come before this page is parsed; it is sent once more when that is done.
+    if (!document.body) return;
     const parsed = new DOMParser().parseFromString(source, "text/html");
     // What could lead elsewhere or ask for something has no place in a preview. The pixel of ours is left out, so that
     // a look is no open.

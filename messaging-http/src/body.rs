@@ -114,7 +114,8 @@ impl AsRef<[u8]> for BudgetedBytes {
     }
 }
 
-fn holding(bytes: Bytes, permit: Option<Permit>) -> Bytes {
+/// Bytes that hold a permit as long as any of them is there.
+pub(crate) fn holding(bytes: Bytes, permit: Option<Permit>) -> Bytes {
     match permit {
         Some(permit) => Bytes::from_owner(BudgetedBytes { bytes, _permit: permit }),
         None => bytes,

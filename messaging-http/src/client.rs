@@ -171,13 +171,15 @@ impl Remote for Client {
     async fn carry_out<O: Operation>(&self, prepared: Prepared<O>) -> Result<O::Output, ClientError> {
         let Prepared { call, workspace, idempotency_key } = prepared;
         let target = target::<O>(&call.path, &call.query).map_err(ClientError::Input)?;
-        let body = match <O::Body as Input>::BODY {
-            BodyKind::None => None,
-            BodyKind::Optional | BodyKind::Required => {
-                Some(serde_json::to_vec(&call.body).map_err(ClientError::Input)?.into())
-            }
-        };
         let mut headers = HeaderMap::new();
+        let body = match (<O::Body as Input>::BODY, call.body.as_file()) {
+            (BodyKind::None, _) => None,
+            (_, Some(file)) => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.content_type));
+                Some(file.bytes.clone())
+            }
+            (_, None) => Some(serde_json::to_vec(&call.body).map_err(ClientError::Input)?.into()),
+        };
         if let Some(key) = idempotency_key {
             let key = HeaderValue::try_from(key).map_err(|_| ClientError::IdempotencyKey)?;
             headers.insert(HeaderName::from_static("idempotency-key"), key);

@@ -175,11 +175,20 @@ fn operation(endpoint: &Endpoint, inputs: &mut SchemaGenerator, outputs: &mut Sc
     if !endpoint.cli.is_empty() {
         operation["x-command"] = json!(format!("messaging {}", endpoint.cli));
     }
-    if endpoint.body != BodyKind::None {
-        operation["requestBody"] = json!({
-            "required": endpoint.body == BodyKind::Required,
-            "content": {"application/json": {"schema": (endpoint.body_schema)(inputs)}},
-        });
+    match endpoint.body {
+        BodyKind::None => {}
+        BodyKind::Optional | BodyKind::Required => {
+            operation["requestBody"] = json!({
+                "required": endpoint.body == BodyKind::Required,
+                "content": {"application/json": {"schema": (endpoint.body_schema)(inputs)}},
+            });
+        }
+        BodyKind::File(types) => {
+            let schema = (endpoint.body_schema)(inputs);
+            let content: Map<String, Value> =
+                types.iter().map(|media_type| ((*media_type).to_owned(), json!({"schema": schema}))).collect();
+            operation["requestBody"] = json!({"required": true, "content": content});
+        }
     }
     operation
 }
@@ -197,6 +206,7 @@ pub(crate) fn access_text(access: Access) -> String {
             format!("A session with role {} or higher; API keys are refused.", role_text(role))
         }
         Access::Administration => "Scope `*`, or a session with role admin or higher.".to_owned(),
+        Access::ScopeOrAdmin(scope) => format!("Scope `{scope}`, or a session with role admin or higher."),
     }
 }
 
@@ -211,7 +221,7 @@ const fn role_text(role: Role) -> &'static str {
 
 fn scopes(access: Access) -> Vec<&'static str> {
     match access {
-        Access::Scope(scope) => vec![scope.as_str()],
+        Access::Scope(scope) | Access::ScopeOrAdmin(scope) => vec![scope.as_str()],
         Access::Scopes(first, second) => vec![first.as_str(), second.as_str()],
         Access::Administration => vec!["*"],
         Access::Public | Access::AnyCredential | Access::Session | Access::SessionRole(_) | Access::Operator => vec![],

@@ -4,6 +4,7 @@
 //! 4 rate limit, 5 to 7 workspace, role and scope, 8 size and media type. 9 to 13 are the operation's.
 
 mod headers;
+mod request_log;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -27,11 +28,11 @@ use messaging_core::scope::Access;
 use messaging_engine::fair_semaphore::Owner;
 use messaging_engine::ops::{self, BodyKind, Endpoint, Quota, SessionCookie};
 use messaging_engine::spans::TARGET;
-use messaging_engine::{Admitted, App, Caller, Error};
+use messaging_engine::{Admitted, AnsweredRequest, App, Caller, Error};
 use tokio::time::timeout;
 use tracing::Instrument as _;
 
-use self::headers::{bearer, is_host, is_json, prefers_leniency};
+use self::headers::{IDEMPOTENCY_KEY, bearer, has_type, is_host, is_json, prefers_leniency, wants_csv};
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
@@ -40,8 +41,10 @@ use crate::console::{self, Console};
 use crate::docs_page;
 use crate::documents::Documents;
 use crate::drop_in::{self, DropIn, Translated};
+use crate::images;
 use crate::metrics::{GaugeGuard, Metrics, UNMATCHED};
 use crate::rate_limit::{RateLimiter, RequestTokens, Standing};
+use crate::readers::{self, ReaderRequest, ReaderRoute};
 use crate::reply::{self, Reply, X_REQUEST_ID};
 use crate::request_id::request_id;
 use crate::router::{RouteMatch, Router, Slot, Target};
@@ -50,7 +53,6 @@ use crate::session_cookie;
 use crate::uploads;
 use crate::visits::{self, Visit};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
 
 /// Bytes of a request's target.
@@ -88,6 +90,8 @@ struct Notes {
     bytes_in: u64,
     /// Whether the body was read to its end.
     read: bool,
+    /// What the log of requests keeps of it, once it is known whose it is.
+    logged: Option<AnsweredRequest>,
 }
 
 /// The credential of a request, as the log names it.
@@ -229,6 +233,9 @@ impl Pipeline {
         let took = began.elapsed();
         self.metrics.answered(notes.slot, status, took);
         log(&head.method, status, &reply, took, log_id.to_str().unwrap_or_default(), &notes);
+        if let Some(logged) = notes.logged.take() {
+            self.app.log_request(request_log::answered(logged, &reply, took));
+        }
         drop((in_flight, running));
         reply
     }
@@ -255,7 +262,11 @@ impl Pipeline {
             Target::Docs => return Ok(reply::page(self.documents.page(), docs_page::SCRIPT)),
             Target::Console => return Ok(console::answer(&self.console, matched.path, &head.headers).await),
             Target::Visit(visit) => return self.visit(visit, &matched, head, body, origin, notes).await,
+            Target::Reader(route) => {
+                return self.reader(route, &matched, head, body, (origin, request_id), notes).await;
+            }
             Target::Upload => return self.upload(&matched, body, origin, notes).await,
+            Target::Image => return self.image(&matched, head, client).await,
             Target::Callback(route) => return self.callback(route, &matched, head, body, origin, notes).await,
         };
 
@@ -276,6 +287,12 @@ impl Pipeline {
             }
         };
         notes.credential = Credential::of(&caller);
+        let request_text = request_id.to_str().unwrap_or_default();
+        // A key has one workspace; in which one a person is, is known once they are admitted.
+        if let Caller::Key(key) = &caller {
+            notes.logged =
+                Some(request_log::begun(head, &matched, endpoint, (&caller, key.workspace_id), (request_text, client)));
+        }
         // 3: the address. Costs no token.
         if !caller.admits(client) {
             return Err(Error::IpNotAllowed.into());
@@ -286,6 +303,10 @@ impl Pipeline {
         // What is no text names no workspace either.
         let in_header = head.headers.get(X_WORKSPACE_ID).map(|value| value.to_str().unwrap_or_default());
         let admitted = self.app.admit(caller, endpoint, &matched.parameters, in_header).await?;
+        if let Some(workspace) = admitted.workspace().filter(|_| notes.logged.is_none()) {
+            let caller = (admitted.caller(), workspace);
+            notes.logged = Some(request_log::begun(head, &matched, endpoint, caller, (request_text, client)));
+        }
 
         // 8: size and media type.
         let sender =
@@ -293,13 +314,21 @@ impl Pipeline {
         let received = if endpoint.body == BodyKind::None {
             Bytes::new()
         } else {
-            let is_json = is_json(&head.headers);
+            let is_accepted = match endpoint.body {
+                BodyKind::File(types) => has_type(&head.headers, types),
+                _ => is_json(&head.headers),
+            };
             let _awaited = activity.await_body();
-            self.budget.receive(body, endpoint.body_limit, is_json, self.times, sender).await?
+            self.budget.receive(body, endpoint.body_limit, is_accepted, self.times, sender).await?
         };
         notes.read = endpoint.body != BodyKind::None;
         notes.bytes_in = received.len() as u64;
         let received = self.budget.in_turn(received, sender).await?;
+
+        if let Some(logged) = &mut notes.logged {
+            logged.request = request_log::kept(&received);
+            logged.request_bytes = notes.bytes_in;
+        }
 
         // 9 to 13: the operation.
         let idempotency_key = head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes);
@@ -316,6 +345,8 @@ impl Pipeline {
             idempotency_key: digested.as_ref().map(String::as_bytes).or(idempotency_key),
             client_ip: Some(client),
             user_agent: head.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()),
+            request_id: Some(request_text),
+            wants_csv: wants_csv(&head.headers),
             lenient: drop_in.is_none() && prefers_leniency(&head.headers),
             quota: tokens.as_ref().map(|tokens| -> &dyn Quota { tokens }),
         };
@@ -387,7 +418,31 @@ impl Pipeline {
             notes.bytes_in = form.len() as u64;
         }
         let visitor = visits::visitor(head, origin.client);
-        Ok(visits::answer(&self.app, visit, matched.parameter("token").unwrap_or_default(), visitor, &form).await)
+        let (token, language) = (matched.parameter("token").unwrap_or_default(), readers::preferred(&head.headers));
+        Ok(visits::answer(&self.app, visit, token, visitor, language, &form).await)
+    }
+
+    /// Answers a page for readers. Whoever has the link may open it, and forms are for everybody.
+    async fn reader(
+        &self,
+        route: ReaderRoute,
+        matched: &RouteMatch<'_>,
+        head: &Parts,
+        body: &mut RequestBody,
+        (origin, request_id): (Origin<'_>, &HeaderValue),
+        notes: &mut Notes,
+    ) -> Result<Reply, Refusal> {
+        let mut received = Bytes::new();
+        if route.reads_body() {
+            let sender = Sender { owner: None, network: CallerNetwork::of(origin.client) };
+            let _awaited = origin.activity.await_body();
+            received = self.budget.receive(body, readers::MAX_BODY, true, self.times, sender).await?;
+            notes.read = true;
+            notes.bytes_in = received.len() as u64;
+        }
+        let token = matched.parameter("token").unwrap_or_default();
+        let request = ReaderRequest { token, head, client: origin.client, body: &received, request_id };
+        Ok(readers::answer(&self.app, route, request).await)
     }
 
     /// Receives a file for an import. Whoever has the link may send it.
@@ -403,6 +458,13 @@ impl Pipeline {
         let reply = uploads::answer(&self.app, token, origin.client, body, self.times, &mut notes.bytes_in).await?;
         notes.read = true;
         Ok(reply)
+    }
+
+    /// Answers with an image of a mail. Whoever has the address may have it.
+    async fn image(&self, matched: &RouteMatch<'_>, head: &Parts, client: IpAddr) -> Result<Reply, Refusal> {
+        let token = matched.parameter("token").unwrap_or_default();
+        let sender = Sender { owner: None, network: CallerNetwork::of(client) };
+        Ok(images::answer(&self.app, token, &head.headers, &self.budget, sender).await?)
     }
 
     /// Takes a call of a provider. The token is looked at before a byte of the body is read.

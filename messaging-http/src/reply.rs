@@ -129,8 +129,21 @@ pub(crate) fn private_page(status: StatusCode, body: Bytes) -> Reply {
     reply
 }
 
+/// The page of a form, with a logo from one site, and a target on another that the browser goes to after it was sent.
+pub(crate) fn form_page(status: StatusCode, body: Bytes, logo: Option<&str>, target: Option<&str>) -> Reply {
+    let (logo, target) = (logo.unwrap_or("'none'"), target.unwrap_or_default());
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src {logo}; base-uri 'none'; form-action 'self' {target}; \
+         frame-ancestors 'none'"
+    );
+    let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    let mut reply = page_under(status, policy, body);
+    reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    reply
+}
+
 /// Marks an answer as nothing for caches and search engines.
-fn private(reply: &mut Reply) {
+pub(crate) fn private(reply: &mut Reply) {
     let headers = reply.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_ROBOTS_TAG, HeaderValue::from_static("noindex, nofollow"));

@@ -11,6 +11,8 @@ use percent_encoding::percent_decode_str;
 use crate::callbacks::CallbackRoute;
 use crate::console;
 use crate::drop_in::DropIn;
+use crate::images;
+use crate::readers::ReaderRoute;
 use crate::uploads;
 use crate::visits::Visit;
 
@@ -31,8 +33,12 @@ pub(crate) enum Target {
     Docs,
     /// A link in a message.
     Visit(Visit),
+    /// A page for readers.
+    Reader(ReaderRoute),
     /// A link that a file is sent to.
     Upload,
+    /// An image of a mail.
+    Image,
     /// An address that a provider calls.
     Callback(CallbackRoute),
     /// A send call of another service.
@@ -49,7 +55,9 @@ impl Target {
             Self::OpenApi => "/openapi.json",
             Self::Docs => "/docs",
             Self::Visit(visit) => visit.route(),
+            Self::Reader(route) => route.route(),
             Self::Upload => uploads::ROUTE,
+            Self::Image => images::ROUTE,
             Self::Callback(callback) => callback.route(),
             Self::DropIn(drop_in) => drop_in.route(),
             Self::Console => console::ROUTE,
@@ -110,6 +118,10 @@ impl Router {
             at_root.add(visit.route(), visit.method(), targets.len());
             targets.push((visit.method(), Target::Visit(visit)));
         }
+        for route in ReaderRoute::ALL {
+            at_root.add(route.route(), route.method(), targets.len());
+            targets.push((route.method(), Target::Reader(route)));
+        }
         for callback in CallbackRoute::ALL {
             at_root.add(callback.route(), callback.method(), targets.len());
             targets.push((callback.method(), Target::Callback(callback)));
@@ -120,6 +132,8 @@ impl Router {
         }
         at_root.add(uploads::ROUTE, uploads::METHOD, targets.len());
         targets.push((uploads::METHOD, Target::Upload));
+        at_root.add(images::ROUTE, images::METHOD, targets.len());
+        targets.push((images::METHOD, Target::Image));
         if has_console {
             for path in console::PATHS {
                 at_root.add(path, Method::GET, targets.len());
@@ -281,6 +295,14 @@ mod tests {
         check(&Method::PUT, "/uploads/abc", "/uploads/{token} /uploads/abc [token=abc]");
         check(&Method::GET, "/uploads/abc", "allow PUT");
         check(&Method::PUT, "/v1/uploads/abc", "route_not_found");
+    }
+
+    #[test]
+    fn images_are_served_at_the_root() {
+        check(&Method::GET, "/i/abc", "/i/{token} /i/abc [token=abc]");
+        check(&Method::HEAD, "/i/abc", "/i/{token} /i/abc [token=abc]");
+        check(&Method::PUT, "/i/abc", "allow GET, HEAD");
+        check(&Method::GET, "/v1/i/abc", "route_not_found");
     }
 
     #[test]

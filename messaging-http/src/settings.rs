@@ -39,6 +39,8 @@ const DEFAULT_DATA: &str = "./messaging-data";
 const DATABASE_FILE: &str = "messaging.db";
 const SECRET_KEY_FILE: &str = "secret.key";
 const MAX_WEBHOOK_RETRIES: usize = 100;
+/// Days for which entries of audit logs can be kept: up to a hundred years.
+const AUDIT_DAYS: std::ops::RangeInclusive<u32> = 1..=36_500;
 
 /// The settings, complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,6 +205,11 @@ impl SettingsArgs {
         if segment_refresh.is_zero() {
             return Err(SettingsError::SegmentRefresh);
         }
+        let audit_kept = match self.audit_days {
+            Some(days) if !AUDIT_DAYS.contains(&days) => return Err(SettingsError::AuditDays),
+            Some(days) => Duration::from_hours(24 * u64::from(days)),
+            None => defaults.audit_kept,
+        };
         let is_elsewhere = |address: &String| {
             EmailAddress::parse(address).is_ok_and(|address| !address.ascii_domain().eq_ignore_ascii_case(&hostname))
         };
@@ -230,6 +237,7 @@ impl SettingsArgs {
             .message_expiry(message_expiry)
             .webhook_retry(webhook_retry)
             .segment_refresh(segment_refresh)
+            .audit_kept(audit_kept)
             .data_region(self.data_region.unwrap_or(defaults.data_region));
         engine.postmaster = self.postmaster;
         engine.sources = sources;
@@ -405,6 +413,8 @@ mod tests {
             ("dns = \"192.0.2.53:53\"\ndns_trust_ad = true", "--dns-trust-ad"),
             ("allow_private_targets = 1", "line 1"),
             ("segment_refresh = 0", "--segment-refresh"),
+            ("audit_days = 0", "--audit-days"),
+            ("audit_days = 40000", "--audit-days"),
             ("disk_reserve = -1", "line 1"),
             ("trusted_proxy = [\"x\"]", "CIDR"),
             ("listen = \"8080\"", "line 1"),

@@ -43,6 +43,9 @@ use crate::settings::{Database, InForce, Settings};
 /// How long requests wait for the installation to be prepared for work.
 const PREPARE_WITHIN: Duration = Duration::from_secs(10);
 
+/// Time in which the last requests are logged before the store is closed.
+const LAST_LOGGED: Duration = Duration::from_secs(2);
+
 /// A server with its workers, ready to run.
 #[derive(Debug)]
 pub struct Standalone {
@@ -168,6 +171,8 @@ impl Standalone {
         };
         tokio::join!(server.run(stop), workers, mail);
         let end = app.store().health();
+        // What a store that hangs does not take is lost.
+        let _ = tokio::time::timeout(LAST_LOGGED, app.requests_written()).await;
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
         for (file, _) in files {

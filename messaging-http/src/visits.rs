@@ -16,16 +16,19 @@ use http::header::{RETRY_AFTER, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use messaging_core::domain::analytics::bot_detection::announces_prefetch;
+use messaging_core::domain::audience::reader_texts::Language;
 use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::mail::link_token::Link;
 use messaging_core::domain::mail::tracking;
 use messaging_core::domain::mail::unsubscribe_header::ONE_CLICK;
 use messaging_core::error::Chain;
 use messaging_engine::services::Visitor;
+use messaging_engine::services::subscribing::Reader;
+use messaging_engine::services::unsubscribe::UnsubscribeScope;
 use messaging_engine::{App, Error};
 
+use crate::reader_page;
 use crate::reply::{self, Reply};
-use crate::unsubscribe_page;
 
 /// The longest form that is taken: it has one short field.
 pub(crate) const MAX_FORM: usize = 16 << 10;
@@ -85,15 +88,19 @@ pub(crate) fn visitor(head: &Parts, ip: IpAddr) -> Visitor {
 }
 
 /// Answers a visit.
-pub(crate) async fn answer(app: &App, visit: Visit, token: &str, visitor: Visitor, form: &Bytes) -> Reply {
+pub(crate) async fn answer(
+    app: &App,
+    visit: Visit,
+    token: &str,
+    visitor: Visitor,
+    language: Option<Language>,
+    form: &Bytes,
+) -> Reply {
     match visit {
         Visit::Open => open(app, token, visitor).await,
-        Visit::Click => click(app, token, visitor).await,
-        Visit::Ask => match app.link_key().read_link(token) {
-            Some((_, _, Link::Unsubscribe)) => reply::private_page(StatusCode::OK, unsubscribe_page::question()),
-            _ => unknown(),
-        },
-        Visit::Unsubscribe => unsubscribe(app, token, form).await,
+        Visit::Click => click(app, token, visitor, language.unwrap_or_default()).await,
+        Visit::Ask => ask(app, token, language.unwrap_or_default()).await,
+        Visit::Unsubscribe => unsubscribe(app, token, visitor, language.unwrap_or_default(), form).await,
     }
 }
 
@@ -105,25 +112,60 @@ async fn open(app: &App, token: &str, visitor: Visitor) -> Reply {
     reply::pixel()
 }
 
-async fn click(app: &App, token: &str, visitor: Visitor) -> Reply {
+async fn click(app: &App, token: &str, visitor: Visitor, language: Language) -> Reply {
     let click = match app.click(token).await {
         Ok(Some(click)) => click,
-        Ok(None) => return unknown(),
-        Err(error) => return trouble(&error.into()),
+        Ok(None) => return unknown(language),
+        Err(error) => return trouble(&error.into(), language),
     };
     // ASCII without control characters is a header's value.
-    let Ok(location) = HeaderValue::try_from(tracking::ascii(&click.url)) else { return unknown() };
+    let Ok(location) = HeaderValue::try_from(tracking::ascii(&click.url)) else { return unknown(language) };
     let app = app.clone();
     record(async move { app.record_click(&click, &visitor).await }).await;
     reply::redirect(location)
 }
 
-async fn unsubscribe(app: &App, token: &str, form: &Bytes) -> Reply {
-    let Some((workspace, message, Link::Unsubscribe)) = app.link_key().read_link(token) else { return unknown() };
-    match app.unsubscribe(workspace, message, method(form)).await {
-        Ok(_) => reply::private_page(StatusCode::OK, unsubscribe_page::done()),
-        Err(Error::NotFound) => unknown(),
-        Err(error) => trouble(&error),
+/// Asks whether to unsubscribe, and from what. The page is shown also when nothing is known of the message.
+async fn ask(app: &App, token: &str, language: Language) -> Reply {
+    let Some((workspace, message, Link::Unsubscribe)) = app.link_key().read_link(token) else {
+        return unknown(language);
+    };
+    let asked = match app.unsubscribe_page(workspace, message).await {
+        Ok(asked) => Some(asked),
+        Err(Error::NotFound) => None,
+        Err(error) => {
+            tracing::warn!(error = %Chain(&error), "a page that unsubscribes shows no lists");
+            None
+        }
+    };
+    let language = asked.as_ref().and_then(|asked| asked.language).unwrap_or(language);
+    reply::private_page(StatusCode::OK, reader_page::question(asked.as_ref(), language))
+}
+
+async fn unsubscribe(app: &App, token: &str, visitor: Visitor, language: Language, form: &Bytes) -> Reply {
+    let Some((workspace, message, Link::Unsubscribe)) = app.link_key().read_link(token) else {
+        return unknown(language);
+    };
+    let reader = Reader { ip: Some(visitor.ip), user_agent: visitor.user_agent };
+    match app.unsubscribe_from(workspace, message, (method(form), scope(form)), &reader).await {
+        Ok(_) => {
+            let own = app.unsubscribe_page(workspace, message).await.ok().and_then(|page| page.language);
+            reply::private_page(StatusCode::OK, reader_page::done(own.unwrap_or(language)))
+        }
+        Err(Error::NotFound) => unknown(language),
+        Err(error) => trouble(&error, language),
+    }
+}
+
+/// What the form unsubscribes from: the choice of our page, where it had one.
+fn scope(form: &[u8]) -> UnsubscribeScope {
+    if method(form) == UnsubscribeMethod::OneClick {
+        return UnsubscribeScope::OfMessage;
+    }
+    let chosen = form_urlencoded::parse(form).find(|(field, _)| field == "list").map(|(_, text)| text.into_owned());
+    match chosen.as_deref() {
+        None => UnsubscribeScope::OfMessage,
+        Some(text) => text.parse().map_or(UnsubscribeScope::Everything, UnsubscribeScope::List),
     }
 }
 
@@ -152,13 +194,13 @@ async fn record(recording: impl Future<Output = Result<(), Error>> + Send + 'sta
     let _ = tokio::time::timeout(PATIENCE, task).await;
 }
 
-fn unknown() -> Reply {
-    reply::private_page(StatusCode::NOT_FOUND, unsubscribe_page::unknown())
+fn unknown(language: Language) -> Reply {
+    reply::private_page(StatusCode::NOT_FOUND, reader_page::unknown(language))
 }
 
-fn trouble(error: &Error) -> Reply {
+fn trouble(error: &Error, language: Language) -> Reply {
     tracing::error!(error = %Chain(error), "a link in a message could not be answered");
-    let mut reply = reply::private_page(StatusCode::SERVICE_UNAVAILABLE, unsubscribe_page::trouble());
+    let mut reply = reply::private_page(StatusCode::SERVICE_UNAVAILABLE, reader_page::trouble(language));
     reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from(error.retry_after().unwrap_or(5)));
     reply
 }
@@ -166,6 +208,18 @@ fn trouble(error: &Error) -> Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_choice_of_the_page_is_what_is_unsubscribed_from() {
+        let list = "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
+        let expected = UnsubscribeScope::List(list.parse().unwrap());
+        assert_eq!(scope(format!("list={list}&confirm=yes").as_bytes()), expected);
+        assert_eq!(scope(b"list=all&confirm=yes"), UnsubscribeScope::Everything);
+        assert_eq!(scope(b"list=lst_1"), UnsubscribeScope::Everything);
+        for form in ["", "confirm=yes", "List-Unsubscribe=One-Click&list=all"] {
+            assert_eq!(scope(form.as_bytes()), UnsubscribeScope::OfMessage, "{form}");
+        }
+    }
 
     #[test]
     fn one_click_is_told_from_the_page() {

@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use messaging_core::changes::CountMessages;
+use messaging_core::changes::{CountMessages, CountSites};
+use messaging_core::domain::analytics::site_tally::SiteCounts;
 use messaging_core::domain::analytics::tally::Counts;
 use messaging_core::domain::analytics::tally::buckets::Quarter;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::site::SiteName;
 use messaging_core::domain::message::MessageSource;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::time::Timestamp;
@@ -20,6 +22,8 @@ pub(crate) struct CounterDeltas {
     log: Vec<(Key, Counts)>,
     /// Product events by the number of their name.
     events: Vec<((i64, Quarter), i64)>,
+    /// Counters of sites.
+    sites: Vec<(SiteKey, SiteCounts)>,
     /// Changes of the counters of automations: each counter with the number to add to it.
     automations: Vec<(AutomationCounter, i64)>,
     /// Where the present set of changes begins: what stands before is not touched by it.
@@ -31,8 +35,12 @@ pub(crate) struct CounterDeltas {
 pub(crate) struct Mark {
     log: usize,
     events: usize,
+    sites: usize,
     automations: usize,
 }
+
+/// A row of counters of a site.
+pub(crate) type SiteKey = (WorkspaceId, Quarter, SiteName);
 
 /// A row of counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +82,12 @@ impl SourceKind {
 impl CounterDeltas {
     /// Begins a set of changes; answers the place for [`CounterDeltas::undo_to`].
     pub(crate) const fn mark(&mut self) -> Mark {
-        self.mark = Mark { log: self.log.len(), events: self.events.len(), automations: self.automations.len() };
+        self.mark = Mark {
+            log: self.log.len(),
+            events: self.events.len(),
+            sites: self.sites.len(),
+            automations: self.automations.len(),
+        };
         self.mark
     }
 
@@ -82,6 +95,7 @@ impl CounterDeltas {
     pub(crate) fn undo_to(&mut self, mark: Mark) {
         self.log.truncate(mark.log);
         self.events.truncate(mark.events);
+        self.sites.truncate(mark.sites);
         self.automations.truncate(mark.automations);
     }
 
@@ -89,6 +103,7 @@ impl CounterDeltas {
     pub(crate) fn clear(&mut self) {
         self.log.clear();
         self.events.clear();
+        self.sites.clear();
         self.automations.clear();
         self.mark = Mark::default();
     }
@@ -106,6 +121,15 @@ impl CounterDeltas {
         for (quarter, counts) in &count.series {
             self.push(Key::Activity(workspace, *quarter, count.channel, kind), *counts);
         }
+    }
+
+    /// Counts what sites did.
+    pub(crate) fn add_sites(&mut self, count: &CountSites) {
+        let keyed = count.counts.iter().map(|(site, quarter, counts)| {
+            let key = (count.workspace_id, *quarter, site.clone());
+            (key, *counts)
+        });
+        self.sites.extend(keyed);
     }
 
     /// Counts product events of a name, or fewer of them.
@@ -139,6 +163,16 @@ impl CounterDeltas {
         let mut sums: BTreeMap<Key, Counts> = BTreeMap::new();
         for (key, counts) in &self.log {
             *sums.entry(*key).or_default() += *counts;
+        }
+        sums.retain(|_, counts| !counts.is_zero());
+        sums
+    }
+
+    /// By how much counters of sites change, in the order of their keys.
+    pub(crate) fn of_sites(&self) -> BTreeMap<&SiteKey, SiteCounts> {
+        let mut sums: BTreeMap<&SiteKey, SiteCounts> = BTreeMap::new();
+        for (key, counts) in &self.sites {
+            *sums.entry(key).or_default() += *counts;
         }
         sums.retain(|_, counts| !counts.is_zero());
         sums

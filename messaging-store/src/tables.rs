@@ -8,6 +8,7 @@
 pub(crate) mod accounts;
 pub(crate) mod attempts;
 pub(crate) mod audiences;
+pub(crate) mod audit_logs;
 pub(crate) mod automations;
 pub(crate) mod blobs;
 pub(crate) mod campaigns;
@@ -17,7 +18,9 @@ pub(crate) mod counters;
 pub(crate) mod custom_fields;
 pub(crate) mod domain_reports;
 pub(crate) mod event_log;
+pub(crate) mod forms;
 pub(crate) mod holds;
+pub(crate) mod images;
 pub(crate) mod imports;
 pub(crate) mod installation;
 pub(crate) mod ip_pools;
@@ -30,13 +33,16 @@ pub(crate) mod product_events;
 pub(crate) mod provider_links;
 pub(crate) mod quarantine;
 pub(crate) mod replies;
+pub(crate) mod request_logs;
 pub(crate) mod sandbox;
+pub(crate) mod search;
 pub(crate) mod segments;
 pub(crate) mod sending_domains;
 pub(crate) mod sign_ins;
 pub(crate) mod soft_bounces;
 pub(crate) mod sources;
 pub(crate) mod sts_policies;
+pub(crate) mod subscriptions;
 pub(crate) mod suppressions;
 pub(crate) mod templates;
 pub(crate) mod urls;
@@ -59,6 +65,7 @@ pub(crate) fn put(on: &mut dyn Statements, document: &Document, expect: Expect) 
         Document::Pool(pool) => ip_pools::put(on, pool, expect),
         Document::Channel(settings) => channels::put(on, settings, expect),
         Document::List(list) => lists::put(on, list, expect),
+        Document::Form(form) => forms::put(on, form, expect),
         Document::Field(field) => custom_fields::put(on, field, expect),
         Document::Import(import) => imports::put(on, import, expect),
         Document::Template(template) => templates::put(on, template, expect),
@@ -77,6 +84,7 @@ pub(crate) fn delete(on: &mut dyn Statements, key: &DocumentKey) -> Result<(), F
         DocumentKey::Pool(workspace, id) => ip_pools::delete(on, workspace, id),
         DocumentKey::Channel(workspace, channel) => channels::delete(on, workspace, channel),
         DocumentKey::List(workspace, id) => lists::delete(on, workspace, id),
+        DocumentKey::Form(workspace, id) => forms::delete(on, workspace, id),
         DocumentKey::Field(workspace, id) => custom_fields::delete(on, workspace, id),
         DocumentKey::Campaign(workspace, id) => campaigns::delete(on, workspace, id),
         DocumentKey::Webhook(workspace, id) => webhooks::delete(on, workspace, id),

@@ -113,6 +113,14 @@ macro_rules! contact {
     };
 }
 
+/// Rows that name a block of contacts.
+macro_rules! block {
+    () => {
+        "block >= (SELECT number << 35 FROM workspace_numbers WHERE workspace = $1) \
+         AND block < (SELECT (number + 1) << 35 FROM workspace_numbers WHERE workspace = $1)"
+    };
+}
+
 /// Rows that name a row of another table of the workspace.
 macro_rules! through {
     ($column:literal, $key:literal, $parent:literal) => {
@@ -205,8 +213,14 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("dmarc_rows", "workspace, domain, day, reporter, source, result", workspace!()),
     both!("tls_rows", "workspace, domain, id", workspace!()),
     both!("custom_fields", "workspace, id", workspace!()),
+    both!("api_request_bodies", "workspace, key", workspace!()),
+    both!("api_requests", "workspace, key", workspace!()),
+    both!("audit_log", "workspace, n", workspace!()),
+    both!("audit_chains", "workspace", workspace!()),
     both!("template_versions", "workspace, template, version", workspace!()),
     both!("templates", "workspace, id", workspace!()),
+    both!("image_bytes", "workspace, id", workspace!()),
+    both!("images", "workspace, id", workspace!()),
     both!("urls", "workspace, key", workspace!()),
     both!("provider_links", "workspace, channel, provider, name", workspace!()),
     both!("inbound_notes", "workspace, channel, key", workspace!()),
@@ -242,6 +256,7 @@ pub(crate) const OWNED: &[Owned] = &[
         postgres: postgres!("suppressions", workspace!()),
     },
     both!("activity", "workspace, quarter, channel, source", workspace!()),
+    both!("site_activity", "workspace, quarter, site", workspace!()),
     only_postgres!("message_states", workspace!()),
     // With their contents, which have no index by workspace.
     Owned {
@@ -260,6 +275,7 @@ pub(crate) const OWNED: &[Owned] = &[
                 SELECT id FROM messages WHERE workspace = $1 ORDER BY id LIMIT $2))",
         ],
     },
+    both!("message_texts", "workspace, first", workspace!()),
     both!("automation_branches", "node, branch", node!()),
     both!("automation_notes", "automation, shard, n", through!("automation", "n", "automations")),
     both!("automation_date_fires", "automation, contact, due_at", through!("automation", "n", "automations")),
@@ -284,6 +300,7 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("campaign_links", "campaign, variant, link", through!("campaign", "n", "campaigns")),
     both!("campaign_progress", "campaign", through!("campaign", "n", "campaigns")),
     both!("campaign_waiting", "campaign, track, due_at, message", through!("campaign", "n", "campaigns")),
+    both!("forms", "workspace, id", workspace!()),
     both!("holds", "workspace, kind, id, holder_kind, holder", workspace!()),
     both!("automations", "n", workspace!()),
     both!("campaigns", "n", workspace!()),
@@ -292,6 +309,7 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("changed_addresses", "n", number!()),
     only_postgres!("list_counts", through_number!("list", "lists")),
     both!("list_members", "list, contact", through_number!("list", "lists")),
+    both!("list_subscriptions", "list, contact", through_number!("list", "lists")),
     both!("lists", "n", number!()),
     both!("tag_members", "tag, contact", through_number!("tag", "tags")),
     both!("tags", "n", number!()),
@@ -304,6 +322,9 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("event_names", "n", number!()),
     both!("deleted_contacts", "n", number!()),
     both!("contacts", "n", number!()),
+    // Their notes come when they go.
+    both!("changed_contact_texts", "n", block!()),
+    both!("contact_texts", "block", block!()),
     only_postgres!("contact_counts", number!()),
 ];
 

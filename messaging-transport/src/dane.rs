@@ -39,6 +39,22 @@ pub(crate) struct Tlsa {
     pub(crate) data: Vec<u8>,
 }
 
+/// The TLSA records of an exchanger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TlsaSet {
+    /// The name that has them, the TLSA base domain (RFC 7672 section 2.2.2): the exchanger, or what that is an alias of.
+    pub(crate) base: String,
+    /// None where none are signed.
+    pub(crate) records: Vec<Tlsa>,
+}
+
+impl TlsaSet {
+    /// Of an exchanger that has none.
+    pub(crate) fn none(host: &str) -> Self {
+        Self { base: host.to_owned(), records: Vec::new() }
+    }
+}
+
 impl Tlsa {
     /// Whether the record can be followed (RFC 7672 section 3.1).
     fn is_usable(&self) -> bool {

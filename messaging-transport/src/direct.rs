@@ -171,7 +171,7 @@ impl DirectDelivery {
         let mut attempt = Attempt::new(&self.client, &envelope, &group.domain, &mut departing, require_tls);
         permit.report(attempt.run().await);
         let (dialogs, outcomes) = (attempt.dialogs, attempt.answers.into_outcomes());
-        self.sources.ended(&departing.leave, outcomes.iter());
+        departing.ended(&outcomes);
         Ok(Arrived { outcomes, dialogs })
     }
 }
@@ -266,6 +266,10 @@ impl Transport for DirectDelivery {
 
     fn state_of(&self, route: &Route) -> RouteState {
         route.domain.as_deref().map(|domain| self.lanes.state(domain)).unwrap_or_default()
+    }
+
+    fn forget_unreachable(&self, domain: &str) {
+        self.lanes.forget_unreachable(domain);
     }
 
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {

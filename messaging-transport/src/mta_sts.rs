@@ -79,7 +79,7 @@ impl MtaSts {
         // Whoever waited here finds what was fetched meanwhile.
         let known = self.known(domain).await;
         if self.is_to_be_fetched(domain, known.as_deref(), &id, now) {
-            match self.fetch(domain).await {
+            match fetch_policy(self.fetch.as_ref(), domain, FETCH_TIME).await {
                 Ok(text) => {
                     let policy = Arc::new(StsPolicy::fetched(domain, &id, text, now));
                     self.kept.keep(&policy).await;
@@ -149,36 +149,37 @@ impl MtaSts {
         Arc::clone(turns.entry(domain.to_owned()).or_default())
     }
 
-    /// Fetches the policy of a domain (RFC 8461 section 3.3).
-    async fn fetch(&self, domain: &str) -> Result<StsText, String> {
-        let request = FetchRequest {
-            protocol: Protocol::Negotiated,
-            method: Method::GET,
-            url: format!("https://mta-sts.{domain}/.well-known/mta-sts.txt"),
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-            time_limit: FETCH_TIME,
-            body_limit: MAX_POLICY_BYTES,
-            redirects: 0,
-        };
-        let fetched = self.fetch.fetch(request).await.map_err(|error| error.to_string())?;
-        if fetched.status != StatusCode::OK {
-            return Err(format!("the web server answered {}", fetched.status.as_u16()));
-        }
-        let kind = fetched.headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
-        let is_plain = |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim() == "text/plain");
-        if !kind.is_none_or(is_plain) {
-            return Err("the policy is not text/plain".to_owned());
-        }
-        if fetched.truncated {
-            return Err("the policy is larger than 64 KiB".to_owned());
-        }
-        let text = std::str::from_utf8(&fetched.body).map_err(|_| "the policy is no text".to_owned())?;
-        let text = parse(text).map_err(|fault| fault.to_string())?;
-        Ok(StsText { max_age: text.max_age.max(FETCH_AGAIN_AFTER), ..text })
-    }
-
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Remembered>> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Fetches the policy of a domain (RFC 8461 section 3.3) within a time.
+pub(crate) async fn fetch_policy(fetch: &dyn Fetch, domain: &str, within: Duration) -> Result<StsText, String> {
+    let request = FetchRequest {
+        protocol: Protocol::Negotiated,
+        method: Method::GET,
+        url: format!("https://mta-sts.{domain}/.well-known/mta-sts.txt"),
+        headers: HeaderMap::new(),
+        body: Bytes::new(),
+        time_limit: within,
+        body_limit: MAX_POLICY_BYTES,
+        redirects: 0,
+    };
+    let fetched = fetch.fetch(request).await.map_err(|error| error.to_string())?;
+    if fetched.status != StatusCode::OK {
+        return Err(format!("the web server answered {}", fetched.status.as_u16()));
+    }
+    let kind = fetched.headers.get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap_or_default());
+    let is_plain =
+        |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/plain"));
+    if !kind.is_none_or(is_plain) {
+        return Err("the policy is not text/plain".to_owned());
+    }
+    if fetched.truncated {
+        return Err("the policy is larger than 64 KiB".to_owned());
+    }
+    let text = std::str::from_utf8(&fetched.body).map_err(|_| "the policy is no text".to_owned())?;
+    let text = parse(text).map_err(|fault| fault.to_string())?;
+    Ok(StsText { max_age: text.max_age.max(FETCH_AGAIN_AFTER), ..text })
 }

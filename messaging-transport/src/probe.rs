@@ -1,5 +1,6 @@
 //! Looking whether connections come about, for the checks of the operator. Nothing is sent that anybody would keep.
 
+mod inbound_tls;
 mod smtp_certificate;
 
 use std::io;
@@ -22,6 +23,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::smtp::tls::{certificate_fault, config_of};
 
+pub use self::inbound_tls::{sts_policy, tlsa};
 pub use self::smtp_certificate::smtp_certificate;
 pub use crate::guard::is_public;
 

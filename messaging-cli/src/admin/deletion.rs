@@ -17,7 +17,7 @@ pub(super) const HELP: &str = "What there is can be taken along first, also whil
   messaging message export --format jsonl > messages.jsonl
   messaging template list --all --json > templates.json
 
-`messaging workspace restore` takes the deletion back until its date. Backups that were made before keep the workspace: remove
+`messaging workspace restore` takes the deletion back until its date. Backups that were made before keep the workspace: remove \
 them, or let them expire.
 
 Examples:
@@ -53,7 +53,9 @@ pub(super) async fn delete_workspace(
     flags: &DeleteWorkspace,
     output: Output,
 ) -> Result<(), Failure> {
-    let id = flags.id.parse::<WorkspaceId>().map_err(|_| Failure::usage("--id is not a workspace id"))?;
+    let id = flags.id.parse::<WorkspaceId>().map_err(|_| {
+        Failure::usage("--id is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
+    })?;
     let (app, is_alone) = target::open_to_work(matches).await?;
     let refused = |error: Error| target::refused(&app, error);
     let mut report = admin::delete_workspace(&app, id, flags.now).await.map_err(refused)?;

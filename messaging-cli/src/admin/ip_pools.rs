@@ -11,8 +11,8 @@ use crate::output::Output;
 use crate::target;
 
 /// Help text of `grant-ip`, printed below its flags.
-pub(super) const GRANTS: &str = "Addresses belong to whoever runs the server: `messaging serve --source 203.0.113.7=mx1.example.org` gives a node one.
-A workspace puts those that it was granted into IP pools, and names the pools in its sending domains. Mail of a domain without
+pub(super) const GRANTS: &str = "Addresses belong to whoever runs the server: `messaging serve --source 203.0.113.7=mx1.example.org` gives a node one. \
+A workspace puts those that it was granted into IP pools, and names the pools in its sending domains. Mail of a domain without \
 a pool leaves from every address that no pool of another workspace holds.
 
 Examples:
@@ -22,8 +22,8 @@ Examples:
   messaging source list";
 
 /// Help text of `create-pool`, printed below its flags.
-pub(super) const SHARED: &str = "A shared pool is seen by every workspace, whose sending domains may name it. It holds nothing back: mail of domains without a
-pool leaves from its addresses as well. Workspaces make pools of their own with `messaging pool create`, of addresses that
+pub(super) const SHARED: &str = "A shared pool is seen by every workspace, whose sending domains may name it. It holds nothing back: mail of domains without a \
+pool leaves from its addresses as well. Workspaces make pools of their own with `messaging pool create`, of addresses that \
 `messaging admin grant-ip` has released to them.
 
 Examples:

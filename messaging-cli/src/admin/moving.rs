@@ -9,12 +9,12 @@ use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
 
 pub(super) const HELP: &str = "\
-Both sides must be idle: stop the server first. --to is an empty database of a user who may make
-tables in it. Everything is moved in one transaction, ids, keys, sessions, cursors and attachments
-as well, then read back and compared. What fails leaves --to empty and --from as it was. At the end
+Both sides must be idle: stop the server first. --to is an empty database of a user who may make \
+tables in it. Everything is moved in one transaction, ids, keys, sessions, cursors and attachments \
+as well, then read back and compared. What fails leaves --to empty and --from as it was. At the end \
 --from is fenced: a server that somebody starts on it by mistake takes requests and sends nothing.
 
-The secret key file is not moved: what is moved can only be read with it. Keep it, and copy it to
+The secret key file is not moved: what is moved can only be read with it. Keep it, and copy it to \
 every machine on which a server shall work on the new database.
 
   systemctl stop messaging
@@ -24,7 +24,7 @@ every machine on which a server shall work on the new database.
   messaging serve --data /var/lib/messaging \\
     --database postgres://messaging@db.internal/messaging --public-url URL
 
-Prints how many rows each table has, and how many attachments with how many bytes. Exit code 3: a
+Prints how many rows each table has, and how many attachments with how many bytes. Exit code 3: a \
 side is in use or cannot be reached, or --to is not empty.";
 
 /// The arguments.

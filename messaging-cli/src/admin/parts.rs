@@ -57,5 +57,7 @@ pub(super) async fn list<T: Serialize>(
 
 /// The workspace of a flag.
 pub(super) fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
-    text.parse().map_err(|_| Failure::usage("--workspace is not a workspace id"))
+    text.parse().map_err(|_| {
+        Failure::usage("--workspace is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
+    })
 }

@@ -11,13 +11,13 @@ use crate::output::{self, Output};
 use crate::target;
 
 pub(super) const HELP: &str = "\
-The new key is put in front of those in the secret key file; the older ones stay, because links and
-return addresses in mail that was sent are verified with them. Once every server and worker of the
-database holds the new key, they all change to it; what is stored sealed (DKIM keys, settings of
+The new key is put in front of those in the secret key file; the older ones stay, because links and \
+return addresses in mail that was sent are verified with them. Once every server and worker of the \
+database holds the new key, they all change to it; what is stored sealed (DKIM keys, settings of \
 providers, secrets of webhooks) is then sealed anew. Nothing has to be stopped or started.
 
-Several nodes: this command changes the file of the machine that it runs on. It names the nodes that
-do not hold the new key yet. Copy the file over theirs, each sees it within seconds, and run the
+Several nodes: this command changes the file of the machine that it runs on. It names the nodes that \
+do not hold the new key yet. Copy the file over theirs, each sees it within seconds, and run the \
 command again: it goes on where it ended. So it does after it was killed.
 
 Take a backup afterwards: one from before holds the older keys alone.

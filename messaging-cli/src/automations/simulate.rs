@@ -52,8 +52,8 @@ pub(super) fn command() -> Command {
     Command::new("simulate")
         .about("Try an automation in a file out with contacts and events of your own, at once and without a server")
         .after_help(
-            "Time passes at once: a year of weekly mails takes seconds. It is the server's own engine on a store that is
-thrown away; no mail is sent and no webhook is called (its node takes `next`), and a mail is delivered a second
+            "Time passes at once: a year of weekly mails takes seconds. It is the server's own engine on a store that is \
+thrown away; no mail is sent and no webhook is called (its node takes `next`), and a mail is delivered a second \
 after it is sent. The same files give the same answer every time.
 
   FILE      the body of `automation create`, as `automation pull` writes it
@@ -64,16 +64,16 @@ after it is sent. The same files give the same answer every time.
             without everyone's. What is before --at is history of the contact.
   --at      when the automation becomes active [default: the time of the first event, else now]
 
-With the trigger `event` contacts enter by the events that match, with `date` at its moments, with any other once at
---at. Lists and segments that FILE names are empty. A template that it names is a stub, unless a folder of
---templates is called by its id, or has `id = \"tpl_…\"` in its template.toml. Days and weeks are those of the
+With the trigger `event` contacts enter by the events that match, with `date` at its moments, with any other once at \
+--at. Lists and segments that FILE names are empty. A template that it names is a stub, unless a folder of \
+--templates is called by its id, or has `id = \"tpl_…\"` in its template.toml. Days and weeks are those of the \
 contact's timezone, else UTC.
 
-With --snapshot the answer is compared with the file; a difference is shown and is exit code 1, and so is a file
+With --snapshot the answer is compared with the file; a difference is shown and is exit code 1, and so is a file \
 that is not there. --update writes it.
 
 With --past the events of a workspace go through the automation instead, those of a server (--url) or of a database:
-who would have entered in that time, and how far they would have come. It reads at most 10000 contacts and changes
+who would have entered in that time, and how far they would have come. It reads at most 10000 contacts and changes \
 nothing.
 
 Examples:

@@ -141,7 +141,7 @@ fn is_ahead(part: Part, member: &Member) -> bool {
 }
 
 /// One of some words, of which each may also be called by its synonym.
-fn words(choices: &[String]) -> ValueParser {
+pub(crate) fn words(choices: &[String]) -> ValueParser {
     let known: Vec<_> = choices.to_vec();
     let values = choices.iter().map(|word| PossibleValue::new(word.clone()).aliases(synonym(word, choices)));
     let values: Vec<_> = values.collect();
@@ -157,11 +157,6 @@ fn words(choices: &[String]) -> ValueParser {
 /// What the state is called that an event of this kind leads to.
 pub(crate) fn status_of(kind: &str) -> &str {
     SYNONYMS.iter().find(|(_, event)| *event == kind).map_or(kind, |(status, _)| *status)
-}
-
-/// The kind of event that leads to a state of this name; other words are left as they are.
-pub(crate) fn kind_of_event(word: &str) -> &str {
-    SYNONYMS.iter().find(|(status, _)| *status == word).map_or(word, |(_, event)| *event)
 }
 
 /// The other word for the same, unless it is a choice of its own.

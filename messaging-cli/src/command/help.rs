@@ -56,7 +56,7 @@ pub(super) fn top(root: &Command, nouns: &[Word], others: &[Command]) -> StyledS
     section("Server", &root.get_subcommands().map(described).collect::<Vec<_>>());
     section(
         "API, one command for each operation",
-        &nouns.iter().map(|noun| (noun.name.to_owned(), noun.verbs())).collect::<Vec<_>>(),
+        &nouns.iter().map(|noun| (noun.name.to_owned(), noun.about())).collect::<Vec<_>>(),
     );
     section("Tools", &others.iter().map(described).collect::<Vec<_>>());
     page.push('\n');

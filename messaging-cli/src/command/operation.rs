@@ -40,8 +40,10 @@ pub(crate) fn command(word: &'static str, endpoint: &Endpoint) -> Command {
             command = command.arg(arguments::html_file().conflicts_with(Part::Body.id(HTML)));
         }
     }
-    if endpoint.body != BodyKind::None {
-        command = command.arg(json_body()).arg(arguments::example());
+    match endpoint.body {
+        BodyKind::None => {}
+        BodyKind::Optional | BodyKind::Required => command = command.arg(json_body()).arg(arguments::example()),
+        BodyKind::File(types) => command = command.arg(file_body(types)),
     }
     if (endpoint.method)() == http::Method::DELETE {
         command = command.arg(arguments::yes());
@@ -86,6 +88,15 @@ fn json_body() -> Arg {
         .value_name("FILE")
         .help_heading("Body")
         .help("Read the body as JSON from a file, or with `-` from standard input; flags replace members")
+}
+
+/// The file that the body is.
+fn file_body(types: &[&str]) -> Arg {
+    Arg::new(arguments::FILE_BODY)
+        .value_name("FILE")
+        .required(true)
+        .value_parser(clap::value_parser!(std::path::PathBuf))
+        .help(format!("The file, of one of the types {}", types.join(", ")))
 }
 
 fn idempotency_key() -> Arg {
@@ -143,6 +154,7 @@ fn access(access: Access) -> String {
         Access::Session => "session token".to_owned(),
         Access::Operator => "session token of an operator (messaging admin set-operator)".to_owned(),
         Access::SessionRole(least) => format!("session token with role {} or higher", role(least)),
+        Access::ScopeOrAdmin(scope) => format!("scope {scope}, or a session token with role admin"),
         Access::Administration => "scope *, or a session token with role admin".to_owned(),
     }
 }

@@ -4,7 +4,7 @@ use clap::Command;
 use messaging_engine::ops::Endpoint;
 
 use super::operation;
-use crate::{audience, domain_wait, send, source_order};
+use crate::{audience, domain_wait, request_follow, send, source_order};
 
 /// A word of the operations' commands and what follows it.
 pub(super) struct Word {
@@ -32,6 +32,14 @@ impl Word {
         self.next.iter().map(|next| next.name).collect::<Vec<_>>().join(", ")
     }
 
+    /// What can follow; of a command of one word what it does.
+    pub(super) fn about(&self) -> String {
+        match self.endpoint {
+            Some(endpoint) if self.next.is_empty() => endpoint.summary.to_owned(),
+            _ => self.verbs(),
+        }
+    }
+
     /// The command of the word, with those that follow.
     pub(super) fn into_command(self) -> Command {
         let verbs = self.verbs();
@@ -44,8 +52,10 @@ impl Word {
                     audience::extend(command)
                 } else if domain_wait::is_ours(endpoint) {
                     domain_wait::extend(command)
+                } else if request_follow::is_ours(endpoint) {
+                    request_follow::extend(command)
                 } else if source_order::is_ours(endpoint) {
-                    source_order::extend(command)
+                    source_order::extend(command, endpoint)
                 } else {
                     command
                 }

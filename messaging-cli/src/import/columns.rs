@@ -83,9 +83,15 @@ impl Columns {
     ) -> Result<Self, Failure> {
         let head = Head::of(file)?;
         let mut columns = Self { mapping, ..Self::default() };
-        let Ok(header) = Header::read(&head.bytes, head.is_whole, &columns.mapping) else { return Ok(columns) };
-        let names = head.names(&header);
-        check(selection, &names)?;
+        let Ok(header) = Header::read(&head.bytes, head.is_whole, &columns.mapping) else {
+            check("--map", columns.mapping.keys(), &head.likely_names())?;
+            return Ok(columns);
+        };
+        let names = head.names(header.delimiter);
+        check("--map", columns.mapping.keys(), &names)?;
+        if let AttributeSelection::These(these) = selection {
+            check("--attributes", these, &names)?;
+        }
         columns.sort(&header, &names, selection);
         if let Some(declared) = declared {
             columns.guess(file, &header, declared, declares)?;
@@ -174,14 +180,14 @@ pub(super) fn name_of(kind: FieldType) -> String {
     serde_json::json!(kind).as_str().unwrap_or_default().to_owned()
 }
 
-/// Refuses headers that the file does not have.
-fn check(selection: &AttributeSelection, names: &[String]) -> Result<(), Failure> {
-    let AttributeSelection::These(these) = selection else { return Ok(()) };
-    match these.iter().find(|column| !names.contains(column)) {
+/// Refuses headers in a flag that the file does not have.
+fn check<'a>(flag: &str, headers: impl IntoIterator<Item = &'a String>, names: &[String]) -> Result<(), Failure> {
+    let is_there = |header: &String| names.iter().any(|name| name == header.trim());
+    match headers.into_iter().find(|header| !is_there(header)) {
         None => Ok(()),
-        Some(column) => {
+        Some(header) => {
             let names = names.join(", ");
-            Err(Failure::usage(format!("--attributes: the file has no column {column:?}; it has {names}")))
+            Err(Failure::usage(format!("{flag}: the file has no column {header:?}; it has {names}")))
         }
     }
 }
@@ -255,6 +261,13 @@ mod tests {
         assert_eq!(sorted(text, &[], &["plan", "Age"], &none), chosen);
         let missing = sorted(text, &[], &["Plan"], &none);
         assert!(missing.contains("no column \"Plan\"") && missing.contains("First name, plan"), "{missing}");
+        for text in [text, "Mail;plan\na@example.com;pro\n"] {
+            let missing = sorted(text, &[("Plna", Some("attributes.tier"))], &[], &none);
+            assert!(
+                missing.contains("--map: the file has no column \"Plna\"") && missing.contains("plan"),
+                "{missing}"
+            );
+        }
         let mapped = [("plan", Some("external_id")), ("Age", None)];
         let rest = "First name=first_name:String Город=column_5:String - column 6";
         assert_eq!(sorted(text, &mapped, &[], &none), rest);

@@ -35,10 +35,16 @@ impl Head {
     }
 
     /// The headers of all columns, known or not.
-    pub(super) fn names(&self, header: &Header) -> Vec<String> {
+    pub(super) fn names(&self, delimiter: u8) -> Vec<String> {
         let text = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.bytes);
-        let (cells, _) = table::first_row(text, self.is_whole, header.delimiter).unwrap_or_default();
+        let (cells, _) = table::first_row(text, self.is_whole, delimiter).unwrap_or_default();
         cells.iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect()
+    }
+
+    /// The same for a header that cannot be read: as the delimiter makes most of.
+    pub(super) fn likely_names(&self) -> Vec<String> {
+        let all = table::DELIMITERS.map(|delimiter| self.names(delimiter));
+        all.into_iter().max_by_key(Vec::len).unwrap_or_default()
     }
 }
 

@@ -43,6 +43,18 @@ fn references_and_nullable_wrappers_are_followed() {
 }
 
 #[test]
+fn what_takes_null_is_known() {
+    let nullable = |property: Value| {
+        let schemas = Schemas { root: json!({"properties": {"x": property}}), definitions: Map::new() };
+        schemas.members()[0].nullable
+    };
+    assert!(nullable(json!({"type": ["string", "null"]})));
+    assert!(nullable(json!({"anyOf": [{"$ref": "#/$defs/Id"}, {"type": "null"}]})));
+    assert!(!nullable(json!({"type": "string"})));
+    assert!(!nullable(json!({"anyOf": [{"type": "string"}, {"type": "integer"}]})));
+}
+
+#[test]
 fn lists() {
     check(json!({"type": "array", "items": {"type": "string"}}), &Kind::Texts);
     check(json!({"type": ["array", "null"], "items": {"$ref": "#/$defs/Word"}}), &Kind::Choices(words(&["a", "b"])));

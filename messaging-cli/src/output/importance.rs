@@ -15,6 +15,7 @@ pub(super) const ORDERS: &[(&str, &[&str])] = &[
     ("tpl_", &["id", "name", "channel", "version", "subject", "updated_at"]),
     ("seg_", &["id", "name", "size", "status", "kind", "calculated_at"]),
     ("lst_", &["id", "name", "contact_count"]),
+    ("frm_", &["id", "name", "list_ids", "url"]),
     ("fld_", &["id", "key", "type", "label"]),
     ("sup_", &["id", "address", "channel", "reason", "created_at", "source"]),
     ("dom_", &["id", "domain", "status", "verified_at", "last_checked_at"]),

@@ -17,6 +17,7 @@ pub(super) fn failure(answer: &Value) -> Option<Failure> {
     let refused: Vec<_> = results.iter().filter(|result| result["status"] == "error").collect();
     let mut text = match refused.len() {
         0 => return None,
+        1 if results.len() == 1 => "the item was refused".to_owned(),
         1 => format!("1 of {} items was refused", results.len()),
         several => format!("{several} of {} items were refused", results.len()),
     };
@@ -59,6 +60,8 @@ mod tests {
             told,
             "2 of 3 items were refused\n  item 1: /to is required (required)\n  item 2: give from_email (sender_missing)"
         );
+        let only = failure(&json!({"results": [results[2]]})).unwrap().to_string();
+        assert_eq!(only, "the item was refused\n  item 2: give from_email (sender_missing)");
         assert!(failure(&json!({"results": [{"index": 0, "status": "created"}]})).is_none());
         assert!(failure(&json!({"data": []})).is_none());
     }

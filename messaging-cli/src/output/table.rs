@@ -184,7 +184,7 @@ pub(super) fn resource(members: &[(String, Node)], width: Option<usize>) -> Stri
     }
     let is_pair = |value: &Node| value.rows().is_none() && record(value, "").is_none();
     for (name, value) in members.iter().filter(|(_, value)| is_pair(value)) {
-        table.add_row([name.clone(), value.block()]);
+        table.add_row([name.clone(), named(name, value).block()]);
     }
     let mut text = trimmed(&mut table);
     for (name, value) in members {
@@ -208,6 +208,15 @@ pub(super) fn resource(members: &[(String, Node)], width: Option<usize>) -> Stri
         }
     }
     text
+}
+
+/// Of a whole resource within another one its name alone, which is the member that is called as it is: a sending domain
+/// is its `domain`.
+fn named<'a>(name: &str, value: &'a Node) -> &'a Node {
+    match (value.member("id"), value.member(name)) {
+        (Some(Node::Text(_)), Some(text @ Node::Text(_))) => text,
+        _ => value,
+    }
 }
 
 /// The members of the rows in their order, perhaps without those that are empty in every row.

@@ -351,3 +351,18 @@ fn a_change_of_records_shows_what_goes_and_what_comes() {
         (It stays.)
     ");
 }
+
+#[test]
+fn a_resource_within_another_is_its_name() {
+    let text = r#"{"changes":[{"action":"create","type":"TXT","host":"acme.test","before":[],"after":["v=spf1 -all"],"done":true}],
+        "domain":{"id":"dom_1","domain":"acme.test","status":"pending","dkim":[{"host":"k"}],"spf":{"status":"pending"}},
+        "audience":{"list_ids":["lst_1"]}}"#;
+    insta::assert_snapshot!(resource(text), @r"
+    domain    acme.test
+    audience  list_ids=lst_1
+
+    changes
+      create  TXT  acme.test  done
+        + v=spf1 -all
+    ");
+}

@@ -57,6 +57,16 @@ fn query_members_are_flags() {
 }
 
 #[test]
+fn the_word_null_empties_what_can_be_empty() {
+    let line = ["domain", "update", "dom_1", "--ip-pool-id", "null", "--tracking-subdomain=null"];
+    check(&line, "id=dom_1", "", r#"{"ip_pool_id":null,"tracking_subdomain":null}"#);
+    check(&["domain", "update", "dom_1", "--ip-pool-id", "main"], "id=dom_1", "", r#"{"ip_pool_id":"main"}"#);
+    // Not so what always has a value, and what is new.
+    check(&["pool", "update", "ipp_1", "--name", "null"], "id=ipp_1", "", r#"{"name":"null"}"#);
+    check(&["custom-field", "create", "--label", "null"], "", "", r#"{"label":"null"}"#);
+}
+
+#[test]
 fn the_state_of_a_source_is_a_flag() {
     let set = ["source", "set", "203.0.113.7"];
     for (flag, status) in [("--warmed", "warm"), ("--warming", "warming"), ("--stopped", "stopped")] {
@@ -72,6 +82,14 @@ fn the_state_of_a_source_is_a_flag() {
         "",
         r#"{"status":"ok"}"#,
     );
+}
+
+#[test]
+fn states_that_come_by_themselves_are_not_offered() {
+    check_refused(&["source", "set", "203.0.113.7", "--status", "resting"], "possible values: warm, warming, stopped");
+    for status in ["slowed", "resting"] {
+        check_refused(&["source", "set-path", "default", "gmail", "--status", status], "possible values: ok, stopped");
+    }
 }
 
 #[test]

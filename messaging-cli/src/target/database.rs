@@ -15,6 +15,7 @@ use messaging_engine::ops;
 use messaging_engine::ops::imports::ImportView;
 use messaging_engine::ops::operation::Answer;
 use messaging_engine::{App, Caller, Error};
+use messaging_http::settings::running;
 use messaging_http::standalone::{self, Role, StartError};
 use messaging_http::{Settings, SettingsArgs};
 use serde_json::Value;
@@ -68,9 +69,13 @@ impl Database {
         };
         let text = named.map(ToOwned::to_owned).or_else(|| dev_file::workspace_of(&data)).unwrap_or_default();
         let workspace = match text.as_str() {
-            "" if access == Access::Public => None,
+            "" if matches!(access, Access::Public | Access::Operator) => None,
             "" => return Err(Failure::usage(WHICH)),
-            text => Some(text.parse::<WorkspaceId>().map_err(|_| Failure::usage("--workspace is not a workspace id"))?),
+            text => Some(text.parse::<WorkspaceId>().map_err(|_| {
+                Failure::usage(
+                    "--workspace is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them",
+                )
+            })?),
         };
         let database = Self { app, workspace, text, is_alone };
         if let Some(id) = database.workspace {
@@ -183,11 +188,12 @@ pub(crate) async fn open_or_begin(matches: &ArgMatches) -> Result<App, Failure> 
 }
 
 /// The application as [`open_existing`] opens it, with links that begin with this address unless the arguments say
-/// otherwise: that of the server which works on the database, if one does.
+/// otherwise: the public one of the server which works on the database, if one does, or that where it listens.
 pub(crate) async fn open_for_links(matches: &ArgMatches, public_url: Option<&str>) -> Result<App, Failure> {
     let settings = existing(matches)?;
     let listening = || std::fs::read_to_string(settings.data.join("listen")).ok().map(|text| text.trim().to_owned());
-    let base = match public_url {
+    let told = || running(&settings.data).and_then(|running| running.settings.public_url);
+    let base = match public_url.map(ToOwned::to_owned).or_else(told) {
         Some(url) => url.trim_end_matches('/').to_owned(),
         None => format!("http://{}", listening().unwrap_or_else(|| settings.listen.to_string())),
     };

@@ -5,8 +5,9 @@ use std::path::Path;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
+use messaging_core::domain::image::header::ImageHeader;
 use messaging_core::error::Chain;
-use messaging_engine::ops;
+use messaging_engine::ops::{self, BodyKind};
 use messaging_http::client::{Refusal, Success};
 use messaging_http::{Client, ClientError};
 use serde_json::Value;
@@ -14,6 +15,16 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::request::{Raw, Request};
+
+/// Body and headers of a request that differ from operation to operation.
+struct Sent<'a> {
+    /// The body; empty for none.
+    body: &'a Bytes,
+    /// Media type of the body, where it is not JSON.
+    content_type: Option<&'static str>,
+    /// The Idempotency-Key.
+    idempotency_key: Option<&'a str>,
+}
 
 /// A server and the credentials for it.
 pub(super) struct Server {
@@ -38,7 +49,8 @@ impl Server {
     pub(super) async fn raw(&self, raw: &Raw) -> Result<Reply, Failure> {
         let target = if raw.query.is_empty() { raw.path.clone() } else { format!("{}?{}", raw.path, raw.query) };
         let is_in_workspace = raw.path.starts_with("/workspaces/");
-        self.exchange(raw.method.clone(), &target, &raw.body, raw.idempotency_key.as_deref(), is_in_workspace).await
+        let sent = Sent { body: &raw.body, content_type: None, idempotency_key: raw.idempotency_key.as_deref() };
+        self.exchange(raw.method.clone(), &target, sent, is_in_workspace).await
     }
 
     /// Carries out a request.
@@ -48,19 +60,29 @@ impl Server {
             target = format!("{target}?{}", request.query_string());
         }
         let is_in_workspace = request.endpoint.is_in_workspace();
-        let (method, key) = ((request.endpoint.method)(), request.idempotency_key.as_deref());
-        self.exchange(method, &target, &request.body, key, is_in_workspace).await
+        let content_type = match request.endpoint.body {
+            BodyKind::File(types) => {
+                let known = ImageHeader::read(&request.body).map(|header| header.kind.media_type());
+                known.or(types.first().copied())
+            }
+            _ => None,
+        };
+        let sent = Sent { body: &request.body, content_type, idempotency_key: request.idempotency_key.as_deref() };
+        self.exchange((request.endpoint.method)(), &target, sent, is_in_workspace).await
     }
 
     async fn exchange(
         &self,
         method: Method,
         target: &str,
-        body: &Bytes,
-        idempotency_key: Option<&str>,
+        sent: Sent<'_>,
         is_in_workspace: bool,
     ) -> Result<Reply, Failure> {
+        let Sent { body, content_type, idempotency_key } = sent;
         let mut headers = HeaderMap::new();
+        if let Some(content_type) = content_type {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
         if let Some(workspace) = self.workspace.clone().filter(|_| !is_in_workspace) {
             headers.insert(HeaderName::from_static("x-workspace-id"), workspace);
         }

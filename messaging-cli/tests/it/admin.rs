@@ -270,6 +270,34 @@ fn a_login_link_signs_in_once() {
 }
 
 #[test]
+fn a_login_link_begins_with_the_public_address_of_the_running_server() {
+    let directory = directory();
+    admin(directory.path(), &["create-user", "--email", "ann@example.com"]).expect(0);
+    let server = Server::start("serve", directory.path(), &["--public-url", "https://mail.example.org/"]);
+    let link = |more: &[&str]| {
+        let line = [&["login-link", "--email", "ann@example.com"], more].concat();
+        admin(directory.path(), &line).expect(0).json()["url"].as_str().unwrap().to_owned()
+    };
+    assert!(link(&[]).starts_with("https://mail.example.org/console#ticket="), "{}", link(&[]));
+    let other = link(&["--public-url", "https://other.example.org"]);
+    assert!(other.starts_with("https://other.example.org/console#ticket="), "{other}");
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn what_is_of_the_whole_installation_needs_no_workspace() {
+    let directory = directory();
+    let data = directory.path();
+    admin(data, &["create-user", "--email", "ann@example.com"]).expect(0);
+    let on_data = |line: &[&str]| run([line, &["--json", "--data", data.to_str().unwrap()]].concat());
+    assert!(on_data(&["source", "list"]).expect(0).json()["data"].is_array());
+    assert!(on_data(&["system", "get"]).expect(0).json().is_object());
+    assert_eq!(on_data(&["queue", "retry", "--domain", "a.example"]).expect(0).json()["messages"], 0);
+    // Not so what is of one.
+    assert!(on_data(&["template", "list"]).expect(2).stderr.contains("--workspace"));
+}
+
+#[test]
 fn what_was_put_aside_is_listed_and_decided_about() {
     let directory = directory();
     let data = directory.path();

@@ -137,3 +137,15 @@ async fn a_server_without_a_name_that_can_be_looked_up_adds_no_domain() {
     let (status, created) = add(&server);
     assert_eq!((status, text(&created, "/spf/record")), (201, "v=spf1 include:mx.service.test ~all"));
 }
+
+#[test]
+fn how_mail_arrives_is_told_in_a_sentence() {
+    let directory = directory();
+    let server = Server::start("dev", directory.path(), &[]);
+    let sentence = "No email went to a mailbox provider in this time, so there is nothing to judge.";
+    let told = server.command(&["deliverability", "--since", "7d", "--json"]).expect(0).json();
+    assert_eq!(text(&told, "/summary"), sentence);
+    assert_eq!(text(&told, "/domains/0/domain"), "sandbox.test");
+    let shown = server.command(&["deliverability"]).expect(0).stdout;
+    assert!(shown.contains("No email went") && shown.contains("sandbox.test"), "{shown}");
+}

@@ -22,6 +22,14 @@ fn what_cannot_be_understood_is_2() {
 }
 
 #[test]
+fn an_address_to_listen_at_is_shown_by_an_example() {
+    for flag in ["--listen", "--smtp-listen", "--submission-listen", "--metrics-listen", "--dns"] {
+        let refused = run(["config", "check", flag, "18481"]).expect(2);
+        assert!(refused.stderr.contains("an IP address and a port such as 127.0.0.1:8080"), "{refused:?}");
+    }
+}
+
+#[test]
 fn rules_of_sites_are_listed_and_a_fault_is_2_with_its_place() {
     let listed = run(["site", "list", "--json"]).expect(0).json();
     let rows = listed["data"].as_array().unwrap();
@@ -114,6 +122,19 @@ fn a_refusal_is_1_with_the_broken_rules() {
     assert_eq!(ran.json()["error"]["code"], "validation_failed");
     server.command(&["message", "get", "msg_00000000000000000000000000"]).expect(1);
     server.command(&["message", "list", "--api-key", "mk_live_unknown"]).expect(1);
+}
+
+#[test]
+fn a_test_message_that_was_not_taken_is_1() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let test = |to: &str| server.command(&["channel", "test", "email", "--to", to, "--json"]);
+    assert_eq!(test("ann@example.com").expect(0).json()["ok"], true);
+    let listed = ["suppression", "create", "--channel", "email", "--address", "bob@example.com", "--reason", "manual"];
+    server.command(&listed).expect(0);
+    let failed = test("bob@example.com").expect(1);
+    assert_eq!(failed.json()["ok"], false);
+    assert!(failed.stderr.contains("the test message was not taken"), "{failed:?}");
 }
 
 /// Of bodies from `--json-body`: what is no body is told before anything is asked, what breaks a rule is refused by

@@ -43,6 +43,7 @@ fn a_file_is_imported_by_a_server() {
     // Nothing in it is a contact.
     let ran = server.command(&["contact", "import", &file, "--map", "phone="]).expect(1);
     assert!(ran.stdout.is_empty() && ran.stderr.contains("no column is an external_id"), "{ran:?}");
+    assert!(ran.stderr.contains("say in --map which they are"), "{ran:?}");
     let ran = server.command(&["contact", "import", &file, "--map", "phone=", "--json"]).expect(1);
     assert_eq!(ran.json()["status"], "failed");
     let ran = server.command(&["contact", "import", &file, "--map", "E-Mail=mail", "--json"]).expect(1);
@@ -107,6 +108,11 @@ fn columns_that_nobody_named_become_attributes_and_none_is_lost_silently() {
     assert!(chosen.stderr.contains("column Age: attribute Age (string)"), "{chosen:?}");
     assert!(chosen.stderr.contains("--declare-fields would make these custom fields: Age number"), "{chosen:?}");
     import(&["--attributes", "Nonsense"]).expect(2);
+    for more in [&[][..], &["--dry-run"]] {
+        let refused = import(&[&["--map", "Plna=attributes.tier"], more].concat()).expect(2);
+        let told = "--map: the file has no column \"Plna\"; it has email, First name, Age, Member since, Notes";
+        assert!(refused.stderr.contains(told), "{refused:?}");
+    }
     let none = import(&["--attributes", "none", "--json"]).expect(0).json();
     assert_eq!(none["not_imported"], json!(["First name", "Age", "Member since", "Notes"]));
 

@@ -55,7 +55,10 @@ fn a_hangup_has_the_settings_read_again() {
 fn a_check_of_the_settings_says_where_each_is_from_and_hides_secrets() {
     let data = directory();
     let config = data.path().join("messaging.toml");
-    fs::write(&config, "hostname = \"mx.example.org\"\nmessage_retry = [60, 300]\nlisten = \"127.0.0.1:1\"").unwrap();
+    let sources = "source = [\"203.0.113.7=m1.example.org\", \"203.0.113.8\"]\ntrusted_proxy = [\"10.0.0.0/8\"]\n";
+    let lists = "message_retry = [60, 300]\nlog_format = \"json\"\n";
+    let settings = format!("hostname = \"mx.example.org\"\nlisten = \"127.0.0.1:1\"\n{lists}{sources}");
+    fs::write(&config, settings).unwrap();
     let line = ["config", "check", "--json", "--config", config.to_str().unwrap(), "--listen", "127.0.0.1:2"];
     let environment = [("MESSAGING_DATABASE", "postgres://me:s3cret@db/messaging".as_ref())];
     let ran = run_in(line, &environment, "").expect(0);
@@ -64,9 +67,21 @@ fn a_check_of_the_settings_says_where_each_is_from_and_hides_secrets() {
     assert_eq!(of("listen"), r#""127.0.0.1:2" "flag""#);
     assert_eq!(of("hostname"), r#""mx.example.org" "file""#);
     assert_eq!(of("message_retry"), r#"[60,300] "file""#);
+    assert_eq!(of("source"), r#"["203.0.113.7=m1.example.org","203.0.113.8"] "file""#);
+    assert_eq!(of("trusted_proxy"), r#"["10.0.0.0/8"] "file""#);
+    assert_eq!(of("log_format"), r#""json" "file""#);
     assert_eq!(of("message_expiry"), r#""259200, three days" "default""#);
     assert_eq!(settings["database"]["from"], "environment");
     assert!(!ran.stdout.contains("s3cret"), "{ran:?}");
+    let shown = run(["config", "check", "--config", config.to_str().unwrap()]).expect(0).stdout;
+    let shown: Vec<_> = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for line in [
+        r#"source ["203.0.113.7=m1.example.org","203.0.113.8"] file"#,
+        "hostname mx.example.org file",
+        "message_retry [60,300] file",
+    ] {
+        assert!(shown.iter().any(|shown| shown == line), "{line}: {shown:?}");
+    }
     fs::write(&config, "hostname = \"mx.example.org\"\nhostnam = \"x\"").unwrap();
     let refused = run(["config", "check", "--config", config.to_str().unwrap()]).expect(2);
     assert!(refused.stderr.contains("hostnam") && refused.stderr.contains("line 2"), "{refused:?}");

@@ -164,6 +164,15 @@ fn events_are_sent_on_to_a_local_program() {
 }
 
 #[test]
+fn listen_refuses_types_that_no_webhook_may_ask_for() {
+    for events in ["deliverd", "sent,deliverd"] {
+        let refused = run(["webhook", "listen", "--events", events]).expect(2);
+        let told = ["deliverd", "delivered", "audit.recorded"];
+        assert!(told.iter().all(|word| refused.stderr.contains(word)), "{refused:?}");
+    }
+}
+
+#[test]
 fn the_secret_of_listen_is_kept_between_starts() {
     let (directory, home) = (directory(), directory());
     let server = Server::dev(directory.path());

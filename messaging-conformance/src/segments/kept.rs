@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use messaging_core::changes::{AttributeMessage, DocumentKey, Expect, MoveProductEvents, Write};
 use messaging_core::domain::audience::contact::{Contact, ContactFilter};
 use messaging_core::domain::audience::product_event::ProductEvent;
+use messaging_core::domain::audience::subscription::SubscriptionStatus;
 use messaging_core::domain::audience::suppression::Suppression;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageFilter};
@@ -334,7 +335,9 @@ impl<'s> World<'s> {
             }
         }
         let suppressed = suppressed.into_iter().map(|one| one.channel).collect();
-        StoredFacts { contact, suppressed, segments, event_ids, events, message_event_ids, messages }
+        let recorded = store.subscriptions_of(workspace, contact.id, MANY).await.unwrap();
+        let subscriptions = recorded.into_iter().map(|one| (one.record.list_id, one.record.status)).collect();
+        StoredFacts { contact, suppressed, subscriptions, segments, event_ids, events, message_event_ids, messages }
     }
 }
 
@@ -366,6 +369,7 @@ fn message_fact(message: &Message, event: &MessageEvent) -> Option<MessageFact> 
 pub(in super::super) struct StoredFacts {
     pub(in super::super) contact: Contact,
     suppressed: HashSet<Channel>,
+    subscriptions: HashSet<(ListId, SubscriptionStatus)>,
     pub(in super::super) segments: HashSet<SegmentId>,
     /// The ids of the events; as are those of the events of messages.
     pub(in super::super) event_ids: Vec<EventId>,
@@ -396,6 +400,7 @@ impl StoredFacts {
         Facts {
             contact: &self.contact,
             suppressed: &self.suppressed,
+            subscriptions: &self.subscriptions,
             segments: &self.segments,
             events: &self.events,
             messages: &self.messages,

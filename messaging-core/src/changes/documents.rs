@@ -1,6 +1,7 @@
 //! Documents: records that are put whole, read by their key, listed and removed.
 
 use crate::domain::audience::custom_field::CustomField;
+use crate::domain::audience::form::Form;
 use crate::domain::audience::import::Import;
 use crate::domain::audience::list::ContactList;
 use crate::domain::campaign::Campaign;
@@ -14,7 +15,7 @@ use crate::domain::security::account::{Member, User, Workspace};
 use crate::domain::security::api_key::ApiKey;
 use crate::domain::template::Template;
 use crate::domain::webhook::Webhook;
-use crate::ids::{CampaignId, DomainId, FieldId, ListId, PoolId, UserId, WebhookId, WorkspaceId};
+use crate::ids::{CampaignId, DomainId, FieldId, FormId, ListId, PoolId, UserId, WebhookId, WorkspaceId};
 
 use super::ContactSends;
 
@@ -35,8 +36,10 @@ pub enum Document {
     Pool(IpPool),
     /// The settings of a channel.
     Channel(ChannelSettings),
-    /// A list of contacts; one that is there is renamed.
+    /// A list of contacts; one that is there gets another name and other settings.
     List(ContactList),
+    /// A form by which readers subscribe.
+    Form(Box<Form>),
     /// A custom field. The key is unique in the workspace.
     Field(CustomField),
     /// An import.
@@ -76,6 +79,8 @@ pub enum DocumentKey {
     Channel(WorkspaceId, Channel),
     /// A list; its members are removed later.
     List(WorkspaceId, ListId),
+    /// A form; its address leads nowhere from then on.
+    Form(WorkspaceId, FormId),
     /// A custom field.
     Field(WorkspaceId, FieldId),
     /// A campaign with its progress, its audience and its counters; its messages stay.
@@ -105,6 +110,7 @@ documents!(
     IpPool => Pool,
     ChannelSettings => Channel,
     ContactList => List,
+    Form => Form,
     CustomField => Field,
     Import => Import,
     Template => Template,

@@ -4,10 +4,12 @@ use serde_json::{Map, Value};
 
 use super::campaigns::Engagement;
 use super::{JobWrite, Write};
+use crate::domain::analytics::site_tally::SiteCounts;
 use crate::domain::analytics::tally::buckets::Quarter;
 use crate::domain::analytics::tally::{self, Counts, Row};
 use crate::domain::channel::Channel;
 use crate::domain::delivery::attempt::Dialog;
+use crate::domain::delivery::site::SiteName;
 use crate::domain::message::fallback;
 use crate::domain::message::hold::Hold;
 use crate::domain::message::milestones::Milestones;
@@ -136,6 +138,9 @@ impl CountMessages {
     }
 
     fn of(message: &Message, totals: Counts, series: Vec<(Quarter, Counts)>) -> Option<Self> {
+        if message.is_test {
+            return None;
+        }
         let source = message.source();
         let has_totals = !totals.is_zero() && matches!(source, MessageSource::Campaign(..));
         (has_totals || !series.is_empty()).then_some(Self {
@@ -146,6 +151,15 @@ impl CountMessages {
             series,
         })
     }
+}
+
+/// By how much the counters of sites change; sums, as [`CountMessages`] is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountSites {
+    /// Workspace that sent the mail.
+    pub workspace_id: WorkspaceId,
+    /// By how much each site's counters change, and in which quarters of an hour.
+    pub counts: Vec<(SiteName, Quarter, SiteCounts)>,
 }
 
 /// Names an event in the log of its workspace.

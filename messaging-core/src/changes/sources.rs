@@ -29,9 +29,4 @@ impl SourceWrite {
     pub(super) const fn adds(&self) -> bool {
         matches!(self, Self::Grant(_))
     }
-
-    /// Whether it changes what nodes remember of pools and sources without having written it.
-    pub(crate) const fn is_told(&self) -> bool {
-        !matches!(self, Self::PutSource(..) | Self::PutPath(..))
-    }
 }

@@ -5,9 +5,12 @@
 
 pub mod contact;
 pub mod custom_field;
+pub mod form;
 pub mod import;
 pub mod list;
 pub mod product_event;
+pub mod reader_texts;
 pub mod soft_bounce;
+pub mod subscription;
 pub mod suppression;
 pub mod unsubscribe;

@@ -17,6 +17,7 @@ pub mod settings;
 pub mod split;
 pub mod state;
 pub mod stats;
+pub mod test_send;
 pub mod winner;
 
 use std::collections::BTreeSet;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use self::settings::{Settings, Weight};
 use self::winner::Score;
 use crate::domain::channel::Channel;
+use crate::domain::limits::MAX_NAME;
 use crate::ids::{CampaignId, DomainId, ListId, SegmentId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -156,6 +158,15 @@ pub struct Variant {
 }
 
 impl CampaignPlan {
+    /// The plan of a copy: the same but for its name, which says so as far as there is room.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        const SUFFIX: &str = " (copy)";
+        let kept: String =
+            self.name.chars().take(usize::try_from(MAX_NAME).unwrap_or(usize::MAX) - SUFFIX.len()).collect();
+        Self { name: format!("{}{SUFFIX}", kept.trim_end()), ..self.clone() }
+    }
+
     /// The places of its variants; a regular campaign is one that has no place.
     pub fn places(&self) -> Vec<Option<usize>> {
         if self.variants.is_empty() { vec![None] } else { (0..self.variants.len()).map(Some).collect() }
@@ -194,6 +205,31 @@ impl CampaignPlan {
 }
 
 impl Campaign {
+    /// A campaign as it begins: a draft of which nothing has happened.
+    pub fn draft(id: CampaignId, workspace_id: WorkspaceId, plan: CampaignPlan, now: Timestamp) -> Self {
+        Self {
+            id,
+            workspace_id,
+            plan,
+            status: CampaignStatus::Draft,
+            phase: None,
+            scheduled_at: None,
+            wall_time: None,
+            schedule_called_at: None,
+            started_at: None,
+            completed_at: None,
+            recipients: None,
+            test_sent_at: None,
+            winner: None,
+            scores: Vec::new(),
+            pause_reason: None,
+            failure_reason: None,
+            sending_domains: Vec::new(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
+
     /// What cannot be deleted because of it: all that it names, and the sending domains of its senders, while it is open.
     pub fn holds(&self) -> BTreeSet<Reference> {
         if !self.status.holds_references() {

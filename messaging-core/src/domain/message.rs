@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use self::hold::Hold;
 use self::milestones::Milestones;
 use crate::domain::channel::Channel;
+use crate::domain::search::Search;
 use crate::ids::{AutomationId, CampaignId, ContactId, EventId, MessageId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -57,6 +58,8 @@ pub struct Message {
     pub fallback_of: Option<MessageId>,
     /// Whether another message is sent should this one not arrive.
     pub has_fallback: bool,
+    /// True of a test of a campaign, which no statistics count.
+    pub is_test: bool,
     /// Tags of the sender.
     pub tags: Vec<String>,
     /// Data of the sender, a JSON object.
@@ -90,6 +93,7 @@ impl Message {
             template_id: None,
             fallback_of: None,
             has_fallback: false,
+            is_test: false,
             tags: Vec::new(),
             metadata: Map::new(),
             created_at: now,
@@ -207,6 +211,8 @@ pub struct MessageFilter {
     pub since: Option<Timestamp>,
     /// Accepted before.
     pub until: Option<Timestamp>,
+    /// With a piece of text. What is rendered is found once the index has it.
+    pub search: Option<Search>,
 }
 
 /// What the sandbox kept of a message.

@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod api_key;
+pub mod audit;
 pub mod caller_network;
 pub mod digest;
 pub mod ip_block;
@@ -12,8 +13,10 @@ pub mod login_attempts;
 pub mod page_cursor;
 pub mod password;
 pub mod redaction;
+pub mod request_log;
 pub mod secret;
 pub mod secret_key;
+pub mod secret_members;
 pub mod signature;
 pub mod user_email;
 pub mod web_url;

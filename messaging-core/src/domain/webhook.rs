@@ -40,21 +40,25 @@ macro_rules! event_types {
         pub enum EventType {
             $($name,)+
             Test,
+            #[serde(rename = "audit.recorded")]
+            AuditRecorded,
         }
 
-        /// Type of event that a webhook asks for; `*` stands for all types.
+        /// Type of event that a webhook asks for; `*` stands for all types of events of messages.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
         #[expect(missing_docs, reason = "the names are those of the contract")]
         pub enum Topic {
             $($name,)+
+            #[serde(rename = "audit.recorded")]
+            AuditRecorded,
             #[serde(rename = "*")]
             Everything,
         }
 
         impl EventType {
             /// Every type, in the order of the stored numbers.
-            pub const ALL: [Self; 12] = [$(Self::$name,)+ Self::Test];
+            pub const ALL: [Self; 13] = [$(Self::$name,)+ Self::Test, Self::AuditRecorded];
 
             /// The type of a message's event; `None` for `queued`, the first, of which webhooks are not told.
             pub const fn of(kind: EventKind) -> Option<Self> {
@@ -68,10 +72,13 @@ macro_rules! event_types {
         impl Topic {
             /// True if a webhook with this topic asks for events of a type.
             pub const fn covers(self, event_type: EventType) -> bool {
-                matches!(
-                    (self, event_type),
-                    $((Self::$name, EventType::$name))|+ | (Self::Everything, _)
-                )
+                match (self, event_type) {
+                    // Told to those alone who ask for it by name: it is no event of a message.
+                    (Self::AuditRecorded, EventType::AuditRecorded) => true,
+                    (_, EventType::AuditRecorded) => false,
+                    $((Self::$name, EventType::$name))|+ | (Self::Everything, _) => true,
+                    _ => false,
+                }
             }
         }
     };
@@ -171,9 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_covers_its_type_and_everything_all() {
+    fn a_topic_covers_its_type_and_everything_all_of_messages() {
         for event_type in EventType::ALL {
-            assert!(Topic::Everything.covers(event_type));
+            assert_eq!(Topic::Everything.covers(event_type), event_type != EventType::AuditRecorded);
+            assert_eq!(Topic::AuditRecorded.covers(event_type), event_type == EventType::AuditRecorded);
             assert_eq!(Topic::Bounce.covers(event_type), event_type == EventType::Bounce);
         }
     }

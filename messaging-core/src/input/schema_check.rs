@@ -298,7 +298,13 @@ impl<'a> SchemaCheck<'a> {
             self.fault(spot, FieldCode::TooLong, &format!("must have at most {} characters", schema["maxLength"]));
         } else if schema["format"].as_str().is_some_and(|format| !format_fits(format, &text)) {
             let format = schema["format"].as_str().unwrap_or_default();
-            self.fault(spot, FieldCode::InvalidFormat, &format!("must be in the format {format}"));
+            let rule = match format {
+                "date-time" => "must be a time with its zone, such as 2026-01-31T09:15:00Z".to_owned(),
+                "email" | "user-email" => "must be one email address, without a display name".to_owned(),
+                "ip-block" => "must be an IP address or a block such as 192.0.2.0/24".to_owned(),
+                other => format!("must be in the format {other}"),
+            };
+            self.fault(spot, FieldCode::InvalidFormat, &rule);
         } else if schema["pattern"].as_str().is_some_and(|pattern| !pattern_fits(pattern, &text)) {
             let pattern = schema["pattern"].as_str().unwrap_or_default();
             let rule = match id_prefix(pattern) {

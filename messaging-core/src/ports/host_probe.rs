@@ -7,7 +7,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use async_trait::async_trait;
 
-use crate::domain::installation::checkup::{CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact};
+use crate::domain::installation::checkup::{
+    CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact, TlsaFact,
+};
+use crate::domain::mail::mta_sts::StsText;
 
 /// Looks at the machine.
 ///
@@ -27,6 +30,11 @@ pub trait HostProbe: Debug + Send + Sync {
     async fn certificate(&self, host: &str, addresses: &[SocketAddr]) -> CertificateFact;
     /// The certificate of the SMTP listeners, as a client finds it that connects to a host of this name.
     async fn smtp_certificate(&self, host: &str) -> SmtpCertificateFact;
+    /// The TLSA records of port 25 of a host of this name, beside the certificate of the SMTP listeners; an error is why they
+    /// could not be looked up.
+    async fn tlsa(&self, host: &str) -> Result<TlsaFact, String>;
+    /// The MTA-STS policy of a domain, fetched as senders do; an error is why there is none.
+    async fn sts_policy(&self, domain: &str) -> Result<StsText, String>;
     /// By how many milliseconds the clock is ahead of a time server (RFC 5905).
     async fn clock_ahead(&self, server: SocketAddr) -> Result<i64, String>;
     /// The permissions of the data directory and what is in it; empty when there is none.

@@ -28,6 +28,9 @@ pub trait Paths: Debug + Send + Sync {
     /// Takes the outcomes that the exchangers gave to the recipients of an attempt that left so. Outcomes that the transport
     /// decided itself are not among them.
     fn ended(&self, leave: &Leave, outcomes: &[&Outcome]);
+
+    /// Takes back the transaction of an attempt that was to leave so: it was not made, or no exchanger answered it.
+    fn given_up(&self, leave: &Leave);
 }
 
 /// An attempt that asks for a source.
@@ -106,6 +109,9 @@ pub struct Leave {
 pub struct OpenPath {
     /// Operator of the exchangers.
     pub site: SiteName,
+    /// Those of the exchangers that the site operates. A domain may name others beside them, which take no connection from
+    /// the site and say nothing about the path.
+    pub exchangers: Vec<String>,
     /// Connections of the source to the site at the same time.
     pub connections: usize,
     /// Messages over one connection.

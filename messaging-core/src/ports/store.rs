@@ -11,6 +11,7 @@
 pub mod accounts;
 pub mod attempts;
 pub mod audiences;
+pub mod audit_logs;
 pub mod automations;
 pub mod blobs;
 pub mod campaigns;
@@ -23,6 +24,7 @@ pub mod domain_reports;
 pub mod error;
 pub mod events;
 pub mod health;
+pub mod images;
 pub mod imports;
 pub mod installation;
 pub mod ip_pools;
@@ -37,7 +39,9 @@ pub mod product_events;
 pub mod provider_links;
 pub mod queue;
 pub mod replies;
+pub mod request_logs;
 pub mod sandbox;
+pub mod search;
 pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
@@ -63,6 +67,7 @@ pub use crate::revision::Stored;
 pub use accounts::{Accounts, RemovedRows};
 pub use attempts::Attempts;
 pub use audiences::{AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient};
+pub use audit_logs::AuditLogs;
 pub use automations::{Ask, AskSpan, AutomationCounts, Automations, NodeCounts, RunFilter};
 pub use blobs::Blobs;
 pub use campaigns::{CampaignMessageFilter, Campaigns};
@@ -75,6 +80,7 @@ pub use domain_reports::{DmarcSource, DmarcTotals, DomainReports, KeptCounts, St
 pub use error::{CommitError, StoreError};
 pub use events::{EventLog, LogPosition};
 pub use health::{StoreGauges, StoreHealth};
+pub use images::Images;
 pub use imports::Imports;
 pub use installation::{Installation, KeyHolder, SealedSecret, needs_its_key};
 pub use ip_pools::IpPools;
@@ -89,7 +95,9 @@ pub use product_events::ProductEvents;
 pub use provider_links::ProviderLinks;
 pub use queue::{DatedJob, LaneSummary, OperatorQueue};
 pub use replies::Replies;
+pub use request_logs::RequestLogs;
 pub use sandbox::Sandbox;
+pub use search::SearchIndex;
 pub use segments::Segments;
 pub use sending_domains::SendingDomains;
 pub use sign_ins::SignIns;
@@ -129,6 +137,7 @@ pub trait Store:
     + ApiKeys
     + Attempts
     + Audiences
+    + AuditLogs
     + Automations
     + Blobs
     + Campaigns
@@ -138,6 +147,7 @@ pub trait Store:
     + CustomFields
     + DomainReports
     + EventLog
+    + Images
     + Imports
     + Installation
     + IpPools
@@ -148,7 +158,9 @@ pub trait Store:
     + ProductEvents
     + ProviderLinks
     + Replies
+    + RequestLogs
     + Sandbox
+    + SearchIndex
     + Segments
     + SendingDomains
     + SignIns

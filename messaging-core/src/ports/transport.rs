@@ -116,6 +116,10 @@ pub trait Transport: Debug + Send + Sync {
         RouteState::default()
     }
 
+    /// Forgets that the servers of a recipient domain could not be reached: an operator asks for another attempt now. A
+    /// transport that remembers no such thing does nothing.
+    fn forget_unreachable(&self, _domain: &str) {}
+
     /// Judges settings before they are stored, as far as their text alone tells: whether they name a
     /// host that may not be connected to. Settings of the wrong form are not its business.
     fn check(&self, _settings: &Map<String, Value>) -> Result<(), SettingsFault> {

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::ops::sessions::tickets::TicketReport;
 use crate::ops::workspaces::WorkspaceView;
 use crate::ops::{Page, PageQuery};
+use crate::services::auditing::Command;
 use crate::services::tickets::OPERATORS_LIFETIME;
 
 /// Items of a page when nobody says.
@@ -63,10 +64,14 @@ pub async fn login_link(app: &App, email: &str) -> Result<TicketReport, Error> {
             Ok(email) => app.store().user_by_email(email.as_str()).await?,
             Err(_) => None,
         };
-        let user = user.ok_or_else(|| refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`"))?;
+        let user = user
+            .ok_or_else(|| refuse("/email", FieldCode::NotFound, "is no user's: see `messaging admin list-users`"))?;
         let (ticket, url) = app.new_ticket(&user.record, None, OPERATORS_LIFETIME, app.now());
         let report = TicketReport { url, expires_at: ticket.expires_at };
-        Ok((Changes::from_iter([Write::Account(AccountWrite::PutTicket(ticket))]).of_setup(), report))
+        let changes = Changes::from_iter([Write::Account(AccountWrite::PutTicket(ticket))]).of_setup();
+        let User { id, email, .. } = &user.record;
+        let command = Command::new("admin login-link", "user", Some(id.to_string()), Some(email));
+        Ok((app.record_command(changes, command).await?, report))
     })
     .await
 }

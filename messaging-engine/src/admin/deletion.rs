@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::UserReport;
 use crate::app::App;
 use crate::error::Error;
+use crate::services::auditing::Command;
 
 /// Workspaces that are read at a time.
 const PAGE: usize = 200;
@@ -40,13 +41,15 @@ pub async fn delete_workspace(app: &App, id: WorkspaceId, now: bool) -> Result<D
         let stored = app.store().workspace(id).await?.ok_or(Error::NotFound)?;
         let deletes_at = if now { app.now() } else { app.now() + WorkspaceEnd::GRACE };
         let known = stored.record.end.map(|end| end.deletes_at).filter(|known| *known <= deletes_at);
-        let changes = match known {
+        let changes: Changes = match known {
             Some(known) => app.see_to_the_end(id, known).into_iter().collect(),
             None => app.set_end(&stored, deletes_at).into_iter().collect(),
         };
         let deletes_at = known.unwrap_or(deletes_at);
         let report = DeletedWorkspace { id, name: stored.record.name, deletes_at, removed: BTreeMap::new() };
-        Ok((changes, report))
+        let command = Command::new("admin delete-workspace", "workspace", Some(id.to_string()), Some(&report.name));
+        let command = command.within(id).after(&report);
+        Ok((app.record_command(changes, command).await?, report))
     })
     .await
 }
@@ -64,18 +67,20 @@ pub async fn remove_workspace(
 }
 
 /// Removes a user with their password, sessions, tickets and memberships; what they did keeps their name. Refused as long
-/// as a workspace has no other owner, unless it is under deletion itself.
+/// as a workspace has no other owner, also one under deletion, which an owner may restore until its end.
 pub async fn delete_user(app: &App, email: &str) -> Result<UserReport, Error> {
     app.until_committed(|| async {
         let user = match email.parse::<UserEmail>() {
             Ok(email) => app.store().user_by_email(email.as_str()).await?,
             Err(_) => None,
         };
-        let unknown = || refuse("/email", FieldCode::NotFound, "is no user's: see `admin list-users`");
+        let unknown = || refuse("/email", FieldCode::NotFound, "is no user's: see `messaging admin list-users`");
         let Stored { record: user, revision } = user.ok_or_else(unknown)?;
         let mut changes = leave_all(app, &user).await?;
         changes.push(Write::Account(AccountWrite::DeleteUser(user.id, revision)));
-        Ok((changes, UserReport::of(user)))
+        let report = UserReport::of(user);
+        let command = Command::new("admin delete-user", "user", Some(report.id.to_string()), Some(&report.email));
+        Ok((app.record_command(changes, command.before(&report)).await?, report))
     })
     .await
 }
@@ -85,7 +90,8 @@ async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
     let (mut changes, mut needed) = (Changes::default(), Vec::new());
     for (workspace, _) in owned(app, user.id).await? {
         let Some(stored) = app.store().workspace(workspace.id).await? else { continue };
-        if stored.record.end.is_none() && app.store().owner_count(workspace.id).await? <= 1 {
+        let has_ended = stored.record.end.is_some_and(|end| end.deletes_at <= app.now());
+        if !has_ended && app.store().owner_count(workspace.id).await? <= 1 {
             needed.push(format!("{} ({})", workspace.name, workspace.id));
         }
         // Another owner who leaves meanwhile writes the workspace as well.
@@ -95,8 +101,8 @@ async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
         return Ok(changes);
     }
     let rule = format!(
-        "is the only owner of {}: make somebody else an owner with `messaging member update`, or delete the workspace with \
-         `messaging admin delete-workspace`",
+        "is the only owner of {}: make somebody else an owner with `messaging member update`, or remove the workspace with \
+         `messaging admin delete-workspace --now`",
         needed.join(", ")
     );
     Err(refuse("/email", FieldCode::NotAllowed, rule).into())

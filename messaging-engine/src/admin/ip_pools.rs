@@ -14,8 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::accounts::Listing;
 use crate::app::App;
 use crate::error::Error;
+use crate::jobs::work_on_queue::WorkOnQueue;
 use crate::ops::ip_pools::{IpPoolView, read_ips, removal};
 use crate::ops::{Page, PageQuery};
+use crate::services::auditing::Command;
 
 /// Longest name of a pool, in characters.
 const MAX_NAME: usize = 100;
@@ -102,7 +104,10 @@ pub async fn create_shared_pool(app: &App, input: &SharedPoolInput) -> Result<Ip
             created_at: now,
             updated_at: now,
         };
-        Ok((Changes::from_iter([Write::put(pool.clone(), Expect::Absent)]), IpPoolView::of(pool, &known)))
+        let changes = Changes::from_iter([Write::put(pool.clone(), Expect::Absent)]);
+        let view = IpPoolView::of(pool, &known);
+        let command = of_pool("admin ip-pool create", &view).after(&view);
+        Ok((app.record_command(changes, command).await?, view))
     })
     .await
 }
@@ -144,7 +149,13 @@ pub async fn update_shared_pool(app: &App, id: PoolId, change: &SharedPoolChange
             pool.updated_at = app.now();
             changes.push(Write::put(pool.clone(), Expect::Revision(revision)));
         }
-        Ok((changes, IpPoolView::of(pool, &known)))
+        if pool.ips != record.ips {
+            let now = app.now();
+            changes.push(Write::Job(WorkOnQueue::find_source(None, app.new_id(now), now)));
+        }
+        let view = IpPoolView::of(pool, &known);
+        let command = of_pool("admin ip-pool update", &view).before(&IpPoolView::of(record, &known)).after(&view);
+        Ok((app.record_command(changes, command).await?, view))
     })
     .await
 }
@@ -156,9 +167,21 @@ pub async fn delete_shared_pool(app: &App, id: PoolId) -> Result<IpPoolView, Err
         let Stored { record, revision } = shared(app, id).await?;
         let domains: Vec<SendingDomain> = app.store().all_domains(MAX_DOMAINS).await?;
         let writes = removal(record.clone(), revision, &domains)?;
-        Ok((Changes::from_iter(writes), IpPoolView::of(record, &known)))
+        let view = IpPoolView::of(record, &known);
+        let command = of_pool("admin ip-pool delete", &view).before(&view);
+        Ok((app.record_command(Changes::from_iter(writes), command).await?, view))
     })
     .await
+}
+
+/// A command on a shared pool.
+fn of_pool(operation: &'static str, pool: &IpPoolView) -> Command {
+    Command::new(operation, "ip_pool", Some(pool.id.to_string()), Some(&pool.name))
+}
+
+/// A command on an address that a workspace may name.
+fn of_grant(operation: &'static str, grant: &GrantReport) -> Command {
+    Command::new(operation, "ip_grant", Some(grant.ip.to_string()), None).within(grant.workspace_id)
 }
 
 /// Reads the address of a command.
@@ -175,7 +198,10 @@ pub async fn grant_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<Gra
             return Ok((Changes::default(), GrantReport::of(known)));
         }
         let grant = IpGrant { workspace_id: workspace, ip, granted_at: app.now() };
-        Ok((Changes::from_iter([Write::Source(SourceWrite::Grant(grant))]), GrantReport::of(grant)))
+        let changes = Changes::from_iter([Write::Source(SourceWrite::Grant(grant))]);
+        let report = GrantReport::of(grant);
+        let command = of_grant("admin ip-grant add", &report).after(&report);
+        Ok((app.record_command(changes, command).await?, report))
     })
     .await
 }
@@ -194,7 +220,9 @@ pub async fn revoke_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<Gr
             return Err(Error::InUse { by });
         }
         let revoke = Write::Source(SourceWrite::Revoke(workspace, ip));
-        Ok((Changes::from_iter([revoke]), GrantReport::of(grant)))
+        let report = GrantReport::of(grant);
+        let command = of_grant("admin ip-grant remove", &report).before(&report);
+        Ok((app.record_command(Changes::from_iter([revoke]), command).await?, report))
     })
     .await
 }

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::call_node::CallNode;
 use crate::ops::Page;
+use crate::services::auditing::Command;
 use crate::services::entering::ByHand;
 
 /// Something that was put aside, as the `admin` commands show it.
@@ -81,7 +82,12 @@ pub async fn release_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<Rel
     let chosen = |one: &Quarantined| ids.is_some() || one.again.is_some();
     let mut report = ReleaseReport::default();
     for id in selected(app, ids, chosen).await? {
-        let left = match app.until_committed(|| release(app, id)).await {
+        let release = || async {
+            let (changes, outcome) = release(app, id).await?;
+            let command = Command::new("admin quarantine release", "quarantined", Some(id.to_string()), None);
+            Ok((app.record_command(changes, command).await?, outcome))
+        };
+        let left = match app.until_committed(release).await {
             Ok(Ok(())) => {
                 report.done.push(id);
                 continue;
@@ -103,7 +109,8 @@ pub async fn drop_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<Releas
         let forget = || async {
             let is_known = find(app, id).await?.is_some();
             let forget = is_known.then_some(Write::ForgetQuarantined(id));
-            Ok((forget.into_iter().collect(), is_known))
+            let command = Command::new("admin quarantine drop", "quarantined", Some(id.to_string()), None);
+            Ok((app.record_command(forget.into_iter().collect(), command).await?, is_known))
         };
         if app.until_committed(forget).await? {
             report.done.push(id);

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::error::Error;
+use crate::services::auditing::Command;
 use crate::vault::{KeyRefused, check_value, is_checked_by};
 
 /// Number of records that are read at a time.
@@ -68,7 +69,9 @@ pub async fn switch_secret_key(app: &App, key: &SecretKey) -> Result<bool, Error
         if !is_checked_by(key, &before) {
             let after = check_value(key, app.entropy());
             let switch = SwitchSecretKey { before, after, key: id.clone() };
-            match app.commit(Changes::from_iter([Write::SwitchSecretKey(Box::new(switch))])).await {
+            let changes = Changes::from_iter([Write::SwitchSecretKey(Box::new(switch))]);
+            let command = Command::new("admin rotate-secret-key", "installation", Some(id.clone()), None);
+            match app.commit(app.record_command(changes, command).await?).await {
                 Ok(()) => {}
                 Err(CommitError::Conflict) => {
                     if app.store().key_holders().await?.iter().any(|holder| !holder.holds(&id)) {

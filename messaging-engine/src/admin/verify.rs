@@ -1,6 +1,7 @@
 //! Whether what is kept is what the rows and files say.
 
 use messaging_core::domain::message::content;
+use messaging_core::domain::security::audit::ChainCheck;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::store::verification::{Difference, PlacedContent, Verified};
@@ -13,6 +14,12 @@ use crate::jobs::deliver_message::DeliverMessage;
 
 /// Contents of messages that are looked at together: each may be as long as a request.
 const PAGE: usize = 32;
+
+/// Rows of an audit log that are read at a time.
+const ROWS: usize = 500;
+
+/// The most looks at an audit log whose first rows go meanwhile; retention comes every few minutes at most.
+const MAX_LOOKS: usize = 3;
 
 /// What was compared, and what differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,15 +47,49 @@ pub struct DifferenceReport {
 /// works on the database.
 pub async fn verify(app: &App) -> Result<VerifyReport, Error> {
     let mut verified = Verified::default();
+    audit_log(app, None, &mut verified).await?;
     let mut workspace = app.store().workspace_after(None).await?;
     while let Some(id) = workspace {
         verified.add(app.store().verify_workspace(id).await?);
+        audit_log(app, Some(id), &mut verified).await?;
         workspace = app.store().workspace_after(Some(id)).await?;
     }
     verified.add(app.store().verify_message_jobs(DeliverMessage::KIND, message_of).await?);
     files(app, &mut verified).await?;
     let report = |Difference { what, stored, counted }| DifferenceReport { what, stored, counted };
     Ok(VerifyReport { checked: verified.checked, differences: verified.differences.into_iter().map(report).collect() })
+}
+
+/// Each row of an audit log is linked to the one before it, from the anchor to the end that the log names.
+async fn audit_log(app: &App, workspace: Option<WorkspaceId>, verified: &mut Verified) -> Result<(), Error> {
+    let of = workspace.map_or_else(|| "the installation".to_owned(), |id| id.to_string());
+    for _ in 0..MAX_LOOKS {
+        let Some(chain) = app.store().audit_chain(workspace).await? else { return Ok(()) };
+        let (mut found, mut check) = (Verified::default(), ChainCheck::begin(workspace, &chain));
+        while check.number() < chain.last {
+            let rows = app.store().audit_rows(workspace, check.number(), ROWS).await?;
+            if rows.is_empty() {
+                break;
+            }
+            // Later ones were added since the end was read.
+            for row in rows.iter().take_while(|row| row.number <= chain.last) {
+                let what = || format!("{of}: entry {} of the audit log is as it was recorded", row.number);
+                let follows = check.follows(row);
+                found.compare(what, i64::from(follows), 1);
+            }
+            if rows.last().is_none_or(|row| row.number > chain.last) {
+                break;
+            }
+        }
+        found.compare(|| format!("{of}: the audit log is whole to its end"), i64::from(check.ends(&chain)), 1);
+        let now = app.store().audit_chain(workspace).await?;
+        // Rows that retention lets go meanwhile are not missed.
+        if now.is_some_and(|now| now.anchor == chain.anchor) {
+            verified.add(found);
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 fn message_of(payload: &[u8]) -> Option<(WorkspaceId, MessageId)> {

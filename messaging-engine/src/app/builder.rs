@@ -23,6 +23,7 @@ use super::checks::{Checkup, KnownChecks};
 use super::compiled_templates::CompiledVersions;
 use super::compiled_texts::CompiledTexts;
 use super::concurrency_limiter::ConcurrencyLimiter;
+use super::counted_sites::CountedSites;
 use super::domain_looks::DomainLooks;
 use super::event_signal::EventSignal;
 use super::fence::KnownFence;
@@ -33,6 +34,7 @@ use super::metrics::Metrics;
 use super::paths::PathKeeper;
 use super::provider_sink::{WeakApp, attach};
 use super::receiving::Receiving;
+use super::request_log::RequestLogger;
 use super::running_keys::RunningKeys;
 use super::secret_keys::SecretKeys;
 use super::segment_turns::SegmentTurns;
@@ -173,6 +175,7 @@ impl Builder {
         let clock = Arc::new(StoreClock { own: self.clock, store: Arc::clone(&self.store) });
         let Settings { sources, hostname, .. } = &self.settings;
         let (for_paths, chance) = (Arc::clone(&clock) as Arc<dyn Clock>, Arc::clone(&self.entropy));
+        let counted_sites = CountedSites::new(Arc::clone(&self.site_rules));
         let paths = Arc::new(PathKeeper::new(for_paths, chance, self.site_rules, sources, hostname));
         let metrics = Arc::new(Metrics::new());
         self.store.observe(Arc::clone(&metrics) as Arc<dyn CommitObserver>);
@@ -194,6 +197,7 @@ impl Builder {
             known_urls: KnownUrls::default(),
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
+            request_logger: RequestLogger::default(),
             running_keys: RunningKeys::default(),
             write_queues: WriteQueues::default(),
             passwords: capacity::passwords(),
@@ -212,7 +216,9 @@ impl Builder {
             account_rates: super::account_rates::AccountRates::default(),
             unreadable_answers: super::unreadable_answers::UnreadableAnswers::default(),
             paths,
+            counted_sites,
             campaign_pace: super::campaign_pace::CampaignPace::default(),
+            form_posts: super::form_posts::FormPosts::default(),
             role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),

@@ -17,7 +17,7 @@ use messaging_core::domain::security::api_key::ApiKey;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
-use messaging_core::ids::{AutomationId, CampaignId, TemplateId, UserId, WorkspaceId};
+use messaging_core::ids::{AutomationId, CampaignId, ListId, TemplateId, UserId, WorkspaceId};
 use messaging_core::ports::store::{Topic, Topics};
 use messaging_core::scope::Role;
 use messaging_core::time::Timestamp;
@@ -49,6 +49,8 @@ pub(crate) struct Lookups {
     pub(crate) providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
     /// Declared types of the attributes of contacts.
     pub(crate) field_types: Cache<WorkspaceId, Arc<FieldTypes>>,
+    /// The public lists of a workspace.
+    pub(crate) public_lists: Cache<WorkspaceId, Arc<Vec<ListId>>>,
     /// True for a workspace with at least one contact.
     pub(crate) has_contacts: Cache<WorkspaceId, bool>,
     /// Union of what the dynamic segments of a workspace read of its contacts, see `Segments::segment_read_mask`.
@@ -103,6 +105,7 @@ impl Lookups {
             domains: Cache::new(),
             providers: Cache::new(),
             field_types: Cache::new(),
+            public_lists: Cache::new(),
             has_contacts: Cache::new(),
             segment_read_mask: Cache::new(),
             templates: Cache::new(),
@@ -121,7 +124,7 @@ impl Lookups {
             self.sessions.clear();
             self.roles.clear();
         }
-        if topics.contains(Topic::Sources) {
+        if topics.contains(Topic::Pools) {
             self.ip_pools.forget();
         }
         if topics.contains(Topic::Workspaces) {

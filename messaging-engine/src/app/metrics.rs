@@ -59,6 +59,8 @@ pub(crate) struct Metrics {
     /// Mail and messages that came in.
     pub(crate) inbound: IntCounter,
     pub(crate) budget_waits: IntCounter,
+    /// Requests of the API that were not logged for want of room or of a store.
+    pub(crate) request_log_dropped: IntCounter,
     pub(crate) queue_messages: Gauge,
     pub(crate) queue_oldest: Gauge,
     pub(crate) webhook_lag: Gauge,
@@ -113,6 +115,10 @@ impl Metrics {
             quarantined: families.counter(
                 "messaging_quarantined_total",
                 "Items that were put aside because the database refuses their outcome for good.",
+            ),
+            request_log_dropped: families.counter(
+                "messaging_request_log_dropped_total",
+                "Requests of the API that were not logged because they came faster than they were written.",
             ),
             commit_items: families.histogram(
                 "messaging_commit_items",

@@ -21,7 +21,7 @@ pub(super) fn follow(shared: &Arc<Shared>) {
                 shared.follow_suspensions().await;
             }
             if told.contains(Topic::Sources)
-                && let Err(error) = shared.paths.look_again(shared.store.as_ref(), true).await
+                && let Err(error) = shared.paths.look_again(shared.store.as_ref()).await
             {
                 tracing::warn!(error = %Chain(&error), "it is not known what the operator ordered for sources and paths");
             }
@@ -45,6 +45,9 @@ async fn next(news: &mut watch::Receiver<News>, heard: &mut News) -> Option<Topi
 impl Shared {
     fn hear(&self, told: Topics) {
         self.lookups.forget(told);
+        if told.contains(Topic::Workspaces) {
+            self.request_logger.forget_settings();
+        }
         if told.contains(Topic::Links) {
             self.known_urls.clear();
         }

@@ -10,6 +10,7 @@
 mod rows;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,7 @@ use messaging_core::domain::delivery::source_choice::{Candidate, Choice, Turns, 
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::paths::{Departure, Leave, OpenPath, PathRequest, PathWait, Paths};
-use messaging_core::ports::transport::Outcome;
+use messaging_core::ports::transport::{Answer, Outcome};
 use messaging_core::time::Timestamp;
 
 pub(crate) use rows::SAVE_EVERY;
@@ -43,10 +44,13 @@ const MAX_TURNS: usize = 10_000;
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
 /// A message asks again after so long where only a person can open a path, or another node has to come.
-const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
+pub(crate) const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
 
 /// The shortest wait.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+
+/// Marketing mail that waits so long for the rate of a path is told to be held.
+const TOLD_FROM: Duration = Duration::from_mins(1);
 
 /// The longest time by which marketing mail waits longer than it has to, by chance: what waits for one moment does not all
 /// come back at that moment.
@@ -96,6 +100,10 @@ struct KeptPath {
     revision: Option<u32>,
     is_changed: bool,
     saved_at: Option<Timestamp>,
+    /// Next turn of marketing mail that waits.
+    next_turn: Option<Timestamp>,
+    /// Time until which the path is kept free for mail that somebody waits for.
+    kept_free_until: Option<Timestamp>,
 }
 
 /// A path for metrics.
@@ -148,12 +156,11 @@ impl PathKeeper {
     pub(crate) fn shown(&self, limit: usize) -> Vec<ShownPath> {
         let now = self.clock.now();
         let state = self.lock();
-        let is_named = |site: &SiteName| self.rules.sites().iter().any(|known| known.name == *site);
         let mut shown: Vec<_> = state
             .paths
             .iter()
             .map(|(key, path)| (key, path.state.status(now)))
-            .filter(|((_, site), status)| *status != PathStatus::Ok || is_named(site))
+            .filter(|((_, site), status)| *status != PathStatus::Ok || self.rules.names(site))
             .collect();
         drop_least(&mut shown, limit);
         let show = |((source, site), status): (&PathKey, PathStatus)| ShownPath {
@@ -204,6 +211,12 @@ impl PathKeeper {
         f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
     }
 
+    /// True for an exchanger of a site. A domain may name those of several operators, and anybody may name one of their own
+    /// beside those of a site: what that says is no word of the site.
+    fn operates(&self, site: &SiteName, exchanger: &str) -> bool {
+        self.rules.site_of(&[exchanger]).as_ref() == Some(site)
+    }
+
     fn leave(&self, source: usize, path: Option<OpenPath>) -> Departure {
         Departure::Leaves(Leave { source: Arc::clone(&self.sources[source]), path })
     }
@@ -223,11 +236,13 @@ impl PathKeeper {
         match state.choose(sources, &site, &candidates) {
             Choice::Source(place) => {
                 let key = (sources[place], site);
-                if !state.begin(&key, &limits, now, request.domain) {
+                if !state.begin(&key, &limits, now, request) {
                     return self.leave(key.0, None);
                 }
+                let of_site = |host: &&String| self.operates(&key.1, host);
                 let path = OpenPath {
-                    site: key.1,
+                    exchangers: request.exchangers.iter().filter(of_site).cloned().collect(),
+                    site: key.1.clone(),
                     connections: count(limits.connections),
                     messages_per_connection: count(limits.messages_per_connection),
                 };
@@ -235,15 +250,17 @@ impl PathKeeper {
             }
             Choice::Wait(wait) => {
                 let place = candidates.iter().position(|one| one.permission == Permission::Wait(wait));
-                let source = self.sources[sources[place.unwrap_or_default()]].ip.to_string();
+                let key = (sources[place.unwrap_or_default()], site);
+                let time = self.turn_of(state.paths.get_mut(&key), wait.until, &limits, now, request.class);
+                let is_told = request.class == JobClass::Bulk && time >= TOLD_FROM;
                 Departure::Waits(PathWait {
                     reason: match wait.reason {
-                        WaitReason::Pace => None,
+                        WaitReason::Pace => is_told.then_some(HoldReason::DomainPace),
                         WaitReason::WarmingUp { .. } => Some(HoldReason::WarmingUp),
                         WaitReason::Braked(_) => Some(HoldReason::Braked),
                     },
-                    wait: self.wait(wait.until, now, request.class),
-                    sentence: wait.reason.sentence(&source, site.as_str()),
+                    wait: time,
+                    sentence: wait.reason.sentence(&self.sources[key.0].ip.to_string(), key.1.as_str()),
                 })
             }
             Choice::NoSource => no_source(),
@@ -277,9 +294,12 @@ impl Paths for PathKeeper {
     fn ended(&self, leave: &Leave, outcomes: &[&Outcome]) {
         let Some(OpenPath { site, .. }) = &leave.path else { return };
         let Some(source) = self.sources.iter().position(|one| one.ip == leave.source.ip) else { return };
-        let replies = outcomes.iter().filter_map(|outcome| PathReply::of(&self.rules, site, outcome.answer()?));
         // Read before the lock: patterns are looked through.
-        let replies: Vec<_> = replies.collect();
+        let reply = |answer: &Answer| {
+            let is_of_site = answer.response.host.as_deref().is_none_or(|host| self.operates(site, host));
+            is_of_site.then(|| PathReply::of(&self.rules, site, answer)).flatten()
+        };
+        let replies: Vec<_> = outcomes.iter().filter_map(|outcome| reply(outcome.answer()?)).collect();
         let (now, limits) = (self.clock.now(), self.rules.limits(site));
         let key = (source, site.clone());
         let mut changes = Vec::new();
@@ -299,6 +319,16 @@ impl Paths for PathKeeper {
             self.tell(&key, Some(change));
         }
     }
+
+    fn given_up(&self, leave: &Leave) {
+        let Some(OpenPath { site, .. }) = &leave.path else { return };
+        let Some(source) = self.sources.iter().position(|one| one.ip == leave.source.ip) else { return };
+        let (now, limits) = (self.clock.now(), self.rules.limits(site));
+        if let Some(path) = self.lock().paths.get_mut(&(source, site.clone())) {
+            path.state.unsent(&limits, now);
+            path.is_changed = true;
+        }
+    }
 }
 
 impl State {
@@ -316,7 +346,7 @@ impl State {
             return Candidate { permission: Permission::Wait(stopped), weight: 1 };
         }
         match self.paths.get(&(source, site.clone())) {
-            Some(path) => Candidate::of(&path.state, limits, now, priority),
+            Some(path) => path.candidate(limits, now, priority),
             None => Candidate::of(&self.fresh(source), limits, now, priority),
         }
     }
@@ -341,7 +371,8 @@ impl State {
     }
 
     /// Counts a transaction that begins; `false` where there are too many paths to keep another.
-    fn begin(&mut self, key: &PathKey, limits: &SiteLimits, now: Timestamp, domain: &str) -> bool {
+    fn begin(&mut self, key: &PathKey, limits: &SiteLimits, now: Timestamp, request: &PathRequest<'_>) -> bool {
+        let domain = request.domain;
         if !self.paths.contains_key(key) {
             if self.paths.len() >= MAX_PATHS {
                 return false;
@@ -352,6 +383,9 @@ impl State {
         let Some(path) = self.paths.get_mut(key) else { return false };
         path.state.sent(limits, now);
         path.is_changed = true;
+        if request.class == JobClass::Transactional {
+            path.kept_free_until = None;
+        }
         if let Some(last) = self.last_paths.get_mut(domain) {
             if last != key {
                 last.clone_from(key);

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use messaging_core::domain::delivery::ip_pool::source::NamedSource;
+use messaging_core::domain::security::audit::DEFAULT_DAYS;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::validate::Setters;
 
@@ -54,6 +55,8 @@ pub struct Settings {
     pub webhook_retry: Vec<Duration>,
     /// How often segments that depend on the present are calculated anew.
     pub segment_refresh: Duration,
+    /// How long entries of audit logs are kept.
+    pub audit_kept: Duration,
     /// How often expired things are looked for that are looked for most often.
     pub sweep_every: Duration,
     /// How many turns the background work of a workspace has for one of another; 1 for one that is not here.
@@ -83,6 +86,7 @@ impl Default for Settings {
             message_expiry: Duration::from_secs(72 * HOUR),
             webhook_retry: webhook_waits.map(Duration::from_secs).to_vec(),
             segment_refresh: Duration::from_secs(15 * MINUTE),
+            audit_kept: Duration::from_hours(24 * u64::from(DEFAULT_DAYS)),
             sweep_every: Duration::from_secs(MINUTE),
             workspace_weights: HashMap::new(),
         }

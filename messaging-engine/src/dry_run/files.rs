@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use messaging_core::DomainError;
 use messaging_core::changes::{Changes, Expect, Write};
-use messaging_core::domain::audience::list::ContactList;
+use messaging_core::domain::audience::list::{ContactList, OptIn, Visibility};
 use messaging_core::domain::automation::Design;
 use messaging_core::domain::automation::input::AutomationInput;
 use messaging_core::domain::automation::parse::Reading;
@@ -18,6 +18,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::mail::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::security::account::Workspace;
 use messaging_core::domain::security::redaction::Redactor;
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::security::secret_key::SecretKey;
 use messaging_core::domain::segment::parse::Reference;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
@@ -159,6 +160,7 @@ impl DryRunWorkspace {
             name: "simulation".into(),
             timezone: "UTC".into(),
             opt_out_keywords: Vec::new(),
+            request_log: RequestLog::default(),
             end: None,
             created_at: now,
         };
@@ -186,7 +188,17 @@ impl DryRunWorkspace {
         }
         for id in lists {
             let name = id.to_string();
-            let list = ContactList { id, workspace_id, name, contact_count: 0, created_at: now, updated_at: now };
+            let list = ContactList {
+                id,
+                workspace_id,
+                name,
+                visibility: Visibility::Private,
+                opt_in: OptIn::Single,
+                description: None,
+                contact_count: 0,
+                created_at: now,
+                updated_at: now,
+            };
             writes.push(Write::put(list, Expect::Absent));
         }
         segments.extend(files.segments.iter().filter_map(|(id, _)| id.parse::<SegmentId>().ok()));

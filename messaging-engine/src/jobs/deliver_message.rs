@@ -209,6 +209,9 @@ pub(crate) struct RecipientProgress {
     /// See [`Recipient::was_deferred`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) was_deferred: bool,
+    /// True once the recipient is counted at the site of its domain.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(crate) is_counted: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) transaction: Transaction,
 }
@@ -238,6 +241,7 @@ impl RecipientProgress {
             ambiguous: false,
             lost: 0,
             was_deferred: recipient.was_deferred,
+            is_counted: false,
             transaction: Transaction::Waiting,
         }
     }

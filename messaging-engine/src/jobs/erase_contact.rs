@@ -20,6 +20,8 @@ pub(crate) enum Progress {
     Addressed(Option<StoreCursor>),
     /// Targets of links, from this place on.
     Linked(Option<StoreCursor>),
+    /// Bodies of logged requests, from this place on.
+    Logged(Option<StoreCursor>),
     /// Once more messages attributed to the contact: some may have been accepted while it went.
     Again,
 }

@@ -18,6 +18,8 @@ pub(crate) const WEBHOOK: &str = "webhook:";
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
 /// What follows from merging and erasing contacts.
 pub(crate) const CONTACTS: &str = "contacts";
+/// Confirmations of subscriptions that are to be written.
+pub(crate) const CONFIRMATIONS: &str = "confirmations";
 /// Where providers are told to call.
 pub(crate) const CALLBACKS: &str = "callbacks";
 /// Records that are written where zones are hosted.
@@ -46,6 +48,8 @@ pub(crate) const SEGMENTS: &str = "segments";
 pub(crate) const CANCELLING: &str = "cancelling";
 /// What operators ask for by hand of the messages that wait.
 pub(crate) const QUEUE: &str = "queue-by-hand";
+/// What may leave from other addresses than before; the workspace whose messages wait follows.
+pub(crate) const NEW_SOURCES: &str = "new-sources:";
 /// The removal of a workspace, which follows.
 pub(crate) const DELETION: &str = "workspace-deletion:";
 /// Changes of contacts that segments have to follow.

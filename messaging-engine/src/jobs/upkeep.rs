@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
+/// What was sent is kept this long after it was accepted, for retries and for support; the status and
+/// events stay. The contract is silent here.
+pub(crate) const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
+
 /// Something that expires, or was left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -19,6 +23,8 @@ pub enum Sweep {
     Captures,
     /// Members of removed lists.
     ListMembers,
+    /// Subscriptions that nobody confirmed.
+    Subscriptions,
     /// Members of removed segments.
     SegmentMembers,
     /// Rows of removed campaigns, and sends that no frequency cap counts any more.
@@ -49,11 +55,17 @@ pub enum Sweep {
     StsPolicies,
     /// Old reports about sending domains.
     DomainReports,
+    /// Old counters of sites.
+    SiteActivity,
+    /// Logged requests that are too old, or too many.
+    Requests,
+    /// Old entries of audit logs.
+    Audit,
 }
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 23] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
@@ -73,6 +85,10 @@ impl Sweep {
         Self::Paths,
         Self::StsPolicies,
         Self::DomainReports,
+        Self::SiteActivity,
+        Self::Requests,
+        Self::Audit,
+        Self::Subscriptions,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -97,6 +113,7 @@ impl Sweep {
             Self::SignIns => "sign_ins",
             Self::Captures => "captures",
             Self::ListMembers => "list_members",
+            Self::Subscriptions => "subscriptions",
             Self::SegmentMembers => "segment_members",
             Self::Campaigns => "campaigns",
             Self::Automations => "automations",
@@ -112,6 +129,9 @@ impl Sweep {
             Self::Paths => "paths",
             Self::StsPolicies => "sts_policies",
             Self::DomainReports => "domain_reports",
+            Self::SiteActivity => "site_activity",
+            Self::Requests => "requests",
+            Self::Audit => "audit",
         }
     }
 }

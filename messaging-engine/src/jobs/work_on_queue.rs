@@ -1,8 +1,12 @@
-//! What an operator asks for by hand of the messages that wait.
+//! What is to happen at once with messages that wait: what an operator asks for by hand, and a look for an address that
+//! they may leave from.
 
+use std::time::Duration;
+
+use messaging_core::changes::JobWrite;
 use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::delivery::queue::QueueScope;
-use messaging_core::ids::JobId;
+use messaging_core::ids::{JobId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -28,12 +32,25 @@ pub(crate) enum QueueAction {
     Retry,
     /// It is cancelled.
     Cancel,
+    /// One that waits for an address that it may leave from looks for one at once.
+    FindSource,
 }
+
+/// Time after which all processes know the addresses of a pool that was changed.
+const KNOWN_AFTER: Duration = Duration::from_secs(2);
 
 impl WorkOnQueue {
     /// The job of a request.
     pub(crate) const fn new(scope: QueueScope, action: QueueAction, asked_at: Timestamp) -> Self {
         Self { scope, action, asked_at, after: None }
+    }
+
+    /// The job after a change of the addresses that mail of a workspace leaves from, or that of all workspaces; one at a
+    /// time for each.
+    pub(crate) fn find_source(workspace_id: Option<WorkspaceId>, id: JobId, now: Timestamp) -> JobWrite {
+        let scope = QueueScope { workspace_id, ..QueueScope::default() };
+        let at = now + KNOWN_AFTER;
+        JobWrite::EnqueueOnce(Self::new(scope, QueueAction::FindSource, at).enqueue(id, at))
     }
 }
 
@@ -42,6 +59,10 @@ impl JobData for WorkOnQueue {
     const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
-        Lane::of_installation(lanes::QUEUE)
+        match (self.action, self.scope.workspace_id) {
+            (QueueAction::FindSource, Some(id)) => Lane::of_installation(&format!("{}{id}", lanes::NEW_SOURCES)),
+            (QueueAction::FindSource, None) => Lane::of_installation(lanes::NEW_SOURCES),
+            (QueueAction::Retry | QueueAction::Cancel, _) => Lane::of_installation(lanes::QUEUE),
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! Campaigns.
 //!
 //! Contract section 12. Which move is possible from where is decided in [`messaging_core::domain::campaign`]. Beside
-//! this file: what is shown ([`CampaignView`]), [`actions`] that move a campaign, who would get it ([`preview`]) and
-//! who got it ([`recipients`]). What follows from a move is done by jobs.
+//! this file: what is shown ([`CampaignView`]), [`actions`] that move a campaign, who would get it ([`preview`]),
+//! who got it ([`recipients`]), and tests of what it says. What follows from a move is done by jobs.
 
 pub mod actions;
 pub mod preview;
 pub mod recipients;
+pub mod test_send;
 mod view;
 
 use http::{Method, StatusCode};
@@ -103,27 +104,7 @@ impl Operation for CreateCampaign {
         let references = cx.app.find_references(workspace, plan.references()).await?;
         plan.judge(&references, &mut found);
         refuse(cx, found)?;
-        let campaign = Campaign {
-            id: cx.new_id(),
-            workspace_id: workspace,
-            plan,
-            status: CampaignStatus::Draft,
-            phase: None,
-            scheduled_at: None,
-            wall_time: None,
-            schedule_called_at: None,
-            started_at: None,
-            completed_at: None,
-            recipients: None,
-            test_sent_at: None,
-            winner: None,
-            scores: Vec::new(),
-            pause_reason: None,
-            failure_reason: None,
-            sending_domains: Vec::new(),
-            created_at: cx.now,
-            updated_at: cx.now,
-        };
+        let campaign = Campaign::draft(cx.new_id(), workspace, plan, cx.now);
         cx.change(Write::put(Box::new(campaign.clone()), Expect::Absent));
         view::of(cx, campaign).await
     }
@@ -235,6 +216,30 @@ impl PatchedReferences {
             Some("audience") => self.audience,
             _ => self.variants,
         }
+    }
+}
+
+/// `POST /workspaces/{workspace_id}/campaigns/{id}/duplicate`
+pub struct DuplicateCampaign;
+
+impl Operation for DuplicateCampaign {
+    const ID: &'static str = "duplicateCampaign";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/workspaces/{workspace_id}/campaigns/{id}/duplicate";
+    const ACCESS: Access = Access::Scope(Scope::CampaignsWrite);
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "campaign duplicate";
+    const SUMMARY: &'static str = "Create a draft with everything that the author of a campaign gave it";
+    type Path = CampaignPath;
+    type Query = Empty;
+    type Body = Empty;
+    type Output = CampaignView;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CampaignView, Error> {
+        let original = find(cx, call.path).await?.record;
+        let copy = Campaign::draft(cx.new_id(), original.workspace_id, original.plan.copy(), cx.now);
+        cx.change(Write::put(Box::new(copy.clone()), Expect::Absent));
+        view::of(cx, copy).await
     }
 }
 

@@ -197,11 +197,17 @@ impl Operation for SetChannel {
         let ChannelPath { workspace_id, channel } = call.path;
         // The operator can name any workspace, also one that is not there.
         cx.app.workspace(workspace_id).await?.ok_or(Error::NotFound)?;
-        let kind = cx
-            .app
-            .provider_kind(channel, &call.body.provider)
-            .ok_or_else(|| refuse("/provider", FieldCode::UnknownValue, "is not a provider of this channel"))?;
+        let kind = cx.app.provider_kind(channel, &call.body.provider).ok_or_else(|| {
+            let known = cx.app.provider_names(channel).into_iter().collect::<Vec<_>>().join(", ");
+            refuse(
+                "/provider",
+                FieldCode::UnknownValue,
+                format_args!("is no provider of this channel, which has {known}"),
+            )
+        })?;
         let stored = cx.store().channel(workspace_id, channel).await?;
+        let before = ChannelView::of(cx, channel, stored.as_ref().map(|stored| &stored.record));
+        cx.note_before(&before);
         let mut intake = Intake {
             app: cx.app,
             workspace: workspace_id,
@@ -246,7 +252,12 @@ impl Operation for DeleteChannel {
     type Output = NoContent;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
-        cx.change(Write::Delete(DocumentKey::Channel(call.path.workspace_id, call.path.channel)));
+        let ChannelPath { workspace_id, channel } = call.path;
+        if let Some(stored) = cx.store().channel(workspace_id, channel).await? {
+            let before = ChannelView::of(cx, channel, Some(&stored.record));
+            cx.note_before(&before);
+        }
+        cx.change(Write::Delete(DocumentKey::Channel(workspace_id, channel)));
         Ok(NoContent)
     }
 }

@@ -11,7 +11,6 @@ mod merge;
 use std::collections::HashSet;
 
 use http::{Method, StatusCode};
-use messaging_core::changes::{JobWrite, Write};
 use messaging_core::domain::audience::contact::identity_resolver::UpsertContext;
 use messaging_core::domain::audience::contact::input::ContactInput;
 use messaging_core::domain::audience::contact::{Consent, Contact, ContactFilter, IdentifierKind};
@@ -19,6 +18,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::message::channel_content::ViberService;
+use messaging_core::domain::search::{MAX_SEARCH, MIN_SEARCH, Search};
 use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -31,11 +31,10 @@ use serde_json::{Map, Value};
 
 use crate::app::write_queues::ResourceKey;
 use crate::error::Error;
-use crate::jobs::JobData as _;
-use crate::jobs::erase_contact::EraseContact;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation, Upserted};
 use crate::ops::page::Page;
+use crate::services::subscribing::Admitting;
 use crate::services::upserting::writes;
 
 pub use bulk::{BulkInput, BulkReport, BulkUpsertContacts, ItemError, ItemReport, ItemStatus};
@@ -153,11 +152,12 @@ impl Operation for UpsertContact {
         // An operator has access to every workspace id, so the workspace may not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let types = cx.app.field_types(workspace).await?;
-        let mut identities = cx.app.identities(workspace, &types, std::iter::once(&call.body)).await?;
+        let mut identities = cx.app.identities(workspace, &types, std::iter::once(&call.body), None).await?;
         let on = UpsertContext { workspace_id: workspace, new_id: cx.new_id(), now: cx.now };
         let decision = identities.upsert(call.body, std::mem::take(&mut cx.violations), &IdentifierKind::ALL, on)?;
         let (created, contact) = (Some(decision.created), Contact::clone(&decision.contact));
-        for write in writes(decision, cx.now) {
+        let admitting = Admitting::by_api(identities.left());
+        for write in cx.app.with_subscriptions(workspace, writes(decision, cx.now), &admitting).await? {
             cx.change(write);
         }
         Ok(Upserted { created, record: view(cx, contact).await? })
@@ -189,6 +189,11 @@ pub struct ContactQuery {
     /// Only contacts that were changed at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_since: Option<Timestamp>,
+    /// Only contacts with this piece of text, whatever its case, in their email address, phone number, external id, first or
+    /// last name; for a caller without the scope `pii:read` in their external id. 2 to 100 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = MIN_SEARCH, max = MAX_SEARCH))]
+    pub q: Option<String>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
@@ -230,10 +235,11 @@ impl Operation for ListContacts {
     type Output = Page<ContactView>;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ContactView>, Error> {
-        let ContactQuery { email, external_id, phone, tag, list_id, segment_id, updated_since, limit, cursor } =
+        let ContactQuery { email, external_id, phone, tag, list_id, segment_id, updated_since, q, limit, cursor } =
             call.query;
         let email = email.map(|email| address::normalize(Channel::Email, &email));
-        let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id, updated_since };
+        let search = q.map(|q| Search::new(&q, cx.sees_addresses()));
+        let filter = ContactFilter { email, external_id, phone, tag, list_id, segment_id, updated_since, search };
         page(cx, call.path.workspace_id, &filter, &PageQuery::of(limit, cursor)).await
     }
 }
@@ -292,10 +298,11 @@ impl Operation for UpdateContact {
         let ContactPath { workspace_id, id } = call.path;
         let stored = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let types = cx.app.field_types(workspace_id).await?;
-        let mut identities = cx.app.identities(workspace_id, &types, std::iter::once(&call.body)).await?;
+        let mut identities = cx.app.identities(workspace_id, &types, std::iter::once(&call.body), Some(id)).await?;
         let decision = identities.update(stored, call.body, std::mem::take(&mut cx.violations), cx.now)?;
         let contact = Contact::clone(&decision.contact);
-        for write in writes(decision, cx.now) {
+        let admitting = Admitting::by_api(identities.left());
+        for write in cx.app.with_subscriptions(workspace_id, writes(decision, cx.now), &admitting).await? {
             cx.change(write);
         }
         view(cx, contact).await
@@ -322,12 +329,9 @@ impl Operation for DeleteContact {
         let ContactPath { workspace_id, id } = call.path;
         let contact = cx.store().contact(workspace_id, id).await?.ok_or(Error::NotFound)?.record;
         // The contact is deleted in this commit. Its messages may be too many for one commit, so the job erases them.
-        let job = EraseContact::of(&contact).enqueue(cx.new_id(), cx.now);
-        cx.change(Write::DeleteContact(workspace_id, id));
-        for (channel, address) in contact.all_addresses() {
-            cx.change(Write::EndSoftBounces(workspace_id, channel, address::normalize(channel, &address)));
+        for write in cx.app.erasure(&contact) {
+            cx.change(write);
         }
-        cx.change(Write::Job(JobWrite::Enqueue(job)));
         Ok(NoContent)
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::security::account::User;
 use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::input::{UnknownMembers, schema_of};
@@ -21,9 +22,11 @@ use tokio::sync::SemaphorePermit;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::ops::audit_notes::AuditNotes;
 use crate::ops::progress::Progress;
 use crate::ops::session_cookie::SessionCookie;
 use crate::services::acceptance::NewFile;
+use crate::services::auditing::actor_of;
 
 /// The rate limit of a caller, of which a request that is worth several takes more than the one token that every
 /// request takes.
@@ -51,6 +54,10 @@ pub struct Request<'a> {
     pub client_ip: Option<IpAddr>,
     /// The program that calls, as it calls itself: the User-Agent header.
     pub user_agent: Option<&'a str>,
+    /// Id of the request, which stands in `X-Request-Id`.
+    pub request_id: Option<&'a str>,
+    /// True if the caller asks for CSV: `Accept: text/csv`.
+    pub wants_csv: bool,
     /// True if unknown members are ignored: `Prefer: handling=lenient` (contract section 1.1).
     pub lenient: bool,
     /// The caller's rate limit, for requests that are worth several tokens; `None` where callers are not limited.
@@ -77,6 +84,12 @@ pub struct Context<'a> {
     pub client_ip: Option<IpAddr>,
     /// The program that calls, as it calls itself: the User-Agent header.
     pub(super) user_agent: Option<&'a str>,
+    /// Id of the request, which stands in `X-Request-Id`.
+    pub(super) request_id: Option<&'a str>,
+    /// True if the caller asks for CSV.
+    pub(super) wants_csv: bool,
+    /// What the operation knows of its entry in audit logs that its answer does not show.
+    pub(super) audit: AuditNotes,
     /// Instruction to a browser about the cookie of its session, where the operation gives one.
     pub(super) session_cookie: Option<SessionCookie>,
     /// Files that [`Context::changes`] name. They are stored just before the commit, and removed should it fail.
@@ -138,6 +151,21 @@ impl<'a> Context<'a> {
         if !is_kept {
             self.violations.add(pointer, FieldCode::Immutable, "cannot be changed");
         }
+    }
+
+    /// Tells the resource as it was before the operation, for the audit log: for one that no operation reads.
+    pub(super) fn note_before(&mut self, resource: &impl Serialize) {
+        self.audit.before = serde_json::to_value(resource).ok();
+    }
+
+    /// Tells who signed in.
+    pub(super) fn note_user(&mut self, user: &User) {
+        self.audit.user = Some((user.id, actor_of(user)));
+    }
+
+    /// Tells the workspace whose log the operation belongs to.
+    pub(super) const fn note_workspace(&mut self, workspace: WorkspaceId) {
+        self.audit.workspace = Some(workspace);
     }
 
     /// True if the caller sees email addresses and phone numbers in clear (contract section 2.4).

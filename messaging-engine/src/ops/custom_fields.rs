@@ -186,6 +186,7 @@ impl Operation for UpdateCustomField {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CustomFieldView, Error> {
         let CustomFieldPath { workspace_id, id } = call.path;
         let stored = cx.store().custom_field(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        cx.note_before(&CustomFieldView::of(stored.record.clone()));
         let mut field = stored.record.clone();
         cx.refuse_change_of("/key", &call.body.key, &field.key);
         cx.refuse_change_of("/type", &call.body.kind, field.kind);
@@ -215,7 +216,8 @@ impl Operation for DeleteCustomField {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let CustomFieldPath { workspace_id, id } = call.path;
-        cx.store().custom_field(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        let stored = cx.store().custom_field(workspace_id, id).await?.ok_or(Error::NotFound)?;
+        cx.note_before(&CustomFieldView::of(stored.record));
         cx.change(Write::Delete(DocumentKey::Field(workspace_id, id)));
         Ok(NoContent)
     }

@@ -35,6 +35,15 @@ pub(super) fn fingerprint(query: &str, body: &[u8], body_needed: bool) -> Result
     Ok(hasher.finish128().as_u128())
 }
 
+/// Fingerprints a query string and a body that is a file.
+pub(super) fn fingerprint_file(query: &str, body: &[u8]) -> u128 {
+    let mut hasher = SipHasher13::new();
+    hasher.write(query.as_bytes());
+    hasher.write_u8(0xFF);
+    hasher.write(body);
+    hasher.finish128().as_u128()
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn not_json(error: serde_json::Error) -> Error {
     Error::InvalidJson(JsonFault::of(&error))

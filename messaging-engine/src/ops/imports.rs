@@ -12,6 +12,7 @@ use messaging_core::domain::audience::contact::IdentifierKind;
 use messaging_core::domain::audience::import::columns::{ColumnTarget, Mapping};
 use messaging_core::domain::audience::import::report::{PIECE_ROWS, Report};
 use messaging_core::domain::audience::import::{Import, ImportState, ImportStatus, MAX_BYTES};
+use messaging_core::domain::audience::subscription::NewStatus;
 use messaging_core::domain::limits::MAX_FILENAME;
 use messaging_core::ids::{ImportId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -141,6 +142,9 @@ pub struct ImportInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 3))]
     pub dedup_keys: Option<Vec<IdentifierKind>>,
+    /// Status that contacts get on the public lists that rows name; `unconfirmed` sends each a confirmation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<NewStatus>,
 }
 
 impl Input for ImportInput {
@@ -188,6 +192,7 @@ impl ImportInput {
             sha256: self.sha256.to_ascii_lowercase(),
             mapping,
             dedup_keys: self.dedup_keys.unwrap_or_else(|| IdentifierKind::ALL.to_vec()),
+            status_on_lists: self.status.unwrap_or_default(),
             state: ImportState::AwaitingUpload,
             total_rows: None,
             created: 0,

@@ -9,15 +9,20 @@ use messaging_core::changes::{Changes, Reply, ReplyKey, Write};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::BodyKind;
 use messaging_core::ports::store::{CommitError, StoreError};
+use messaging_core::violation::Violations;
+use serde_json::Value;
 
 use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::ops::audit_notes::AuditNotes;
+use crate::ops::auditing::{self, AuditedCall};
 use crate::ops::context::{Context, Request};
 use crate::ops::endpoint::Endpoint;
-use crate::ops::fingerprint::fingerprint;
+use crate::ops::fingerprint::{fingerprint, fingerprint_file};
 use crate::ops::operation::{Answer, JSON};
 use crate::ops::progress::{MAX_RUNS, Progress, REMEMBERED_FOR};
+use crate::ops::recordings::{self, Recording};
 use crate::ops::runnable::Runnable;
 use crate::services::acceptance::NewFile;
 
@@ -41,6 +46,8 @@ pub(crate) struct Invocation<'a> {
     pub(crate) request: &'a Request<'a>,
     /// Whether the input is values, not the bytes of the request.
     pub(crate) typed: bool,
+    /// Finds an operation by its id.
+    pub(crate) find: fn(&str) -> Option<&'static Endpoint>,
 }
 
 /// Carries out a call. Answers it encoded where that is needed: of a call with bytes, and under an Idempotency-Key.
@@ -61,6 +68,7 @@ async fn carry_out(invocation: &Invocation<'_>, runnable: &mut dyn Runnable) -> 
             // Checks 9 and 10: the JSON first, then the header.
             let print = match endpoint.body {
                 BodyKind::None => fingerprint(request.query, b"", false)?,
+                BodyKind::File(_) => fingerprint_file(request.query, &request.body),
                 kind if is_short(&request.body) => {
                     fingerprint(request.query, &request.body, kind == BodyKind::Required)?
                 }
@@ -105,7 +113,8 @@ async fn run_until_committed(
     is_reading: bool,
     key: Option<(&ReplyKey, u128)>,
 ) -> Result<Option<Answer>, Error> {
-    let Invocation { app, endpoint, caller, workspace, request, typed } = *invocation;
+    let Invocation { app, endpoint, caller, workspace, request, typed, .. } = *invocation;
+    let recording = recordings::recording(endpoint.id);
     let mut turn = None;
     // What an earlier request began to do in parts goes on in parts.
     let mut is_split = match key {
@@ -121,25 +130,14 @@ async fn run_until_committed(
         if turn.is_none() && !is_reading {
             turn = Some(app.write_queues().enter(runnable.serialized_resources(request.path)).await?);
         }
+        let before = match recording {
+            Some(recording) => state_before(invocation, recording).await,
+            None => None,
+        };
         let mut cx = Context {
-            app,
-            caller,
-            now: app.now(),
-            changes: Changes::default(),
             violations,
             body: (!typed || key.is_some()).then(|| request.body.clone()),
-            client_ip: request.client_ip,
-            user_agent: request.user_agent,
-            session_cookie: None,
-            files: Vec::new(),
-            progress: Progress::new(key, is_split),
-            lenient: request.lenient,
-            quota: request.quota,
-            commit_permit: None,
-            operation: endpoint.id,
-            workspace,
-            path: request.path,
-            query: request.query,
+            ..context(invocation, endpoint, Progress::new(key, is_split))
         };
         // Contract section 1.4: field errors come before the specific codes; section 1.3: not before
         // what is checked earlier, such as whether the resource of the path is there.
@@ -160,7 +158,13 @@ async fn run_until_committed(
         let answer = answer.map(|answer| Answer { session_cookie, ..answer });
         // Not when the operation began: the clock may have been set back since, and a reply of after that would look old.
         let now = app.now();
+        let notes = std::mem::take(&mut cx.audit);
         let mut changes = cx.changes;
+        if let Some(recording) = recording.filter(|recording| recording.records(&changes)) {
+            let after = runnable.answer()?;
+            let call = AuditedCall { app, endpoint, caller, workspace, request };
+            changes.extend(auditing::writes(&call, recording, notes.or_before(before), &after).await?);
+        }
         if let (Some((key, fingerprint)), Some(answer)) = (key, &answer) {
             changes.push(Write::Remember(Box::new(Reply {
                 key: key.clone(),
@@ -196,6 +200,48 @@ async fn run_until_committed(
         }
     }
     Err(Error::Unavailable { retry_after: 1 })
+}
+
+/// The resource of a recorded operation as it is before the operation runs, where an operation reads it. One that is not
+/// there has no state.
+async fn state_before(invocation: &Invocation<'_>, recording: &Recording) -> Option<Value> {
+    let endpoint = (invocation.find)(recording.read_by?)?;
+    let Invocation { request, .. } = *invocation;
+    let reading =
+        Request { path: request.path, path_parameters: request.path_parameters.clone(), ..Request::default() };
+    let mut runnable = (endpoint.begin)();
+    runnable.decode(&reading).ok()?;
+    let mut cx = Context { query: "", wants_csv: false, ..context(invocation, endpoint, Progress::new(None, false)) };
+    runnable.run(&mut cx).await.ok()?;
+    auditing::body_of(&runnable.answer().ok()?)
+}
+
+/// The surroundings of one run of an operation.
+fn context<'a>(invocation: &Invocation<'a>, endpoint: &'static Endpoint, progress: Progress<'a>) -> Context<'a> {
+    let Invocation { app, caller, workspace, request, .. } = *invocation;
+    Context {
+        app,
+        caller,
+        now: app.now(),
+        changes: Changes::default(),
+        violations: Violations::new(),
+        body: None,
+        client_ip: request.client_ip,
+        user_agent: request.user_agent,
+        request_id: request.request_id,
+        wants_csv: request.wants_csv,
+        audit: AuditNotes::default(),
+        session_cookie: None,
+        files: Vec::new(),
+        progress,
+        lenient: request.lenient,
+        quota: request.quota,
+        commit_permit: None,
+        operation: endpoint.id,
+        workspace,
+        path: request.path,
+        query: request.query,
+    }
 }
 
 /// Whether a body is read faster than it is handed to another thread.

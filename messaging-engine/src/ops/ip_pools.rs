@@ -21,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::jobs::work_on_queue::WorkOnQueue;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
@@ -68,7 +69,7 @@ impl From<Option<SourceStatus>> for PoolSourceStatus {
 pub struct PoolSource {
     /// The address.
     pub ip: IpAddr,
-    /// Its state; `absent` where no node that lives has it.
+    /// State of the address; `absent` where no node that lives has it.
     pub status: PoolSourceStatus,
 }
 
@@ -77,9 +78,9 @@ pub struct PoolSource {
 #[schemars(rename = "IpPool")]
 #[non_exhaustive]
 pub struct IpPoolView {
-    /// Its id.
+    /// Id of the pool.
     pub id: PoolId,
-    /// Its name, unique in the workspace.
+    /// Name of the pool, unique in the workspace.
     pub name: String,
     /// The addresses that mail leaves from.
     pub ips: Vec<IpAddr>,
@@ -87,9 +88,9 @@ pub struct IpPoolView {
     pub shared: bool,
     /// The addresses with their states, in the same order.
     pub sources: Vec<PoolSource>,
-    /// When it was made.
+    /// Time at which the pool was made.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the latest change of the pool.
     pub updated_at: Timestamp,
 }
 
@@ -322,6 +323,10 @@ impl Operation for UpdateIpPool {
         if pool != record {
             pool.updated_at = cx.now;
             cx.change(Write::put(pool.clone(), Expect::Revision(revision)));
+        }
+        if pool.ips != record.ips {
+            let found = WorkOnQueue::find_source(Some(workspace), cx.new_id(), cx.now);
+            cx.change(Write::Job(found));
         }
         Ok(IpPoolView::of(pool, &cx.app.known_sources().await?))
     }

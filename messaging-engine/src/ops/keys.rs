@@ -203,6 +203,7 @@ impl Operation for DeleteApiKey {
         let stored = cx.store().api_key(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
         // The contract is silent about a key that is revoked already: revoking is repeatable, and the
         // time of the first revocation stays.
+        cx.note_before(&ApiKeyView::of(stored.record.clone(), None));
         if stored.record.revoked_at.is_none() {
             let key = ApiKey { revoked_at: Some(cx.now), ..stored.record };
             cx.change(Write::put(key, Expect::Revision(stored.revision)));

@@ -1,31 +1,37 @@
 //! Lists of contacts and their members.
 //!
-//! Contract section 7.
+//! Contract sections 7 and 23.
 
-use std::collections::HashMap;
+mod members;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
-use messaging_core::domain::audience::contact::ContactFilter;
-use messaging_core::domain::audience::list::ContactList;
+use messaging_core::domain::audience::list::{ContactList, MAX_PUBLIC, OptIn, Visibility};
 use messaging_core::domain::campaign::Reference;
-use messaging_core::domain::limits::{MAX_BULK, MAX_NAME};
-use messaging_core::ids::{ContactId, ListId, WorkspaceId};
+use messaging_core::domain::limits::MAX_NAME;
+use messaging_core::ids::{ListId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
-use messaging_core::patch::Replace;
+use messaging_core::patch::{Patch, Replace};
 use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
-use messaging_core::violation::FieldCode;
+use messaging_core::violation::{FieldCode, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::ops::contacts::{self, ContactView};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
 use crate::ops::uses;
+
+pub use self::members::{
+    AddListContacts, ListListContacts, ListMemberQuery, ListMemberView, MembersInput, MembersReport, MembershipView,
+    ProofView, RemoveListContact,
+};
+
+/// Characters of the text for readers.
+const MAX_DESCRIPTION: u64 = 500;
 
 /// A list as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,18 +42,34 @@ pub struct ListView {
     pub id: ListId,
     /// Its name.
     pub name: String,
-    /// Number of contacts on the list.
+    /// Whether its readers see it: `private` or `public`.
+    pub visibility: Visibility,
+    /// Whether who subscribes is a member at once (`single`) or after following a link in a mail (`double`).
+    pub opt_in: OptIn,
+    /// Text for its readers.
+    pub description: Option<String>,
+    /// Number of confirmed members.
     pub contact_count: u64,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When its name last changed.
+    /// When its name or settings last changed.
     pub updated_at: Timestamp,
 }
 
 impl ListView {
     fn of(list: ContactList) -> Self {
-        let ContactList { id, workspace_id: _, name, contact_count, created_at, updated_at } = list;
-        Self { id, name, contact_count, created_at, updated_at }
+        let ContactList {
+            id,
+            workspace_id: _,
+            name,
+            visibility,
+            opt_in,
+            description,
+            contact_count,
+            created_at,
+            updated_at,
+        } = list;
+        Self { id, name, visibility, opt_in, description, contact_count, created_at, updated_at }
     }
 }
 
@@ -81,6 +103,16 @@ pub struct ListInput {
     /// 1 to 200 characters; several lists may have one name.
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
+    /// `public` for a list that faces its readers; `private` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visibility: Option<Visibility>,
+    /// `double` asks who subscribes to follow a link in a mail; `single` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opt_in: Option<OptIn>,
+    /// Text for its readers, at most 500 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(max = MAX_DESCRIPTION))]
+    pub description: Option<String>,
 }
 
 impl Input for ListInput {}
@@ -104,10 +136,17 @@ impl Operation for CreateList {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ListView, Error> {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
+        let visibility = call.body.visibility.unwrap_or_default();
+        if visibility == Visibility::Public {
+            leave_room(cx, workspace).await?;
+        }
         let list = ContactList {
             id: cx.new_id(),
             workspace_id: workspace,
             name: call.body.name,
+            visibility,
+            opt_in: call.body.opt_in.unwrap_or_default(),
+            description: call.body.description.filter(|text| !text.is_empty()),
             contact_count: 0,
             created_at: cx.now,
             updated_at: cx.now,
@@ -115,6 +154,15 @@ impl Operation for CreateList {
         cx.change(Write::put(list.clone(), Expect::Absent));
         Ok(ListView::of(list))
     }
+}
+
+/// Refuses a public list beyond the number that a workspace may have.
+async fn leave_room(cx: &Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
+    if cx.store().public_lists(workspace, MAX_PUBLIC).await?.len() < MAX_PUBLIC {
+        return Ok(());
+    }
+    let message = format_args!("a workspace has at most {MAX_PUBLIC} public lists");
+    Err(refuse("/visibility", FieldCode::TooManyItems, message).into())
 }
 
 /// The path of an operation on a list.
@@ -157,6 +205,17 @@ pub struct ListPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
+    /// Whether its readers see it. What is recorded of a list that becomes private stays, and counts when it is public
+    /// again.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    pub visibility: Replace<Visibility>,
+    /// Whether who subscribes from now on is a member at once or after following a link.
+    #[serde(default, skip_serializing_if = "Replace::is_absent")]
+    pub opt_in: Replace<OptIn>,
+    /// Text for its readers, at most 500 characters; null for none.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(length(max = MAX_DESCRIPTION))]
+    pub description: Patch<String>,
 }
 
 impl Input for ListPatch {}
@@ -171,7 +230,7 @@ impl Operation for UpdateList {
     const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "list update";
-    const SUMMARY: &'static str = "Rename a list";
+    const SUMMARY: &'static str = "Rename a list, or change how it faces its readers";
     // So that an unknown list is 404 before a broken name is 422.
     const LOOKS_UP: bool = true;
     type Path = ListPath;
@@ -181,9 +240,17 @@ impl Operation for UpdateList {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ListView, Error> {
         let stored = cx.store().list(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
-        let mut list = stored.record;
-        if let Some(name) = call.body.name.value().filter(|name| *name != list.name) {
-            list.name = name;
+        let mut list = stored.record.clone();
+        let ListPatch { name, visibility, opt_in, description } = call.body;
+        list.name = name.value().unwrap_or(list.name);
+        list.visibility = visibility.value().unwrap_or(list.visibility);
+        list.opt_in = opt_in.value().unwrap_or(list.opt_in);
+        description.apply(&mut list.description);
+        list.description = list.description.filter(|text| !text.is_empty());
+        if list.is_public() && !stored.record.is_public() {
+            leave_room(cx, call.path.workspace_id).await?;
+        }
+        if list != stored.record {
             list.updated_at = cx.now;
             cx.change(Write::put(list.clone(), Expect::Revision(stored.revision)));
         }
@@ -212,135 +279,6 @@ impl Operation for DeleteList {
         cx.store().list(workspace_id, id).await?.ok_or(Error::NotFound)?;
         uses::refuse_used(cx, workspace_id, Reference::List(id), Vec::new()).await?;
         cx.change(Write::Delete(DocumentKey::List(workspace_id, id)));
-        Ok(NoContent)
-    }
-}
-
-/// `GET /workspaces/{workspace_id}/lists/{id}/contacts`
-pub struct ListListContacts;
-
-impl Operation for ListListContacts {
-    const ID: &'static str = "listListContacts";
-    const METHOD: Method = Method::GET;
-    const PATH: &'static str = "/workspaces/{workspace_id}/lists/{id}/contacts";
-    const ACCESS: Access = Access::Scope(Scope::ContactsRead);
-    const SUCCESS: StatusCode = StatusCode::OK;
-    const CLI: &'static str = "list contacts";
-    const SUMMARY: &'static str = "List the contacts on a list, newest contact first";
-    type Path = ListPath;
-    type Query = PageQuery;
-    type Body = Empty;
-    type Output = Page<ContactView>;
-
-    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ContactView>, Error> {
-        let ListPath { workspace_id, id } = call.path;
-        cx.store().list(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        let filter = ContactFilter { list_id: Some(id), ..ContactFilter::default() };
-        contacts::page(cx, workspace_id, &filter, &call.query).await
-    }
-}
-
-/// Contacts to add to a list.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-#[schemars(rename = "ListMembersInput")]
-pub struct MembersInput {
-    /// 1 to 1000 contacts.
-    #[validate(length(min = 1, max = MAX_BULK))]
-    pub contact_ids: Vec<String>,
-}
-
-impl Input for MembersInput {}
-
-/// What adding contacts to a list did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-#[schemars(rename = "ListMembersReport")]
-pub struct MembersReport {
-    /// How many are new on the list.
-    pub added: usize,
-    /// How many were on it already, or named twice.
-    pub already_member: usize,
-}
-
-/// `POST /workspaces/{workspace_id}/lists/{id}/contacts`
-pub struct AddListContacts;
-
-impl Operation for AddListContacts {
-    const ID: &'static str = "addListContacts";
-    const METHOD: Method = Method::POST;
-    const PATH: &'static str = "/workspaces/{workspace_id}/lists/{id}/contacts";
-    const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
-    const SUCCESS: StatusCode = StatusCode::OK;
-    const CLI: &'static str = "list add";
-    const SUMMARY: &'static str = "Add contacts to a list";
-    const LOOKS_UP: bool = true;
-    type Path = ListPath;
-    type Query = Empty;
-    type Body = MembersInput;
-    type Output = MembersReport;
-
-    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<MembersReport, Error> {
-        let ListPath { workspace_id, id } = call.path;
-        cx.store().list(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        let named: Vec<Option<ContactId>> = call.body.contact_ids.iter().map(|text| text.parse().ok()).collect();
-        let ids: Vec<_> = named.iter().flatten().copied().collect();
-        let mut members: HashMap<_, _> = cx.store().memberships(workspace_id, id, &ids).await?.into_iter().collect();
-        let mut report = MembersReport { added: 0, already_member: 0 };
-        for (index, contact) in named.into_iter().enumerate() {
-            match contact.and_then(|contact| members.get_mut(&contact).map(|is_member| (contact, is_member))) {
-                None => {
-                    let rule = "no such contact in this workspace";
-                    cx.violations.add(format!("/contact_ids/{index}"), FieldCode::NotFound, rule);
-                }
-                Some((_, is_member)) if *is_member => report.already_member += 1,
-                Some((contact, is_member)) => {
-                    *is_member = true;
-                    report.added += 1;
-                    cx.change(Write::JoinList(workspace_id, id, contact, cx.now));
-                }
-            }
-        }
-        Ok(report)
-    }
-}
-
-/// The path of a membership.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-pub struct ListMemberPath {
-    /// The workspace.
-    pub workspace_id: WorkspaceId,
-    /// The list.
-    pub id: ListId,
-    /// The contact.
-    pub contact_id: ContactId,
-}
-
-/// `DELETE /workspaces/{workspace_id}/lists/{id}/contacts/{contact_id}`
-pub struct RemoveListContact;
-
-impl Operation for RemoveListContact {
-    const ID: &'static str = "removeListContact";
-    const METHOD: Method = Method::DELETE;
-    const PATH: &'static str = "/workspaces/{workspace_id}/lists/{id}/contacts/{contact_id}";
-    const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
-    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
-    const CLI: &'static str = "list remove";
-    const SUMMARY: &'static str = "Take a contact off a list, if it is on it";
-    type Path = ListMemberPath;
-    type Query = Empty;
-    type Body = Empty;
-    type Output = NoContent;
-
-    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
-        let ListMemberPath { workspace_id, id, contact_id } = call.path;
-        cx.store().list(workspace_id, id).await?.ok_or(Error::NotFound)?;
-        let found = cx.store().memberships(workspace_id, id, &[contact_id]).await?;
-        let (_, is_member) = found.first().ok_or(Error::NotFound)?;
-        if *is_member {
-            cx.change(Write::LeaveList(workspace_id, id, contact_id, cx.now));
-        }
         Ok(NoContent)
     }
 }

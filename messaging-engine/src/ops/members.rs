@@ -192,6 +192,7 @@ impl Operation for UpdateMember {
         let MemberPath { workspace_id, user_id } = call.path;
         let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
         let user = cx.store().user(user_id).await?.ok_or(Error::NotFound)?.record;
+        cx.note_before(&MemberView::of(&stored.record, user.clone()));
         let role = call.body.role.value().unwrap_or(stored.record.role);
         let member = stored.record.clone().with_role(role, &user);
         if member != stored.record {
@@ -230,6 +231,9 @@ impl Operation for DeleteMember {
         let MemberPath { workspace_id, user_id } = call.path;
         let stored = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?;
         require_may_give(cx, workspace_id, &[stored.record.role])?;
+        if let Some(user) = cx.store().user(user_id).await? {
+            cx.note_before(&MemberView::of(&stored.record, user.record));
+        }
         end_membership(cx, stored).await?;
         Ok(NoContent)
     }

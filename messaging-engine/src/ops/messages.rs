@@ -12,6 +12,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::domain::message::{MessageFilter, MessageStatus};
+use messaging_core::domain::search::{MAX_SEARCH, MIN_SEARCH, Search};
 use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, TemplateId};
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::ports::store::Slice;
@@ -141,6 +142,12 @@ pub struct MessageQuery {
     /// Accepted before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// With this piece of text, whatever its case, in the recipient, the subject or the id; for a caller without the scope
+    /// `pii:read` in the subject or the id. 2 to 100 characters. A subject is found some seconds after the message was
+    /// accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = MIN_SEARCH, max = MAX_SEARCH))]
+    pub q: Option<String>,
     /// At most this many items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
@@ -171,7 +178,7 @@ impl Operation for ListMessages {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<MessageSummary>, Error> {
         let workspace = cx.workspace()?;
         let MessageQuery { campaign_id, automation_id, contact_id, status, tag, channel, .. } = call.query;
-        let MessageQuery { to, template_id, since, until, limit, cursor, .. } = call.query;
+        let MessageQuery { to, template_id, since, until, q, limit, cursor, .. } = call.query;
         let filter = MessageFilter {
             campaign_id,
             automation_id,
@@ -183,6 +190,7 @@ impl Operation for ListMessages {
             template_id,
             since,
             until,
+            search: q.map(|q| Search::new(&q, cx.sees_addresses())),
         };
         let page = cx.page(&PageQuery::of(limit, cursor))?;
         let Slice { items, next } = cx.store().messages(workspace, &filter, page).await?;

@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::App;
 use crate::caller::{Caller, SignedIn};
 use crate::error::Error;
+use crate::ops::auditing::record_refused_sign_in;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, NoContent, Operation};
 use crate::ops::session_cookie::SessionCookie;
@@ -143,7 +144,11 @@ impl Operation for Login {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
         let LoginInput { email, password, cookie } = call.body;
         let email = normalize_email(&email);
-        let (attempt, user) = check_password(cx, &email, password).await?;
+        let checked = check_password(cx, &email, password).await;
+        if let Err(Error::InvalidCredentials) = checked {
+            record_refused_sign_in(cx, &email).await?;
+        }
+        let (attempt, user) = checked?;
         cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
         Ok(open_session(cx, user.record, cookie))
     }
@@ -170,6 +175,7 @@ async fn check_password(
 fn open_session(cx: &mut Context<'_>, user: User, cookie: bool) -> LoginReport {
     let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), SECRET_ALPHABET, SECRET_LENGTH));
     let expires_at = cx.now + LIFETIME;
+    cx.note_user(&user);
     let user_agent = cx.user_agent.map(|text| text.chars().take(MAX_USER_AGENT).collect());
     cx.change(Write::Account(AccountWrite::PutSession(Session {
         id: cx.new_id(),

@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::ip_pool::source::{NodeSource, PathRow, SourceAddress, SourceRow, SourceStatus};
 use messaging_core::domain::delivery::path::{BrakeReason, PathStatus};
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::ports::store::Stored;
 use messaging_core::scope::Access;
@@ -46,7 +47,7 @@ pub struct SourceView {
     pub status: SourceStatus,
     /// Level of its warm-up, from 0.
     pub level: u32,
-    /// When mail left from it last.
+    /// Time at which mail left from it last; null if none has.
     pub last_used_at: Option<Timestamp>,
     /// Its paths over which most was sent today; at most 50.
     pub paths: Vec<PathView>,
@@ -64,9 +65,9 @@ pub struct PathView {
     pub status: PathStatus,
     /// Messages a minute that may be sent over it; null without a bound.
     pub rate_per_minute: Option<u32>,
-    /// When a rest ends.
+    /// End of its rest; null unless it rests.
     pub until: Option<Timestamp>,
-    /// Why the path is not `ok`; null as well where an operator stopped it.
+    /// Reason for which the path is not `ok`; null as well where an operator stopped it.
     pub reason: Option<BrakeReason>,
     /// The reply of the site, or the figures, behind the reason.
     pub evidence: Option<String>,
@@ -77,8 +78,8 @@ pub struct PathView {
 }
 
 impl PathView {
-    fn of(row: &PathRow, now: Timestamp) -> Self {
-        let report = path_report(row, now);
+    fn of(rules: &SiteRules, row: &PathRow, now: Timestamp) -> Self {
+        let report = path_report(rules, row, now);
         Self {
             site: row.site.clone(),
             status: report.status,
@@ -99,10 +100,10 @@ async fn view(cx: &Context<'_>, row: &SourceRow, live: Option<&NodeSource>) -> R
         ip: row.ip,
         name: live.map(|live| live.source.name.clone()),
         node: live.map(|live| live.node.clone()),
-        status: row.status,
+        status: row.shown(),
         level: row.level,
         last_used_at: row.last_used_at,
-        paths: paths.iter().map(|row| PathView::of(row, cx.now)).collect(),
+        paths: paths.iter().map(|row| PathView::of(cx.app.site_rules(), row, cx.now)).collect(),
     })
 }
 
@@ -151,28 +152,14 @@ pub struct SourceParameters {
     pub ip: String,
 }
 
-/// State that an operator puts a source into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SourceOrder {
-    /// Each path sends as much as its warm-up allows, from where that is.
-    Warming,
-    /// The address is known to receivers: no warm-up bounds it.
-    Warm,
-    /// Nothing leaves from it.
-    Stopped,
-    /// Only as it is shown: a source rests by itself.
-    Resting,
-}
-
 /// A change of a source.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SourcePatch {
-    /// State from now on: `warming`, `warm` or `stopped`; required.
+    /// State from now on: `warming`, `warm` or `stopped`; required. `resting` only where it rests, which it does by itself.
     #[validate(required)]
-    pub status: Option<SourceOrder>,
+    pub status: Option<SourceStatus>,
 }
 
 impl Input for SourcePatch {}
@@ -202,29 +189,17 @@ impl Operation for UpdateSource {
         let stored = cx.store().source_row(ip).await?;
         let expect = stored.as_ref().map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
         // An address may be known to receivers, or be kept from sending, before a node has it.
-        let is_ahead =
-            ip != SourceAddress::Default && matches!(call.body.status, Some(SourceOrder::Warm | SourceOrder::Stopped));
+        let is_ahead = ip != SourceAddress::Default
+            && matches!(call.body.status, Some(SourceStatus::Warm | SourceStatus::Stopped));
         let known = match stored {
             Some(stored) => stored.record,
             None if live.is_some() || is_ahead => SourceRow::new(ip, cx.now),
             None => return Err(Error::NotFound),
         };
         let mut row = known.clone();
-        match call.body.status {
-            // What is shown can be sent back.
-            Some(SourceOrder::Resting) if known.status == SourceStatus::Resting => {}
-            Some(SourceOrder::Resting) => {
-                cx.violations.add(
-                    "/status",
-                    FieldCode::NotAllowed,
-                    "a source rests by itself; set warming, warm or stopped",
-                );
-            }
-            Some(SourceOrder::Warming) => row.status = SourceStatus::Warming,
-            Some(SourceOrder::Warm) => row.status = SourceStatus::Warm,
-            Some(SourceOrder::Stopped) => row.status = SourceStatus::Stopped,
-            // The missing member is a violation already.
-            None => {}
+        let refusal = "a source rests by itself; set warming, warm or stopped";
+        if let Some(status) = ordered(cx, call.body.status, known.shown(), &[SourceStatus::Resting], refusal) {
+            (row.status, row.found) = (status, None);
         }
         if row != known || expect == Expect::Absent {
             row.updated_at = cx.now;
@@ -243,28 +218,15 @@ pub struct PathParameters {
     pub site: String,
 }
 
-/// State that an operator puts a path into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PathOrder {
-    /// Its brake is released; a warm-up goes on.
-    Ok,
-    /// Nothing leaves over it.
-    Stopped,
-    /// Only as it is shown: a path is slowed down by itself.
-    Slowed,
-    /// Only as it is shown: a path rests by itself.
-    Resting,
-}
-
 /// A change of a path.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PathPatch {
-    /// State from now on: `ok` or `stopped`; required.
+    /// State from now on: `ok`, which releases its brake, or `stopped`; required. `slowed` and `resting` only where it is so,
+    /// which comes by itself.
     #[validate(required)]
-    pub status: Option<PathOrder>,
+    pub status: Option<PathStatus>,
 }
 
 impl Input for PathPatch {}
@@ -294,25 +256,40 @@ impl Operation for UpdatePath {
         let Stored { record, revision } = found.ok_or(Error::NotFound)?;
         let mut state = path_state(&record);
         let status = state.status(cx.now);
-        match call.body.status {
-            Some(PathOrder::Ok) => state.release(),
-            Some(PathOrder::Stopped) => state.stop(),
-            // What is shown can be sent back.
-            Some(PathOrder::Slowed) if status == PathStatus::Slowed => {}
-            Some(PathOrder::Resting) if status == PathStatus::Resting => {}
-            Some(PathOrder::Slowed | PathOrder::Resting) => {
-                cx.violations.add("/status", FieldCode::NotAllowed, "a path is braked by itself; set ok or stopped");
-            }
-            // The missing member is a violation already.
-            None => {}
+        let by_themselves = [PathStatus::Slowed, PathStatus::Resting];
+        let refusal = "a path is braked by itself; set ok or stopped";
+        match ordered(cx, call.body.status, status, &by_themselves, refusal) {
+            Some(PathStatus::Ok) => state.release(),
+            Some(PathStatus::Stopped) => state.stop(),
+            _ => {}
         }
-        let row = with_state(record.clone(), &state, cx.now);
-        let shown = PathView::of(&row, cx.now);
+        let rules = cx.app.site_rules();
+        let row = with_state(rules, record.clone(), &state, cx.now);
+        let shown = PathView::of(rules, &row, cx.now);
         if row.state != record.state {
             cx.change(Write::Source(SourceWrite::OrderPath(Box::new(row), Expect::Revision(revision))));
         }
         Ok(shown)
     }
+}
+
+/// The state that is ordered; `None` where nothing changes. What is shown can be sent back; else nobody can order the states
+/// that come `by_themselves`. A missing order is a violation already.
+fn ordered<S: Copy + PartialEq>(
+    cx: &mut Context<'_>,
+    order: Option<S>,
+    shown: S,
+    by_themselves: &[S],
+    refusal: &str,
+) -> Option<S> {
+    let order = order?;
+    if !by_themselves.contains(&order) {
+        return Some(order);
+    }
+    if order != shown {
+        cx.violations.add("/status", FieldCode::NotAllowed, refusal);
+    }
+    None
 }
 
 /// The source of a live node with an address; of several the one of the oldest node.

@@ -109,6 +109,11 @@ fn check_url(cx: &mut Context<'_>, url: &str) -> Option<Unprocessable> {
     }
 }
 
+/// Refuses a webhook that is told of the audit log by somebody who may not read that: it is for owner and admins.
+fn require_audit_reader(cx: &Context<'_>, workspace: WorkspaceId, events: &[Topic]) -> Result<(), Error> {
+    if events.contains(&Topic::AuditRecorded) { cx.caller.needs(workspace, Scope::All) } else { Ok(()) }
+}
+
 /// The faults that were found, those of fields first.
 fn refuse(cx: &mut Context<'_>, refusal: Option<Unprocessable>) -> Result<(), Error> {
     std::mem::take(&mut cx.violations).into_result()?;
@@ -156,7 +161,7 @@ pub struct WebhookInput {
     /// An absolute https URL of a public host.
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
-    /// Which events it hears of; `*` for all.
+    /// Which events it hears of; `*` for all of messages. `audit.recorded` asks for the rights of an admin, or scope `*`.
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Vec<Topic>,
     /// `paused` to hold events until it is resumed.
@@ -205,6 +210,7 @@ impl Operation for CreateWebhook {
             let message = format!("a workspace has at most {MAX_WEBHOOKS} webhooks");
             cx.violations.add("/url", FieldCode::TooManyItems, message);
         }
+        require_audit_reader(cx, workspace, &events)?;
         refuse(cx, refusal)?;
         let secret = signature::new_secret(cx.app.entropy());
         let mut webhook = Webhook {
@@ -282,7 +288,7 @@ pub struct WebhookPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: Replace<String>,
-    /// Which events it hears of; `*` for all.
+    /// Which events it hears of; `*` for all of messages. `audit.recorded` asks for the rights of an admin, or scope `*`.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Replace<Vec<Topic>>,
@@ -322,6 +328,7 @@ impl Operation for UpdateWebhook {
             webhook.events = distinct(events);
         }
         if webhook != before {
+            require_audit_reader(cx, webhook.workspace_id, &webhook.events)?;
             webhook.updated_at = cx.now;
             cx.change(Write::put(Box::new(webhook.clone()), Expect::Revision(revision)));
         }

@@ -9,6 +9,7 @@ use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::channel::inbound_message::opts_in;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::security::account::{Member, MemberStatus, Workspace, WorkspaceEnd};
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::{Empty, Input, PageQuery};
 use messaging_core::patch::{Patch, Replace};
@@ -42,6 +43,8 @@ pub struct WorkspaceView {
     pub timezone: String,
     /// Further words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent.
     pub opt_out_keywords: Vec<String>,
+    /// Which requests of the API are logged: `failures`, unless told otherwise.
+    pub request_log: RequestLog,
     /// When everything of it is removed; null unless it is under deletion.
     pub deletes_at: Option<Timestamp>,
     /// When it was created.
@@ -58,6 +61,7 @@ impl WorkspaceView {
             data_region: data_region.to_owned(),
             timezone: workspace.timezone,
             opt_out_keywords: workspace.opt_out_keywords,
+            request_log: workspace.request_log,
             deletes_at: workspace.end.map(|end| end.deletes_at),
             created_at: workspace.created_at,
         }
@@ -127,6 +131,7 @@ impl Operation for CreateWorkspace {
             name: call.body.name,
             timezone: "UTC".to_owned(),
             opt_out_keywords: Vec::new(),
+            request_log: RequestLog::default(),
             end: None,
             created_at: cx.now,
         };
@@ -154,6 +159,10 @@ pub struct WorkspacePatch {
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_KEYWORDS))]
     pub opt_out_keywords: Patch<Vec<String>>,
+    /// Which requests of the API are logged with their bodies: `all`, `writes` (and what fails), `failures`, which also logs
+    /// writes without bodies, or `off`. Null means `failures`.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub request_log: Patch<RequestLog>,
 }
 
 /// Words of a workspace that opt out.
@@ -203,7 +212,7 @@ impl Operation for UpdateWorkspace {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "workspace update";
-    const SUMMARY: &'static str = "Change a workspace's name, time zone or opt-out words";
+    const SUMMARY: &'static str = "Change a workspace's name, time zone, opt-out words or log of requests";
     type Path = InWorkspace;
     type Query = Empty;
     type Body = WorkspacePatch;
@@ -211,6 +220,7 @@ impl Operation for UpdateWorkspace {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
         let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        cx.note_before(&WorkspaceView::of(stored.record.clone(), &cx.app.settings().data_region));
         let mut workspace = stored.record.clone();
         if let Some(name) = call.body.name.value() {
             workspace.name = name;
@@ -225,6 +235,11 @@ impl Operation for UpdateWorkspace {
             Patch::Absent => {}
             Patch::Null => workspace.opt_out_keywords.clear(),
             Patch::Set(words) => workspace.opt_out_keywords = words.iter().map(|word| word.trim().to_owned()).collect(),
+        }
+        match call.body.request_log {
+            Patch::Absent => {}
+            Patch::Null => workspace.request_log = RequestLog::default(),
+            Patch::Set(setting) => workspace.request_log = setting,
         }
         if workspace.timezone != stored.record.timezone {
             let segments = cx.app.segments_with_zone(workspace.id).await?;
@@ -276,6 +291,7 @@ impl Operation for DeleteWorkspace {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceDeletionReport, Error> {
         let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        cx.note_before(&WorkspaceView::of(stored.record.clone(), &cx.app.settings().data_region));
         if call.body.name != stored.record.name {
             cx.violations.add("/name", FieldCode::Conflict, "is not the name of the workspace");
         }
@@ -308,6 +324,7 @@ impl Operation for RestoreWorkspace {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
         let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
+        cx.note_before(&WorkspaceView::of(stored.record.clone(), &cx.app.settings().data_region));
         let mut workspace = stored.record;
         if let Some(end) = workspace.end.take() {
             if !end.is_revocable(cx.now) {

@@ -48,12 +48,25 @@ pub(crate) struct SentMessage {
     pub(crate) automation: Option<OfAutomation>,
     /// The first message of the chain that it goes on.
     pub(crate) fallback_of: Option<MessageId>,
+    /// Its id, where its text names it already.
+    pub(crate) message_id: Option<MessageId>,
+    /// True of a test of a campaign, which no statistics count.
+    pub(crate) is_test: bool,
 }
 
 impl SentMessage {
     /// A message that nobody but the workspace itself sends.
     pub(crate) const fn new(workspace_id: WorkspaceId, input: MessageInput) -> Self {
-        Self { workspace_id, input, request: None, campaign_id: None, automation: None, fallback_of: None }
+        Self {
+            workspace_id,
+            input,
+            request: None,
+            campaign_id: None,
+            automation: None,
+            fallback_of: None,
+            message_id: None,
+            is_test: false,
+        }
     }
 }
 
@@ -97,7 +110,8 @@ impl App {
         now: Timestamp,
         violations: &mut Violations,
     ) -> Result<AcceptedWrites, Error> {
-        let SentMessage { workspace_id, input, request, campaign_id, automation, fallback_of } = sent;
+        let SentMessage { workspace_id, input, request, campaign_id, automation, fallback_of, message_id, is_test } =
+            sent;
         let send_at = due(&input, now, violations);
         if input.may_go_to(Channel::Viber) {
             input.check_viber(self.viber_service(workspace_id).await?, violations);
@@ -137,10 +151,11 @@ impl App {
             template_id: template.as_ref().map(|template| template.id),
             fallback_of,
             has_fallback,
+            is_test,
             tags: input.tags.clone().unwrap_or_default(),
             metadata: input.metadata.clone().unwrap_or_default(),
             hold: send_at.map(|until| Hold { reason: HoldReason::Scheduled, until: Some(until), since: now }),
-            ..Message::queued(self.new_id(now), workspace_id, input.channel, to, now)
+            ..Message::queued(message_id.unwrap_or_else(|| self.new_id(now)), workspace_id, input.channel, to, now)
         };
         let message_id = message.id;
         let copies = copy_keys(self, workspace_id, &input);

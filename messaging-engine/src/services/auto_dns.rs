@@ -10,11 +10,12 @@ use messaging_core::domain::mail::auto_dns::{
     Surroundings, plan, plan_removal,
 };
 use messaging_core::domain::mail::dmarc::discovery::dmarc_host;
-use messaging_core::domain::mail::dmarc::published;
+use messaging_core::domain::mail::dmarc::{Psd, discover};
 use messaging_core::domain::mail::dns_record::{Installation, Purpose, RecordType, RequiredRecord, UNNAMED};
-use messaging_core::domain::mail::domain_name::organizational;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
+use messaging_core::domain::mail::spf::Answers;
 use messaging_core::ports::dns_provider::{DnsProviderError, DnsZone, is_in_zone};
+use messaging_core::ports::store::StoreError;
 use tokio::time::timeout;
 
 use crate::app::App;
@@ -22,6 +23,9 @@ use crate::error::Error;
 
 /// Time that a provider may take for everything that one request or job asks of it.
 const PROVIDER_WITHIN: Duration = Duration::from_secs(25);
+
+/// Domains of one name that are spared when the records of one are removed.
+const MAX_NAMESAKES: usize = 100;
 
 /// A planned change, and whether the zone is as it says.
 #[derive(Debug, Clone)]
@@ -80,7 +84,7 @@ impl App {
         within(async {
             let zone = self.zone_of(account, domain).await?;
             let covered_by = self.policy_above(zone.as_ref(), &domain.domain).await?;
-            let around = Surroundings { here, domain, covered_by };
+            let around = Surroundings { here, domain, covered_by: covered_by.as_deref() };
             // Everything is read before anything is written.
             let mut planned = Vec::new();
             for (purpose, wanted) in here.offered(domain, &self.link_key()) {
@@ -122,13 +126,27 @@ impl App {
         .await
     }
 
-    /// Removes every record from the zone that is exactly the one offered for the domain.
+    /// The records that are offered for the domain in other workspaces where it was verified: mail of these workspaces
+    /// needs what is at their names.
+    pub(crate) async fn records_of_namesakes(
+        &self,
+        domain: &SendingDomain,
+        here: &Installation,
+    ) -> Result<Vec<RequiredRecord>, StoreError> {
+        let namesakes = self.store().domains_named(&domain.domain, None, MAX_NAMESAKES).await?;
+        let others = namesakes.iter().filter(|other| other.id != domain.id);
+        Ok(others.flat_map(|other| here.offered(other, &self.link_key())).map(|(_, offered)| offered).collect())
+    }
+
+    /// Removes every record from the zone that is exactly the one offered for the domain, but for those at a name of the
+    /// `spared` ones.
     pub(crate) async fn remove_records(
         &self,
         account: &DnsAccount<'_>,
         domain: &SendingDomain,
         here: &Installation,
         retired: &[RetiredKeyRecord],
+        spared: &[RequiredRecord],
     ) -> Result<(), DnsFailure> {
         within(async {
             let zone = self.zone_of(account, domain).await?;
@@ -137,9 +155,9 @@ impl App {
                 host,
                 value,
             });
-            for offered in here.offered(domain, &self.link_key()).into_iter().map(|(_, offered)| offered).chain(retired)
-            {
-                remove(zone.as_ref(), &offered).await?;
+            let offered = here.offered(domain, &self.link_key()).into_iter().map(|(_, offered)| offered);
+            for gone in offered.chain(retired).filter(|one| !spared.iter().any(|other| is_in_one_place(one, other))) {
+                remove(zone.as_ref(), &gone).await?;
             }
             Ok(())
         })
@@ -151,21 +169,25 @@ impl App {
         Ok(provider.zone(account.credentials, &domain.domain).await?)
     }
 
-    /// The organizational domain, where that is another one and has a DMARC policy: by the zone when it is in it.
-    async fn policy_above<'a>(&self, zone: &dyn DnsZone, domain: &'a str) -> Result<Option<&'a str>, DnsFailure> {
-        let above = organizational(domain);
-        if above == domain {
-            return Ok(None);
+    /// The domain above whose DMARC policy covers this one while it has none of its own (RFC 9989 section 4.10): names in
+    /// the zone by the zone. That of a public suffix is there for domains that publish nothing, and is not meant.
+    async fn policy_above(&self, zone: &dyn DnsZone, domain: &str) -> Result<Option<String>, DnsFailure> {
+        let mut answers = Answers::default();
+        answers.texts.insert(dmarc_host(domain), Vec::new());
+        let Err(questions) = discover(domain, &answers) else { return Ok(None) };
+        for question in questions {
+            let host = question.name;
+            let texts = if is_in_zone(&host, zone.name()) {
+                zone.at(&host).await?.txt
+            } else {
+                self.txt(&host).await.map_err(|reason| {
+                    DnsProviderError::Away(format!("whether {host} has a policy could not be looked up: {reason}"))
+                })?
+            };
+            answers.texts.insert(host, texts);
         }
-        let host = dmarc_host(above);
-        let texts = if is_in_zone(&host, zone.name()) {
-            zone.at(&host).await?.txt
-        } else {
-            self.txt(&host).await.map_err(|reason| {
-                DnsProviderError::Away(format!("whether {host} has a policy could not be looked up: {reason}"))
-            })?
-        };
-        Ok(matches!(published(above, &texts), Ok(Some(_))).then_some(above))
+        let policy = discover(domain, &answers).ok().and_then(|found| found.policy);
+        Ok(policy.filter(|policy| policy.psd != Psd::Yes).map(|policy| policy.domain))
     }
 
     /// Credentials as they are kept.
@@ -235,6 +257,11 @@ async fn write(zone: &dyn DnsZone, change: &PlannedChange) -> Result<bool, DnsPr
     let found: HostRecords = zone.at(&change.host).await?;
     let found = found.of(change.kind);
     Ok(found.len() == change.after.len() && change.after.iter().all(|value| found.contains(value)))
+}
+
+/// Whether two records are of one type at one name.
+fn is_in_one_place(one: &RequiredRecord, other: &RequiredRecord) -> bool {
+    one.kind == other.kind && one.host == other.host
 }
 
 /// Removes a record that is exactly this one.

@@ -78,6 +78,9 @@ impl App {
             self.tell_log(changes);
         }
         self.0.lookups.forget(topics);
+        if topics.contains(Topic::Workspaces) {
+            self.0.request_logger.forget_settings();
+        }
         self.0.account_pauses.forget(&accounts);
         self.0.account_rates.forget(&accounts);
         self.0.unreadable_answers.forget(&accounts);

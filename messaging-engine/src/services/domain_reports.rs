@@ -99,6 +99,9 @@ impl App {
             return Ok((Changes::default(), ()));
         }
         let known = self.store().kept_of_domain(workspace, domain, MAX_ROWS_OF_DOMAIN).await?;
+        if !report.has_room(known.reports) {
+            return Ok((Changes::default(), ()));
+        }
         let rows = if report.rows.purpose() == ReportPurpose::Dmarc { known.dmarc_rows } else { known.tls_rows };
         let surplus = |known: u64, more: usize, most: u64| (known + more as u64).saturating_sub(most);
         let report = KeptReport {

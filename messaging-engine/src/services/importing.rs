@@ -23,6 +23,7 @@ use messaging_core::ports::uploads::UploadFile;
 
 use crate::app::App;
 use crate::services::page_size::PageSize;
+use crate::services::subscribing::Admitting;
 use crate::services::upserting::{Upserted, named_lists};
 
 use self::text::{ImportInterruption, Text};
@@ -255,8 +256,11 @@ async fn decide(
     named.dedup();
     let lists = if named.is_empty() { Vec::new() } else { store.lists_among(workspace, &named).await? };
     let found_any = !contacts.is_empty();
-    let mut identities = IdentityResolver::new_after_batch(earlier, contacts, lists, &types);
+    let known: Vec<_> = contacts.iter().map(|stored| stored.record.id).collect();
+    let left = app.left_lists(workspace, &lists, &known).await?;
+    let mut identities = IdentityResolver::new_after_batch(earlier, contacts, lists, &types).with_left(left);
     let (writes, mut outcomes) = app.decide_items(workspace, &mut identities, rows, &import.dedup_keys);
+    let writes = app.with_subscriptions(workspace, writes, &Admitting::by_import(import.status_on_lists)).await?;
     outcomes.resize(row_count, Err(DomainError::NotStorable));
 
     let lines = tally(&mut import, first_row, &outcomes, header);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use messaging_core::changes::{AccountWrite, Changes, Write};
 use messaging_core::domain::audience::custom_field::{FieldTypes, MAX_FIELDS};
+use messaging_core::domain::audience::list::MAX_PUBLIC;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::BUILTIN;
@@ -16,7 +17,7 @@ use messaging_core::domain::security::digest::Digest;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::MAX_WEBHOOKS;
-use messaging_core::ids::{CampaignId, Id as _, TemplateId, UserId, WorkspaceId};
+use messaging_core::ids::{CampaignId, Id as _, ListId, TemplateId, UserId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_core::scope::{Access, Role};
 
@@ -205,6 +206,16 @@ impl App {
         let load = async { Ok(Some(self.store().contact_count(workspace).await? > 0)) };
         let has = self.lookups().has_contacts.get(&workspace, self.now(), load).await?;
         Ok(has.unwrap_or(false))
+    }
+
+    /// The ids of the public lists of a workspace, up to a second old.
+    pub(crate) async fn public_list_ids(&self, workspace: WorkspaceId) -> Result<Arc<Vec<ListId>>, StoreError> {
+        let load = async {
+            let lists = self.store().public_lists(workspace, MAX_PUBLIC).await?;
+            Ok(Some(Arc::new(lists.into_iter().map(|list| list.id).collect())))
+        };
+        let lists = self.lookups().public_lists.get(&workspace, self.now(), load).await?;
+        Ok(lists.unwrap_or_default())
     }
 
     /// What the dynamic segments of a workspace read of its contacts.

@@ -173,6 +173,9 @@ impl App {
         if compiled.uses_system("unsubscribe_url") {
             values = values.system("unsubscribe_url", self.unsubscribe_url(message).await?);
         }
+        if compiled.uses_system("preferences_url") && message.contact_id.is_some() {
+            values = values.system("preferences_url", self.preferences_url(message).await?);
+        }
         if compiled.uses_system("workspace")
             && let Some(workspace) = self.workspace(message.workspace_id).await?
         {
@@ -204,6 +207,20 @@ impl App {
 
     /// The page where the recipient of a message unsubscribes.
     pub(crate) async fn unsubscribe_url(&self, message: &Message) -> Result<String, StoreError> {
+        self.link_of(message, |links| links.unsubscribe_url()).await
+    }
+
+    /// The page of preferences of the recipient of a message.
+    async fn preferences_url(&self, message: &Message) -> Result<String, StoreError> {
+        self.link_of(message, |links| links.preferences_url()).await
+    }
+
+    /// A link of a message, under the tracking host of its sender.
+    async fn link_of(
+        &self,
+        message: &Message,
+        link: impl FnOnce(&Links<'_>) -> String + Send,
+    ) -> Result<String, StoreError> {
         let domains = self.sending_domains(message.workspace_id).await?;
         let from = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok());
         let domain = from.and_then(|from| responsible(&domains, &from.ascii_domain()));
@@ -217,7 +234,7 @@ impl App {
             open: false,
             click: false,
         };
-        Ok(links.unsubscribe_url())
+        Ok(link(&links))
     }
 }
 

@@ -154,6 +154,7 @@ impl App {
         let after = message.after(judgment.status, judgment.events.iter().map(|(kind, _)| *kind), now);
         let mut changes = Changes::from_iter(moves(&message, &after, None, now));
         changes.extend(self.append_events((&message).into(), judgment.events.clone()).await?);
+        changes.extend(self.count_returned(&message, &judgment.events).await?);
         for write in self.address_writes(&message, &judgment).await? {
             changes.push(write);
         }

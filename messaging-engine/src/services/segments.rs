@@ -137,7 +137,9 @@ fn concern(write: &Write) -> Option<(WorkspaceId, ReadMask)> {
         }
         Write::JoinList(workspace, ..)
         | Write::LeaveList(workspace, ..)
+        | Write::ForgetSubscription(workspace, ..)
         | Write::Delete(DocumentKey::List(workspace, _)) => Some((*workspace, ReadMask::LISTS)),
+        Write::PutSubscription(subscription, _) => Some((subscription.workspace_id, ReadMask::LISTS)),
         Write::PutSuppression(suppression, _) => {
             let is_traced = matches!(suppression.channel, Channel::Telegram | Channel::Push | Channel::Viber);
             let traced = if is_traced { ReadMask::TRACED_SUPPRESSIONS } else { ReadMask::NONE };

@@ -8,6 +8,7 @@ use messaging_core::domain::delivery::ip_pool::source::{NodeSource, SourceAddres
 use messaging_core::domain::delivery::ip_pool::{IpPool, MailKind, Usable, pool_of, usable_sources};
 use messaging_core::domain::mail::sending_domain::responsible;
 use messaging_core::domain::message::Message;
+use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
@@ -24,24 +25,47 @@ impl App {
         if message.channel != Channel::Email {
             return Ok(None);
         }
+        let is_marketing = message.campaign_id.is_some() || message.automation_id.is_some();
+        let kind = if is_marketing { MailKind::Marketing } else { MailKind::Transactional };
+        let from = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok());
+        self.sources_from(message.workspace_id, from.as_ref(), kind).await
+    }
+
+    /// The same for mail of a kind from an address of a workspace.
+    pub(crate) async fn sources_from(
+        &self,
+        workspace: WorkspaceId,
+        from: Option<&EmailAddress>,
+        kind: MailKind,
+    ) -> Result<Option<Arc<[SourceAddress]>>, StoreError> {
         let pools = self.ip_pools().await?;
         if pools.is_empty() {
             return Ok(None);
         }
-        let is_marketing = message.campaign_id.is_some() || message.automation_id.is_some();
-        let kind = if is_marketing { MailKind::Marketing } else { MailKind::Transactional };
-        let domains = self.sending_domains(message.workspace_id).await?;
-        let from = message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok());
-        let domain = from.as_ref().and_then(|from| responsible(&domains, &from.ascii_domain()));
+        let domains = self.sending_domains(workspace).await?;
+        let domain = from.and_then(|from| responsible(&domains, &from.ascii_domain()));
         let pool = domain.and_then(|domain| pool_of(kind, domain.ip_pool_id, domain.marketing_ip_pool_id));
         let own = self.paths().sources().iter();
         let own: Vec<_> =
             own.map(|source| NodeSource { source: source.as_ref().clone(), node: String::new() }).collect();
-        let usable: Arc<[SourceAddress]> = match usable_sources(message.workspace_id, pool, &pools, &own) {
+        let usable: Arc<[SourceAddress]> = match usable_sources(workspace, pool, &pools, &own) {
             Usable::Sources(usable) => usable.into_iter().map(|source| source.ip).collect(),
             Usable::NoPool => Arc::from([]),
         };
         Ok(Some(usable))
+    }
+
+    /// The live sources that mail of a workspace may leave from where its domain names no pool.
+    pub(crate) async fn sources_of(
+        &self,
+        workspace: WorkspaceId,
+        live: &[NodeSource],
+    ) -> Result<Vec<SourceAddress>, StoreError> {
+        let pools = self.ip_pools().await?;
+        Ok(match usable_sources(workspace, None, &pools, live) {
+            Usable::Sources(usable) => usable.into_iter().map(|source| source.ip).collect(),
+            Usable::NoPool => Vec::new(),
+        })
     }
 
     /// The IP pools of all workspaces, as of the last second.

@@ -37,7 +37,7 @@ impl KnownSources {
 
     /// State of a source; one that nothing is known of warms up.
     pub(crate) fn status(&self, ip: SourceAddress) -> SourceStatus {
-        self.row(ip).map(|row| row.status).unwrap_or_default()
+        self.row(ip).map(SourceRow::shown).unwrap_or_default()
     }
 
     /// State of an address; `None` where no live node has it.
@@ -67,16 +67,16 @@ pub(crate) fn path_state(row: &PathRow) -> PathState {
     serde_json::from_str(&row.state).unwrap_or_default()
 }
 
-/// What is shown of a path.
-pub(crate) fn path_report(row: &PathRow, now: Timestamp) -> PathReport {
-    path_state(row).report(&limits_of(&row.site), now)
+/// What is shown of a path. `rules` are those that it is bounded by.
+pub(crate) fn path_report(rules: &SiteRules, row: &PathRow, now: Timestamp) -> PathReport {
+    path_state(row).report(&limits_of(rules, &row.site), now)
 }
 
 /// The row of a path with another state; what the row says beside follows from it.
-pub(crate) fn with_state(row: PathRow, state: &PathState, now: Timestamp) -> PathRow {
+pub(crate) fn with_state(rules: &SiteRules, row: PathRow, state: &PathState, now: Timestamp) -> PathRow {
     PathRow {
         state: serde_json::to_string(state).expect("a state has text keys and plain values"),
-        sent_today: state.report(&limits_of(&row.site), now).sent_today.into(),
+        sent_today: state.report(&limits_of(rules, &row.site), now).sent_today.into(),
         day: day_of(now),
         is_stopped: state.status(now) == PathStatus::Stopped,
         updated_at: now,
@@ -85,8 +85,8 @@ pub(crate) fn with_state(row: PathRow, state: &PathState, now: Timestamp) -> Pat
 }
 
 /// What a site allows one source.
-fn limits_of(site: &str) -> SiteLimits {
-    SiteName::parse(site).map(|site| SiteRules::embedded().limits(&site)).unwrap_or_default()
+fn limits_of(rules: &SiteRules, site: &str) -> SiteLimits {
+    SiteName::parse(site).map_or_else(|_| rules.unknown(), |site| rules.limits(&site))
 }
 
 async fn all_rows(store: &dyn Store) -> Result<HashMap<SourceAddress, SourceRow>, StoreError> {

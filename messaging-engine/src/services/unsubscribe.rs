@@ -1,31 +1,60 @@
 //! A recipient unsubscribes.
 //!
-//! Contract section 10, "Unsubscribe". The link, one click and the mail all end here.
+//! Contract sections 10, "Unsubscribe", and 23. The link, one click and the mail all end here.
 
-use messaging_core::changes::{Changes, moves};
+use messaging_core::changes::{Changes, Write, moves};
+use messaging_core::domain::audience::contact::Contact;
+use messaging_core::domain::audience::subscription::{Proof, SubscriptionAct, SubscriptionStatus};
 use messaging_core::domain::audience::suppression::{SuppressionReason, SuppressionSource};
 use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod;
-use messaging_core::domain::channel::address;
-use messaging_core::domain::message::EventKind;
-use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::domain::channel::{Channel, address};
+use messaging_core::domain::message::{EventKind, Message};
+use messaging_core::ids::{ContactId, ListId, MessageId, WorkspaceId};
+use messaging_core::ports::store::{StoreError, Stored};
 use serde_json::json;
 
 use crate::app::App;
 use crate::error::Error;
+use crate::services::confirming::ReaderPage;
+use crate::services::message_parts::is_to_contact;
+use crate::services::subscribing::Reader;
 use crate::services::suppressing::Listing;
 
+/// What a recipient does not want to get any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnsubscribeScope {
+    /// What RFC 8058 says of the message: the list, if its campaign went to exactly one public list, else everything.
+    OfMessage,
+    /// A public list that the message went to.
+    List(ListId),
+    /// Every marketing email of the workspace.
+    Everything,
+}
+
 impl App {
-    /// Unsubscribes the recipient of a message: the `to` address goes on the suppression list, its contact
-    /// no longer agrees to marketing, and the message gets an event. Copies have the same link; they cannot
-    /// be told apart, and count as `to`.
-    ///
-    /// Answers whether anything changed. A repeat changes nothing, unless the address was taken off the
-    /// list meanwhile: then it counts anew. A message that is not there is [`Error::NotFound`].
+    /// Unsubscribes the recipient of a message from what the message is about: see
+    /// [`unsubscribe_from`](Self::unsubscribe_from).
     pub async fn unsubscribe(
         &self,
         workspace: WorkspaceId,
         message: MessageId,
         method: UnsubscribeMethod,
+    ) -> Result<bool, Error> {
+        self.unsubscribe_from(workspace, message, (method, UnsubscribeScope::OfMessage), &Reader::default()).await
+    }
+
+    /// Unsubscribes the recipient of a message. From everything: the `to` address goes on the suppression list, its contact
+    /// no longer agrees to marketing and leaves the public lists, and the message gets an event. From a list: the contact
+    /// leaves it, and the message gets an event. Copies have the same link; they cannot be told apart, and count as `to`.
+    ///
+    /// Answers whether anything changed. A repeat changes nothing, unless the address was taken off the
+    /// list meanwhile: then it counts anew. A message that is not there is [`Error::NotFound`].
+    pub async fn unsubscribe_from(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        (method, scope): (UnsubscribeMethod, UnsubscribeScope),
+        reader: &Reader,
     ) -> Result<bool, Error> {
         self.until_committed(|| async move {
             let message = self.store().message(workspace, message).await?.ok_or(Error::NotFound)?;
@@ -33,26 +62,138 @@ impl App {
                 // The recipient was erased: nobody knows the address any more.
                 return Ok((Changes::default(), false));
             }
-            let address = address::normalize(message.channel, &message.to);
-            let listed = self.store().suppressed(workspace, message.channel, std::slice::from_ref(&address)).await?;
-            let told = self.store().message_events_of_kind(workspace, message.id, EventKind::Unsubscribe, 1).await?;
-            let consent = self.withdraw_consent(&message, [&address]).await?;
-            if !listed.is_empty() && !told.is_empty() {
-                // Whoever agreed anew meanwhile withdraws anew.
-                let changed = !consent.is_empty();
-                return Ok((consent.into_iter().collect(), changed));
+            let lists = self.lists_of_message(&message).await?;
+            let list = match scope {
+                UnsubscribeScope::OfMessage => lists.only,
+                UnsubscribeScope::List(list) => Some(list).filter(|list| lists.public.contains(list)),
+                UnsubscribeScope::Everything => None,
+            };
+            match message.contact_id.zip(list) {
+                Some((contact, list)) => self.leave_list(&message, method, (contact, list), reader).await,
+                None => self.leave_everything(&message, method, reader).await,
             }
-            let listing = Listing { address, reason: SuppressionReason::Unsubscribe, detail: None };
-            let listing =
-                self.suppress(workspace, message.channel, SuppressionSource::Recipient, vec![listing]).await?;
-            // The message stays in its state. But of two requests at once only one finds it at this
-            // revision, and the other decides again.
-            let now = self.now();
-            let guard = moves(&message, &message.after(None, [EventKind::Unsubscribe], now), None, now);
-            let meta = serde_json::Map::from_iter([("method".to_owned(), json!(method))]);
-            let event = self.append_events((&message).into(), [(EventKind::Unsubscribe, meta)]).await?;
-            Ok((guard.into_iter().chain(event).chain(listing).chain(consent).collect(), true))
         })
         .await
     }
+
+    /// What the page that unsubscribes offers: the public lists that the message went to and its recipient is on. None of
+    /// them where there is only everything to unsubscribe from. A message that is not there is [`Error::NotFound`].
+    pub async fn unsubscribe_page(&self, workspace: WorkspaceId, message: MessageId) -> Result<ReaderPage, Error> {
+        let message = self.store().message(workspace, message).await?.ok_or(Error::NotFound)?;
+        let lists = self.lists_of_message(&message).await?;
+        let contact = match message.contact_id {
+            Some(contact) => self.store().contact(workspace, contact).await?,
+            None => None,
+        };
+        let Some(Stored { record: contact, .. }) = contact else {
+            let sender = self.sender_name(workspace).await?;
+            return Ok(ReaderPage { language: None, sender, lists: Vec::new() });
+        };
+        Ok(self.reader_page(&contact, |list| lists.public.contains(&list) && contact.list_ids.contains(&list)).await?)
+    }
+
+    /// The public lists that a message went to.
+    async fn lists_of_message(&self, message: &Message) -> Result<ListsOfMessage, StoreError> {
+        let Some(campaign) = message.campaign_id.filter(|_| message.channel == Channel::Email) else {
+            return Ok(ListsOfMessage::default());
+        };
+        let Some(campaign) = self.campaign(message.workspace_id, campaign).await? else {
+            return Ok(ListsOfMessage::default());
+        };
+        let audience = &campaign.plan.audience;
+        if audience.list_ids.is_empty() {
+            return Ok(ListsOfMessage::default());
+        }
+        let public = self.store().public_lists_among(message.workspace_id, &audience.list_ids).await?;
+        let is_one = audience.list_ids.len() == 1 && audience.segment_ids.is_empty();
+        Ok(ListsOfMessage { only: public.first().copied().filter(|_| is_one), public })
+    }
+
+    /// The changes by which a contact leaves a public list because of a message.
+    async fn leave_list(
+        &self,
+        message: &Message,
+        method: UnsubscribeMethod,
+        (contact, list): (ContactId, ListId),
+        reader: &Reader,
+    ) -> Result<(Changes, bool), Error> {
+        let Some(Stored { record: known, .. }) = self.store().contact(message.workspace_id, contact).await? else {
+            return self.leave_everything(message, method, reader).await;
+        };
+        let now = self.now();
+        let proof = reader.proof(SubscriptionAct::Unsubscribe, now);
+        let lists = [(list, known.list_ids.contains(&list))];
+        let leaving = self.leave_writes(message.workspace_id, contact, &lists, &proof).await?;
+        if leaving.is_empty() {
+            return Ok((Changes::default(), false));
+        }
+        let guard = moves(message, &message.after(None, [EventKind::Unsubscribe], now), None, now);
+        let meta = [("method", json!(method)), ("list_id", json!(list))];
+        let meta = meta.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let event = self.append_events(message.into(), [(EventKind::Unsubscribe, meta)]).await?;
+        Ok((guard.into_iter().chain(event).chain(leaving).collect(), true))
+    }
+
+    /// The changes by which the recipient of a message gets no marketing email any more.
+    async fn leave_everything(
+        &self,
+        message: &Message,
+        method: UnsubscribeMethod,
+        reader: &Reader,
+    ) -> Result<(Changes, bool), Error> {
+        let workspace = message.workspace_id;
+        let address = address::normalize(message.channel, &message.to);
+        let listed = self.store().suppressed(workspace, message.channel, std::slice::from_ref(&address)).await?;
+        let told = self.store().message_events_of_kind(workspace, message.id, EventKind::Unsubscribe, 1).await?;
+        let mut consent = self.withdraw_consent(message, [&address]).await?;
+        consent.extend(self.leave_public_lists(message, reader).await?);
+        if !listed.is_empty() && !told.is_empty() {
+            // Whoever agreed anew meanwhile withdraws anew.
+            let changed = !consent.is_empty();
+            return Ok((consent.into_iter().collect(), changed));
+        }
+        let listing = Listing { address, reason: SuppressionReason::Unsubscribe, detail: None };
+        let listing = self.suppress(workspace, message.channel, SuppressionSource::Recipient, vec![listing]).await?;
+        // The message stays in its state. But of two requests at once only one finds it at this
+        // revision, and the other decides again.
+        let now = self.now();
+        let guard = moves(message, &message.after(None, [EventKind::Unsubscribe], now), None, now);
+        let meta = serde_json::Map::from_iter([("method".to_owned(), json!(method))]);
+        let event = self.append_events(message.into(), [(EventKind::Unsubscribe, meta)]).await?;
+        Ok((guard.into_iter().chain(event).chain(listing).chain(consent).collect(), true))
+    }
+
+    /// The writes by which the contact that a message went to leaves the public lists that it is on, or is asked to confirm.
+    async fn leave_public_lists(&self, message: &Message, reader: &Reader) -> Result<Vec<Write>, StoreError> {
+        let is_marketing = message.channel == Channel::Email && is_to_contact(message);
+        let Some(contact) = message.contact_id.filter(|_| is_marketing) else { return Ok(Vec::new()) };
+        let Some(Stored { record, .. }) = self.store().contact(message.workspace_id, contact).await? else {
+            return Ok(Vec::new());
+        };
+        let proof = reader.proof(SubscriptionAct::Unsubscribe, self.now());
+        self.leave_all_public(&record, &proof).await
+    }
+
+    /// The writes by which a contact leaves all public lists that it is on, or is asked to confirm.
+    pub(crate) async fn leave_all_public(&self, contact: &Contact, proof: &Proof) -> Result<Vec<Write>, StoreError> {
+        let records = self.records_of(contact.workspace_id, contact.id).await?;
+        let open = records.values().filter(|stored| stored.record.status != SubscriptionStatus::Left);
+        let mut named: Vec<_> = open.map(|stored| stored.record.list_id).collect();
+        named.extend(contact.list_ids.iter().filter(|list| !records.contains_key(list)));
+        if named.is_empty() {
+            return Ok(Vec::new());
+        }
+        let public = self.store().public_lists_among(contact.workspace_id, &named).await?;
+        let lists: Vec<_> = public.into_iter().map(|list| (list, contact.list_ids.contains(&list))).collect();
+        self.leave_writes(contact.workspace_id, contact.id, &lists, proof).await
+    }
+}
+
+/// Public lists that a message went to.
+#[derive(Debug, Default)]
+struct ListsOfMessage {
+    /// All of them.
+    public: Vec<ListId>,
+    /// The list, if its campaign went to exactly one, which is public, and to nobody else.
+    only: Option<ListId>,
 }

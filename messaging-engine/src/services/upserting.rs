@@ -19,6 +19,7 @@ use messaging_core::violation::Violations;
 
 use crate::app::App;
 use crate::error::Error;
+use crate::services::subscribing::Admitting;
 
 /// An item as far as it could be read, and what is wrong with it.
 pub(crate) type CheckedItem = Result<(ContactInput, Violations), Violations>;
@@ -27,19 +28,23 @@ pub(crate) type CheckedItem = Result<(ContactInput, Violations), Violations>;
 pub(crate) type Upserted = Result<(ContactId, bool), DomainError>;
 
 impl App {
-    /// Reads what it takes to decide on some contacts.
+    /// Reads what it takes to decide on some contacts: those that have an identifier, and the one that the request names by
+    /// its id.
     pub(crate) async fn identities<'a, 's>(
         &self,
         workspace: WorkspaceId,
         types: &'a FieldTypes,
         sent: impl Iterator<Item = &'s ContactInput> + Clone + Send,
+        named: Option<ContactId>,
     ) -> Result<IdentityResolver<'a>, StoreError> {
         let identifiers: Vec<_> = sent.clone().flat_map(ContactInput::identifiers).collect();
         let lists: HashSet<ListId> = sent.flat_map(named_lists).collect();
         let lists: Vec<_> = lists.into_iter().collect();
         let contacts = self.store().contacts_identified(workspace, identifiers).await?;
         let lists = if lists.is_empty() { Vec::new() } else { self.store().lists_among(workspace, &lists).await? };
-        Ok(IdentityResolver::new(contacts, lists, types))
+        let known: Vec<_> = contacts.iter().map(|stored| stored.record.id).chain(named).collect();
+        let left = self.left_lists(workspace, &lists, &known).await?;
+        Ok(IdentityResolver::new(contacts, lists, types).with_left(left))
     }
 
     /// Decides on contacts in order, each independent of the others. A broken item is refused alone.
@@ -50,8 +55,9 @@ impl App {
         items: Vec<CheckedItem>,
     ) -> Result<(Changes, Vec<Upserted>), Error> {
         let readable = items.iter().filter_map(|item| item.as_ref().ok().map(|(sent, _)| sent));
-        let mut identities = self.identities(workspace, types, readable).await?;
+        let mut identities = self.identities(workspace, types, readable, None).await?;
         let (writes, done) = self.decide_items(workspace, &mut identities, items, &IdentifierKind::ALL);
+        let writes = self.with_subscriptions(workspace, writes, &Admitting::by_api(identities.left())).await?;
         Ok((writes.into_iter().collect(), done))
     }
 

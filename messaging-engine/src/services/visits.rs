@@ -11,6 +11,7 @@ use messaging_core::changes::{Changes, CountLink, Write, visited};
 use messaging_core::domain::analytics::bot_detection::{self, Signs};
 use messaging_core::domain::audience::contact::erasure;
 use messaging_core::domain::mail::link_token::{Link, UrlKey};
+use messaging_core::domain::message::milestones::{EngagementFlags, Milestones};
 use messaging_core::domain::message::{EventKind, Message, MessageEvent};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::store::StoreError;
@@ -163,6 +164,10 @@ impl App {
             milestones = milestones.with_followed_link(*number);
         }
         let mut changes = Changes::from_iter(visited(message, milestones, (*kind, *is_machine), self.now()));
+        let is_opened = |milestones: &Milestones| milestones.seen.has(EngagementFlags::OPENED);
+        if is_opened(&milestones) && !is_opened(&message.milestones) {
+            changes.extend(self.count_first_open(message).await?);
+        }
         if let Some((number, url)) = followed {
             changes.extend(self.link_count(message, *number, url).await?);
         }

@@ -18,6 +18,7 @@ mod prepared;
 mod record;
 mod run;
 mod schedule;
+mod site_answers;
 mod transaction_log;
 mod unprepared;
 mod without_attempt;

@@ -19,6 +19,7 @@ use messaging_core::domain::channel::address;
 use messaging_core::domain::installation::quarantine::{KEPT, Quarantined};
 use messaging_core::domain::mail::link_token::CopyKey;
 use messaging_core::domain::message::MessageFilter;
+use messaging_core::domain::security::request_log::LoggedBodies;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::store::{PageRequest, StoreCursor, StoreError};
 use messaging_core::time::Timestamp;
@@ -38,6 +39,12 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Product events, or runs, of one commit.
 const EVENTS: usize = 200;
+
+/// Requests whose bodies are looked through together.
+const LOGGED: usize = 100;
+
+/// Time after which they are: requests that were answered before the contact went are logged by then.
+const LOGGED_AFTER: Duration = Duration::from_secs(5);
 
 /// Targets of links of one commit.
 const URLS: usize = 200;
@@ -113,6 +120,7 @@ impl EraseContact {
             Progress::Copied => self.copied(cx).await,
             Progress::Addressed(after) => self.addressed(cx, after).await,
             Progress::Linked(after) => self.linked(cx, after).await,
+            Progress::Logged(after) => self.logged(cx, after).await,
         }
     }
 
@@ -173,10 +181,32 @@ impl EraseContact {
             return Ok(Step::NextAt(now, changes.into_iter().collect()));
         }
         let put_aside = self.put_aside(cx, &names).await?;
+        self.progress = Progress::Logged(None);
+        Ok(Step::NextAt(now + LOGGED_AFTER, changes.into_iter().chain(put_aside).collect()))
+    }
+
+    /// Forgets the bodies of logged requests that name the person.
+    async fn logged(&mut self, cx: &JobContext, after: Option<StoreCursor>) -> Result<Step, JobError> {
+        let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
+        let contact = self.contact_id.to_string();
+        let page = PageRequest { after, limit: LOGGED };
+        let slice = cx.app.store().logged_bodies(self.workspace_id, page).await?;
+        let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| names.are_in(text));
+        let is_about = |resource: Option<&str>, bodies: &LoggedBodies| {
+            resource == Some(contact.as_str()) || is_named(&bodies.request) || is_named(&bodies.response)
+        };
+        let found = slice.items.iter().filter(|(_, resource, bodies)| is_about(resource.as_deref(), bodies));
+        let found: Vec<_> = found.map(|(key, ..)| *key).collect();
+        let forget = (!found.is_empty()).then(|| Write::ForgetRequestBodies(self.workspace_id, found));
+        let now = cx.app.now();
+        if let Some(next) = slice.next {
+            self.progress = Progress::Logged(Some(next));
+            return Ok(Step::NextAt(now, forget.into_iter().collect()));
+        }
         self.progress = Progress::Again;
         self.addresses.clear();
         self.names.clear();
-        Ok(Step::NextAt(now + LOOK_AGAIN, changes.into_iter().chain(put_aside).collect()))
+        Ok(Step::NextAt(now + LOOK_AGAIN, forget.into_iter().collect()))
     }
 
     /// The writes that forget records of the workspace about what was put aside, where they name the person.

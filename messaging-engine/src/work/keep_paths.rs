@@ -22,6 +22,9 @@ const FORGET_EVERY: Duration = Duration::from_hours(1);
 /// A path over which nothing was sent for so long is forgotten: its warm-up begins anew before that.
 const FORGOTTEN_AFTER: Duration = Duration::from_hours(24 * 60);
 
+/// Sending domains among which one is looked for that mail was sent from.
+const LOOKED_AT: usize = 1000;
+
 /// Paths that metrics show.
 const SHOWN: usize = 1000;
 
@@ -29,22 +32,43 @@ impl App {
     /// Says which sources this process has, and reads what is kept of them and their paths; once.
     ///
     /// The address that mail left from before paths were kept needs no warm-up: on an installation that is older than
-    /// that, the source whose address the system chooses is known to sites.
+    /// that, the source whose address the system chooses is known to sites. What is older has a name, a domain that was
+    /// verified and no rows of sources, so a new installation gets its rows before its name.
     pub(super) async fn open_paths(&self) -> Result<(), StoreError> {
-        if self.paths().is_loaded() {
-            return Ok(());
+        if !self.paths().is_loaded() {
+            self.read_paths().await?;
         }
+        if !self.paths().has_rows() {
+            save(self, false).await;
+        }
+        if !self.paths().has_rows() && self.store().installation_name().await?.is_none() {
+            return Err(StoreError::Unavailable);
+        }
+        Ok(())
+    }
+
+    async fn read_paths(&self) -> Result<(), StoreError> {
         let store = self.store();
         let sources: Vec<NamedSource> =
             self.paths().sources().iter().map(|source| NamedSource::clone(source)).collect();
         store.announce_sources(&sources).await?;
-        let is_older = store.installation_name().await?.is_some() && store.source_rows(None, 1).await?.is_empty();
+        let is_older = self.is_older_than_paths().await?;
         let given = &self.settings().warm_sources;
         let is_warm = |at: usize| match sources[at].ip {
             SourceAddress::Default => is_older,
             SourceAddress::Ip(ip) => given.iter().any(|warm| warm.to_canonical() == ip),
         };
         self.paths().load(store, is_warm).await
+    }
+
+    /// A name alone says nothing: the operator may give it before the first start.
+    async fn is_older_than_paths(&self) -> Result<bool, StoreError> {
+        let store = self.store();
+        if store.installation_name().await?.is_none() || !store.source_rows(None, 1).await?.is_empty() {
+            return Ok(false);
+        }
+        let domains = store.all_domains(LOOKED_AT).await?;
+        Ok(domains.iter().any(|domain| domain.verified_at.is_some()))
     }
 }
 
@@ -85,7 +109,7 @@ async fn save(app: &App, all: bool) {
             Ok(()) => app.paths().written(batch),
             Err(CommitError::Conflict) => {
                 app.paths().unwritten(&batch);
-                if let Err(error) = app.paths().look_again(store, false).await {
+                if let Err(error) = app.paths().look_again(store).await {
                     tracing::warn!(error = %Chain(&error), "what is kept of paths cannot be read");
                     return;
                 }

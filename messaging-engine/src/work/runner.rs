@@ -24,9 +24,9 @@ use crate::jobs::send_fallback::SendFallback;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::{JobData as _, Reach, lanes};
 use crate::work::job::{JobContext, JobError};
-use crate::work::keep_paths;
 use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
 use crate::work::{all, paused_lanes};
+use crate::work::{index_search, keep_paths};
 
 /// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
 const LEASE: Duration = Duration::from_hours(1);
@@ -127,6 +127,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     let mut in_work = InWork::default();
     let mut is_prepared = false;
     let keeping = keep_paths::spawn(&app, &stopped);
+    let indexing = index_search::spawn(&app, &stopped);
     while !*stopped.borrow() {
         in_work.collect();
         if !app.store().health().takes_work() {
@@ -187,6 +188,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     }
     // It ends with the signal that ends this.
     let _ = keeping.await;
+    let _ = indexing.await;
     keep_paths::save_all(&app).await;
 }
 
@@ -397,6 +399,7 @@ impl App {
             };
             if claimed.is_empty() && in_work.tasks.is_empty() {
                 keep_paths::save_all(self).await;
+                index_search::follow(self).await;
                 return Ok(());
             }
             for job in claimed {

@@ -6,21 +6,27 @@
 use std::time::Duration;
 
 use messaging_core::changes::{Changes, JobWrite, Write};
+use messaging_core::domain::analytics::tally::buckets::Quarter;
 use messaging_core::domain::audience::product_event::UNIQUE_FOR;
+use messaging_core::domain::audience::subscription::CONFIRM_WITHIN;
 use messaging_core::domain::mail::dmarc::report;
+use messaging_core::domain::security::request_log;
 use messaging_core::domain::webhook::{MAX_HOLD, RETENTION};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
 
 use crate::app::App;
 use crate::jobs::JobData as _;
-use crate::jobs::upkeep::{Sweep, Upkeep};
+use crate::jobs::upkeep::{CONTENT_KEPT, Sweep, Upkeep};
+use crate::work::index_search;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Rows removed in one commit: few enough that a request never waits for them noticeably.
 const SLICE: usize = 500;
 /// Pieces of reports on imports removed in one commit; each is about a slice of rows.
 const ROW_ERROR_SLICE: usize = 20;
+/// Unconfirmed subscriptions forgotten at a time, each in a commit of its own.
+const UNCONFIRMED_SLICE: usize = 50;
 /// Slices of one run; then others have their turn.
 const MAX_SLICES: usize = 200;
 /// What a run did not come to waits so long.
@@ -29,10 +35,6 @@ const GO_ON_AFTER: Duration = Duration::from_secs(1);
 const APART: Duration = Duration::from_secs(3);
 /// Captures kept per workspace (contract section 22, "Sandbox inbox").
 const KEPT_CAPTURES: usize = 10_000;
-/// What was sent is kept this long after it was accepted, for retries and for support; the status and
-/// events stay. The contract is silent here.
-const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
-
 /// How long a stored file waits for the commit that names it. No request lasts nearly as long; one that does is
 /// decided again, with new files.
 const FILES_WAIT: Duration = Duration::from_hours(1);
@@ -45,6 +47,9 @@ const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// What is known of a path is kept this long after it was used. Its warm-up begins anew already before.
 const PATHS_KEPT: Duration = Duration::from_hours(60 * 24);
+
+/// Counters of sites are kept this long: a little longer than the longest span that is asked for.
+const SITE_ACTIVITY_KEPT: Duration = Duration::from_hours(400 * 24);
 
 impl Job for Upkeep {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
@@ -81,6 +86,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             }
         }
     }
+    index_search::follow(app).await;
     Ok(())
 }
 
@@ -92,6 +98,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::SignIns => store.forget_sign_ins(now, SLICE).await,
         Sweep::Captures => store.trim_captures(KEPT_CAPTURES, SLICE).await,
         Sweep::ListMembers => store.forget_members(SLICE).await,
+        Sweep::Subscriptions => forget_unconfirmed(app).await,
         Sweep::SegmentMembers => store.forget_segment_members(SLICE).await,
         Sweep::Campaigns => store.forget_campaign_rows(now, SLICE).await,
         Sweep::Automations => store.forget_automation_rows(now, SLICE).await,
@@ -113,7 +120,36 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::Paths => store.forget_paths(now - PATHS_KEPT, SLICE).await,
         Sweep::StsPolicies => store.forget_sts_policies(now, SLICE).await,
         Sweep::DomainReports => store.forget_domain_reports(report::day_of(now - report::KEPT), SLICE).await,
+        Sweep::SiteActivity => store.forget_site_activity(Quarter::of(now - SITE_ACTIVITY_KEPT), SLICE).await,
+        Sweep::Requests => store.forget_requests(now - request_log::KEPT, request_log::KEPT_ROWS, SLICE).await,
+        Sweep::Audit => forget_audit(app).await,
     }
+}
+
+/// Lets the first entries of an audit log go that are too old.
+async fn forget_audit(app: &App) -> Result<u64, StoreError> {
+    let before = app.now() - app.settings().audit_kept;
+    let Some((workspace, up_to)) = app.store().expired_audit_rows(before, SLICE).await? else { return Ok(0) };
+    match app.commit_in_background(Changes::from_iter([Write::TrimAudit(workspace, up_to)])).await {
+        Ok(()) | Err(CommitError::Conflict) => Ok(1),
+        Err(error) => Err(error.into_store_error()),
+    }
+}
+
+/// Forgets subscriptions that were not confirmed in time, and the contacts that exist by nothing else.
+async fn forget_unconfirmed(app: &App) -> Result<u64, StoreError> {
+    let overdue = app.store().unconfirmed_since_before(app.now() - CONFIRM_WITHIN, UNCONFIRMED_SLICE).await?;
+    let mut forgotten = 0;
+    for stored in overdue {
+        let changes = app.forget_unconfirmed(stored).await?;
+        match app.commit_in_background(changes).await {
+            Ok(()) => forgotten += 1,
+            // The reader came after all, or the contact has changed: that is looked at again.
+            Err(CommitError::Conflict) => {}
+            Err(error) => return Err(error.into_store_error()),
+        }
+    }
+    Ok(forgotten)
 }
 
 async fn forget_files(app: &App) -> Result<u64, StoreError> {

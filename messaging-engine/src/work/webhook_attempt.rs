@@ -9,12 +9,14 @@ use http::Method;
 use http::header::HeaderMap;
 use messaging_core::changes::{Condition, Expect, Observation, UpdateDelivery, WebhookWrite, Write};
 use messaging_core::domain::audience::contact::erasure::ErasedAddresses;
+use messaging_core::domain::security::audit::changes::AuditChange;
+use messaging_core::domain::security::audit::{self, Resource};
 use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::domain::security::signature::{SigningKey, signed_headers};
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
 use messaging_core::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
 use messaging_core::domain::webhook::payload::{self, EventPayload};
-use messaging_core::domain::webhook::{DISABLE_AFTER, Webhook, WebhookStatus};
+use messaging_core::domain::webhook::{DISABLE_AFTER, EventType, Webhook, WebhookStatus};
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, Protocol};
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::time::Timestamp;
@@ -22,6 +24,7 @@ use serde_json::Value;
 use tracing::Instrument as _;
 
 use crate::app::App;
+use crate::services::auditing::Recorded;
 use crate::spans::TARGET;
 use crate::work::job::{JobContext, JobError};
 
@@ -118,6 +121,20 @@ async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Op
             let body = serde_json::to_vec(&payload).expect("maps have texts as keys");
             let addresses = addresses_in(&body, &to, &recipient);
             (Ok(body), addresses)
+        }
+        Subject::Record(entry) => {
+            let (id, event_type) = (delivery.event_id, delivery.event_type);
+            let (timestamp, workspace_id) = (delivery.created_at, delivery.workspace_id);
+            let data = Redactor::new(webhook.pii).value(entry.clone().into());
+            let body = serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data });
+            (body, ErasedAddresses::default())
+        }
+        Subject::Test(None) if delivery.event_type == EventType::AuditRecorded => {
+            let (id, event_type) = (delivery.event_id, delivery.event_type);
+            let (timestamp, workspace_id) = (delivery.created_at, delivery.workspace_id);
+            let data = audit::sample();
+            let body = serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data });
+            (body, ErasedAddresses::default())
         }
         Subject::Test(data) => {
             let (id, event_type) = (delivery.event_id, delivery.event_type);
@@ -253,13 +270,23 @@ async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreErro
         return Ok(Vec::new());
     }
     let mut webhook = stored.record;
+    let before = webhook.status;
     webhook.status = WebhookStatus::Disabled;
     webhook.updated_at = app.now();
-    Ok(vec![
+    let change = AuditChange {
+        pointer: "/status".to_owned(),
+        before: before.as_str().into(),
+        after: webhook.status.as_str().into(),
+    };
+    let resource = Resource { kind: "webhook".to_owned(), id: Some(id.to_string()), name: Some(webhook.url.clone()) };
+    let recorded = Recorded::by_system("disableWebhook", resource, vec![change]);
+    let mut writes = app.record_entry(&[Some(workspace)], &recorded).await?;
+    writes.extend([
         Write::Observe(Box::new(Observation::WebhookDisabled(workspace, id))),
         Write::put(Box::new(webhook), Expect::Revision(stored.revision)),
         Write::Webhook(WebhookWrite::EndFailures(workspace, id)),
-    ])
+    ]);
+    Ok(writes)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The job that tries again at once, or cancels, what waits in a part of the queue.
+//! The job that tries again at once, or cancels, what waits in a part of the queue, or has it look for an address to leave
+//! from.
 //!
 //! Contract section 26. It reads all jobs in the order of their lanes, a page to a commit, and keeps its place between runs.
 //! Whatever is done twice after an interruption changes nothing: a message that was cancelled is not cancelled again, and one
@@ -7,11 +8,14 @@
 use std::collections::HashSet;
 
 use messaging_core::changes::{Changes, JobPlace, JobWrite, Write};
+use messaging_core::domain::delivery::queue::messages_of;
 use messaging_core::domain::message::MessageStatus;
+use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, DatedJob, StoreError};
 use messaging_core::time::Timestamp;
 
+use crate::app::paths::UNTIL_SOMEBODY_ACTS;
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::work_on_queue::{QueueAction, WorkOnQueue};
@@ -36,7 +40,17 @@ impl Job for WorkOnQueue {
             let due_at = if self.scope.covers(&last.lane) { last.due_at } else { Timestamp::from_millis(i64::MAX) };
             self.after = Some((last.lane.clone(), due_at, last.id));
             match self.action {
-                QueueAction::Retry => cx.commit(self.retry(cx.app.now(), &page)).await?,
+                QueueAction::Retry => {
+                    let places = self.put_off(cx.app.now(), &page);
+                    // Else the attempts would be answered with a failure from before the request.
+                    let domains = places.iter().filter_map(|place| messages_of(&place.lane)?.1);
+                    domains.collect::<HashSet<_>>().into_iter().for_each(|domain| cx.app.forget_unreachable(domain));
+                    cx.commit(make_due(places, cx.app.now())).await?;
+                }
+                QueueAction::FindSource => {
+                    let places = self.without_source(cx, &page).await?;
+                    cx.commit(make_due(places, cx.app.now())).await?;
+                }
                 QueueAction::Cancel => cancel_all(cx, self.messages(&page)).await?,
             }
         }
@@ -56,19 +70,40 @@ impl WorkOnQueue {
         page.iter().filter(is_meant).filter_map(|read| Some((read, serde_json::from_slice(&read.job.payload).ok()?)))
     }
 
-    /// The write that makes due what was put off before the request. Without that bound, what fails again while the job is
-    /// at work would be met and tried again without end.
-    fn retry(&self, now: Timestamp, page: &[DatedJob]) -> Changes {
+    /// The jobs that were put off before the request. Without that bound, what fails again while the job is at work would
+    /// be met and tried again without end.
+    fn put_off(&self, now: Timestamp, page: &[DatedJob]) -> Vec<JobPlace> {
         let waits = |read: &DatedJob| read.job.place.due_at > now && read.dated_at <= self.asked_at;
         let found = self.deliveries(page).filter(|(read, delivery)| delivery.attempt > 1 && waits(read));
-        let places: Vec<_> = found.map(|(read, _)| read.job.place.clone()).collect();
-        (!places.is_empty()).then_some(Write::Job(JobWrite::MakeDue(places, now))).into_iter().collect()
+        found.map(|(read, _)| read.job.place.clone()).collect()
+    }
+
+    /// The jobs whose messages are held for want of an address to leave from, since before the request. No such job waits
+    /// longer than a path lets it, so that no message is read of what is put off for longer.
+    async fn without_source(&self, cx: &JobContext, page: &[DatedJob]) -> Result<Vec<JobPlace>, StoreError> {
+        let now = cx.app.now();
+        let may_be = |read: &DatedJob| {
+            (now..=now + UNTIL_SOMEBODY_ACTS).contains(&read.job.place.due_at) && read.dated_at < self.asked_at
+        };
+        let mut places = Vec::new();
+        for (read, delivery) in self.deliveries(page).filter(|(read, _)| may_be(read)) {
+            let message = cx.app.store().message(delivery.workspace_id, delivery.message_id).await?;
+            if message.and_then(|message| message.hold).is_some_and(|hold| hold.reason == HoldReason::NoSource) {
+                places.push(read.job.place.clone());
+            }
+        }
+        Ok(places)
     }
 
     /// The messages of a page, each once.
     fn messages(&self, page: &[DatedJob]) -> HashSet<(WorkspaceId, MessageId)> {
         self.deliveries(page).map(|(_, delivery)| (delivery.workspace_id, delivery.message_id)).collect()
     }
+}
+
+/// The write that makes jobs due.
+fn make_due(places: Vec<JobPlace>, now: Timestamp) -> Changes {
+    (!places.is_empty()).then_some(Write::Job(JobWrite::MakeDue(places, now))).into_iter().collect()
 }
 
 /// Cancels messages in one commit; one by one where a delivery that goes on has changed one of them meanwhile.

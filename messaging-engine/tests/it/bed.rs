@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::Method;
 use messaging_core::domain::channel::Channel;
+use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::clock::{ManualClock, SeededEntropy};
 use messaging_core::ports::fetch::Fetch;
@@ -116,6 +117,12 @@ impl Bed {
     pub(crate) fn another_process_told(&self, settings: messaging_engine::Settings) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.settings(settings).transports(self.transports.clone()).build()).unwrap()
+    }
+
+    /// The same, which goes by these rules of sites.
+    pub(crate) fn another_process_by(&self, rules: Arc<SiteRules>) -> App {
+        let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
+        wait_for(building.site_rules(rules).transports(self.transports.clone()).build()).unwrap()
     }
 
     /// Another application on another way to the same database. It shares transports and nothing else.
@@ -232,6 +239,8 @@ pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
         lenient: call.lenient,
         quota: None,
         user_agent: None,
+        request_id: Some("req_test"),
+        wants_csv: call.wants_csv,
     };
     match admitted.run(request).await {
         Ok(answer) => {
@@ -259,6 +268,7 @@ pub(crate) struct Call<'a> {
     in_header: Option<&'a str>,
     client: Option<IpAddr>,
     lenient: bool,
+    wants_csv: bool,
 }
 
 impl<'a> Call<'a> {
@@ -272,6 +282,7 @@ impl<'a> Call<'a> {
             in_header: None,
             client: None,
             lenient: false,
+            wants_csv: false,
         }
     }
 
@@ -283,6 +294,11 @@ impl<'a> Call<'a> {
         Self { body: body.as_bytes().to_vec(), ..self }
     }
 
+    /// With a body that is a file.
+    pub(crate) fn bytes(self, body: Vec<u8>) -> Self {
+        Self { body, ..self }
+    }
+
     pub(crate) fn key(self, key: &'a str) -> Self {
         Self { idempotency_key: Some(key), ..self }
     }
@@ -290,6 +306,11 @@ impl<'a> Call<'a> {
     /// As with the header `Prefer: handling=lenient`.
     pub(crate) fn leniently(self) -> Self {
         Self { lenient: true, ..self }
+    }
+
+    /// As with the header `Accept: text/csv`.
+    pub(crate) fn as_csv(self) -> Self {
+        Self { wants_csv: true, ..self }
     }
 
     /// With the header `X-Workspace-Id`.

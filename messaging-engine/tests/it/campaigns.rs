@@ -5,6 +5,7 @@ mod in_use;
 mod inputs;
 mod recipients;
 mod states;
+mod test_send;
 
 use std::ops::Deref;
 

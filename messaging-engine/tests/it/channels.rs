@@ -202,6 +202,9 @@ async fn each_rule_of_the_input() {
     check("email", json!({"provider": ""}), "422 /provider required").await;
     check("email", json!({"provider": 1, "config": []}), "422 /config invalid_type /provider invalid_type").await;
     check("email", json!({"provider": "twilio"}), "422 /provider unknown_value").await;
+    let mistyped = bed.put(&key, &format!("{}/email", channels(workspace)), json!({"provider": "smpt"})).await;
+    let told = mistyped.body.to_string();
+    assert!(told.contains("which has builtin, ") && told.contains("smtp") && !told.contains("twilio"), "{told}");
     check("sms", json!({"provider": "smtp"}), "422 /provider unknown_value").await;
     check("email", json!({"provider": "smtp"}), "422 /config/host required /config/port required").await;
     let smtp =

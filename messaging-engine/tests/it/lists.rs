@@ -20,7 +20,8 @@ async fn a_list_is_created_renamed_shown_and_deleted() {
     }
     let created = bed.post(&owner, &lists, json!({"name": "News"})).await;
     assert_eq!(created.summary(), "201");
-    let mut expected = json!({"id": created["id"], "name": "News", "contact_count": 0,
+    let mut expected = json!({"id": created["id"], "name": "News", "visibility": "private", "opt_in": "single",
+        "description": null, "contact_count": 0,
         "created_at": "2026-01-31T09:15:00.000Z", "updated_at": "2026-01-31T09:15:00.000Z"});
     assert_eq!(created.body, expected);
     let path = format!("{lists}/{}", created["id"].as_str().unwrap());

@@ -22,7 +22,7 @@ use messaging_core::ports::inbound::ReturnAddress;
 use messaging_core::ports::transport::{Response, TransportError};
 use messaging_core::scope::Scope;
 use messaging_engine::services::Visitor;
-use messaging_engine::{Caller, ops};
+use messaging_engine::{AnsweredRequest, Caller, ops};
 use messaging_testing::fetched;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
@@ -242,6 +242,8 @@ impl World {
         let product = &self.hooks.product;
         messaging_engine::admin::grant_ip(&product.app, product.workspace, "203.0.113.7").await.unwrap();
         let pool = self.post("/ip-pools", json!({"name": "p", "ips": ["203.0.113.7"]})).await;
+        let public = self.post("/lists", json!({"name": "public", "visibility": "public"})).await;
+        let form = self.post("/forms", json!({"name": "f", "list_ids": [public["id"]]})).await;
         let audience = json!({"list_ids": [list["id"]]});
         let campaign = json!({"name": "n", "channel": "email", "template_id": template["id"], "audience": audience});
         let campaign = self.post("/campaigns", campaign).await;
@@ -271,6 +273,7 @@ impl World {
             ("/workspaces/{workspace_id}/templates/{id}", &template),
             ("/workspaces/{workspace_id}/sending-domains/{id}", &domains["data"][0]),
             ("/workspaces/{workspace_id}/ip-pools/{id}", &pool),
+            ("/workspaces/{workspace_id}/forms/{id}", &form),
         ] {
             self.ids.push((of, resource["id"].as_str().unwrap().to_owned()));
         }
@@ -295,6 +298,25 @@ impl World {
         product.work().await;
         let id = import["import_id"].as_str().unwrap().to_owned();
         self.ids.push(("/workspaces/{workspace_id}/contacts/imports/{id}", id));
+    }
+
+    /// A refused request of each key, whose body and answer quote the address.
+    async fn requests(&mut self) {
+        let product = &self.hooks.product;
+        let body = json!({"to": ADDRESS, "texts": SPELLINGS}).to_string();
+        for (id, caller) in [("req-clear", &self.clear), ("req-blind", &self.blind)] {
+            let Caller::Key(key) = caller else { panic!("not a key") };
+            let path = "/messages".to_owned();
+            let mut request = AnsweredRequest::new(product.workspace, id.to_owned(), Method::POST, path, "sendMessage");
+            request.is_write = true;
+            request.status = 422;
+            request.key_id = Some(key.id);
+            request.request = body.clone().into();
+            request.response = body.clone().into();
+            product.app.log_request(request);
+            self.ids.push(("/workspaces/{workspace_id}/requests/{id}", id.to_owned()));
+        }
+        product.app.requests_written().await;
     }
 
     async fn suppressions(&self) {
@@ -346,6 +368,7 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
     world.contact().await;
     world.import().await;
     world.suppressions().await;
+    world.requests().await;
     world.hooks.product.pass(Duration::from_mins(1)).await;
 
     let mut shown_in_clear = BTreeSet::new();
@@ -361,6 +384,7 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
         "getContact",
         "getMessage",
         "getMessageContent",
+        "getRequest",
         "listAutomationRuns",
         "listCampaignRecipients",
         "listContacts",

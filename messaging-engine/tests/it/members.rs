@@ -180,7 +180,15 @@ async fn strangers_neither_lock_a_member_out_nor_hide_a_workspace() {
         let theirs: WorkspaceId = bed.app.new_id(now);
         let (name, timezone) = ("Stranger".to_owned(), "UTC".to_owned());
         writes.push(Write::put(
-            Workspace { id: theirs, name, timezone, opt_out_keywords: Vec::new(), end: None, created_at: now },
+            Workspace {
+                id: theirs,
+                name,
+                timezone,
+                opt_out_keywords: Vec::new(),
+                request_log: Default::default(),
+                end: None,
+                created_at: now,
+            },
             Expect::Absent,
         ));
         let member = Member { status: MemberStatus::Invited, ..Member::active(theirs, user, Role::Viewer, now) };

@@ -8,18 +8,21 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::ip_pool::IpPool;
 use messaging_core::domain::delivery::ip_pool::source::{NamedSource, SourceAddress, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::path::PathState;
+use messaging_core::domain::delivery::site::SiteLimits;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message::hold::HoldReason;
-use messaging_core::ids::MessageId;
+use messaging_core::ids::{MessageId, PoolId};
 use messaging_core::ports::paths::{Departure, Leave, PathRequest, Paths, Reach};
 use messaging_core::ports::store::PageRequest;
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
 use messaging_engine::{App, Settings};
+use serde_json::json;
 
-use crate::bed::START;
+use crate::bed::{Bed, START};
 use crate::support::Product;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -177,13 +180,45 @@ async fn a_source_of_an_installation_that_is_older_than_paths_is_known() {
     assert_eq!(row.record.status, SourceStatus::Warm);
 }
 
+/// State of the default source, as it is kept.
+async fn default_source(product: &Product) -> SourceStatus {
+    product.store.source_row(SourceAddress::Default).await.unwrap().unwrap().record.status
+}
+
+#[tokio::test]
+async fn a_new_installation_whose_first_process_is_killed_stays_a_new_one() {
+    let product = Product::carried_by(Arc::new(Exchangers::default())).await;
+    assert_eq!(product.store.installation_name().await.unwrap(), None);
+    product.app.prepare_to_work().await.unwrap();
+    assert!(product.store.installation_name().await.unwrap().is_some());
+    // Nothing was written at an end.
+    assert_eq!(default_source(&product).await, SourceStatus::Warming);
+    let next = product.another_process();
+    next.prepare_to_work().await.unwrap();
+    assert_eq!(default_source(&product).await, SourceStatus::Warming);
+    product.send_to("ann@b.example").await;
+    next.run_until_idle().await.unwrap();
+    let path = product.store.path_row(SourceAddress::Default, "b.example").await.unwrap().unwrap();
+    let state: PathState = serde_json::from_str(&path.record.state).unwrap();
+    assert!(state.report(&SiteLimits::default(), START).allowed_today.is_some());
+}
+
+#[tokio::test]
+async fn an_installation_that_was_named_before_its_first_start_is_new() {
+    let bed = Bed::start();
+    messaging_engine::admin::set_installation_name(&bed.app, "mx.service.test").await.unwrap();
+    bed.app.prepare_to_work().await.unwrap();
+    let row = bed.store.source_row(SourceAddress::Default).await.unwrap().unwrap();
+    assert_eq!(row.record.status, SourceStatus::Warming);
+}
+
 /// A source at an address that is kept for documentation.
 fn source(number: u8) -> NamedSource {
     NamedSource { ip: IpAddr::from([203, 0, 113, number]).into(), name: format!("m{number}.service.test") }
 }
 
 /// Gives the sending domain of the product a pool of these addresses.
-async fn with_pool(product: &Product, numbers: &[u8]) {
+async fn with_pool(product: &Product, numbers: &[u8]) -> PoolId {
     let pool = IpPool {
         id: product.app.new_id(START),
         workspace_id: Some(product.workspace),
@@ -195,9 +230,11 @@ async fn with_pool(product: &Product, numbers: &[u8]) {
     let all = PageRequest { after: None, limit: 10 };
     let domain = product.store.domains(product.workspace, all).await.unwrap().items.remove(0);
     let stored = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap();
-    let domain = SendingDomain { ip_pool_id: Some(pool.id), ..stored.record };
+    let id = pool.id;
+    let domain = SendingDomain { ip_pool_id: Some(id), ..stored.record };
     let writes = [Write::put(pool, Expect::Absent), Write::put(domain, Expect::Revision(stored.revision))];
     product.commit(Changes::from_iter(writes)).await;
+    id
 }
 
 #[tokio::test]
@@ -223,6 +260,34 @@ async fn a_pool_decides_which_sources_a_domain_uses() {
 
 async fn status_of(product: &Product, number: u8) -> SourceStatus {
     product.store.source_row(source(number).ip).await.unwrap().unwrap().record.status
+}
+
+#[tokio::test]
+async fn what_is_held_without_an_address_leaves_once_the_pool_is_corrected() {
+    let product = Product::carried_by(Arc::new(Exchangers::default())).await;
+    let settings = Settings::default().sources([source(7)]);
+    let node = product.another_process_told(settings.clone());
+    node.prepare_to_work().await.unwrap();
+    let pool = with_pool(&product, &[9]).await;
+    let held = product.send_to("ann@b.example").await;
+    let scheduled = json!({"channel": "email", "to": "bob@b.example", "subject": "s", "text": "t",
+        "send_at": (START + Duration::from_mins(2)).to_string()});
+    let scheduled = product.send(&scheduled).await;
+    node.run_until_idle().await.unwrap();
+    assert_eq!(product.report(held).await.explanation.code, "no_source");
+    product.clock.advance(Duration::from_secs(1));
+
+    messaging_engine::admin::grant_ip(&product.app, product.workspace, "203.0.113.7").await.unwrap();
+    let path = format!("/workspaces/{}/ip-pools/{pool}", product.workspace);
+    for ips in [["203.0.113.7"], ["203.0.113.7"]] {
+        assert_eq!(product.patch(&product.caller, &path, json!({"ips": ips})).await.summary(), "200");
+    }
+    product.clock.advance(Duration::from_secs(3));
+    let node = product.another_process_told(settings);
+    node.prepare_to_work().await.unwrap();
+    node.run_until_idle().await.unwrap();
+    assert_eq!(product.report(held).await.status, MessageStatus::Delivered);
+    assert_eq!(product.report(scheduled).await.status, MessageStatus::Queued);
 }
 
 #[tokio::test]

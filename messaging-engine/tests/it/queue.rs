@@ -1,12 +1,12 @@
 //! The queue by hand: what waits is listed, held back, tried at once and given up.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::queue::MAX_SUSPENSIONS;
 use messaging_core::ids::MessageId;
-use messaging_core::ports::transport::Admitted;
+use messaging_core::ports::transport::{Admitted, Outcome, Outgoing, Response, Sent, Transport, TransportError};
 use messaging_engine::{App, Caller};
 use serde_json::{Value, json};
 
@@ -243,6 +243,38 @@ async fn what_was_put_off_is_tried_at_once_and_what_is_scheduled_is_not() {
     }
     assert_eq!(product.story(deferred).await, "deferred: Queued Deferred Deferred");
     assert_eq!(product.story(scheduled).await, "queued: Queued");
+}
+
+/// Reaches nobody, and keeps the domains of which it is told to forget that.
+#[derive(Debug, Default)]
+struct Unreachable {
+    forgotten: Mutex<Vec<String>>,
+}
+
+#[async_trait::async_trait]
+impl Transport for Unreachable {
+    fn forget_unreachable(&self, domain: &str) {
+        self.forgotten.lock().unwrap().push(domain.to_owned());
+    }
+
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        let outcome = Outcome::deferred(Response::of_text("connection refused"));
+        Ok(Sent { outcomes: vec![outcome; outgoing.recipients.len()], ..Sent::default() })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_connects_to_a_domain_that_could_not_be_reached() {
+    let carrier = Arc::new(Unreachable::default());
+    let product = Product::carried_by(Arc::clone(&carrier) as Arc<dyn Transport>).await;
+    for to in ["ann@a.example", "bob@a.example", "carl@b.example"] {
+        product.send_to(to).await;
+    }
+    product.work().await;
+    product.pass(SECOND).await;
+    assert_eq!(acted(&product, "retry", json!({"domain": "a.example"})).await, 2);
+    product.work().await;
+    assert_eq!(*carrier.forgotten.lock().unwrap(), ["a.example"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,15 +1,18 @@
 //! Sources of mail as the operator sees and orders them.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use http::Method;
 use messaging_core::changes::{Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::ip_pool::source::{NamedSource, PathRow, SourceAddress, SourceRow, SourceStatus};
 use messaging_core::domain::delivery::path::PathState;
+use messaging_core::domain::delivery::site::{Site, SiteLimits, SiteName, SiteRules};
 use messaging_core::ports::store::{Priority, Topic};
 use messaging_engine::Caller;
 use serde_json::{Value, json};
 
-use crate::bed::Bed;
+use crate::bed::{self, Bed, Call};
 
 /// Nobody's session, but all powers.
 const OPERATOR: Caller = Caller::Operator(None);
@@ -142,4 +145,32 @@ async fn paths_that_were_not_used_for_two_months_are_forgotten() {
     messaging_engine::work::sweep::sweep(&bed.app).await.unwrap();
     assert_eq!(bed.store.path_rows(source(1), None, 9).await.unwrap(), []);
     assert!(bed.store.source_row(source(1)).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn paths_are_shown_by_the_rules_that_the_server_goes_by() {
+    let bed = node().await;
+    let limits = SiteLimits { warm_up: 7, ..SiteLimits::default() };
+    let gmail = Site { name: SiteName::parse("gmail").unwrap(), exchangers: Vec::new(), limits };
+    let rules = SiteRules::new(SiteLimits::default(), vec![gmail], Vec::new());
+    let other = bed.another_process_by(Arc::new(rules));
+    let reply = bed::send(&other, Call::new(&OPERATOR, Method::GET, PATH)).await;
+    assert_eq!(reply["data"][0]["paths"][0]["allowed_today"], 350);
+    assert_eq!(listed(&bed).await[0]["paths"][0]["allowed_today"], 50);
+}
+
+#[tokio::test]
+async fn what_a_node_found_of_a_source_is_shown_and_can_be_sent_back() {
+    let bed = node().await;
+    let path = format!("{PATH}/203.0.113.1");
+    let stored = bed.store.source_row(source(1)).await.unwrap().unwrap();
+    let found = SourceRow { found: Some(SourceStatus::Resting), ..stored.record };
+    let write = Write::Source(SourceWrite::PutSource(found, Expect::Revision(stored.revision)));
+    bed.store.commit([write].into_iter().collect(), Priority::Foreground).await.unwrap();
+    assert_eq!(listed(&bed).await[0]["status"], "resting");
+    let order = async |status: &str| bed.patch(&OPERATOR, &path, json!({"status": status})).await;
+    assert_eq!(order("resting").await["status"], "resting");
+    assert_eq!(order("stopped").await["status"], "stopped");
+    assert_eq!(order("resting").await.summary(), "422 /status not_allowed");
+    assert_eq!(order("warm").await["status"], "warm");
 }

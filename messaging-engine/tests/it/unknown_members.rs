@@ -4,7 +4,7 @@ use http::Method;
 use messaging_core::violation::At;
 use messaging_engine::Error;
 use messaging_engine::caller::Caller;
-use messaging_engine::ops::{self, BodyKind, Endpoint};
+use messaging_engine::ops::{self, Endpoint};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
@@ -55,7 +55,7 @@ fn objects(root: &Value, schema: &Value, pointer: &str, wrap: &dyn Fn(Value) -> 
 
 /// The operations that read a body.
 pub(crate) fn with_body() -> impl Iterator<Item = &'static Endpoint> {
-    ops::all().iter().filter(|endpoint| endpoint.body != BodyKind::None)
+    ops::all().iter().filter(|endpoint| endpoint.body.is_json())
 }
 
 #[test]

@@ -211,8 +211,11 @@ async fn a_user_is_removed_unless_a_workspace_would_have_no_owner() {
     assert!(bed.store.user_by_email(&email).await.unwrap().is_none());
     let gone = admin::delete_user(&bed.app, &email).await.unwrap_err();
     assert!(format!("{gone:?}").contains("list-users"));
-    // Of a workspace that is to be deleted nobody needs to stay the owner.
+    // Somebody has to be there who may restore it, until its end.
     admin::delete_workspace(&bed.app, workspace, false).await.unwrap();
+    let refused = admin::delete_user(&bed.app, "second@acme.com").await.unwrap_err();
+    assert!(format!("{refused:?}").contains("delete-workspace --now"), "{refused:?}");
+    admin::delete_workspace(&bed.app, workspace, true).await.unwrap();
     admin::delete_user(&bed.app, "second@acme.com").await.unwrap();
 }
 

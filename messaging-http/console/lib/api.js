@@ -216,7 +216,7 @@ export function urlOf(id, { path, query } = {}) {
 /**
  * Carries an operation out and answers the body of its answer; throws a `Failure`.
  *
- * `path`, `query`, `body` are the parts of the request, `key` an Idempotency-Key; the workspace is the chosen one. A
+ * `path`, `query`, `body` are the parts of the request, `file` is sent in the place of a body, `key` is an Idempotency-Key; the workspace is the chosen one. A
  * `quiet` call is not among those that "Show as" shows. Reads wait and ask again when the server says when to. A session
  * that has ended is asked for again, and then the call goes on, so nothing that was typed is lost.
  */
@@ -251,17 +251,18 @@ function isRead(id) {
   return operations[id].method === "GET";
 }
 
-async function request(id, { path, query, body, key, signal }) {
+async function request(id, { path, query, body, file, key, signal }) {
   const { method } = operations[id];
   const headers = { "X-Console": "1" };
   if (session.workspace) headers["X-Workspace-Id"] = session.workspace.workspace_id;
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (file) headers["Content-Type"] = file.type || "application/octet-stream";
   if (key) headers["Idempotency-Key"] = key;
   let response;
   try {
     response = await fetch(urlOf(id, { path, query }), {
       method, headers, signal, credentials: "same-origin", cache: "no-store",
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: file ?? (body === undefined ? undefined : JSON.stringify(body)),
     });
   } catch (error) {
     if (signal?.aborted) throw error;

@@ -28,6 +28,16 @@ export function asCurl({ id, path, query, body }) {
   return lines.join(" \\\n  ");
 }
 
+/** A logged request as curl: with its own path, and its body where that is kept. */
+export function loggedAsCurl({ method, path, request, idempotency_key: key }) {
+  const base = urlOf("getHealth").slice(0, -pathOf("getHealth").length);
+  const words = ["curl -sS", method === "GET" ? "" : `-X ${method}`, shell(base + path)].filter(Boolean);
+  const lines = [words.join(" "), `-H "Authorization: Bearer $MESSAGING_API_KEY"`];
+  if (key) lines.push(`-H ${shell(`Idempotency-Key: ${key}`)}`);
+  if (request !== null) lines.push("-H 'Content-Type: application/json'", `-d ${shell(JSON.stringify(request))}`);
+  return lines.join(" \\\n  ");
+}
+
 /** What a call asked and what was answered. */
 export function asJson({ id, path, query, body, answer }) {
   const { method } = operations[id];

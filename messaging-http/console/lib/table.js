@@ -108,17 +108,17 @@ export function Table({ columns, rows, rowHref, rowKey, caption, actions }) {
 }
 
 /**
- * Filters of a list, kept in the URL: `[{ name, label, options: [[value, label]] }]` are choices, without options
- * texts, with `type` inputs of that type.
+ * Filters of a list, kept in the URL: `[{ name, label, options: [[value, label]], all }]` are choices, `all` the word for
+ * none of them; without options texts, with `type` inputs of that type.
  */
 export function Filters({ fields, label, children }) {
   const { query } = useRoute();
   const change = (name, value) => changeQuery({ [name]: value, cursor: null });
   return html`<form class="filters" role="search" aria-label=${label} onSubmit=${(event) => event.preventDefault()}>
-    ${fields.map(({ name, label, options, type = "search" }) => html`<label key=${name}><span>${label}</span>
+    ${fields.map(({ name, label, options, all = t("All"), type = "search" }) => html`<label key=${name}><span>${label}</span>
       ${options
         ? html`<select name=${name} value=${query[name] ?? ""} onChange=${(event) => change(name, event.target.value)}>
-            <option value="">${t("All")}</option>
+            <option value="">${all}</option>
             ${options.map(([value, text]) => html`<option value=${value} selected=${query[name] === value}>${text}</option>`)}</select>`
         : html`<input type=${type} name=${name} value=${query[name] ?? ""}
             onChange=${(event) => change(name, event.target.value.trim())} />`}

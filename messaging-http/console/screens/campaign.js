@@ -1,7 +1,9 @@
 // A campaign: a draft to be finished, or what became of it.
-import { Action, confirm, Head, html, Loaded, t, useCall, useEffect, useState } from "../lib/ui.js";
+import { allowed } from "../lib/api.js";
+import { Action, confirm, dialog, Head, html, Loaded, t, useCall, useEffect, useState } from "../lib/ui.js";
 import { go, href } from "../lib/route.js";
 import { channelName } from "../lib/channels.js";
+import { CampaignTest } from "./campaign_test.js";
 import { CancelCampaign, PauseOrResume, State } from "../lib/campaign.js";
 import { Later } from "../lib/later.js";
 
@@ -38,10 +40,13 @@ function Buttons({ campaign, onDone }) {
   const path = { id };
   const mayGo = status === "draft" || status === "cancelled";
   const mayChange = !started && ["scheduled", "paused"].includes(status);
+  const test = () => dialog((close) => html`<${CampaignTest} campaign=${campaign} close=${close} />`, { title: t("Send a test of {name}", { name }) });
   const before = () => confirm({ title: t("Delete {name}?", { name }), text: t("The campaign and its figures are lost. Its messages stay in Messages."), action: t("Delete"), name: status === "draft" ? undefined : name });
   return html`
     <${PauseOrResume} campaign=${campaign} onDone=${onDone} />
     ${mayChange && html`<${Action} id="unscheduleCampaign" args=${{ path }} onDone=${onDone} done=${t("It is a draft again")}>${t("Back to draft")}</${Action}>`}
     <${CancelCampaign} campaign=${campaign} onDone=${onDone} />
+    ${allowed("testCampaign") && html`<button type="button" data-operation="testCampaign" onClick=${test}>${t("Send a test")}</button>`}
+    <${Action} id="duplicateCampaign" args=${{ path }} onDone=${({ id: copy }) => go(`campaigns/${copy}`)} done=${t("The copy is a draft")}>${t("Duplicate")}</${Action}>
     ${mayGo && html`<${Action} id="deleteCampaign" args=${{ path }} before=${before} onDone=${() => go("campaigns")} done=${t("{name} is deleted", { name })}>${t("Delete")}</${Action}>`}`;
 }

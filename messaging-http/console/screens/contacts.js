@@ -6,7 +6,7 @@ import { changeQuery, go, href } from "../lib/route.js";
 import { announce, Empty, Head, html, Loading, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
 import { ContactForm } from "./contact_form.js";
 
-const FILTERS = ["email", "phone", "external_id", "tag", "list_id", "segment_id"];
+const FILTERS = ["q", "email", "phone", "external_id", "tag", "list_id", "segment_id"];
 
 export default function Contacts({ segments, query }) {
   return segments[0] ? html`<${One} id=${segments[0]} query=${query} />` : html`<${All} query=${query} />`;
@@ -31,13 +31,14 @@ function All({ query }) {
     </${Head}>
     ${isNew && html`<section class="card" aria-labelledby="new"><h2 id="new">${t("New contact")}</h2><${New} /></section>`}
     <${Filters} fields=${[
+      { name: "q", label: t("Search") },
       { name: "email", label: t("Email"), type: "search" },
       { name: "phone", label: t("Phone") },
       { name: "external_id", label: t("External id") },
       { name: "tag", label: t("Tag") },
       { name: "list_id", label: t("List"), options: named(lists) },
       { name: "segment_id", label: t("Segment"), options: named(segments) },
-    ]}><p class="help">${t("Addresses, ids and tags are compared as a whole: type all of it.")}</p></${Filters}>
+    ]}><p class="help">${t("Search finds a part of an address, a name or an external id; the other fields are compared as a whole.")}</p></${Filters}>
     <${List} id="listContacts" args=${{ query: filters }} filtered=${isFiltered(query, FILTERS)} caption=${t("Contacts")}
       rowHref=${(row) => href(`contacts/${row.id}`)}
       columns=${[...contactColumns(), { label: t("Added"), cell: (row) => html`<${Time} at=${row.created_at} />` }]}

@@ -6,6 +6,7 @@ const PURPOSES = {
   spf: ["Permission to send (SPF)", "Says that this server may send for the domain."],
   return_path: ["Return path (MX)", "Brings bounces back to this server."],
   dmarc: ["Policy (DMARC)", "Large mailbox providers want a policy of whoever sends much. Any valid one will do."],
+  tls_rpt: ["TLS reports (TLS-RPT)", "Asks other mail servers to report where mail to this domain could not be encrypted."],
   tracking: ["Tracking host (CNAME)", "Links that count clicks lead here."],
 };
 

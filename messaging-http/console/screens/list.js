@@ -5,8 +5,8 @@ import { Field, Form } from "../lib/form.js";
 import { FirstFocus, keepFocus, useHeading } from "../lib/focus.js";
 import { Delete } from "../lib/in_use.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { List } from "../lib/table.js";
-import { Action, announce, Copy, count, Empty, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
+import { Filters, isFiltered, List } from "../lib/table.js";
+import { Action, announce, Copy, count, Empty, Failed, Head, html, Loaded, t, Time, useCall, useState } from "../lib/ui.js";
 
 export default function OneList({ id, query }) {
   const found = useCall("getList", { path: { id } });
@@ -20,6 +20,7 @@ export default function OneList({ id, query }) {
 function Drawn({ list, query, reload }) {
   const [changes, setChanges] = useState(0);
   const { id, name } = list;
+  const isPublic = list.visibility === "public";
   const isRenamed = query.rename && allowed("updateList");
   const isAdding = query.add && allowed("addListContacts");
   const changed = () => {
@@ -45,8 +46,10 @@ function Drawn({ list, query, reload }) {
         <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" required /><${FirstFocus} /></${Form}></section>`}
     ${isAdding && html`<${Add} id=${id} onDone=${changed} />`}
     <section class="stack" aria-labelledby="members"><h2 id="members">${t("Contacts on this list")}</h2>
-      <${List} id="listListContacts" args=${{ path: { id } }} reloads=${changes} caption=${t("Contacts on this list")}
-        rowHref=${(row) => href(`contacts/${row.id}`)} columns=${contactColumns()}
+      ${isPublic && html`<${Filters} fields=${[{ name: "status", label: t("Status"), all: t("Confirmed"), options: STATUSES }]} />`}
+      <${List} id="listListContacts" args=${{ path: { id }, query: { status: isPublic ? query.status : undefined } }} reloads=${changes}
+        caption=${t("Contacts on this list")} filtered=${isPublic && isFiltered(query, ["status"])}
+        rowHref=${(row) => href(`contacts/${row.id}`)} columns=${isPublic ? [...contactColumns(), SINCE] : contactColumns()}
         actions=${allowed("removeListContact") && ((row) => html`<${Action} id="removeListContact" className="small"
           args=${{ path: { id, contact_id: row.id } }} done=${t("{address} is off the list", { address: addressOf(row) })} onDone=${() => { changed(); keepFocus(); }}>
           ${t("Remove")}<span class="sr"> ${addressOf(row)}</span></${Action}>`)}
@@ -58,6 +61,10 @@ function Drawn({ list, query, reload }) {
     </section>
     <p class="muted actions">${t("Id of this list")} <code>${id}</code> <${Copy} text=${id} /></p>`;
 }
+
+// Those who are no members of a public list, but were asked to confirm or have left.
+const STATUSES = [["unconfirmed", t("Unconfirmed")], ["left", t("Left")]];
+const SINCE = { label: t("Since"), cell: (row) => (row.membership?.since ? html`<${Time} at=${row.membership.since} />` : html`<span class="muted">–</span>`) };
 
 const PIECES = /[\s,;]+/;
 const MAXIMUM = 100;

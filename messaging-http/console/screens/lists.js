@@ -32,6 +32,7 @@ function All({ query }) {
     <${List} id="listLists" caption=${t("Lists")} rowHref=${(row) => href(`lists/${row.id}`)}
       columns=${[
         { label: t("Name"), cell: (row) => html`<${Written}>${row.name}</${Written}>` },
+        { label: t("Visibility"), cell: (row) => t(row.visibility === "public" ? "Public" : "Private") },
         { label: t("Contacts"), numeric: true, cell: (row) => number(row.contact_count) },
         { label: t("Created"), cell: (row) => html`<${Time} at=${row.created_at} />` },
       ]}

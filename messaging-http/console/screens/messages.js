@@ -10,7 +10,7 @@ import { CHANNELS, channelName } from "../lib/channels.js";
 
 const STATUSES = ["queued", "sending", "deferred", "sent", "delivered", "bounced", "complained", "failed", "suppressed", "cancelled"];
 const MORE = ["template_id", "campaign_id", "automation_id", "contact_id", "since", "until"];
-const FILTERS = ["status", "channel", "to", "tag", ...MORE];
+const FILTERS = ["q", "status", "channel", "to", "tag", ...MORE];
 
 export default function Messages({ segments, query }) {
   const [id] = segments;
@@ -82,6 +82,7 @@ function MessageFilters({ query }) {
   const set = FILTERS.filter((name) => query[name]);
   return html`<div>
     <${Filters} fields=${[
+      { name: "q", label: t("Search") },
       { name: "status", label: t("Status"), options: STATUSES.map((word) => [word, t(word)]) },
       { name: "channel", label: t("Channel"), options: CHANNELS.map((word) => [word, channelName(word)]) },
       { name: "to", label: t("To") },

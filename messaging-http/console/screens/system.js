@@ -4,6 +4,7 @@ import { Table } from "../lib/table.js";
 import { channelName } from "../lib/channels.js";
 import { Checks, Cure } from "./system_checks.js";
 import { Queue } from "./system_queue.js";
+import { Sources } from "./system_sources.js";
 
 const AGAIN_MILLISECONDS = 10000;
 
@@ -17,6 +18,7 @@ export default function System() {
       <${Queues} channels=${system.channels} />
       <${Lanes} lanes=${system.lanes} />
       <${Queue} suspended=${system.suspended} onChanged=${found.reload} />
+      <${Sources} />
       <${Nodes} system=${system} />
       <${Checks} checks=${system.checks} />`}</${Loaded}>`;
 }
@@ -67,6 +69,7 @@ function toChecks() {
 const HOLDS = {
   scheduled: "until their time", by_timezone: "until their hour where the recipient lives", quiet_hours: "until quiet hours end", frequency_cap: "frequency cap",
   domain_pace: "pace of campaign or destination", paused: "suspended by an operator", held: "restored copy",
+  warming_up: "a new address warms up", braked: "a mailbox provider complains, so sending slows down", no_source: "no server has an address for them",
 };
 
 function Queues({ channels }) {

@@ -14,6 +14,7 @@ const EVENTS = [
   ["failed", "Not sent, because something went wrong here."],
   ["suppressed", "Not sent, because the recipient is suppressed."],
   ["cancelled", "Taken back before it was sent."],
+  ["audit.recorded", "Somebody changed something in the workspace; for admins."],
 ];
 
 export const EVENT_NAMES = EVENTS.map(([name]) => name);

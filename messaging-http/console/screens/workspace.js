@@ -1,4 +1,4 @@
-// The workspace: its name, time zone and opt-out words, and another one.
+// The workspace: its name, time zone, opt-out words and log of requests, and another one.
 import { allowed, chooseWorkspace, loadSession, missing, workspace } from "../lib/api.js";
 import { Action, absolute, confirm, Copy, Facts, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
@@ -35,6 +35,10 @@ function About({ one, role }) {
     ]} /></section>`;
 }
 
+const LOGS = [
+  ["failures", "what fails with bodies, changes without"], ["writes", "changes and what fails, with bodies"], ["all", "everything, with bodies"], ["off", "nothing"],
+];
+
 function Settings({ one, onDone }) {
   if (one.deletes_at) return null;
   if (!allowed("updateWorkspace")) {
@@ -46,13 +50,15 @@ function Settings({ one, onDone }) {
     await loadSession();
   };
   return html`<section class="stack" aria-labelledby="settings"><h2 id="settings">${t("Settings")}</h2>
-    <${Form} key=${JSON.stringify(one)} id="updateWorkspace" initial=${{ name: one.name, timezone: one.timezone, opt_out_keywords: one.opt_out_keywords }}
+    <${Form} key=${JSON.stringify(one)} id="updateWorkspace" initial=${{ name: one.name, timezone: one.timezone, opt_out_keywords: one.opt_out_keywords, request_log: one.request_log }}
       body=${(values) => ({ ...values, opt_out_keywords: values.opt_out_keywords ?? [] })} onDone=${changed} done=${t("Saved")}>
       <${Field} name="name" label=${t("Name")} required dir="auto" autocomplete="off" />
       <${Field} name="timezone" kind="select" label=${t("Time zone")} required options=${zones(one.timezone)}
         help=${t("Days of analytics begin by it, and campaigns and automations use it for contacts without a time zone of their own.")} />
       <${Field} name="opt_out_keywords" kind="list" rows=${1} label=${t("Opt-out words")} dir="auto" autocomplete="off" placeholder="STOPP, ARRET"
         help=${t("One of these words alone, as an answer by SMS or WhatsApp, ends messages to that person, besides STOP and the like. Up to 20, with commas between them.")} />
+      <${Field} name="request_log" kind="select" label=${t("Log of requests")} options=${LOGS.map(([value, text]) => [value, t(text)])}
+        help=${t("What the screen Requests shows. Secrets are never kept, and everything goes after seven days.")} />
     </${Form}></section>`;
 }
 

@@ -1,4 +1,4 @@
-import { asCommand, asCurl, asJson } from "../lib/show_as.js";
+import { asCommand, asCurl, asJson, loggedAsCurl } from "../lib/show_as.js";
 import { equal, holds } from "./check.js";
 
 const base = new URL("../v1", document.baseURI).href;
@@ -23,4 +23,11 @@ export function quotes_do_not_end_what_the_shell_reads() {
 
 export function a_call_is_json_with_its_answer() {
   equal(JSON.parse(asJson({ id: "listLists", query: { limit: 1 }, answer: { data: [] } })).answer, { data: [] });
+}
+
+export function a_logged_request_is_a_line_of_curl() {
+  equal(loggedAsCurl({ method: "POST", path: "/messages", request: { to: "ann" }, idempotency_key: "order 1" }),
+    `curl -sS -X POST ${base}/messages \\\n  -H "Authorization: Bearer $MESSAGING_API_KEY" \\\n  -H 'Idempotency-Key: order 1' \\\n  -H 'Content-Type: application/json' \\\n  -d '{"to":"ann"}'`);
+  equal(loggedAsCurl({ method: "GET", path: "/messages", request: null, idempotency_key: null }),
+    `curl -sS ${base}/messages \\\n  -H "Authorization: Bearer $MESSAGING_API_KEY"`);
 }

@@ -122,7 +122,7 @@ fn needed(access: Access) -> RequiredRights {
         Access::SessionRole(role) => RequiredRights { session: true, role: Some(role), ..nothing },
         Access::Operator => RequiredRights { session: true, operator: true, ..nothing },
         // An API key with the scope `*` may call it as well; the console lets people sign in, so it is told the role.
-        Access::Administration => RequiredRights { role: Some(Role::Admin), ..nothing },
+        Access::Administration | Access::ScopeOrAdmin(_) => RequiredRights { role: Some(Role::Admin), ..nothing },
     }
 }
 

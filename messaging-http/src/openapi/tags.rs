@@ -3,7 +3,7 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 27] = [
+pub(super) const ALL: [&str; 32] = [
     "auth",
     "session",
     "invitation",
@@ -12,6 +12,7 @@ pub(super) const ALL: [&str; 27] = [
     "key",
     "message",
     "template",
+    "image",
     "domain",
     "pool",
     "channel",
@@ -22,11 +23,15 @@ pub(super) const ALL: [&str; 27] = [
     "import",
     "custom-field",
     "list",
+    "form",
     "segment",
     "event",
     "campaign",
     "automation",
     "analytics",
+    "deliverability",
+    "audit",
+    "request",
     "system",
     "queue",
     "source",
@@ -42,15 +47,19 @@ pub(super) fn of(endpoint: &Endpoint) -> &'static str {
 pub(super) fn description(tag: &str) -> &'static str {
     match tag {
         "analytics" => "How much was sent, delivered, opened and clicked over time.",
+        "audit" => "Who changed what: keys, members, settings, domains, campaigns and the rest, entry by entry.",
         "auth" => "Sign in as a person, and see who one is. Programs use API keys.",
         "automation" => "What happens to a contact after something happened: messages, waits, branches, webhooks.",
         "campaign" => "One message to many: audience, time, variants, and what became of each recipient.",
         "channel" => "Which provider each channel goes through, and with which settings.",
         "contact" => "The people messages are for: identifiers, attributes, consent; erasure and export.",
         "custom-field" => "Attributes of contacts that have a declared type.",
+        "deliverability" => "How mail arrives: by mailbox provider, sending domain and IP pool, and in a sentence.",
         "domain" => "The domains mail is sent from: their DNS records, keys and verification.",
         "event" => "What contacts did in your product; segments and automations look at it.",
+        "form" => "Forms by which readers subscribe to public lists.",
         "health" => "Whether the server can take requests.",
+        "image" => "Pictures that mail shows by their address.",
         "import" => "Files of contacts: announce, upload, follow.",
         "invitation" => "Workspaces that a person is invited to; a membership opens nothing before they accept.",
         "key" => "API keys: what programs sign their requests with.",
@@ -63,6 +72,7 @@ pub(super) fn description(tag: &str) -> &'static str {
         "queue" => {
             "What waits to be sent in the whole installation, and how an operator holds it back, tries it again or gives it up."
         }
+        "request" => "Requests that the workspace's programs and people made, with answers of those that failed.",
         "sandbox" => "What the sandbox captured instead of sending it.",
         "segment" => "Contacts that a filter matches, kept up to date.",
         "session" => "The sign-ins of a person: where, since when, and how to end one.",

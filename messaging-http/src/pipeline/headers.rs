@@ -1,10 +1,13 @@
 //! Reading the headers that the checks need.
 
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
 use messaging_engine::Error;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
+
+/// Names a request, so that a repetition has no effect (contract section 1.7).
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Whether this can be a host with or without a port; it may be empty (RFC 9110 section 7.2).
 pub(super) fn is_host(value: &[u8]) -> bool {
@@ -38,11 +41,26 @@ pub(super) fn prefers_leniency(headers: &HeaderMap) -> bool {
     handling.next().is_some_and(|(_, value)| value.trim().trim_matches('"').eq_ignore_ascii_case("lenient"))
 }
 
+/// Whether CSV is asked for: `Accept` names `text/csv`, and JSON not before it.
+pub(super) fn wants_csv(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut types = accepted.flat_map(|text| text.split(',')).map(|range| {
+        let essence = range.split_once(';').map_or(range, |(essence, _)| essence);
+        essence.trim().to_ascii_lowercase()
+    });
+    types.find(|essence| essence == "text/csv" || essence == "application/json").as_deref() == Some("text/csv")
+}
+
 /// Whether the body is declared as `application/json`, parameters aside.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    has_type(headers, &["application/json"])
+}
+
+/// Whether the body is declared as one of these media types, parameters aside.
+pub(super) fn has_type(headers: &HeaderMap, types: &[&str]) -> bool {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|text| {
-        let essence = text.split_once(';').map_or(text, |(essence, _)| essence);
-        essence.trim().eq_ignore_ascii_case("application/json")
+        let essence = text.split_once(';').map_or(text, |(essence, _)| essence).trim();
+        types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted))
     })
 }
 
@@ -66,6 +84,23 @@ mod tests {
         check_bearer(Some("Bearer"), "missing_credentials");
         check_bearer(Some(""), "missing_credentials");
         check_bearer(None, "missing_credentials");
+    }
+
+    #[test]
+    fn csv_is_asked_for_by_name() {
+        for (value, expected) in [
+            ("text/csv", true),
+            ("Text/CSV; q=0.9, */*", true),
+            ("text/csv, application/json", true),
+            ("application/json, text/csv", false),
+            ("*/*", false),
+            ("text/*", false),
+            ("", false),
+        ] {
+            let headers: HeaderMap = [(ACCEPT, value.parse().unwrap())].into_iter().collect();
+            assert_eq!(wants_csv(&headers), expected, "{value}");
+        }
+        assert!(!wants_csv(&HeaderMap::new()));
     }
 
     #[test]

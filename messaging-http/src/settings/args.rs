@@ -39,11 +39,11 @@ macro_rules! optional {
                 names
             }
 
-            /// The settings that are given, with their values.
-            pub fn given(&self) -> Vec<(&'static str, String)> {
+            /// Names of the settings that are given.
+            pub fn given(&self) -> Vec<&'static str> {
                 let mut given = Vec::new();
-                $(if let Some(value) = &self.$member {
-                    given.push((stringify!($member), format!("{value:?}")));
+                $(if self.$member.is_some() {
+                    given.push(stringify!($member));
                 })*
                 given
             }
@@ -61,7 +61,8 @@ optional! {
     pub struct SettingsArgs {
         /// TOML file with further settings; its keys are the flags' names with `_` for `-`
         ///
-        /// A flag beats the environment, which beats the file. An unknown key is an error.
+        /// A flag beats the environment, which beats the file. What is separated by commas in a flag is an array in the file. An
+        /// unknown key is an error.
         #[arg(long, env = "MESSAGING_CONFIG", value_name = "FILE")]
         #[serde(skip)]
         pub config: Option<PathBuf>,
@@ -70,7 +71,7 @@ optional! {
         ///
         /// Port 0 takes any free port. The address that was found is logged and written to the file
         /// `listen` in the data directory.
-        #[arg(long, env = "MESSAGING_LISTEN", value_name = "IP:PORT")]
+        #[arg(long, env = "MESSAGING_LISTEN", value_name = "IP:PORT", value_parser = socket_address)]
         pub listen: Option<SocketAddr>,
 
         /// Directory of the database, the secret key and files [default: ./messaging-data]
@@ -117,7 +118,7 @@ optional! {
         pub hostname: Option<String>,
 
         /// The DNS resolver that is asked for everything [default: the system's]
-        #[arg(long, env = "MESSAGING_DNS", value_name = "IP:PORT")]
+        #[arg(long, env = "MESSAGING_DNS", value_name = "IP:PORT", value_parser = socket_address)]
         pub dns: Option<SocketAddr>,
 
         /// Believe the DNS resolver, which must be on this machine, which answers are signed [default: false]
@@ -196,6 +197,10 @@ optional! {
         #[arg(long, env = "MESSAGING_SEGMENT_REFRESH", value_name = "SECONDS")]
         pub segment_refresh: Option<u64>,
 
+        /// Days for which entries of audit logs are kept [default: 400]
+        #[arg(long, env = "MESSAGING_AUDIT_DAYS", value_name = "DAYS")]
+        pub audit_days: Option<u32>,
+
         /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
         ///
         /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP
@@ -215,7 +220,7 @@ optional! {
         /// The MX of the `bounce.` sub-domains of the sending domains points there, at port 25. Port 0 takes
         /// any free port. The address that was found is logged and written to the file `smtp-listen` in the
         /// data directory.
-        #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT")]
+        #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT", value_parser = socket_address)]
         pub smtp_listen: Option<SocketAddr>,
 
         /// Address at which programs submit mail by SMTP, with an API key as password [default: off]
@@ -223,7 +228,7 @@ optional! {
         /// STARTTLS and TLS at once are both understood there; ports 587 and 465 are usual. Without --tls-cert only a
         /// loopback address is allowed. Port 0 takes any free port. The address that was found is logged and written to
         /// the file `submission-listen` in the data directory.
-        #[arg(long, env = "MESSAGING_SUBMISSION_LISTEN", value_name = "IP:PORT")]
+        #[arg(long, env = "MESSAGING_SUBMISSION_LISTEN", value_name = "IP:PORT", value_parser = socket_address)]
         pub submission_listen: Option<SocketAddr>,
 
         /// Whom mail to postmaster and abuse of this server's names is handed on to [default: such mail is refused]
@@ -269,7 +274,7 @@ optional! {
         ///
         /// Not meant for the public: it tells what the server is used for. Port 0 takes any free port. The address that
         /// was found is logged and written to the file `metrics-listen` in the data directory.
-        #[arg(long, env = "MESSAGING_METRICS_LISTEN", value_name = "IP:PORT")]
+        #[arg(long, env = "MESSAGING_METRICS_LISTEN", value_name = "IP:PORT", value_parser = socket_address)]
         pub metrics_listen: Option<SocketAddr>,
 
         /// Directory with the files of the console at /console [default: the console that is built in]
@@ -322,6 +327,10 @@ pub fn read_site_rules(path: &Path) -> Result<SiteRules, SettingsError> {
     let most = u64::try_from(MAX_RULES_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text)).map_err(unreadable)?;
     SiteRules::parse(&text).map_err(|fault| SettingsError::SiteRules { path: path.to_owned(), fault })
+}
+
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.trim().parse().map_err(|_| "expected an IP address and a port such as 127.0.0.1:8080".to_owned())
 }
 
 fn block(text: &str) -> Result<IpNet, String> {

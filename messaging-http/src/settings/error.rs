@@ -105,4 +105,7 @@ pub enum SettingsError {
     /// Segments would be calculated all the time.
     #[error("--segment-refresh must be at least 1 second")]
     SegmentRefresh,
+    /// Entries of audit logs would go at once, or never.
+    #[error("--audit-days must be from 1 to 36500")]
+    AuditDays,
 }

@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messaging_core::domain::installation::checkup::{
-    CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact,
+    CertificateFact, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact, TlsaFact,
 };
+use messaging_core::domain::mail::mta_sts::StsText;
 use messaging_core::domain::security::secret_key::KeyRing;
 use messaging_core::error::Chain;
 use messaging_core::ports::HostProbe;
 use messaging_core::ports::clock::{Clock, SystemClock};
 use messaging_engine::app::checks::{CheckOptions, Checkup};
 use messaging_store::{disk_space, key_file};
-use messaging_transport::probe;
+use messaging_transport::{Dns, GuardedFetch, probe};
 
 use super::data_directory::{SMTP_LISTEN, private_places};
 use crate::settings::{Database, Settings, TlsFiles};
@@ -41,6 +42,7 @@ pub(super) struct ThisHost {
     allow_private: bool,
     smtp_is_on: bool,
     tls: Option<TlsFiles>,
+    dns: Option<SocketAddr>,
 }
 
 /// With what the machine of these settings is looked at.
@@ -66,6 +68,7 @@ pub(super) fn checkup(settings: &Settings, key: KeyKnown) -> Checkup {
         allow_private: settings.allow_private_targets,
         smtp_is_on: settings.smtp_listen.is_some(),
         tls: settings.tls.clone(),
+        dns: settings.dns,
     };
     Checkup { probe: Arc::new(probe), options }
 }
@@ -102,6 +105,16 @@ impl HostProbe for ThisHost {
             probe::smtp_certificate(&certificate, &key, &host, &[], &clock)
         });
         looking.await.unwrap_or_else(|error| SmtpCertificateFact::Unusable(error.to_string()))
+    }
+
+    async fn tlsa(&self, host: &str) -> Result<TlsaFact, String> {
+        let certificate = self.tls.as_ref().map(|tls| tls.certificate.as_path());
+        probe::tlsa(&Dns::new(self.dns), host, certificate, &SystemClock).await
+    }
+
+    async fn sts_policy(&self, domain: &str) -> Result<StsText, String> {
+        let fetch = GuardedFetch::builder(Dns::new(self.dns)).allow_private(self.allow_private).build();
+        probe::sts_policy(&fetch, domain).await
     }
 
     async fn clock_ahead(&self, server: SocketAddr) -> Result<i64, String> {

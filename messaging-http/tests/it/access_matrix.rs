@@ -67,7 +67,7 @@ fn key_expected(access: Access, held: &[Scope]) -> Option<String> {
     let needed = match access {
         Access::Public | Access::AnyCredential => return None,
         Access::Session | Access::SessionRole(_) | Access::Operator => return Some("session_required".to_owned()),
-        Access::Scope(scope) => vec![scope.as_str()],
+        Access::Scope(scope) | Access::ScopeOrAdmin(scope) => vec![scope.as_str()],
         Access::Scopes(first, second) => vec![first.as_str(), second.as_str()],
         Access::Administration => vec!["*"],
     };
@@ -112,7 +112,7 @@ fn role_suffices(access: Access, role: Role) -> bool {
     match access {
         Access::Scope(scope) => has(scope),
         Access::Scopes(first, second) => has(first) && has(second),
-        Access::Administration | Access::SessionRole(Role::Admin) => is_administrator,
+        Access::Administration | Access::ScopeOrAdmin(_) | Access::SessionRole(Role::Admin) => is_administrator,
         Access::SessionRole(Role::Owner) => role == Role::Owner,
         Access::Operator => false,
         Access::SessionRole(Role::Editor) => role != Role::Viewer,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use messaging_conformance::audit_logs;
 use messaging_conformance::listings::World;
 use messaging_core::changes::{AccountWrite, Expect, JobWrite, NewJob, Write};
 use messaging_core::domain::campaign::CampaignStatus;
@@ -85,6 +86,8 @@ impl Tenant {
                 sent(),
                 session(&token),
                 session(&format!("another {}", world.user)),
+                audit_logs::record(None, &audit_logs::entry(1)),
+                audit_logs::record(None, &audit_logs::entry(2)),
                 Write::FollowEvents(world.workspace, now + Duration::from_hours(720)),
             ])
             .await;
@@ -93,6 +96,11 @@ impl Tenant {
         for _ in 0..2 {
             let made = tenant.post(server, "/automations", body).await;
             made["id"].as_str().unwrap().clone_into(&mut tenant.automation);
+        }
+        let list = tenant.post(server, "/lists", r#"{"name":"Public","visibility":"public"}"#).await;
+        for _ in 0..2 {
+            let form = serde_json::json!({"name": "Footer", "list_ids": [list["id"]]});
+            tenant.post(server, "/forms", &form.to_string()).await;
         }
         let place = format!("/automations/{}", tenant.automation);
         tenant.post(server, &format!("{place}/activate"), "{}").await;
@@ -184,6 +192,9 @@ fn filter(endpoint: &Endpoint) -> Option<String> {
         "contact_id" => "con_01HF7YAT00ZFWB5337P6Y4R2P3",
         "status" if ["listCampaigns", "listAutomations"].contains(&endpoint.id) => "draft",
         "status" if endpoint.id == "listAutomationRuns" => "waiting",
+        "actor" | "operation" | "resource" | "method" | "path" | "idempotency_key" => "x",
+        "key_id" => "key_01HF7YAT00ZFWB5337P6Y4R2P3",
+        "user_id" => "usr_01HF7YAT00ZFWB5337P6Y4R2P3",
         "status" | "outcome" => "delivered",
         name => panic!("give the filter {name} a valid value"),
     };

@@ -126,6 +126,7 @@ impl TestServer {
             name: "Test".to_owned(),
             timezone: "UTC".to_owned(),
             opt_out_keywords: Vec::new(),
+            request_log: Default::default(),
             end: None,
             created_at: self.app.now(),
         };

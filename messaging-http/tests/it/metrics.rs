@@ -12,7 +12,7 @@ const DASHBOARD: &str = include_str!("../../../docs/operations/grafana.json");
 const RULES: &str = include_str!("../../../docs/operations/alerts.yml");
 
 /// What contract section 22 promises, with the labels that it names.
-const PROMISED: [(&str, &[&str]); 26] = [
+const PROMISED: [(&str, &[&str]); 27] = [
     ("messaging_messages_accepted_total", &["channel"]),
     ("messaging_messages_sent_total", &["channel"]),
     ("messaging_messages_delivered_total", &["channel"]),
@@ -36,6 +36,7 @@ const PROMISED: [(&str, &[&str]); 26] = [
     ("messaging_database_bytes", &[]),
     ("messaging_disk_free_bytes", &[]),
     ("messaging_budget_waits_total", &[]),
+    ("messaging_request_log_dropped_total", &[]),
     ("messaging_http_requests_total", &["method", "route", "status"]),
     ("messaging_http_request_duration_seconds", &["method", "route"]),
     ("messaging_build_info", &["version"]),

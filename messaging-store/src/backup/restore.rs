@@ -65,7 +65,7 @@ pub struct VerifyReport {
 #[non_exhaustive]
 pub enum RestoreError {
     /// There is an installation already, or parts of one.
-    #[error("{} holds {found} already; name a directory that is empty or not there yet", directory.display())]
+    #[error("{} holds an installation already ({found}); name a directory that is empty or not there yet", directory.display())]
     Occupied {
         /// The data directory.
         directory: PathBuf,

@@ -90,8 +90,18 @@ pub(crate) const TABLES: &[Table] = &[
     same("dmarc_rows", "workspace, domain, day, reporter, source, result, messages, last_seen"),
     same("tls_rows", "workspace, domain, id, day, reporter, mx, result, sessions, failures"),
     same("custom_fields", "workspace, id, key, revision, doc"),
+    same(
+        "api_requests",
+        "workspace, key, id, at, method, path, operation, status, code, duration_ms, request_bytes, key_id, user_id, ip, \
+         user_agent, idempotency_key, resource_id",
+    ),
+    same("api_request_bodies", "workspace, key, request, response"),
+    same("audit_log", "workspace, n, at, actor_kind, actor, operation, resource_kind, resource, doc, hash"),
+    same("audit_chains", "workspace, n, hash, anchor_n, anchor_hash"),
     same("templates", "workspace, id, channel, revision, version, removed_at"),
     same("template_versions", "workspace, template, version, head, doc"),
+    same("images", "workspace, id, sha256, size, doc"),
+    same("image_bytes", "workspace, id, bytes"),
     same("replies", "key, credential, route, created_at, expires_at, fingerprint, status, content_type, body"),
     same("urls", "workspace, key, url"),
     same("sts_policies", "domain, expires_at, doc"),
@@ -120,12 +130,12 @@ pub(crate) const TABLES: &[Table] = &[
         "messages",
         "workspace, id, revision, status, channel, created_at, updated_at, recipient, sender, contact, campaign, \
          automation, template, tags, metadata, variant, hold_reason, hold_until, hold_since, seen, links, skip, \
-         sent_at, delivered_at, fallback_of, has_fallback",
+         sent_at, delivered_at, fallback_of, has_fallback, is_test",
         Rows::Select(
             "SELECT workspace, id, revision, status, channel, created_at, updated_at, recipient, sender, contact, \
              campaign, automation, template, tags, metadata, variant, hold_reason, hold_until, hold_since, seen, \
              links, skip, nullif(sent_at, -70368744177664) AS sent_at, nullif(delivered_at, \
-             -70368744177664) AS delivered_at, fallback_of, has_fallback \
+             -70368744177664) AS delivered_at, fallback_of, has_fallback, is_test \
              FROM messages",
         ),
     ),
@@ -163,13 +173,18 @@ pub(crate) const TABLES: &[Table] = &[
     ),
     same("tags", "n, workspace_number, tag"),
     same("tag_members", "tag, contact"),
-    same("lists", "n, workspace_number, id, revision, removed, created_at, updated_at, name"),
+    same(
+        "lists",
+        "n, workspace_number, id, revision, removed, created_at, updated_at, name, is_public, is_double, description",
+    ),
     table(
         "list_counts",
         "list, shard, members",
         Rows::Select("SELECT n AS list, 0 AS shard, contacts AS members FROM lists"),
     ),
     same("list_members", "list, contact"),
+    same("list_subscriptions", "list, contact, revision, status, since, doc"),
+    same("forms", "workspace, id, revision, doc"),
     same("event_names", "n, workspace_number, name"),
     same("product_events", "n, contact, name, at, id, properties"),
     same("event_unique_ids", "event, workspace_number, received_at, unique_id"),
@@ -215,6 +230,17 @@ pub(crate) const TABLES: &[Table] = &[
         Rows::Select(
             "SELECT workspace, quarter, channel, source, 0 AS shard, sent, delivered, bounces, complaints, \
          unique_opens, unique_clicks, unsubscribes, opens, clicks FROM activity",
+        ),
+    ),
+    table(
+        "site_activity",
+        "workspace, quarter, site, shard, accepted, delivered, deferred, bounced_hard, bounced_soft, \
+         complaints, opened_human, over_tls, within_1, within_2, within_5, within_10, within_30, within_60, \
+         within_300, within_900, within_3600, within_14400, within_86400, later",
+        Rows::Select(
+            "SELECT workspace, quarter, site, 0 AS shard, accepted, delivered, deferred, bounced_hard, \
+         bounced_soft, complaints, opened_human, over_tls, within_1, within_2, within_5, within_10, within_30, \
+         within_60, within_300, within_900, within_3600, within_14400, within_86400, later FROM site_activity",
         ),
     ),
     table(
@@ -311,6 +337,10 @@ mod tests {
         ("captures", "n", "captures are found by their message"),
         ("replies", "n", "replies are found by their key"),
         ("template_versions", "n", "versions are found by their template"),
+        ("image_bytes", "n", "octets are found by their image"),
+        ("contact_texts", "*", "contacts are indexed where they come"),
+        ("changed_contact_texts", "*", "contacts are indexed where they come"),
+        ("message_texts", "*", "messages are indexed where they come"),
     ];
 
     /// Tables of PostgreSQL that no table of SQLite fills, and why; with columns that have a default.
@@ -324,6 +354,9 @@ mod tests {
         ("log_era", "*", "the schema has the first era"),
         ("message_states", "*", "by the triggers of messages"),
         ("marked_deliveries", "*", "by the triggers of deliveries"),
+        ("changed_contact_texts", "*", "by the triggers of contacts"),
+        ("contact_texts", "*", "contacts are indexed as the triggers note them"),
+        ("message_texts", "*", "messages that no block has are indexed"),
         ("jobs", "once", "a lane that has a job needs no second one, whatever added it"),
         ("jobs", "woken_at", "lanes are woken by bringing their jobs forward"),
         ("automation_notes", "tx", "the transaction that moves them wrote them"),

@@ -13,6 +13,7 @@ use crate::{tables, workspace_rows};
 
 /// Applies the changes of all commits of a transaction.
 pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
+    tables::audit_logs::lock_all(transaction, all)?;
     jobs::lock_lanes(transaction, all);
     listeners::lock(transaction, all);
     automations::look_up(transaction, all).await?;
@@ -65,6 +66,10 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         }
         Write::AppendRowErrors(errors) => tables::imports::append_errors(transaction, errors)?,
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(transaction, *workspace, *id, *at)?,
+        Write::PutImage(image, octets) => tables::images::put(transaction, image, octets)?,
+        Write::PutContactBlock(block) => tables::search::put_contacts(transaction, block)?,
+        Write::PutMessageBlock(block) => tables::search::put_messages(transaction, block)?,
+        Write::DeleteImage(workspace, id) => tables::images::delete(transaction, *workspace, *id)?,
         Write::PutSegment(segment, expect) => segments::put(transaction, segment, *expect).await?,
         Write::DeleteSegment(workspace, id) => segments::delete(transaction, *workspace, *id).await?,
         Write::PutAudience(row) => tables::audiences::put(transaction, row)?,
@@ -94,7 +99,14 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         Write::LeaveList(workspace, list, contact, at) => {
             lists::leave(transaction, *workspace, (*list, *contact), *at).await?;
         }
+        Write::PutSubscription(subscription, expect) => {
+            tables::subscriptions::put(transaction, subscription, *expect).await?;
+        }
+        Write::ForgetSubscription(workspace, list, contact) => {
+            tables::subscriptions::forget(transaction, *workspace, (*list, *contact)).await?;
+        }
         Write::CountMessages(count) => transaction.deltas.add(count),
+        Write::CountSites(count) => transaction.deltas.add_sites(count),
         Write::CountLink(click) => tables::counters::count_link(transaction, click)?,
         Write::NoteEngagement(engagement) => tables::counters::note_engagement(transaction, engagement)?,
         Write::PutProviderLink(link) => tables::provider_links::put(transaction, link)?,
@@ -174,6 +186,12 @@ async fn apply_one(transaction: &mut Transaction, write: &Write) -> Result<(), F
         // Of kept files nothing is noted, and what is observed is for the process alone.
         Write::DeleteBlob(..) | Write::Observe(_) => {}
         Write::Source(write) => tables::sources::change(transaction, write)?,
+        Write::Audit(row) => tables::audit_logs::append(transaction, row).await?,
+        Write::TrimAudit(workspace, up_to) => tables::audit_logs::trim(transaction, *workspace, *up_to)?,
+        Write::LogRequests(requests) => tables::request_logs::add(transaction, requests)?,
+        Write::ForgetRequestBodies(workspace, requests) => {
+            tables::request_logs::forget_bodies(transaction, *workspace, requests)?;
+        }
         Write::Remember(reply) => tables::replies::remember(transaction, reply)?,
         Write::Job(JobWrite::Enqueue(job)) => jobs::enqueue(transaction, job),
         Write::Job(JobWrite::EnqueueOnce(job)) => jobs::enqueue_once(transaction, job),

@@ -40,6 +40,7 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
     for list in lists.into_iter().flatten() {
         transaction.counts.add_members(workspace, list, -1);
     }
+    transaction.run("DELETE FROM list_subscriptions WHERE contact = $1", params![n]);
     product_events::remember_deleted(transaction, workspace_number, id, n)?;
     campaigns::delete_contact_sends(transaction, n);
     automations::depart(transaction, workspace, id, n)?;

@@ -160,10 +160,16 @@ pub(super) async fn forget(
     const MEMBERS: &str = "DELETE FROM list_members WHERE list = $1 AND contact = ANY (ARRAY (
             SELECT contact FROM list_members WHERE list = $1 ORDER BY contact LIMIT $2 FOR UPDATE SKIP LOCKED))
         RETURNING contact";
+    const RECORDED: &str = "DELETE FROM list_subscriptions WHERE list = $1 AND contact = ANY (ARRAY (
+            SELECT contact FROM list_subscriptions WHERE list = $1 ORDER BY contact LIMIT $2 FOR UPDATE SKIP LOCKED))";
     const LIST: &str = "DELETE FROM lists WHERE n = $1 AND removed
         AND NOT EXISTS (SELECT 1 FROM list_members WHERE list_members.list = lists.n)";
     let members: Vec<i64> = many(transaction, MEMBERS, params![list, sql_limit(limit)], |row| get(row, 0)).await?;
     if members.is_empty() {
+        let recorded = transaction.execute(RECORDED, params![list, sql_limit(limit)]).await?;
+        if recorded > 0 {
+            return Ok(usize::try_from(recorded).unwrap_or(limit));
+        }
         let gone = transaction.execute(LIST, params![list]).await?;
         if gone == 1 {
             transaction.run("DELETE FROM list_counts WHERE list = $1", params![list]);

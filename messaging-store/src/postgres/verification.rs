@@ -64,12 +64,12 @@ impl Verifier for Postgres {
 pub(super) async fn recount(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Recount, Fault> {
     const MESSAGES: &str = "SELECT channel, campaign, coalesce(variant, 0), automation IS NOT NULL,
             count(*), status, seen, skip::bigint
-        FROM messages WHERE workspace = $1 GROUP BY 1, 2, 3, 4, 6, 7, 8";
+        FROM messages WHERE workspace = $1 AND is_test IS NULL GROUP BY 1, 2, 3, 4, 6, 7, 8";
     // Not by functions of JSON, which refuse U+0000.
     const VISITS: &str = "SELECT m.channel, m.campaign, coalesce(m.variant, 0)::bigint,
             m.automation IS NOT NULL, count(*), e.kind, coalesce(strpos(e.meta, '\"machine\":true') > 0, false)
         FROM messages m JOIN message_events e ON e.workspace = m.workspace AND e.message = m.id AND e.kind IN (6, 7)
-        WHERE m.workspace = $1 AND m.seen & $2 <> 0 GROUP BY 1, 2, 3, 4, 6, 7";
+        WHERE m.workspace = $1 AND m.is_test IS NULL AND m.seen & $2 <> 0 GROUP BY 1, 2, 3, 4, 6, 7";
     const CLICKED: &str = "SELECT campaign, coalesce(variant, 0), link, count(*)
         FROM messages CROSS JOIN generate_series(0, 63) AS link
         WHERE workspace = $1 AND campaign IS NOT NULL AND links <> 0 AND (links >> link) & 1 = 1 GROUP BY 1, 2, 3";

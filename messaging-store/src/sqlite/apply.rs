@@ -61,16 +61,30 @@ pub(super) fn apply(
         Write::LeaveList(workspace, list, contact, at) => {
             lists::leave(connection, subscribers, *workspace, (*list, *contact), *at)
         }
+        Write::PutSubscription(subscription, expect) => {
+            at_once(tables::subscriptions::put(&mut open, subscription, *expect))
+        }
+        Write::ForgetSubscription(workspace, list, contact) => {
+            at_once(tables::subscriptions::forget(&mut open, *workspace, (*list, *contact)))
+        }
         Write::PutSegment(segment, expect) => segments::put(connection, &mut subscribers.read_masks, segment, *expect),
         Write::DeleteSegment(workspace, id) => {
             segments::delete(connection, &mut subscribers.read_masks, *workspace, *id)
         }
         Write::AppendRowErrors(errors) => tables::imports::append_errors(on, errors),
         Write::DeleteTemplate(workspace, id, at) => tables::templates::delete(on, *workspace, *id, *at),
+        Write::PutImage(image, octets) => tables::images::put(on, image, octets),
+        Write::PutContactBlock(block) => tables::search::put_contacts(on, block),
+        Write::PutMessageBlock(block) => tables::search::put_messages(on, block),
+        Write::DeleteImage(workspace, id) => tables::images::delete(on, *workspace, *id),
         Write::InsertMessage(message, content) => tables::messages::insert(on, message, content),
         Write::MoveMessage(movement) => tables::messages::change_status(on, movement),
         Write::CountMessages(count) => {
             deltas.add(count);
+            Ok(())
+        }
+        Write::CountSites(count) => {
+            deltas.add_sites(count);
             Ok(())
         }
         Write::CountLink(click) => tables::counters::count_link(on, click),
@@ -172,6 +186,12 @@ pub(super) fn apply(
         Write::Job(JobWrite::Save(handle, payload)) => jobs::save(connection, index, handle, payload),
         Write::Job(JobWrite::Hold(handle)) => index.require_lease(handle),
         Write::Source(write) => tables::sources::change(on, write),
+        Write::Audit(row) => at_once(tables::audit_logs::append(&mut open, row)),
+        Write::TrimAudit(workspace, up_to) => tables::audit_logs::trim(on, *workspace, *up_to),
+        Write::LogRequests(requests) => tables::request_logs::add(on, requests),
+        Write::ForgetRequestBodies(workspace, requests) => {
+            tables::request_logs::forget_bodies(on, *workspace, requests)
+        }
         Write::Remember(reply) => tables::replies::remember(on, reply),
     }
 }

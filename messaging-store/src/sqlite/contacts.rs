@@ -231,6 +231,7 @@ pub(super) fn delete(connection: &Connection, workspace: WorkspaceId, id: Contac
         )?
         .execute([n])?;
     connection.prepare_cached("DELETE FROM list_members WHERE contact = ?1")?.execute([n])?;
+    connection.prepare_cached("DELETE FROM list_subscriptions WHERE contact = ?1")?.execute([n])?;
     segments::remove_contact(connection, workspace_number, n)?;
     campaigns::delete_contact_sends(connection, n)?;
     product_events::remember_deleted(&mut &*connection, workspace_number, id, n)?;

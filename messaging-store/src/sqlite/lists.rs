@@ -81,6 +81,15 @@ pub(super) fn forget(connection: &Connection, list: i64, limit: usize) -> Result
         |row| Ok(row.get(0)?),
     )?;
     if members.is_empty() {
+        let recorded = connection
+            .prepare_cached(
+                "DELETE FROM list_subscriptions WHERE list = ?1 AND contact IN (
+                     SELECT contact FROM list_subscriptions WHERE list = ?1 LIMIT ?2)",
+            )?
+            .execute(params![list, sql_limit(limit)])?;
+        if recorded > 0 {
+            return Ok(recorded as u64);
+        }
         return Ok(connection.prepare_cached("DELETE FROM lists WHERE n = ?1 AND removed")?.execute([list])? as u64);
     }
     let sql = "SELECT workspace_number FROM lists WHERE n = ?1";

@@ -60,7 +60,7 @@ impl Verifier for Sqlite {
 /// variant, link and channel.
 pub(super) fn recount(connection: &Connection, workspace: WorkspaceId) -> Result<Recount, Fault> {
     const MESSAGES: &str = "SELECT id, status, channel, campaign, variant, automation, seen, skip, links FROM messages
-        NOT INDEXED WHERE workspace = ?1";
+        NOT INDEXED WHERE workspace = ?1 AND is_test IS NULL";
     const VISITS: &str = "SELECT kind, meta ->> '$.machine' IS 1, count(*) FROM message_events
         WHERE workspace = ?1 AND message = ?2 AND kind IN (6, 7) GROUP BY 1, 2";
     let mut recount = Recount::default();

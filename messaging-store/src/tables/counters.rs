@@ -8,16 +8,17 @@ mod deltas;
 
 use async_trait::async_trait;
 use messaging_core::changes::{CountLink, Engagement};
+use messaging_core::domain::analytics::site_tally::SiteCounts;
 use messaging_core::domain::analytics::tally::Counts;
 use messaging_core::domain::analytics::tally::buckets::Quarter;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::ports::store::{Counters, LinkCounts, SeriesOf, StoreError};
 
-use self::columns::{sums, with_series, with_totals};
+use self::columns::{sums, with_series, with_sites, with_totals};
 use crate::database::{Database, Query, SqlStore, Statements};
 use crate::fault::Fault;
-use crate::pages::number;
+use crate::pages::{number, sql_limit};
 use crate::row::{count, get};
 use crate::sql::{Sql, key, params, sql};
 
@@ -127,6 +128,32 @@ impl<D: Database> Counters for SqlStore<D> {
             }
         };
         self.many(Query::new(sql, bounds, |row| Ok((Quarter(get(row, 0)?), columns::series(row, 1)?)))).await
+    }
+
+    async fn site_activity(
+        &self,
+        workspace: WorkspaceId,
+        from: Quarter,
+        to: Quarter,
+        limit: usize,
+    ) -> Result<Vec<(String, SiteCounts)>, StoreError> {
+        const SQL: Sql = sql!(with_sites!(sums!(
+            "site",
+            " FROM site_activity WHERE workspace = $1 AND quarter >= $2 AND quarter < $3
+             GROUP BY site ORDER BY sum(accepted) DESC, site LIMIT $4"
+        )));
+        let bounds = params![key(workspace), from.0, to.0, sql_limit(limit)];
+        self.many(Query::new(SQL, bounds, |row| Ok((get(row, 0)?, columns::sites(row, 1)?)))).await
+    }
+
+    async fn forget_site_activity(&self, before: Quarter, limit: usize) -> Result<u64, StoreError> {
+        const SQL: Sql = sql!(
+            sqlite: "DELETE FROM site_activity WHERE (workspace, quarter, site) IN
+                (SELECT workspace, quarter, site FROM site_activity WHERE quarter < $1 ORDER BY quarter LIMIT $2)",
+            postgres: "DELETE FROM site_activity WHERE ctid = ANY (ARRAY (SELECT ctid FROM site_activity
+                WHERE quarter < $1 ORDER BY quarter LIMIT $2 FOR UPDATE SKIP LOCKED))",
+        );
+        self.sweep(SQL, params![before.0, sql_limit(limit)]).await
     }
 
     async fn campaign_links(

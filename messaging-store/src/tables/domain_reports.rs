@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::mail::dmarc::report::{
-    AggregateResult, AggregateRow, Day, KeptReport, ReportKey, ReportRows, TlsRow,
+    AggregateResult, AggregateRow, Day, KeptReport, MAX_MESSAGES_OF_ROW, ReportKey, ReportRows, TlsRow,
 };
 use messaging_core::domain::mail::link_token::ReportPurpose;
 use messaging_core::ids::{DomainId, WorkspaceId};
@@ -39,21 +39,23 @@ fn put_dmarc(on: &mut dyn Statements, report: &KeptReport, rows: &[AggregateRow]
         sqlite: "INSERT INTO dmarc_rows (workspace, domain, day, reporter, source, result, messages, last_seen)
             SELECT ?1, ?2, ?3, ?4, value ->> 0, value ->> 1, value ->> 2, ?6 FROM json_each(?5) WHERE true
             ON CONFLICT (workspace, domain, day, reporter, source, result) DO UPDATE SET
-                messages = messages + excluded.messages, last_seen = max(last_seen, excluded.last_seen)",
+                messages = min(messages + excluded.messages, ?7), last_seen = max(last_seen, excluded.last_seen)",
         postgres: "INSERT INTO dmarc_rows (workspace, domain, day, reporter, source, result, messages, last_seen)
             SELECT $1, $2, $3, $4, one ->> 0, (one ->> 1)::bigint, (one ->> 2)::bigint, $6
             FROM json_array_elements($5::text::json) AS one
             ON CONFLICT (workspace, domain, day, reporter, source, result) DO UPDATE SET
-                messages = dmarc_rows.messages + excluded.messages,
+                messages = least(dmarc_rows.messages + excluded.messages, $7),
                 last_seen = greatest(dmarc_rows.last_seen, excluded.last_seen)",
     );
     let rows: Vec<_> = rows
         .iter()
-        .map(|row| (row.source.to_string(), row.result.to_bits(), i64::try_from(row.messages).unwrap_or(i64::MAX)))
+        .map(|row| (row.source.to_string(), row.result.to_bits(), row.messages.min(MAX_MESSAGES_OF_ROW)))
         .collect();
+    let most = i64::try_from(MAX_MESSAGES_OF_ROW).unwrap_or(i64::MAX);
     let (workspace, domain) = (key(report.workspace_id), key(report.domain_id));
     let rows = serde_json::to_string(&rows)?;
-    on.run(PUT, params![workspace, domain, report.day, report.reporter.as_str(), rows.as_str(), report.last_seen])
+    let (day, reporter) = (report.day, report.reporter.as_str());
+    on.run(PUT, params![workspace, domain, day, reporter, rows.as_str(), report.last_seen, most])
 }
 
 fn put_tls(on: &mut dyn Statements, report: &KeptReport, rows: &[TlsRow]) -> Result<(), Fault> {

@@ -2,13 +2,17 @@
 
 use async_trait::async_trait;
 use messaging_core::changes::Expect;
-use messaging_core::domain::audience::list::ContactList;
-use messaging_core::ids::{ContactId, Id as _, ListId, WorkspaceId};
+use messaging_core::domain::audience::form::Form;
+use messaging_core::domain::audience::list::{ContactList, OptIn, Visibility};
+use messaging_core::domain::audience::subscription::{Subscription, SubscriptionStatus};
+use messaging_core::ids::{ContactId, FormId, Id as _, ListId, WorkspaceId};
 use messaging_core::ports::store::{Lists, PageRequest, Slice, StoreError, Stored};
+use messaging_core::time::Timestamp;
 
+use super::{forms, subscriptions};
 use crate::database::{Database, Query, SqlStore, Statements};
 use crate::fault::Fault;
-use crate::pages::{below, one_more};
+use crate::pages::{below, one_more, sql_limit};
 use crate::row::{Row, count, get, id, time};
 use crate::sql::{Sql, Value, key, params, sql};
 
@@ -32,14 +36,16 @@ macro_rules! select {
     ($which:literal) => {
         sql!(
             sqlite: concat!(
-                "SELECT id, revision, contacts, created_at, updated_at, name FROM lists l WHERE l.workspace_number = ",
+                "SELECT id, revision, contacts, created_at, updated_at, name, is_public, is_double, description
+                 FROM lists l WHERE l.workspace_number = ",
                 workspace_number!(),
                 " AND NOT removed AND ",
                 $which
             ),
             postgres: concat!(
                 "SELECT id, revision, (SELECT coalesce(sum(members), 0)::bigint FROM list_counts WHERE list = l.n),
-                     created_at, updated_at, name FROM lists l WHERE l.workspace_number = ",
+                     created_at, updated_at, name, is_public, is_double, description
+                 FROM lists l WHERE l.workspace_number = ",
                 workspace_number!(),
                 " AND NOT removed AND ",
                 $which
@@ -61,21 +67,30 @@ pub(crate) fn number_workspace(on: &mut dyn Statements, workspace: WorkspaceId) 
 
 pub(crate) fn put(on: &mut dyn Statements, list: &ContactList, expect: Expect) -> Result<(), Fault> {
     const INSERT: Sql = sql!(
-        "INSERT INTO lists (workspace_number, id, revision, removed, {contacts,} created_at, updated_at, name)
-         SELECT number, $2, 1, false, {0,} $3, $4, $5 FROM workspace_numbers WHERE workspace = $1"
+        "INSERT INTO lists (workspace_number, id, revision, removed, {contacts,} created_at, updated_at, name, is_public,
+             is_double, description)
+         SELECT number, $2, 1, false, {0,} $3, $4, $5, $6, $7, $8 FROM workspace_numbers WHERE workspace = $1"
     );
     const UPDATE: Sql = sql!(concat!(
-        "UPDATE lists SET name = $3, updated_at = $4, revision = revision + 1 WHERE workspace_number = ",
+        "UPDATE lists SET name = $3, updated_at = $4, is_public = $6, is_double = $7, description = $8,
+             revision = revision + 1 WHERE workspace_number = ",
         workspace_number!(),
         " AND id = $2 AND NOT removed AND revision = $5"
     ));
     let (workspace, id, name) = (key(list.workspace_id), key(list.id), list.name.as_str());
+    let (is_public, is_double) = (list.is_public(), list.opt_in == OptIn::Double);
+    let description = list.description.clone();
     match expect {
         Expect::Absent => {
             number_workspace(on, list.workspace_id)?;
-            on.run_one(INSERT, params![workspace, id, list.created_at, list.updated_at, name])
+            let (created_at, updated_at) = (list.created_at, list.updated_at);
+            let row = params![workspace, id, created_at, updated_at, name, is_public, is_double, description];
+            on.run_one(INSERT, row)
         }
-        Expect::Revision(revision) => on.run_one(UPDATE, params![workspace, id, name, list.updated_at, revision]),
+        Expect::Revision(revision) => {
+            let row = params![workspace, id, name, list.updated_at, revision, is_public, is_double, description];
+            on.run_one(UPDATE, row)
+        }
     }
 }
 
@@ -83,12 +98,12 @@ pub(crate) fn put(on: &mut dyn Statements, list: &ContactList, expect: Expect) -
 pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: ListId) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         sqlite: concat!(
-            "UPDATE lists SET removed = true, name = '' WHERE workspace_number = ",
+            "UPDATE lists SET removed = true, name = '', description = NULL WHERE workspace_number = ",
             workspace_number!(),
             " AND id = $2 AND NOT removed"
         ),
         postgres: concat!(
-            "UPDATE lists SET removed = true, name = '' WHERE n = (SELECT n FROM lists WHERE workspace_number = ",
+            "UPDATE lists SET removed = true, name = '', description = NULL WHERE n = (SELECT n FROM lists WHERE workspace_number = ",
             workspace_number!(),
             " AND id = $2 AND NOT removed FOR UPDATE)"
         ),
@@ -101,6 +116,9 @@ fn list(workspace: WorkspaceId, row: &dyn Row) -> Result<Stored<ContactList>, Fa
         id: id(row, 0)?,
         workspace_id: workspace,
         name: get(row, 5)?,
+        visibility: if get(row, 6)? { Visibility::Public } else { Visibility::Private },
+        opt_in: if get(row, 7)? { OptIn::Double } else { OptIn::Single },
+        description: get(row, 8)?,
         contact_count: count(row, 2)?,
         created_at: time(row, 3)?,
         updated_at: time(row, 4)?,
@@ -139,6 +157,30 @@ impl<D: Database + ListRows> Lists for SqlStore<D> {
         self.many(Query::new(SQL, params![key(workspace), ids], |row| id(row, 0)).point()).await
     }
 
+    async fn public_lists(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<ContactList>, StoreError> {
+        const SQL: Sql = select!("is_public ORDER BY id DESC LIMIT $2");
+        let query =
+            Query::new(SQL, params![key(workspace), sql_limit(limit)], move |row| Ok(list(workspace, row)?.record));
+        self.many(query).await
+    }
+
+    async fn public_lists_among(&self, workspace: WorkspaceId, ids: &[ListId]) -> Result<Vec<ListId>, StoreError> {
+        const SQL: Sql = sql!(
+            sqlite: concat!(
+                "SELECT id FROM lists WHERE workspace_number = ",
+                workspace_number!(),
+                " AND id IN (SELECT unhex(value) FROM json_each($2)) AND NOT removed AND is_public"
+            ),
+            postgres: concat!(
+                "SELECT id FROM lists WHERE workspace_number = ",
+                workspace_number!(),
+                " AND id = ANY ($2) AND NOT removed AND is_public"
+            ),
+        );
+        let ids = Value::List(ids.iter().copied().map(key).collect());
+        self.many(Query::new(SQL, params![key(workspace), ids], |row| id(row, 0)).point()).await
+    }
+
     async fn memberships(
         &self,
         workspace: WorkspaceId,
@@ -166,6 +208,51 @@ impl<D: Database + ListRows> Lists for SqlStore<D> {
         let query =
             Query::new(SQL, params![key(workspace), key(list), contacts], |row| Ok((id(row, 0)?, get(row, 1)?)));
         self.many(query).await
+    }
+
+    async fn subscriptions_among(
+        &self,
+        workspace: WorkspaceId,
+        lists: &[ListId],
+        contacts: &[ContactId],
+    ) -> Result<Vec<Stored<Subscription>>, StoreError> {
+        self.many(subscriptions::among(workspace, lists, contacts)).await
+    }
+
+    async fn subscriptions_of(
+        &self,
+        workspace: WorkspaceId,
+        contact: ContactId,
+        limit: usize,
+    ) -> Result<Vec<Stored<Subscription>>, StoreError> {
+        self.many(subscriptions::of(workspace, contact, limit)).await
+    }
+
+    async fn subscriptions(
+        &self,
+        workspace: WorkspaceId,
+        list: ListId,
+        status: SubscriptionStatus,
+        page: PageRequest,
+    ) -> Result<Slice<Subscription>, StoreError> {
+        let query = subscriptions::listing(workspace, list, status, &page);
+        self.page(query, page, |subscription| subscription.contact_id.to_bytes()).await
+    }
+
+    async fn unconfirmed_since_before(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Stored<Subscription>>, StoreError> {
+        self.many(subscriptions::unconfirmed(before, limit)).await
+    }
+
+    async fn form(&self, workspace: WorkspaceId, id: FormId) -> Result<Option<Stored<Form>>, StoreError> {
+        self.one(forms::form(workspace, id)).await
+    }
+
+    async fn forms(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Form>, StoreError> {
+        self.page(forms::listing(workspace, &page), page, |form| form.id.to_bytes()).await
     }
 
     async fn forget_members(&self, limit: usize) -> Result<u64, StoreError> {

@@ -23,9 +23,11 @@ use crate::fault::Fault;
 use crate::pages::{number, sql_limit};
 use crate::row::{get, id};
 use crate::sql::{Sql, key, params, sql};
+use crate::tables::search;
 
 pub(crate) use self::erasure::{attribute, erase_copy, expect, list_copies, redact, unlist_copy};
 pub(crate) use self::events::append as append_event;
+pub(crate) use self::list::{MessageMatcher, rows_between, span};
 pub(crate) use self::rows::{MESSAGE_COLUMNS, event_columns, message, message_columns, with_event};
 
 /// What each database does in its own way.
@@ -42,7 +44,7 @@ macro_rules! insert {
             "INSERT INTO messages (workspace, ",
             message_columns!(),
             ", content) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-                 $21, $22, coalesce($23, -70368744177664), coalesce($24, -70368744177664), $25, $26, ",
+                 $21, $22, coalesce($23, -70368744177664), coalesce($24, -70368744177664), $25, $26, $27, ",
             $content,
             ")"
         )
@@ -54,7 +56,7 @@ macro_rules! insert {
             ") SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[],
                  $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::uuid[], $12::uuid[], $13::uuid[], $14::uuid[],
                  $15::text[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[],
-                 $22::bigint[], $23::bigint[], $24::bigint[], $25::uuid[], $26::boolean[])"
+                 $22::bigint[], $23::bigint[], $24::bigint[], $25::uuid[], $26::boolean[], $27::boolean[])"
         )
     };
 }
@@ -200,7 +202,10 @@ impl<D: Database + ContentRows> Messages for SqlStore<D> {
         filter: &MessageFilter,
         page: PageRequest,
     ) -> Result<Slice<Message>, StoreError> {
-        list::messages(&self.0, workspace, filter, &page).await
+        match &filter.search {
+            Some(search) => search::messages(&self.0, workspace, (filter, search), &page).await,
+            None => list::messages(&self.0, workspace, filter, &page).await,
+        }
     }
 
     async fn messages_to(

@@ -129,6 +129,7 @@ impl<'a> Fill<'a> {
             (_, "workspace", _) => Value::Blob(self.workspace.to_bytes().to_vec()),
             (_, "workspace_number", _) => Value::Integer(self.number),
             (_, "contact", "INTEGER") | ("contacts" | "deleted_contacts", "n", _) => Value::Integer((self.number << 40) + n),
+            ("contact_texts" | "changed_contact_texts", "block", _) => Value::Integer(((self.number << 40) + n) >> 5),
             (_, "campaign", "INTEGER") => self.of("SELECT max(n) FROM campaigns WHERE workspace = ?1"),
             (_, "automation", "INTEGER") => self.of("SELECT max(n) FROM automations WHERE workspace = ?1"),
             (_, "node", "INTEGER") => self.of(

@@ -1427,6 +1427,202 @@ CREATE TABLE tls_rows (
     PRIMARY KEY (workspace, domain, id)
 );
 CREATE INDEX tls_rows_by_day ON tls_rows (day);
+-- == Requests of the API ==
+
+-- What was asked of the API and how it was answered. `id` is the request id of the answer, which callers may choose.
+CREATE TABLE api_requests (
+    workspace uuid NOT NULL,
+    key uuid NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    at bigint NOT NULL,
+    method text COLLATE "C" NOT NULL,
+    path text COLLATE "C" NOT NULL,
+    operation text COLLATE "C" NOT NULL,
+    status bigint NOT NULL,
+    code text COLLATE "C",
+    duration_ms bigint NOT NULL,
+    request_bytes bigint NOT NULL,
+    key_id text COLLATE "C",
+    user_id text COLLATE "C",
+    ip text COLLATE "C",
+    user_agent text,
+    idempotency_key text COLLATE "C",
+    resource_id text COLLATE "C",
+    PRIMARY KEY (workspace, key)
+);
+CREATE INDEX api_requests_by_id ON api_requests (workspace, id);
+
+-- Bodies of some of them, apart from the rows that listings read.
+CREATE TABLE api_request_bodies (
+    workspace uuid NOT NULL,
+    key uuid NOT NULL,
+    request text,
+    response text,
+    PRIMARY KEY (workspace, key)
+);
+
+-- == Audit log ==
+
+-- A workspace of the id of zeros is the installation. The ids are texts, because they are of several types.
+CREATE TABLE audit_log (
+    workspace uuid NOT NULL,
+    n bigint NOT NULL,
+    at bigint NOT NULL,
+    actor_kind text COLLATE "C" NOT NULL,
+    actor text COLLATE "C",
+    operation text COLLATE "C" NOT NULL,
+    resource_kind text COLLATE "C" NOT NULL,
+    resource text COLLATE "C",
+    doc text NOT NULL,
+    hash bytea NOT NULL,
+    PRIMARY KEY (workspace, n)
+);
+
+-- The ends of each chain of rows: the last row, and the last one that was let go, after which the chain begins.
+CREATE TABLE audit_chains (
+    workspace uuid PRIMARY KEY,
+    n bigint NOT NULL,
+    hash bytea NOT NULL,
+    anchor_n bigint NOT NULL,
+    anchor_hash bytea NOT NULL
+) WITH (fillfactor = 50);
+-- Tests of campaigns, which no statistics count; NULL of all other messages.
+ALTER TABLE messages ADD COLUMN is_test boolean;
+
+-- == Images ==
+
+-- The same octets are one image of a workspace.
+CREATE TABLE images (
+    workspace uuid NOT NULL,
+    id uuid NOT NULL,
+    sha256 text COLLATE "C" NOT NULL,
+    size bigint NOT NULL,
+    doc text NOT NULL,
+    PRIMARY KEY (workspace, id),
+    UNIQUE (workspace, sha256)
+);
+
+-- Their octets, which are compressed already.
+CREATE TABLE image_bytes (
+    workspace uuid NOT NULL,
+    id uuid NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (workspace, id)
+);
+ALTER TABLE image_bytes ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+-- == Search ==
+
+-- What is searched of contacts, in lower case: a row for those whose numbers have all but the last 5 bits in common. Short
+-- enough to stand in the row, and not compressed: it is read more often than it is stored.
+CREATE TABLE contact_texts (
+    block bigint PRIMARY KEY,
+    shown text COLLATE "C" NOT NULL,
+    hidden text COLLATE "C" NOT NULL
+);
+ALTER TABLE contact_texts ALTER COLUMN shown SET STORAGE EXTERNAL;
+ALTER TABLE contact_texts ALTER COLUMN hidden SET STORAGE EXTERNAL;
+
+-- Notes that contacts of a block have changed, which the row above does not follow yet.
+CREATE TABLE changed_contact_texts (
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    block bigint NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_cost_delay = 0);
+
+CREATE FUNCTION note_contact_text() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        INSERT INTO changed_contact_texts (block) VALUES (OLD.n >> 5);
+    ELSE
+        INSERT INTO changed_contact_texts (block) VALUES (NEW.n >> 5);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER contacts_begin_and_end_to_be_found AFTER INSERT OR DELETE ON contacts
+    FOR EACH ROW EXECUTE FUNCTION note_contact_text();
+CREATE TRIGGER contacts_are_found_anew AFTER UPDATE ON contacts
+    FOR EACH ROW WHEN (OLD.external_id IS DISTINCT FROM NEW.external_id OR OLD.email IS DISTINCT FROM NEW.email
+        OR OLD.phone IS DISTINCT FROM NEW.phone OR OLD.attributes IS DISTINCT FROM NEW.attributes)
+    EXECUTE FUNCTION note_contact_text();
+INSERT INTO changed_contact_texts (block) SELECT DISTINCT n >> 5 FROM contacts;
+
+-- What is searched of messages, in lower case: a row for some that follow one another. `is_due`: it is to be made anew;
+-- `is_aged`: it was made when contents of its messages were forgotten.
+CREATE TABLE message_texts (
+    workspace uuid NOT NULL,
+    first uuid NOT NULL,
+    last uuid NOT NULL,
+    messages bigint NOT NULL,
+    is_due boolean NOT NULL,
+    is_aged boolean NOT NULL,
+    shown text COLLATE "C" NOT NULL,
+    hidden text COLLATE "C" NOT NULL,
+    PRIMARY KEY (workspace, first)
+);
+ALTER TABLE message_texts ALTER COLUMN shown SET STORAGE EXTERNAL;
+ALTER TABLE message_texts ALTER COLUMN hidden SET STORAGE EXTERNAL;
+CREATE INDEX message_texts_due ON message_texts (workspace, first) WHERE is_due;
+CREATE INDEX message_texts_by_age ON message_texts (last) WHERE NOT is_aged;
+-- == Lists that face their readers ==
+
+ALTER TABLE lists ADD COLUMN is_public boolean NOT NULL DEFAULT false;
+ALTER TABLE lists ADD COLUMN is_double boolean NOT NULL DEFAULT false;
+ALTER TABLE lists ADD COLUMN description text;
+CREATE INDEX lists_public ON lists (workspace_number, id) WHERE is_public;
+
+-- What is recorded of contacts on public lists. `list_members` has those who are confirmed; here are also those who are
+-- asked to confirm (0) and those who left (2), each with the proof of how that came about.
+CREATE TABLE list_subscriptions (
+    list bigint NOT NULL,
+    contact bigint NOT NULL,
+    revision bigint NOT NULL,
+    status bigint NOT NULL,
+    since bigint NOT NULL,
+    doc text NOT NULL,
+    PRIMARY KEY (list, contact)
+);
+CREATE INDEX list_subscriptions_by_contact ON list_subscriptions (contact, list);
+CREATE INDEX list_subscriptions_unconfirmed ON list_subscriptions (since) WHERE status = 0;
+
+-- Forms by which readers subscribe.
+CREATE TABLE forms (
+    workspace uuid NOT NULL,
+    id uuid NOT NULL,
+    revision bigint NOT NULL,
+    doc text NOT NULL,
+    PRIMARY KEY (workspace, id)
+);
+-- Email by site and quarter of an hour: what became of each recipient, and how long deliveries took, by the upper bound in
+-- seconds.
+CREATE TABLE site_activity (
+    workspace uuid NOT NULL,
+    quarter integer NOT NULL,
+    site text COLLATE "C" NOT NULL,
+    shard smallint NOT NULL,
+    accepted bigint NOT NULL,
+    delivered bigint NOT NULL,
+    deferred bigint NOT NULL,
+    bounced_hard bigint NOT NULL,
+    bounced_soft bigint NOT NULL,
+    complaints bigint NOT NULL,
+    opened_human bigint NOT NULL,
+    over_tls bigint NOT NULL,
+    within_1 bigint NOT NULL,
+    within_2 bigint NOT NULL,
+    within_5 bigint NOT NULL,
+    within_10 bigint NOT NULL,
+    within_30 bigint NOT NULL,
+    within_60 bigint NOT NULL,
+    within_300 bigint NOT NULL,
+    within_900 bigint NOT NULL,
+    within_3600 bigint NOT NULL,
+    within_14400 bigint NOT NULL,
+    within_86400 bigint NOT NULL,
+    later bigint NOT NULL,
+    PRIMARY KEY (workspace, quarter, site, shard)
+) WITH (fillfactor = 80);
+CREATE INDEX site_activity_by_quarter ON site_activity (quarter);
 INSERT INTO api_keys ("workspace", "id", "prefix", "secret", "revision", "doc") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '03030303-0303-0303-0303-030303030303', 'mk_live_3', E'\\x2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b', '1', E'{"id":"key_030C1G60R30C1G60R30C1G60R3","workspace_id":"wsp_01040G2081040G2081040G2081","name":"deploy \\"bot\\"","prefix":"mk_live_3","secret_digest":"K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols","scopes":["messages:send","contacts:write"],"rate_limit":600,"ip_allowlist":["10.0.0.0/8","2001:db8::1"],"created_at":"2023-11-14T22:13:20.005Z","expires_at":"2023-11-14T22:13:20.006Z","revoked_at":"2023-11-14T22:13:20.007Z"}');
 INSERT INTO automation_versions ("automation", "version", "interest", "doc") OVERRIDING SYSTEM VALUE VALUES ('1', '1', '', '{"trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true}');
 INSERT INTO automations ("n", "workspace", "id", "revision", "removed", "status", "version", "entry", "lanes", "doc") OVERRIDING SYSTEM VALUE VALUES ('1', '01010101-0101-0101-0101-010101010101', '0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a', '1', 'false', '1', '1', '{"event_where":["cart_updated",[{"op":"gte","property":"total","value":50}]]}', '[]', '{"id":"aut_0A1850M2GA1850M2GA1850M2GA","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Cart «1»","status":"active","trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true,"version":1,"activated_at":"2023-11-14T22:13:20.038Z","created_at":"2023-11-14T22:13:20.037Z","updated_at":"2023-11-14T22:13:20.039Z"}');
@@ -1435,13 +1631,17 @@ INSERT INTO contact_counts ("workspace_number", "shard", "contacts") OVERRIDING 
 INSERT INTO contacts ("n", "workspace_number", "id", "revision", "created_at", "updated_at", "marketing_email", "sms", "external_id", "email", "phone", "locale", "timezone", "tags", "attributes") OVERRIDING SYSTEM VALUE VALUES ('1099511627777', '1', '06060606-0606-0606-0606-060606060606', '1', '1700000000014', '1700000000015', 'true', 'false', 'user «6»', 'grete@example.org', '+37120000006', 'de-DE', 'Europe/Berlin', E'["vip","de \\"quoted\\""]', '{"age":31,"home":{"city":"Rīga"},"plan":"pro","ü":[1.5,"x",null]}');
 INSERT INTO list_counts ("list", "shard", "members") OVERRIDING SYSTEM VALUE VALUES ('1', 0, '1');
 INSERT INTO list_members ("list", "contact") OVERRIDING SYSTEM VALUE VALUES ('1', '1099511627777');
-INSERT INTO lists ("n", "workspace_number", "id", "revision", "removed", "created_at", "updated_at", "name") OVERRIDING SYSTEM VALUE VALUES ('1', '1', '05050505-0505-0505-0505-050505050505', '1', 'false', '1700000000016', '1700000000017', 'News «weekly»');
+INSERT INTO lists ("n", "workspace_number", "id", "revision", "removed", "created_at", "updated_at", "name", "is_public", "is_double", "description") OVERRIDING SYSTEM VALUE VALUES ('1', '1', '05050505-0505-0505-0505-050505050505', '1', 'false', '1700000000016', '1700000000017', 'News «weekly»', 'false', 'false', NULL);
 INSERT INTO members ("workspace", "user_id", "owner", "invited", "revision", "doc") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '02020202-0202-0202-0202-020202020202', 'true', 'false', '1', '{"workspace_id":"wsp_01040G2081040G2081040G2081","user_id":"usr_02081040G2081040G2081040G2","role":"owner","status":"active","invited_by":"ann@example.org","up_to":"admin","created_at":"2023-11-14T22:13:20.004Z"}');
 INSERT INTO message_contents ("message", "workspace", "request") OVERRIDING SYSTEM VALUE VALUES ('07070707-0707-0707-0707-070707070707', '01010101-0101-0101-0101-010101010101', E'\\x7b226368616e6e656c223a22656d61696c222c22746f223a226772657465406578616d706c652e6f7267222c227375626a656374223a224772c3bcc39f65227d');
 INSERT INTO message_events ("workspace", "message", "at", "id", "kind", "meta") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '07070707-0707-0707-0707-070707070707', '1700000000025', '08080808-0808-0808-0808-080808080808', '2', '{"code":250,"mx":"mx.example.org"}');
-INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '07070707-0707-0707-0707-070707070707', '1', '3', '0', '1700000000011', '1700000000012', 'Grete Hermann <grete@example.org>', 'news@acme.example', '06060606-0606-0606-0606-060606060606', '09090909-0909-0909-0909-090909090909', '0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a', '04040404-0404-0404-0404-040404040404', E'["welcome","de \\"quoted\\""]', '{"items":["a","b"],"order":17,"ü":null}', '3', '2', '1700000000023', '1700000000022', '9', '-9223372036854775803', '1', '1700000000024', '1700000000025', NULL, NULL);
+INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback", "is_test") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '07070707-0707-0707-0707-070707070707', '1', '3', '0', '1700000000011', '1700000000012', 'Grete Hermann <grete@example.org>', 'news@acme.example', '06060606-0606-0606-0606-060606060606', '09090909-0909-0909-0909-090909090909', '0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a', '04040404-0404-0404-0404-040404040404', E'["welcome","de \\"quoted\\""]', '{"items":["a","b"],"order":17,"ü":null}', '3', '2', '1700000000023', '1700000000022', '9', '-9223372036854775803', '1', '1700000000024', '1700000000025', NULL, NULL, NULL);
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('1', 'schema', '2026-01-01T00:00:00Z', '2397671213812541659');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('2', 'deliverability', '2026-01-01T00:00:00Z', '3768278264800666954');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('3', 'requests_and_audit', '2026-01-01T00:00:00Z', '3466656550960596344');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('4', 'search_and_images', '2026-01-01T00:00:00Z', '18213586667553488683');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('5', 'public_lists', '2026-01-01T00:00:00Z', '2617362488891492795');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('6', 'site_counters', '2026-01-01T00:00:00Z', '460980912877971920');
 INSERT INTO suppressions ("workspace", "channel", "digest", "address", "id", "revision", "doc") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '0', E'\\x1778f79c5f88baa2af933bc6b04687cf5f47d46e60252492bf6044c9bedc9c8d', 'no@example.org', '0c0c0c0c-0c0c-0c0c-0c0c-0c0c0c0c0c0c', '1', '{"id":"sup_0C1G60R30C1G60R30C1G60R30C","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","address":"no@example.org","reason":"bounce","detail":"550 5.1.1 user unknown","source":"system","created_at":"2023-11-14T22:13:20.010Z"}');
 INSERT INTO tag_members ("tag", "contact") OVERRIDING SYSTEM VALUE VALUES ('1', '1099511627777');
 INSERT INTO tag_members ("tag", "contact") OVERRIDING SYSTEM VALUE VALUES ('2', '1099511627777');
@@ -1455,6 +1655,7 @@ INSERT INTO workspace_numbers ("number", "workspace", "read_mask") OVERRIDING SY
 INSERT INTO workspaces ("id", "revision", "doc") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '1', '{"id":"wsp_01040G2081040G2081040G2081","name":"Acme «Ltd»","timezone":"Europe/Riga","opt_out_keywords":["STOPP"],"created_at":"2023-11-14T22:13:20.003Z"}');
 SELECT setval('automations_n_seq', 1);
 SELECT setval('campaigns_n_seq', 1);
+SELECT setval('changed_contact_texts_n_seq', 1);
 SELECT setval('contact_numbers', 1);
 SELECT setval('lists_n_seq', 1);
 SELECT setval('tags_n_seq', 2);

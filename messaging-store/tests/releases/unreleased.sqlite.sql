@@ -191,7 +191,7 @@ CREATE TABLE messages (
     delivered_at INTEGER,
     -- Which message a fallback stands for: the first of its chain; and whether another follows should a message not arrive.
     fallback_of BLOB,
-    has_fallback INTEGER,
+    has_fallback INTEGER, is_test INTEGER,
     PRIMARY KEY (workspace, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX messages_by_contact ON messages (workspace, contact, id) WHERE contact IS NOT NULL;
@@ -421,7 +421,7 @@ CREATE TABLE lists (
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     name TEXT NOT NULL
-) STRICT;
+, is_public INTEGER NOT NULL DEFAULT 0, is_double INTEGER NOT NULL DEFAULT 0, description TEXT) STRICT;
 CREATE UNIQUE INDEX lists_by_id ON lists (workspace_number, id);
 CREATE INDEX lists_removed ON lists (n) WHERE removed;
 CREATE TABLE list_members (
@@ -853,20 +853,170 @@ CREATE TABLE tls_rows (
     PRIMARY KEY (workspace, domain, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX tls_rows_by_day ON tls_rows (day);
+CREATE TABLE api_requests (
+    workspace BLOB NOT NULL,
+    key BLOB NOT NULL,
+    id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    method TEXT NOT NULL,
+    path TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    code TEXT,
+    duration_ms INTEGER NOT NULL,
+    request_bytes INTEGER NOT NULL,
+    key_id TEXT,
+    user_id TEXT,
+    ip TEXT,
+    user_agent TEXT,
+    idempotency_key TEXT,
+    resource_id TEXT,
+    PRIMARY KEY (workspace, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX api_requests_by_id ON api_requests (workspace, id);
+CREATE TABLE api_request_bodies (
+    workspace BLOB NOT NULL,
+    key BLOB NOT NULL,
+    request TEXT,
+    response TEXT,
+    PRIMARY KEY (workspace, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE audit_log (
+    workspace BLOB NOT NULL,
+    n INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor TEXT,
+    operation TEXT NOT NULL,
+    resource_kind TEXT NOT NULL,
+    resource TEXT,
+    doc TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (workspace, n)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE audit_chains (
+    workspace BLOB NOT NULL PRIMARY KEY,
+    n INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    anchor_n INTEGER NOT NULL,
+    anchor_hash BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE images (
+    workspace BLOB NOT NULL,
+    id BLOB NOT NULL,
+    sha256 TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    doc TEXT NOT NULL,
+    PRIMARY KEY (workspace, id)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX images_by_digest ON images (workspace, sha256);
+CREATE TABLE image_bytes (
+    n INTEGER PRIMARY KEY,
+    workspace BLOB NOT NULL,
+    id BLOB NOT NULL,
+    bytes BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX image_bytes_by_id ON image_bytes (workspace, id);
+CREATE TABLE contact_texts (
+    block INTEGER PRIMARY KEY,
+    shown TEXT NOT NULL,
+    hidden TEXT NOT NULL
+) STRICT;
+CREATE TABLE changed_contact_texts (
+    n INTEGER PRIMARY KEY,
+    block INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER contacts_begin_to_be_found AFTER INSERT ON contacts BEGIN
+    INSERT INTO changed_contact_texts (block) VALUES (new.n >> 5);
+END;
+CREATE TRIGGER contacts_are_found_anew AFTER UPDATE OF external_id, email, phone, attributes ON contacts
+WHEN old.external_id IS NOT new.external_id OR old.email IS NOT new.email OR old.phone IS NOT new.phone
+    OR old.attributes IS NOT new.attributes
+BEGIN
+    INSERT INTO changed_contact_texts (block) VALUES (new.n >> 5);
+END;
+CREATE TRIGGER contacts_end_to_be_found AFTER DELETE ON contacts BEGIN
+    INSERT INTO changed_contact_texts (block) VALUES (old.n >> 5);
+END;
+CREATE TABLE message_texts (
+    n INTEGER PRIMARY KEY,
+    workspace BLOB NOT NULL,
+    first BLOB NOT NULL,
+    last BLOB NOT NULL,
+    messages INTEGER NOT NULL,
+    is_due INTEGER NOT NULL,
+    is_aged INTEGER NOT NULL,
+    shown TEXT NOT NULL,
+    hidden TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX message_texts_by_first ON message_texts (workspace, first);
+CREATE INDEX message_texts_due ON message_texts (workspace, first) WHERE is_due;
+CREATE INDEX message_texts_by_age ON message_texts (last) WHERE NOT is_aged;
+CREATE INDEX lists_public ON lists (workspace_number, id) WHERE is_public;
+CREATE TABLE list_subscriptions (
+    list INTEGER NOT NULL,
+    contact INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    doc TEXT NOT NULL,
+    PRIMARY KEY (list, contact)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX list_subscriptions_by_contact ON list_subscriptions (contact, list);
+CREATE INDEX list_subscriptions_unconfirmed ON list_subscriptions (since) WHERE status = 0;
+CREATE TABLE forms (
+    workspace BLOB NOT NULL,
+    id BLOB NOT NULL,
+    revision INTEGER NOT NULL,
+    doc TEXT NOT NULL,
+    PRIMARY KEY (workspace, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE site_activity (
+    workspace BLOB NOT NULL,
+    quarter INTEGER NOT NULL,
+    site TEXT NOT NULL,
+    accepted INTEGER NOT NULL,
+    delivered INTEGER NOT NULL,
+    deferred INTEGER NOT NULL,
+    bounced_hard INTEGER NOT NULL,
+    bounced_soft INTEGER NOT NULL,
+    complaints INTEGER NOT NULL,
+    opened_human INTEGER NOT NULL,
+    over_tls INTEGER NOT NULL,
+    within_1 INTEGER NOT NULL,
+    within_2 INTEGER NOT NULL,
+    within_5 INTEGER NOT NULL,
+    within_10 INTEGER NOT NULL,
+    within_30 INTEGER NOT NULL,
+    within_60 INTEGER NOT NULL,
+    within_300 INTEGER NOT NULL,
+    within_900 INTEGER NOT NULL,
+    within_3600 INTEGER NOT NULL,
+    within_14400 INTEGER NOT NULL,
+    within_86400 INTEGER NOT NULL,
+    later INTEGER NOT NULL,
+    PRIMARY KEY (workspace, quarter, site)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX site_activity_by_quarter ON site_activity (quarter);
 INSERT INTO api_keys ("workspace", "id", "prefix", "secret", "revision", "doc") VALUES (X'01010101010101010101010101010101', X'03030303030303030303030303030303', 'mk_live_3', X'2BB80D537B1DA3E38BD30361AA855686BDE0EACD7162FEF6A25FE97BF527A25B', 1, '{"id":"key_030C1G60R30C1G60R30C1G60R3","workspace_id":"wsp_01040G2081040G2081040G2081","name":"deploy \"bot\"","prefix":"mk_live_3","secret_digest":"K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols","scopes":["messages:send","contacts:write"],"rate_limit":600,"ip_allowlist":["10.0.0.0/8","2001:db8::1"],"created_at":"2023-11-14T22:13:20.005Z","expires_at":"2023-11-14T22:13:20.006Z","revoked_at":"2023-11-14T22:13:20.007Z"}');
 INSERT INTO automation_note_number ("n") VALUES (0);
 INSERT INTO automation_versions ("automation", "version", "runs", "interest", "doc") VALUES (1, 1, 0, '', '{"trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true}');
 INSERT INTO automations ("n", "workspace", "id", "revision", "removed", "status", "version", "entry", "lanes", "doc") VALUES (1, X'01010101010101010101010101010101', X'0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A', 1, 0, 1, 1, '{"event_where":["cart_updated",[{"op":"gte","property":"total","value":50}]]}', '[]', '{"id":"aut_0A1850M2GA1850M2GA1850M2GA","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Cart «1»","status":"active","trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true,"version":1,"activated_at":"2023-11-14T22:13:20.038Z","created_at":"2023-11-14T22:13:20.037Z","updated_at":"2023-11-14T22:13:20.039Z"}');
 INSERT INTO campaigns ("n", "workspace", "id", "revision", "removed", "status", "doc") VALUES (1, X'01010101010101010101010101010101', X'09090909090909090909090909090909', 1, 0, 0, '{"id":"cmp_09144GJ289144GJ289144GJ289","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Spring «1»","channel":"email","kind":"regular","template_id":"tpl_040G2081040G2081040G208104","subject_override":"Hello {{ name }}","from_name":null,"from_email":"news@acme.example","reply_to":null,"audience":{"list_ids":["lst_050M2GA1850M2GA1850M2GA185"],"segment_ids":["seg_0D1M6GT38D1M6GT38D1M6GT38D"],"exclude_list_ids":["lst_0E1R70W3GE1R70W3GE1R70W3GE"]},"variants":[],"settings":{"utm":null,"quiet_hours":null,"frequency_cap":null,"ab_test":null,"rate_limit":null},"status":"draft","phase":null,"scheduled_at":null,"wall_time":null,"schedule_called_at":null,"started_at":null,"completed_at":null,"recipients":null,"test_sent_at":null,"winner":null,"scores":[],"pause_reason":null,"failure_reason":null,"created_at":"2023-11-14T22:13:20.035Z","updated_at":"2023-11-14T22:13:20.036Z"}');
+INSERT INTO changed_contact_texts ("n", "block") VALUES (1, 34359738368);
 INSERT INTO contacts ("n", "workspace_number", "id", "revision", "created_at", "updated_at", "marketing_email", "sms", "external_id", "email", "phone", "locale", "timezone", "tags", "attributes") VALUES (1099511627777, 1, X'06060606060606060606060606060606', 1, 1700000000014, 1700000000015, 1, 0, 'user «6»', 'grete@example.org', '+37120000006', 'de-DE', 'Europe/Berlin', '["vip","de \"quoted\""]', '{"age":31,"home":{"city":"Rīga"},"plan":"pro","ü":[1.5,"x",null]}');
 INSERT INTO list_members ("list", "contact") VALUES (1, 1099511627777);
-INSERT INTO lists ("n", "workspace_number", "id", "revision", "removed", "contacts", "created_at", "updated_at", "name") VALUES (1, 1, X'05050505050505050505050505050505', 1, 0, 1, 1700000000016, 1700000000017, 'News «weekly»');
+INSERT INTO lists ("n", "workspace_number", "id", "revision", "removed", "contacts", "created_at", "updated_at", "name", "is_public", "is_double", "description") VALUES (1, 1, X'05050505050505050505050505050505', 1, 0, 1, 1700000000016, 1700000000017, 'News «weekly»', 0, 0, NULL);
 INSERT INTO members ("workspace", "user_id", "owner", "invited", "revision", "doc") VALUES (X'01010101010101010101010101010101', X'02020202020202020202020202020202', 1, 0, 1, '{"workspace_id":"wsp_01040G2081040G2081040G2081","user_id":"usr_02081040G2081040G2081040G2","role":"owner","status":"active","invited_by":"ann@example.org","up_to":"admin","created_at":"2023-11-14T22:13:20.004Z"}');
 INSERT INTO message_contents ("n", "workspace", "message", "request") VALUES (1, X'01010101010101010101010101010101', X'07070707070707070707070707070707', X'7B226368616E6E656C223A22656D61696C222C22746F223A226772657465406578616D706C652E6F7267222C227375626A656374223A224772C3BCC39F65227D');
 INSERT INTO message_events ("workspace", "message", "at", "id", "kind", "meta") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1700000000025, X'08080808080808080808080808080808', 2, '{"code":250,"mx":"mx.example.org"}');
-INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "content", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1, 3, 0, 1700000000011, 1700000000012, 1, 'Grete Hermann <grete@example.org>', 'news@acme.example', X'06060606060606060606060606060606', X'09090909090909090909090909090909', X'0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A', X'04040404040404040404040404040404', '["welcome","de \"quoted\""]', '{"items":["a","b"],"order":17,"ü":null}', 3, 2, 1700000000023, 1700000000022, 9, -9223372036854775803, 1, 1700000000024, 1700000000025, NULL, NULL);
+INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "content", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback", "is_test") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1, 3, 0, 1700000000011, 1700000000012, 1, 'Grete Hermann <grete@example.org>', 'news@acme.example', X'06060606060606060606060606060606', X'09090909090909090909090909090909', X'0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A', X'04040404040404040404040404040404', '["welcome","de \"quoted\""]', '{"items":["a","b"],"order":17,"ü":null}', 3, 2, 1700000000023, 1700000000022, 9, -9223372036854775803, 1, 1700000000024, 1700000000025, NULL, NULL, NULL);
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (1, 'schema', '2026-01-01T00:00:00Z', '10271325484083064477');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (2, 'deliverability', '2026-01-01T00:00:00Z', '7780843090683727001');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (3, 'requests_and_audit', '2026-01-01T00:00:00Z', '9424968962627995084');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (4, 'search_and_images', '2026-01-01T00:00:00Z', '4381436968134820852');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (5, 'public_lists', '2026-01-01T00:00:00Z', '8926090779263626481');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (6, 'site_counters', '2026-01-01T00:00:00Z', '7728348714936362386');
 INSERT INTO suppressions ("workspace", "channel", "digest", "address", "id", "revision", "doc") VALUES (X'01010101010101010101010101010101', 0, X'1778F79C5F88BAA2AF933BC6B04687CF5F47D46E60252492BF6044C9BEDC9C8D', 'no@example.org', X'0C0C0C0C0C0C0C0C0C0C0C0C0C0C0C0C', 1, '{"id":"sup_0C1G60R30C1G60R30C1G60R30C","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","address":"no@example.org","reason":"bounce","detail":"550 5.1.1 user unknown","source":"system","created_at":"2023-11-14T22:13:20.010Z"}');
 INSERT INTO tag_members ("tag", "contact") VALUES (1, 1099511627777);
 INSERT INTO tag_members ("tag", "contact") VALUES (2, 1099511627777);

@@ -10,7 +10,7 @@ use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError, DnsZone};
 use serde_json::{Value, json};
 
-use super::api::{Api, MAX_PAGES, TokenApi, encoded, unreadable};
+use super::api::{Api, MAX_PAGES, TokenApi, bounded, encoded, unreadable};
 use super::presentation::{Difference, are_same, exchanger, plain_name, quoted, unquoted, zone_names};
 
 pub(super) const BASE: &str = "https://api.cloudflare.com/client/v4";
@@ -158,6 +158,11 @@ impl DnsZone for Zone {
 
 async fn call(api: &TokenApi, method: Method, target: &str, body: Option<&Value>) -> Result<Value, DnsProviderError> {
     match api.json(method, target, body, words).await {
+        // It may also say no with a status of success.
+        Ok(said) if said["success"] == false => {
+            let words = words(&said).unwrap_or_else(|| "the provider says that it did not succeed".to_owned());
+            Err(DnsProviderError::Refused(bounded(&words)))
+        }
         Err(DnsProviderError::Refused(words)) if words.contains(&format!("({INVALID_HEADERS})")) => {
             Err(DnsProviderError::Credentials(words))
         }

@@ -40,8 +40,14 @@ pub(super) fn quoted(text: &str) -> String {
     strings.iter().map(|string| format!("\"{string}\"")).collect::<Vec<_>>().join(" ")
 }
 
-/// The text of a TXT record, put together from its strings; a text without quotation marks is taken as it is.
+/// The text of a TXT record, put together from its strings; a text without quotation marks is taken as it is. An octet may
+/// stand as a backslash and three decimal digits (RFC 1035 section 5.1).
 pub(super) fn unquoted(value: &str) -> String {
+    unquoted_by(value, 10)
+}
+
+/// The same of a provider that writes the digits of octets to another base.
+pub(super) fn unquoted_by(value: &str, base: u32) -> String {
     let value = value.trim();
     if !value.starts_with('"') {
         return value.to_owned();
@@ -51,7 +57,7 @@ pub(super) fn unquoted(value: &str) -> String {
     while let Some(character) = characters.next() {
         match character {
             '"' => is_inside = !is_inside,
-            '\\' if is_inside => escaped(&mut characters, &mut octets),
+            '\\' if is_inside => escaped(&mut characters, &mut octets, base),
             other if is_inside => octets.extend(other.encode_utf8(&mut [0; 4]).bytes()),
             _ => {}
         }
@@ -59,13 +65,11 @@ pub(super) fn unquoted(value: &str) -> String {
     String::from_utf8_lossy(&octets).into_owned()
 }
 
-/// What follows a backslash: an octet in three decimal or octal digits, or a character for itself.
-fn escaped(characters: &mut std::str::Chars<'_>, octets: &mut Vec<u8>) {
+/// What follows a backslash: an octet in three digits, or a character for itself.
+fn escaped(characters: &mut std::str::Chars<'_>, octets: &mut Vec<u8>, base: u32) {
     let digits: String = characters.clone().take(3).collect();
-    if digits.len() == 3 && digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        // Master files count in tens; Route 53 alone writes octal, which begins with 0 to 3 and has no 8 and 9, for octets
-        // that nobody publishes here.
-        octets.push(u8::try_from(digits.parse::<u16>().unwrap_or(0)).unwrap_or(b'?'));
+    if digits.len() == 3 && digits.chars().all(|digit| digit.is_digit(base)) {
+        octets.push(u8::from_str_radix(&digits, base).unwrap_or(b'?'));
         *characters = characters.as_str()[3..].chars();
     } else if let Some(character) = characters.next() {
         octets.extend(character.encode_utf8(&mut [0; 4]).bytes());
@@ -129,7 +133,8 @@ mod tests {
         }
         assert_eq!(unquoted("v=DMARC1; p=none"), "v=DMARC1; p=none");
         assert_eq!(unquoted(r#""v=DKIM1\; p=A""B" "C""#), "v=DKIM1; p=ABC");
-        assert_eq!(unquoted(r#""\097b""#), "ab");
+        assert_eq!(unquoted(r#""\097b\300""#), "ab?");
+        assert_eq!(unquoted_by(r#""v=DMARC1\073 p=none\"""#, 8), "v=DMARC1; p=none\"");
     }
 
     #[test]

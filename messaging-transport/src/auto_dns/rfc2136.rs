@@ -242,6 +242,17 @@ fn data(kind: RecordType, value: &str) -> Result<RData, DnsProviderError> {
     })
 }
 
+impl Zone {
+    /// Whether a name has records, of whatever type, and is not only answered for by a wildcard (RFC 4592). An update of
+    /// nothing asks for it, on condition that there are none (RFC 2136 section 2.4.5). A server that refuses to tell is taken
+    /// to say yes.
+    async fn is_in_use(&self, talk: &mut Conversation, host: &str) -> Result<bool, DnsProviderError> {
+        let mut question = update_of(&self.name)?;
+        question.add_answer(absent(&wire(host)?, WireType::ANY));
+        Ok(talk.exchange(&question).await?.metadata.response_code != ResponseCode::NoError)
+    }
+}
+
 #[async_trait]
 impl DnsZone for Zone {
     fn name(&self) -> &str {
@@ -258,7 +269,8 @@ impl DnsZone for Zone {
         for kind in [WireType::A, WireType::AAAA, WireType::NS] {
             records.has_others |= !talk.records(host, kind).await?.is_empty();
         }
-        Ok(records)
+        let is_there = records == HostRecords::default() || self.is_in_use(&mut talk, host).await?;
+        Ok(if is_there { records } else { HostRecords::default() })
     }
 
     async fn replace(
@@ -269,7 +281,10 @@ impl DnsZone for Zone {
         after: &[String],
     ) -> Result<(), DnsProviderError> {
         let mut talk = self.server.converse(&self.credentials).await?;
-        let found = talk.records(host, wire_type(kind)).await?;
+        let mut found = talk.records(host, wire_type(kind)).await?;
+        if !found.is_empty() && !self.is_in_use(&mut talk, host).await? {
+            found.clear();
+        }
         let values: Vec<_> = found.iter().filter_map(|record| value(&record.data)).collect();
         if !are_same(&values, before) {
             return Err(DnsProviderError::Changed);
@@ -282,6 +297,22 @@ impl DnsZone for Zone {
     }
 }
 
+/// An update of a zone that changes nothing yet.
+fn update_of(zone: &str) -> Result<Message, DnsProviderError> {
+    let mut update = Message::query();
+    update.metadata.op_code = OpCode::Update;
+    update.metadata.recursion_desired = false;
+    update.add_query(Query::query(wire(zone)?, WireType::SOA));
+    Ok(update)
+}
+
+/// The condition that a name has no records of a type.
+fn absent(name: &Name, kind: WireType) -> Record {
+    let mut absent = Record::update0(name.clone(), 0, kind).into_record_of_rdata();
+    absent.dns_class = DNSClass::NONE;
+    absent
+}
+
 /// The update that leaves `after` of the records that were found, and that expects to find exactly those.
 fn update(
     zone: &str,
@@ -291,15 +322,10 @@ fn update(
     after: &[String],
 ) -> Result<Message, DnsProviderError> {
     let (name, ttl) = (wire(host)?, found.first().map_or(TTL, |record| record.ttl));
-    let mut update = Message::query();
-    update.metadata.op_code = OpCode::Update;
-    update.metadata.recursion_desired = false;
-    update.add_query(Query::query(wire(zone)?, WireType::SOA));
+    let mut update = update_of(zone)?;
     if found.is_empty() {
         // Section 2.4.3: no record of the type is there.
-        let mut absent = Record::update0(name.clone(), 0, wire_type(kind)).into_record_of_rdata();
-        absent.dns_class = DNSClass::NONE;
-        update.add_answer(absent);
+        update.add_answer(absent(&name, wire_type(kind)));
     }
     for record in found {
         // Section 2.4.2: these records are there, and no others of the type. Their octets are those that were read.

@@ -2,7 +2,8 @@
 //!
 //! `ListHostedZonesByName`, `ListResourceRecordSets`, `ChangeResourceRecordSets`. Records of a name and a type are one set. A
 //! change of a set that is there removes the set exactly as it was read and adds the new one in one batch, which Route 53
-//! carries out as a whole or refuses, so that nothing of others is lost.
+//! carries out as a whole or refuses, so that nothing of others is lost. Values that stay are written as they were read, and
+//! the TTL stays. Octets of texts are escaped by three octal digits, unlike everywhere else.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use ring::digest::{SHA256, digest};
 use ring::hmac;
 
 use super::api::{Api, MAX_PAGES, bounded, encoded, refusal, unreadable};
-use super::presentation::{absolute, are_same, exchanger, plain_name, quoted, unquoted, zone_names};
+use super::presentation::{absolute, are_same, exchanger, plain_name, quoted, unquoted_by, zone_names};
 use super::xml::{element, elements, escaped, text_of};
 
 pub(super) const BASE: &str = "https://route53.amazonaws.com";
@@ -70,12 +71,23 @@ struct Zone {
     name: String,
 }
 
+/// Base of the digits by which an octet is written.
+const OCTAL: u32 = 8;
+
 /// A set as it was read.
 struct Found {
     kind: Option<RecordType>,
-    values: Vec<String>,
+    /// Values, each with how it is written.
+    values: Vec<(String, String)>,
+    ttl: u32,
     /// The element, to remove the set by.
     xml: String,
+}
+
+impl Found {
+    fn values(&self) -> Vec<String> {
+        self.values.iter().map(|(value, _)| value.clone()).collect()
+    }
 }
 
 #[async_trait]
@@ -130,20 +142,22 @@ fn read(set: &str) -> Found {
         "CNAME" => Some(RecordType::Cname),
         _ => None,
     };
-    let value = |text: String| match kind {
-        Some(RecordType::Cname) => plain_name(&text),
-        Some(RecordType::Mx) => exchanger(&text)
-            .map_or_else(|| text.clone(), |(preference, host)| format!("{preference} {}", plain_name(host))),
-        _ => unquoted(&text),
+    let value = |text: &str| match kind {
+        Some(RecordType::Cname) => plain_name(text),
+        Some(RecordType::Mx) => exchanger(text)
+            .map_or_else(|| text.to_owned(), |(preference, host)| format!("{preference} {}", plain_name(host))),
+        _ => unquoted_by(text, OCTAL),
     };
     // An alias to something of Amazon's, or one of several sets by weight or place, is more than values.
     let is_plain = element(set, "AliasTarget").is_none() && element(set, "SetIdentifier").is_none();
-    let values = elements(set, "ResourceRecord").into_iter().filter_map(|record| text_of(record, "Value")).map(value);
-    Found { kind: kind.filter(|_| is_plain), values: values.collect(), xml: set.to_owned() }
+    let written = elements(set, "ResourceRecord").into_iter().filter_map(|record| text_of(record, "Value"));
+    let values = written.map(|text| (value(&text), text)).collect();
+    let ttl = text_of(set, "TTL").and_then(|ttl| ttl.parse().ok()).unwrap_or(TTL);
+    Found { kind: kind.filter(|_| is_plain), values, ttl, xml: set.to_owned() }
 }
 
-/// A new set.
-fn set(host: &str, kind: RecordType, values: &[String]) -> String {
+/// A new set, in the place of one that was found.
+fn set(host: &str, kind: RecordType, values: &[String], found: Option<&Found>) -> String {
     let (name, present): (_, fn(&str) -> String) = match kind {
         RecordType::Txt => ("TXT", quoted),
         RecordType::Cname => ("CNAME", absolute),
@@ -152,9 +166,13 @@ fn set(host: &str, kind: RecordType, values: &[String]) -> String {
             None => value.to_owned(),
         }),
     };
-    let mut xml = format!("<Name>{}</Name><Type>{name}</Type><TTL>{TTL}</TTL><ResourceRecords>", absolute(host));
+    let ttl = found.map_or(TTL, |found| found.ttl);
+    let known =
+        |value: &str| found?.values.iter().find(|(known, _)| known == value).map(|(_, written)| written.clone());
+    let mut xml = format!("<Name>{}</Name><Type>{name}</Type><TTL>{ttl}</TTL><ResourceRecords>", absolute(host));
     for value in values {
-        let _ = write!(xml, "<ResourceRecord><Value>{}</Value></ResourceRecord>", escaped(&present(value)));
+        let written = known(value).unwrap_or_else(|| present(value));
+        let _ = write!(xml, "<ResourceRecord><Value>{}</Value></ResourceRecord>", escaped(&written));
     }
     xml.push_str("</ResourceRecords>");
     xml
@@ -168,9 +186,9 @@ impl DnsZone for Zone {
 
     async fn at(&self, host: &str) -> Result<HostRecords, DnsProviderError> {
         let mut records = HostRecords::default();
-        for Found { kind, values, .. } in self.sets(host).await? {
-            match kind {
-                Some(kind) => *records.of_mut(kind) = values,
+        for found in self.sets(host).await? {
+            match found.kind {
+                Some(kind) => *records.of_mut(kind) = found.values(),
                 None => records.has_others = true,
             }
         }
@@ -185,7 +203,7 @@ impl DnsZone for Zone {
         after: &[String],
     ) -> Result<(), DnsProviderError> {
         let found = self.sets(host).await?.into_iter().find(|found| found.kind == Some(kind));
-        let values = found.as_ref().map(|found| found.values.clone()).unwrap_or_default();
+        let values = found.as_ref().map(Found::values).unwrap_or_default();
         if !are_same(&values, before) {
             return Err(DnsProviderError::Changed);
         }
@@ -200,7 +218,7 @@ impl DnsZone for Zone {
             change("DELETE", &found.xml);
         }
         if !after.is_empty() {
-            change("CREATE", &set(host, kind, after));
+            change("CREATE", &set(host, kind, after, found.as_ref()));
         }
         if changes.is_empty() {
             return Ok(());
@@ -328,6 +346,20 @@ mod tests {
             header,
             "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/route53/aws4_request, SignedHeaders=host;x-amz-date, \
              Signature=e3dcc06efc8f8b963525526be60ccbae8d89fb63b7797c08c4ff62e98befe11c"
+        );
+    }
+
+    #[test]
+    fn what_stays_in_a_set_is_written_as_it_was_read() {
+        let before = "<Name>bounce.acme.test.</Name><Type>TXT</Type><TTL>300</TTL><ResourceRecords><ResourceRecord><Value>\
+                      &quot;a\\073b&quot; &quot;\\374&quot;</Value></ResourceRecord><ResourceRecord><Value>&quot;old&quot;</Value>\
+                      </ResourceRecord></ResourceRecords>";
+        let found = read(before);
+        assert_eq!(found.values(), ["a;b\u{fffd}", "old"]);
+        let after = [found.values()[0].clone(), "new".to_owned()];
+        assert_eq!(
+            set("bounce.acme.test", RecordType::Txt, &after, Some(&found)),
+            before.replace("&quot;old&quot;", "&quot;new&quot;")
         );
     }
 

@@ -24,7 +24,7 @@ pub(super) struct TsigKey {
 /// Why an answer is not believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Distrust {
-    /// It says that our signature was refused; the name of the error.
+    /// It says that our signature was refused; the name of the error, and what that means where the key is not to blame.
     Refused(&'static str),
     /// It has no signature, or one that is not right.
     Unsigned,
@@ -72,7 +72,7 @@ impl TsigKey {
         match signature.error {
             16 => return Err(Distrust::Refused("BADSIG")),
             17 => return Err(Distrust::Refused("BADKEY")),
-            18 => return Err(Distrust::Refused("BADTIME")),
+            18 => return Err(Distrust::Refused("BADTIME: its clock and that of this server differ by minutes")),
             22 => return Err(Distrust::Refused("BADTRUNC")),
             _ => {}
         }
@@ -251,6 +251,9 @@ mod tests {
             let at = answer.len() - 3;
             answer[at] = 17;
             assert_eq!(key.verify(&answer, &mac, 1_000), Err(Distrust::Refused("BADKEY")));
+            answer[at] = 18;
+            let late = key.verify(&answer, &mac, 1_000);
+            assert!(matches!(late, Err(Distrust::Refused(words)) if words.contains("clock")), "{late:?}");
         }
     }
 

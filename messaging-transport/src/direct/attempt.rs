@@ -260,11 +260,12 @@ impl<'a> Attempt<'a> {
         let pool = &self.client.pool;
         let key = self.key(host);
         let gate = match &self.leave.path {
-            Some(path) => {
+            // A host of somebody else takes no connection from the site, however long it keeps this one.
+            Some(path) if path.exchangers.iter().any(|known| known == host) => {
                 let site = PeerKey::Site(self.leave.source.ip, path.site.clone());
                 pool.gate_of(&site, path.connections.max(1))
             }
-            None => pool.gate(&key),
+            _ => pool.gate(&key),
         };
         let Ok(permit) = timeout(timeouts.queue, gate.acquire_owned()).await else {
             // Many domains share this host; that says nothing about this one.
@@ -384,7 +385,8 @@ impl<'a> Attempt<'a> {
             (false, true) => Security::Plain,
             (false, false) => Security::Opportunistic,
         };
-        let session = match self.open_with(first, address, host, transcript).await? {
+        let names = (host, policy.server_name(host));
+        let session = match self.open_with(first, address, names, transcript).await? {
             Ok(session) => session,
             Err(error) if policy.is_required => {
                 let text = format!("{host} speaks no TLS that works: {}", error.cause());
@@ -394,19 +396,19 @@ impl<'a> Attempt<'a> {
             Err(error) => {
                 transcript.note(format_args!("TLS failed, plain text is next: {error}"));
                 plain_hosts.insert(host);
-                let again = self.open_with(Security::Plain, address, host, transcript).await?;
+                let again = self.open_with(Security::Plain, address, names, transcript).await?;
                 again.map_err(|error| broken(host, &error))?
             }
         };
         self.prove(session, host, policy, transcript).await
     }
 
-    /// The inner error is that of TLS.
+    /// The inner error is that of TLS. Of the two names the second is the one that a certificate is asked for.
     async fn open_with(
         &mut self,
         security: Security,
         address: SocketAddr,
-        host: &str,
+        (host, server_name): (&str, &str),
         transcript: &mut Transcript,
     ) -> Result<Result<Session, TransportError>, Miss> {
         let client = self.client;
@@ -423,7 +425,7 @@ impl<'a> Attempt<'a> {
         self.connecting = self.connecting.saturating_sub(began.elapsed());
         let stream = connected.map_err(|error| unreachable(&error))?;
         self.conversations += 1;
-        match opener.open(stream, &Peer { host, security, credentials: None }, transcript).await {
+        match opener.open(stream, &Peer { host: server_name, security, credentials: None }, transcript).await {
             Ok(mut session) => {
                 if let Some(path) = &self.leave.path {
                     session.limit_transactions(path.messages_per_connection);

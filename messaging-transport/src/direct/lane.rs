@@ -140,6 +140,11 @@ impl Lane {
         RouteState { rests_for: None, per_minute, last_refusal: state.last_refusal.clone() }
     }
 
+    /// Lets attempts begin again at once, as many at a time as before, if the domain could not be reached.
+    pub(super) fn forget_unreachable(&self) {
+        self.lock().unreachable = None;
+    }
+
     /// When somebody was last here.
     pub(super) fn last_used(&self) -> Instant {
         self.lock().last_used

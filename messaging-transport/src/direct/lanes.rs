@@ -41,6 +41,14 @@ impl Lanes {
         table.by_domain.get(domain).map(|lane| lane.state()).unwrap_or_default()
     }
 
+    /// Lets a domain that could not be reached be tried again at once.
+    pub(super) fn forget_unreachable(&self, domain: &str) {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lane) = table.by_domain.get(domain) {
+            lane.forget_unreachable();
+        }
+    }
+
     /// The lane of a domain.
     pub(super) fn lane(&self, domain: &str) -> Arc<Lane> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);

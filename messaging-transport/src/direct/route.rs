@@ -10,7 +10,7 @@ use messaging_core::ports::clock::{Entropy, SystemEntropy};
 use messaging_core::ports::transport::{Outcome, Response};
 use tokio::time::timeout;
 
-use crate::dane::Tlsa;
+use crate::dane::TlsaSet;
 use crate::dns::{Answered, Dns, LookupFailure, alternate};
 use crate::guard::Guard;
 
@@ -133,9 +133,9 @@ impl Routing {
     }
 
     /// The signed TLSA records of an exchanger, of which there may be none.
-    pub(super) async fn tlsa(&self, host: &str) -> Result<Vec<Tlsa>, LookupFailure> {
+    pub(super) async fn tlsa(&self, host: &str) -> Result<TlsaSet, LookupFailure> {
         match self {
-            Self::Override(_) => Ok(Vec::new()),
+            Self::Override(_) => Ok(TlsaSet::none(host)),
             Self::Dns(by) => by.dns.tlsa(host, by.port).await,
         }
     }

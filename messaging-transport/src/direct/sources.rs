@@ -12,7 +12,7 @@ use std::time::Duration;
 use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::ports::paths::{Departure, Leave, PathRequest, PathTerms, PathWait, Paths, Reach};
-use messaging_core::ports::transport::{Outcome, Response};
+use messaging_core::ports::transport::{Outcome, OutcomeClass, Response};
 use tokio::time::Instant;
 
 use super::route::{Exchangers, Routing};
@@ -39,16 +39,39 @@ impl fmt::Debug for Sources {
     }
 }
 
-/// Source and exchangers of an attempt.
+/// Source and exchangers of an attempt. Dropped before the attempt has ended, it takes its transaction back.
 pub(super) struct Departing {
     pub(super) leave: Leave,
     /// The exchangers that the source was chosen for; `None` where they were not looked up.
     pub(super) exchangers: Option<Exchangers>,
+    /// Who keeps the path, until it was told how the attempt ended; `None` without a path.
+    paths: Option<Arc<dyn Paths>>,
 }
 
 impl Departing {
     fn without_path(source: &Arc<NamedSource>) -> Self {
-        Self { leave: Leave { source: Arc::clone(source), path: None }, exchangers: None }
+        Self { leave: Leave { source: Arc::clone(source), path: None }, exchangers: None, paths: None }
+    }
+
+    /// Tells the keeper of the path what the exchangers answered, or that none did.
+    pub(super) fn ended(mut self, outcomes: &[Outcome]) {
+        let Some(paths) = self.paths.take() else { return };
+        let is_answer = |outcome: &&Outcome| outcome.answer().is_some_and(|answer| is_of_peer(&answer.response));
+        let answers: Vec<_> = outcomes.iter().filter(is_answer).collect();
+        // Where the last reply was lost, the site may have the message.
+        if answers.is_empty() && outcomes.iter().all(|outcome| outcome.class() != Some(OutcomeClass::Ambiguous)) {
+            paths.given_up(&self.leave);
+        } else {
+            paths.ended(&self.leave, &answers);
+        }
+    }
+}
+
+impl Drop for Departing {
+    fn drop(&mut self) {
+        if let Some(paths) = self.paths.take() {
+            paths.given_up(&self.leave);
+        }
     }
 }
 
@@ -96,20 +119,15 @@ impl Sources {
         let reach = self.reach(routing, &exchangers.hosts, limit).await;
         let Some(paths) = paths else {
             let leave = Leave { source: self.next(reach), path: None };
-            return Ok(Departing { leave, exchangers: Some(exchangers) });
+            return Ok(Departing { leave, exchangers: Some(exchangers), paths: None });
         };
         match paths.depart(&PathRequest { domain, exchangers: &exchangers.hosts, reach, class, terms }) {
-            Departure::Leaves(leave) => Ok(Departing { leave, exchangers: Some(exchangers) }),
+            Departure::Leaves(leave) => {
+                let paths = leave.path.is_some().then_some(paths);
+                Ok(Departing { leave, exchangers: Some(exchangers), paths })
+            }
             Departure::Waits(wait) => Err(wait),
         }
-    }
-
-    /// Tells the keeper of paths what the exchangers answered.
-    pub(super) fn ended<'a>(&self, leave: &Leave, outcomes: impl Iterator<Item = &'a Outcome>) {
-        let (Some(paths), Some(_)) = (self.paths(), &leave.path) else { return };
-        let answered = |outcome: &&Outcome| outcome.answer().is_some_and(|answer| is_of_peer(&answer.response));
-        let outcomes: Vec<_> = outcomes.filter(answered).collect();
-        paths.ended(leave, &outcomes);
     }
 
     /// Kinds of addresses that the exchangers have, as far as the sources care: further exchangers are not looked up once

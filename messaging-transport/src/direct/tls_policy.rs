@@ -20,7 +20,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls_platform_verifier::Verifier;
 
 use super::route::Routing;
-use crate::dane::{self, Tlsa};
+use crate::dane::{self, Tlsa, TlsaSet};
 
 /// Demands on the connection to one exchanger.
 #[derive(Debug)]
@@ -35,8 +35,12 @@ pub(super) struct TlsPolicy {
 enum Proof {
     /// Nothing. A certificate that is valid all the same is noted.
     Nothing,
-    /// Its certificate is named by one of these.
-    Dane(Vec<Tlsa>),
+    /// Its certificate is named by one of these records.
+    Dane {
+        /// The name that has them.
+        base: String,
+        records: Vec<Tlsa>,
+    },
     /// Its certificate is valid for it, and it is listed.
     Sts(Arc<StsPolicy>),
 }
@@ -72,16 +76,16 @@ impl TlsPolicy {
         sts: Option<&Arc<StsPolicy>>,
         require_tls: bool,
     ) -> Result<Self, String> {
-        let records = if is_secure { routing.tlsa(host).await } else { Ok(Vec::new()) };
-        let records =
-            records.map_err(|failure| format!("the TLSA records of {host} could not be looked up: {failure}"))?;
-        Ok(Self::of(records, sts, require_tls))
+        let found = if is_secure { routing.tlsa(host).await } else { Ok(TlsaSet::none(host)) };
+        let found = found.map_err(|failure| format!("the TLSA records of {host} could not be looked up: {failure}"))?;
+        Ok(Self::of(found, sts, require_tls))
     }
 
-    fn of(records: Vec<Tlsa>, sts: Option<&Arc<StsPolicy>>, require_tls: bool) -> Self {
+    fn of(found: TlsaSet, sts: Option<&Arc<StsPolicy>>, require_tls: bool) -> Self {
+        let TlsaSet { base, records } = found;
         let is_published = !records.is_empty();
         let proof = match (dane::usable(records), sts) {
-            (usable, _) if !usable.is_empty() => Proof::Dane(usable),
+            (records, _) if !records.is_empty() => Proof::Dane { base, records },
             (_, Some(policy)) => Proof::Sts(Arc::clone(policy)),
             (_, None) => Proof::Nothing,
         };
@@ -96,6 +100,15 @@ impl TlsPolicy {
                 Some(unlisted(host, domain))
             }
             _ => None,
+        }
+    }
+
+    /// The name that the exchanger is asked for in the handshake (SNI): that of its TLSA records (RFC 7672 section 8.1), or
+    /// else its own.
+    pub(super) fn server_name<'a>(&'a self, host: &'a str) -> &'a str {
+        match &self.proof {
+            Proof::Dane { base, .. } => base,
+            Proof::Sts(_) | Proof::Nothing => host,
         }
     }
 
@@ -115,10 +128,10 @@ impl TlsPolicy {
         }
         let is_valid = || pkix.is_valid(chain, host, now);
         match &self.proof {
-            Proof::Dane(records) if dane::is_named(records, chain, &[host, domain], now) => {
+            Proof::Dane { base, records } if dane::is_named(records, chain, &[base, host, domain], now) => {
                 (TlsVerification::Dane, None)
             }
-            Proof::Dane(_) => (
+            Proof::Dane { .. } => (
                 TlsVerification::None,
                 fault(format!("the certificate of {host} is not the one of its TLSA records"), true),
             ),
@@ -234,7 +247,8 @@ mod tests {
             (vec![], Some(&testing), true, "required: clear refused, unknown noted"),
         ] {
             let case = format!("{records:?} {sts:?} {require_tls}");
-            assert_eq!(told(&TlsPolicy::of(records, sts, require_tls)), expected, "{case}");
+            let found = TlsaSet { base: "mx.b.test".to_owned(), records };
+            assert_eq!(told(&TlsPolicy::of(found, sts, require_tls)), expected, "{case}");
         }
     }
 }

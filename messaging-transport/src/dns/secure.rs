@@ -16,8 +16,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout};
 
-use super::answer::{ABSENCE_KEPT, Answered, LookupFailure, REPEATS, TIMEOUT, mail_exchangers};
-use crate::dane::Tlsa;
+use super::answer::{ABSENCE_KEPT, Answered, LookupFailure, REPEATS, TIMEOUT, mail_exchangers, plain};
+use crate::dane::{Tlsa, TlsaSet};
 
 /// Octets of an answer over UDP that no network cuts into pieces.
 const UDP_PAYLOAD: u16 = 1232;
@@ -36,7 +36,15 @@ pub(super) struct TrustedResolver {
 }
 
 /// Answers by name and type, each with the time until which it may be used.
-type Remembered = HashMap<(String, RecordType), (Answered<Vec<RData>>, Instant)>;
+type Remembered = HashMap<(String, RecordType), (Answered<Records>, Instant)>;
+
+/// Records of one type, at least one.
+#[derive(Debug, Clone)]
+struct Records {
+    /// The name that has them: the one that was asked for, or what that is an alias of, lower case without a final dot.
+    owner: String,
+    data: Vec<RData>,
+}
 
 impl TrustedResolver {
     pub(super) fn new(server: SocketAddr) -> Self {
@@ -46,33 +54,58 @@ impl TrustedResolver {
     /// The mail exchangers of a domain by preference, lower first.
     pub(super) async fn mx(&self, domain: &str) -> Answered<Vec<(u16, String)>> {
         let Answered { found, is_secure } = self.look_up(domain, RecordType::MX).await;
-        Answered { found: found.map(mail_exchangers), is_secure }
+        Answered { found: found.map(|records| mail_exchangers(records.data)), is_secure }
     }
 
-    /// The TLSA records of a port of a host; none where it has none, or where they or the host's addresses are not
-    /// signed. A zone that is not signed may have servers that fail at the question, so it is not asked there (RFC 7672
-    /// section 2.2.2).
-    pub(super) async fn tlsa(&self, host: &str, port: u16) -> Result<Vec<Tlsa>, LookupFailure> {
-        if !self.has_secure_address(host).await {
-            return Ok(Vec::new());
+    /// The signed TLSA records of a port of a host, and the name that has them. Of an alias they are those of the name that
+    /// it leads to, or else its own.
+    pub(super) async fn tlsa(&self, host: &str, port: u16) -> Result<TlsaSet, LookupFailure> {
+        for base in self.tlsa_bases(host).await? {
+            match self.look_up(&format!("_{port}._tcp.{base}"), RecordType::TLSA).await {
+                Answered { found: Err(failure @ LookupFailure::Temporary(_)), .. } => return Err(failure),
+                Answered { found: Ok(records), is_secure: true } => {
+                    return Ok(TlsaSet { base, records: records.data.iter().filter_map(tlsa).collect() });
+                }
+                Answered { .. } => {}
+            }
         }
-        let name = format!("_{port}._tcp.{host}");
-        match self.look_up(&name, RecordType::TLSA).await {
-            Answered { found: Err(failure @ LookupFailure::Temporary(_)), .. } => Err(failure),
-            Answered { found: Ok(records), is_secure: true } => Ok(records.iter().filter_map(tlsa).collect()),
-            Answered { .. } => Ok(Vec::new()),
-        }
+        Ok(TlsaSet::none(host))
     }
 
-    /// Whether the addresses of a host are signed: every kind that it has.
-    async fn has_secure_address(&self, host: &str) -> bool {
+    /// The names at which the TLSA records of a host are looked for, in this order (RFC 7672 section 2.2.2). There are none
+    /// where its addresses are not signed, every kind that it has: servers of a zone that is not signed may fail at the
+    /// question. Of an alias that leads there, the name itself may be signed all the same.
+    async fn tlsa_bases(&self, host: &str) -> Result<Vec<String>, LookupFailure> {
         let (four, six) = tokio::join!(self.look_up(host, RecordType::A), self.look_up(host, RecordType::AAAA));
-        let mut found = [four, six].into_iter().filter(|answered| answered.found.is_ok()).peekable();
-        found.peek().is_some() && found.all(|answered| answered.is_secure)
+        let (mut owner, mut is_secure, mut failed) = (None, true, None);
+        for Answered { found, is_secure: is_it_secure } in [four, six] {
+            match found {
+                Ok(records) => {
+                    owner = Some(records.owner);
+                    is_secure &= is_it_secure;
+                }
+                Err(failure @ LookupFailure::Temporary(_)) => failed = Some(failure),
+                Err(_) => {}
+            }
+        }
+        let own = host.to_ascii_lowercase();
+        match (owner, failed) {
+            // Whoever can make a look-up fail must not be able to bring about mail in clear by that.
+            (None, Some(failure)) => Err(failure),
+            // Nothing can be connected to.
+            (None, None) => Ok(Vec::new()),
+            (Some(owner), _) if owner == own => Ok(if is_secure { vec![own] } else { Vec::new() }),
+            (Some(owner), _) if is_secure => Ok(vec![owner, own]),
+            (Some(_), _) => match self.look_up(host, RecordType::CNAME).await {
+                Answered { found: Err(failure @ LookupFailure::Temporary(_)), .. } => Err(failure),
+                Answered { found: Ok(_), is_secure: true } => Ok(vec![own]),
+                Answered { .. } => Ok(Vec::new()),
+            },
+        }
     }
 
     /// The records of one type, at least one.
-    async fn look_up(&self, name: &str, kind: RecordType) -> Answered<Vec<RData>> {
+    async fn look_up(&self, name: &str, kind: RecordType) -> Answered<Records> {
         let key = (name.to_ascii_lowercase(), kind);
         let now = Instant::now();
         if let Some((known, until)) = self.lock().get(&key)
@@ -122,15 +155,15 @@ impl TrustedResolver {
 }
 
 /// What an answer says, and how long that may be remembered.
-fn read(message: Message, kind: RecordType) -> (Answered<Vec<RData>>, Duration) {
+fn read(message: Message, kind: RecordType) -> (Answered<Records>, Duration) {
     let is_secure = message.metadata.authentic_data;
     let found = match message.metadata.response_code {
         ResponseCode::NoError => Ok(()),
         ResponseCode::NXDomain => Err(LookupFailure::NoSuchDomain),
         code => Err(LookupFailure::Temporary(format!("the server answered {code}"))),
     };
-    if let Err(LookupFailure::Temporary(_)) = found {
-        return (Answered { found: found.map(|()| Vec::new()), is_secure: false }, Duration::ZERO);
+    if let Err(failure @ LookupFailure::Temporary(_)) = found {
+        return (Answered { found: Err(failure), is_secure: false }, Duration::ZERO);
     }
     let shortest = message.answers.iter().map(|record| record.ttl).min();
     let records: Vec<_> = message.answers.into_iter().filter(|record| record.record_type() == kind).collect();
@@ -142,14 +175,15 @@ fn read(message: Message, kind: RecordType) -> (Answered<Vec<RData>>, Duration) 
             soa.map_or(Duration::ZERO, |soa| Duration::from_secs(soa.ttl.into())).min(ABSENCE_KEPT)
         }
     };
-    let found = match found {
-        Ok(()) if records.is_empty() => Err(LookupFailure::NoRecords),
-        found => found.map(|()| records.into_iter().map(|record| record.data).collect()),
-    };
+    let owner = records.first().map(|record| plain(&record.name));
+    let found = found.and_then(|()| {
+        let owner = owner.ok_or(LookupFailure::NoRecords)?;
+        Ok(Records { owner, data: records.into_iter().map(|record| record.data).collect() })
+    });
     (Answered { found, is_secure }, kept)
 }
 
-fn tlsa(data: &RData) -> Option<Tlsa> {
+pub(super) fn tlsa(data: &RData) -> Option<Tlsa> {
     let RData::TLSA(tlsa) = data else { return None };
     Some(Tlsa {
         usage: tlsa.cert_usage.into(),

@@ -136,6 +136,16 @@ async fn what_others_have_is_read_and_left() {
 }
 
 #[tokio::test]
+async fn a_no_with_a_status_of_success_is_a_no() {
+    let bed = Bed::start(DnsProviderName::Cloudflare).await;
+    let zone = bed.open().await;
+    let body = r#"{"success": false, "errors": [{"code": 1004, "message": "DNS Validation Error"}], "result": null}"#;
+    bed.fake.next_answer(FakeAnswer::text(200, "application/json", body));
+    let refused = zone.at("bounce.acme.test").await;
+    assert_eq!(refused, Err(DnsProviderError::Refused("DNS Validation Error (1004)".to_owned())));
+}
+
+#[tokio::test]
 async fn credentials_and_zones_are_told_apart() {
     for name in HTTP {
         let bed = Bed::start(name).await;

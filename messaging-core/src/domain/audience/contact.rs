@@ -21,6 +21,7 @@ use self::fields::{CONTACT_FIELDS, ContactField};
 use crate::domain::channel::Channel;
 use crate::domain::channel::address;
 use crate::domain::message::channel_content::ViberService;
+use crate::domain::search::Search;
 use crate::ids::{ContactId, ListId, SegmentId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -283,6 +284,8 @@ pub struct ContactFilter {
     pub segment_id: Option<SegmentId>,
     /// Changed at or after this.
     pub updated_since: Option<Timestamp>,
+    /// With a piece of text.
+    pub search: Option<Search>,
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use self::columns::Mapping;
 use crate::domain::audience::contact::IdentifierKind;
+use crate::domain::audience::subscription::NewStatus;
 use crate::error::DomainError;
 use crate::ids::{BlobId, ImportId, WorkspaceId};
 use crate::time::Timestamp;
@@ -49,6 +50,9 @@ pub struct Import {
     pub mapping: Mapping,
     /// What a contact is looked for by, in this order.
     pub dedup_keys: Vec<IdentifierKind>,
+    /// Status that contacts get on public lists.
+    #[serde(default, skip_serializing_if = "NewStatus::is_confirmed")]
+    pub status_on_lists: NewStatus,
     /// State of the import, such as waiting for the upload or completed.
     pub state: ImportState,
     /// Rows in the file, the header not counted; `None` until they are counted.

@@ -24,7 +24,7 @@ pub const MAX_IPS: usize = 100;
 /// A pool of a workspace, or one that the operator shares with all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IpPool {
-    /// Its id.
+    /// Id of the pool.
     pub id: PoolId,
     /// Workspace that owns the pool; `None` for one that is shared with all workspaces and changed by none.
     pub workspace_id: Option<WorkspaceId>,
@@ -32,9 +32,9 @@ pub struct IpPool {
     pub name: String,
     /// The addresses, in the order in which they were given, each once. A live node need not have them.
     pub ips: Vec<IpAddr>,
-    /// When it was made.
+    /// Time at which the pool was made.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the latest change of the pool.
     pub updated_at: Timestamp,
 }
 
@@ -57,7 +57,7 @@ pub struct IpGrant {
     pub workspace_id: WorkspaceId,
     /// The address.
     pub ip: IpAddr,
-    /// When it was released to the workspace first.
+    /// Time at which the operator first released the address to the workspace.
     pub granted_at: Timestamp,
 }
 

@@ -14,6 +14,8 @@ mod simulation;
 mod tests;
 mod window;
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use self::brake::Brake;
@@ -35,6 +37,13 @@ pub struct PathState {
     brake: Brake,
     window: Window,
     pace: Pace,
+    /// Number of orders that people gave.
+    #[serde(skip_serializing_if = "is_default")]
+    orders: u32,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Priority of the mail that wants to leave.
@@ -42,7 +51,7 @@ pub struct PathState {
 pub enum Priority {
     /// Mail that somebody waits for. It may use the whole allowance of a day, without waiting for its hours.
     Transactional {
-        /// When the message expires: before that it leaves, whatever the warm-up says.
+        /// Expiry of the message: before that it leaves, whatever the warm-up says.
         expires_at: Timestamp,
     },
     /// Mail of campaigns and automations.
@@ -64,7 +73,7 @@ pub enum Permission {
 /// Bound that a transaction waits for, and until when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// When to ask again; `None` until a person acts.
+    /// Time at which to ask again; `None` until a person acts.
     pub until: Option<Timestamp>,
     /// Bound that the path is at.
     pub reason: WaitReason,
@@ -103,11 +112,11 @@ impl WaitReason {
 /// A change of a path's brake, for the log and the record of actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrakeChange {
-    /// What the path does; `None` for a warning alone.
+    /// Change of the sending; `None` for a warning alone.
     pub action: PathAction,
     /// Reason of the action.
     pub reason: BrakeReason,
-    /// When it goes on, if that is known.
+    /// Time at which it goes on, if that is known.
     pub until: Option<Timestamp>,
     /// The reply or the figures, at most 512 characters, with addresses masked.
     pub evidence: String,
@@ -120,9 +129,9 @@ pub struct PathReport {
     pub status: PathStatus,
     /// Messages a minute that the path may send; `None` without a bound.
     pub rate_per_minute: Option<u32>,
-    /// When a rest ends.
+    /// End of the rest, if the path rests.
     pub until: Option<Timestamp>,
-    /// Why the path is not `ok`; `None` as well if a person stopped it.
+    /// Reason for which the path is not `ok`; `None` as well if a person stopped it.
     pub reason: Option<BrakeReason>,
     /// The reply or the figures behind the reason.
     pub evidence: Option<String>,
@@ -143,9 +152,10 @@ impl PathState {
         self.warm_up.at(now, limits.warm_up, self.brake.status(now) != PathStatus::Ok)
     }
 
-    /// Ends the warm-up (`known` as long as nobody says otherwise), or begins it anew. The brake stays as it is.
+    /// Says that the site knows the source, until somebody says otherwise, or that its warm-up goes on from where it is.
+    /// The brake stays as it is.
     pub fn set_known(&mut self, is_known: bool) {
-        self.warm_up = if is_known { WarmUp::known() } else { WarmUp::default() };
+        self.warm_up.set_known(is_known);
     }
 
     /// Judges whether a transaction of this priority may begin at `now`.
@@ -192,6 +202,18 @@ impl PathState {
         self.pace.count(self.rate(limits, now), now);
         self.warm_up = self.warm_up(limits, now);
         self.warm_up.count(now, limits.warm_up);
+    }
+
+    /// Takes a transaction back that was counted and did not begin after all.
+    pub fn unsent(&mut self, limits: &SiteLimits, now: Timestamp) {
+        self.pace.uncount(self.rate(limits, now));
+        self.warm_up = self.warm_up(limits, now);
+        self.warm_up.uncount();
+    }
+
+    /// Time between two messages of marketing mail at the present rate and level; `None` when nothing bounds them.
+    pub fn spacing(&self, limits: &SiteLimits, now: Timestamp) -> Option<Duration> {
+        self.rate(limits, now).map(pace::interval).max(self.warm_up(limits, now).spacing(limits.warm_up))
     }
 
     /// Reads what a site answered about one recipient. Returns what changes on the path, if anything does.
@@ -247,11 +269,19 @@ impl PathState {
     pub fn release(&mut self) {
         self.brake = Brake::default();
         self.window = Window::default();
+        self.orders = self.orders.saturating_add(1);
     }
 
     /// A person stops the path.
     pub fn stop(&mut self) {
-        self.brake.stop(None, "stopped by the operator");
+        if self.brake.stop(None, "stopped by the operator") {
+            self.orders = self.orders.saturating_add(1);
+        }
+    }
+
+    /// Number of orders that people gave so far: of two states of a path the one with more of them counts.
+    pub const fn orders(&self) -> u32 {
+        self.orders
     }
 
     /// Status of the path.

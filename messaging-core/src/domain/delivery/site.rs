@@ -170,6 +170,11 @@ impl SiteRules {
         &self.sites
     }
 
+    /// True for a site that the rules name.
+    pub fn names(&self, site: &SiteName) -> bool {
+        self.by_name.contains_key(site)
+    }
+
     /// The site of a recipient's exchangers, which are given by name in order of preference: the first that the rules
     /// name, else the organizational domain of the most preferred one. `None` without a name that can be one.
     pub fn site_of<N: AsRef<str>>(&self, exchangers: &[N]) -> Option<SiteName> {

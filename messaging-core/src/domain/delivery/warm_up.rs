@@ -118,9 +118,10 @@ impl WarmUp {
     }
 
     /// The same at a later time: past days are judged, and a new day has nothing. A path that is braked does not step
-    /// up. A clock that was set back changes nothing.
+    /// up. A clock that was set back ends no day; what was counted while it was ahead by days counts for today.
     pub fn at(mut self, now: Timestamp, factor: u32, is_braked: bool) -> Self {
         let (day, hour) = (now.as_millis().div_euclid(DAY_MILLIS), now.as_millis().div_euclid(HOUR_MILLIS));
+        self.come_back(now, day, hour);
         if self.last_used.is_some_and(|last| now.since(last) >= FORGOTTEN_AFTER) && self.stage != Stage::Known {
             return Self { day, hour, last_used: self.last_used, ..Self::default() };
         }
@@ -133,6 +134,19 @@ impl WarmUp {
             (self.hour, self.sent_in_hour) = (hour, 0);
         }
         self
+    }
+
+    /// Comes back from days and hours that are still to come, which a clock that was ahead has begun: otherwise nothing
+    /// would be sent until they are there. The next midnight or hour is soon enough to be awaited.
+    fn come_back(&mut self, now: Timestamp, day: i64, hour: i64) {
+        if self.day > day + 1 {
+            self.day = day;
+        }
+        if self.hour > hour + 1 {
+            self.hour = hour;
+        }
+        let latest = now + Duration::from_millis(DAY_MILLIS.unsigned_abs());
+        self.last_used = self.last_used.map(|last| if last > latest { now } else { last });
     }
 
     fn end_day(&mut self, factor: u32, is_braked: bool) {
@@ -182,6 +196,22 @@ impl WarmUp {
         if let Some(allowed) = self.allowed_today(factor) {
             self.is_pressed |= self.sent_in_hour >= hourly(allowed) || self.sent >= allowed - allowed / RESERVE;
         }
+    }
+
+    /// Takes a message back that was counted and did not leave.
+    pub fn uncount(&mut self) {
+        self.sent = self.sent.saturating_sub(1);
+        self.sent_in_hour = self.sent_in_hour.saturating_sub(1);
+    }
+
+    /// Time between two messages of marketing mail; `None` when nothing is bounded.
+    pub fn spacing(&self, factor: u32) -> Option<Duration> {
+        self.allowed_today(factor).map(gap)
+    }
+
+    /// Says whether the operator knows the source. Level and counts stay as they are.
+    pub fn set_known(&mut self, is_known: bool) {
+        self.stage = if is_known { Stage::Known } else { Stage::Warming };
     }
 
     /// The site complained: today is no step up.

@@ -8,6 +8,7 @@
 
 mod dmarc;
 mod domain;
+mod inbound_tls;
 mod machine;
 mod mail;
 mod names;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use dmarc::{DmarcAction, DmarcPolicy};
 pub use domain::{DomainFacts, exempt_domain, judge_domain};
+pub use inbound_tls::{TlsaFact, judge_sts, judge_tlsa};
 pub use machine::{
     DiskFacts, FileFact, NodeFacts, SecretKeyFact, judge_clock, judge_disk, judge_fence, judge_files, judge_node_clock,
     judge_resolver, judge_secret_key,
@@ -63,7 +65,7 @@ pub enum CheckId {
     Blocklist,
     /// Whether the database is a copy, so that nothing leaves (an extension of the contract's list).
     Fence,
-    /// The certificate of the SMTP listeners (an extension of the contract's list).
+    /// The certificate of the SMTP listeners, and what is published of it (an extension of the contract's list).
     Certificate,
     /// The keys of a sending domain.
     Dkim,

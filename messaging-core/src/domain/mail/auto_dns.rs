@@ -110,10 +110,18 @@ pub fn plan(of: Surroundings<'_>, purpose: Purpose, wanted: &RequiredRecord, fou
     if wanted.kind != RecordType::Cname
         && let [target, ..] = found.cname.as_slice()
     {
-        return change.conflict(format!(
-            "{} is an alias (CNAME) of {target}, and nothing may stand beside an alias. Remove it and try again.",
-            wanted.host
-        ));
+        return change.conflict(match purpose {
+            // Who looks after the policy of a domain often has it that way.
+            Purpose::Dmarc | Purpose::TlsRpt => format!(
+                "{} is an alias (CNAME) of {target}, so that what is published there counts, and nothing may stand beside it. \
+                 Leave it if that is meant; else remove it and try again.",
+                wanted.host
+            ),
+            _ => format!(
+                "{} is an alias (CNAME) of {target}, and nothing may stand beside an alias. Remove it and try again.",
+                wanted.host
+            ),
+        });
     }
     match purpose {
         Purpose::Dkim => dkim(of, &change),

@@ -3,6 +3,7 @@
 //! Contract section 18. A token holds ids and a MAC (HMAC-SHA256, cut off), never an address. A wrong
 //! one says nothing about what is wrong with it.
 
+mod forms;
 mod reports;
 
 use std::fmt;
@@ -14,7 +15,7 @@ use subtle::ConstantTimeEq as _;
 
 use crate::domain::channel::Channel;
 use crate::domain::security::secret_key::KeyRing;
-use crate::ids::{Id as _, ImportId, MessageId, WorkspaceId};
+use crate::ids::{Id as _, ImageId, ImportId, MessageId, WorkspaceId};
 
 pub use self::reports::ReportPurpose;
 
@@ -52,6 +53,9 @@ const SETTINGS: u8 = 9;
 /// The first octet of what the secret of a callback address is made of.
 const CALLBACK_SECRET: u8 = 10;
 
+/// The first octet of the token of an image.
+const IMAGE: u8 = 11;
+
 /// Octets of the secret of a callback address.
 const SECRET_LENGTH: usize = 24;
 
@@ -59,7 +63,7 @@ const SECRET_LENGTH: usize = 24;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingsTag([u8; LINK_MAC]);
 
-/// Purpose of a link in a message: open pixel, redirect or unsubscribe page.
+/// Purpose of a link in a message: open pixel, redirect, or one of the pages for its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// The pixel.
@@ -68,6 +72,25 @@ pub enum Link {
     Click(UrlKey, Option<u8>),
     /// The unsubscribe page.
     Unsubscribe,
+    /// The page that confirms a subscription.
+    Confirm,
+    /// The page of preferences.
+    Preferences,
+    /// The page that makes the address that the message went to that of its contact.
+    ChangeAddress,
+    /// The page that erases the contact.
+    Erase,
+}
+
+impl Link {
+    /// The pages for the reader of a message, each with the first octet of its token.
+    const PAGES: [(Self, u8); 5] = [
+        (Self::Unsubscribe, 3),
+        (Self::Confirm, 11),
+        (Self::Preferences, 12),
+        (Self::ChangeAddress, 13),
+        (Self::Erase, 14),
+    ];
 }
 
 /// Names a stored URL: the first 16 octets of its SHA-256 digest.
@@ -141,7 +164,7 @@ impl LinkKey {
             Link::Open => 1,
             Link::Click(_, None) => 2,
             Link::Click(_, Some(_)) => NUMBERED_CLICK,
-            Link::Unsubscribe => 3,
+            page => Link::PAGES.into_iter().find(|(known, _)| *known == page).map_or(0, |(_, octet)| octet),
         });
         octets.extend(workspace.to_bytes());
         octets.extend(message.to_bytes());
@@ -162,10 +185,17 @@ impl LinkKey {
             (1, 33) => Link::Open,
             (2, 49) => Link::Click(UrlKey(id(33)?), None),
             (&NUMBERED_CLICK, 50) => Link::Click(UrlKey(id(33)?), said.last().copied()),
-            (3, 33) => Link::Unsubscribe,
+            (octet, 33) => Link::PAGES.into_iter().find(|(_, known)| known == octet)?.0,
             _ => return None,
         };
         Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?), link))
+    }
+
+    /// Octets with their MAC, as text.
+    fn token(&self, mut octets: Vec<u8>) -> String {
+        let mac = self.sign(&octets);
+        octets.extend(&mac.as_ref()[..LINK_MAC]);
+        URL_SAFE_NO_PAD.encode(octets)
     }
 
     /// The token of the link that a file for an import is uploaded to.
@@ -186,6 +216,26 @@ impl LinkKey {
             return None;
         }
         Some((WorkspaceId::from_bytes(id(1)?), ImportId::from_bytes(id(17)?)))
+    }
+
+    /// The token of the address of an image.
+    pub fn image(&self, workspace: WorkspaceId, image: ImageId) -> String {
+        let mut octets = vec![IMAGE];
+        octets.extend(workspace.to_bytes());
+        octets.extend(image.to_bytes());
+        let mac = self.sign(&octets);
+        octets.extend(&mac.as_ref()[..LINK_MAC]);
+        URL_SAFE_NO_PAD.encode(octets)
+    }
+
+    /// The image that a token is for, if it is one of ours.
+    pub fn read_image(&self, token: &str) -> Option<(WorkspaceId, ImageId)> {
+        let said = self.read(token)?;
+        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
+        if said.first() != Some(&IMAGE) || said.len() != 33 {
+            return None;
+        }
+        Some((WorkspaceId::from_bytes(id(1)?), ImageId::from_bytes(id(17)?)))
     }
 
     /// The token by which a provider's receipt names a message.
@@ -387,9 +437,19 @@ mod tests {
         ("wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(), "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap())
     }
 
-    fn kinds() -> [Link; 4] {
+    fn kinds() -> [Link; 8] {
         let url = UrlKey::of("https://a.b");
-        [Link::Open, Link::Click(url, None), Link::Click(url, Some(63)), Link::Unsubscribe]
+        let [unsubscribe, confirm, preferences, change, erase] = Link::PAGES.map(|(page, _)| page);
+        [
+            Link::Open,
+            Link::Click(url, None),
+            Link::Click(url, Some(63)),
+            unsubscribe,
+            confirm,
+            preferences,
+            change,
+            erase,
+        ]
     }
 
     #[test]

@@ -47,6 +47,13 @@ pub struct StsText {
     pub max_age: Duration,
 }
 
+impl StsText {
+    /// True if mail for the domain may go to this exchanger.
+    pub fn lists(&self, exchanger: &str) -> bool {
+        self.mx.iter().any(|pattern| matches(pattern, exchanger))
+    }
+}
+
 /// A policy as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StsPolicy {

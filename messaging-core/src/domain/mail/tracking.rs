@@ -41,6 +41,9 @@ pub const CLICK_PATH: &str = "/t/c/";
 /// The path of the unsubscribe page, before its token.
 pub const UNSUBSCRIBE_PATH: &str = "/u/";
 
+/// Path of the page of preferences; its token follows.
+pub const PREFERENCES_PATH: &str = "/p/";
+
 /// Where the links of a message lead and what they record.
 #[derive(Debug, Clone, Copy)]
 pub struct Links<'a> {
@@ -185,12 +188,21 @@ impl Links<'_> {
         self.url(UNSUBSCRIBE_PATH, Link::Unsubscribe)
     }
 
-    /// Whether a link is an unsubscribe link of ours, under whichever of our names.
+    /// The page of preferences of the recipient.
+    pub fn preferences_url(&self) -> String {
+        self.url(PREFERENCES_PATH, Link::Preferences)
+    }
+
+    /// Whether a link is a page of ours for the recipient, under whichever of our names.
     fn is_own(&self, url: &str) -> bool {
-        url.strip_prefix(self.base).is_some_and(|path| path.starts_with(UNSUBSCRIBE_PATH))
-            || url
-                .rsplit_once(UNSUBSCRIBE_PATH)
-                .is_some_and(|(_, token)| matches!(self.key.read_link(token), Some((_, _, Link::Unsubscribe))))
+        [(UNSUBSCRIBE_PATH, Link::Unsubscribe), (PREFERENCES_PATH, Link::Preferences)].into_iter().any(
+            |(path, page)| {
+                url.strip_prefix(self.base).is_some_and(|rest| rest.starts_with(path))
+                    || url.rsplit_once(path).is_some_and(
+                        |(_, token)| matches!(self.key.read_link(token), Some((_, _, link)) if link == page),
+                    )
+            },
+        )
     }
 }
 

@@ -335,8 +335,8 @@ fn bounced(class: &str) -> (&'static str, &'static str, &'static str) {
         ),
         "unreachable" => (
             "unreachable",
-            "The receiving side could not be reached until the message expired",
-            "Look for a typing error in the address; if there is none, send again later.",
+            "The receiving side could not be reached",
+            "Look for a typing error in the address; if there is none, read the reply in the attempts, and send again later.",
         ),
         "blocked" => (
             "blocked",
@@ -644,7 +644,7 @@ mod tests {
         unreachable | The mailbox of the recipient stayed full until the message expired (452 4.2.2). |  | Nothing is wrong on your side; send again in a few days.
         unreachable | The receiving side put the message off by its rules until it expired (451 4.7.1). |  | Read the reply in the attempts, which often names the rule, and check the sender's DNS records and settings.
         unreachable | The receiving side put the message off until it expired (451 4.3.0). |  | Read the reply in the attempts, which says what is the matter there, and send again later.
-        unreachable | The receiving side could not be reached until the message expired. |  | Look for a typing error in the address; if there is none, send again later.
+        unreachable | The receiving side could not be reached. |  | Look for a typing error in the address; if there is none, read the reply in the attempts, and send again later.
         "#);
     }
 
@@ -678,8 +678,8 @@ mod tests {
         deferred: channel_throttled | The provider of the channel gets too many messages at a time (“535 5.7.8 no”); they leave one after another, as fast as it takes them. | 2026-01-31T09:15:00.000Z | 
         queued: recipient_throttled | The recipient had as many messages as the provider allows at a time (“535 5.7.8 no”); the next one follows soon. | 2026-01-31T09:15:00.000Z | 
         deferred: recipient_throttled | The recipient had as many messages as the provider allows at a time (“535 5.7.8 no”); the next one follows soon. | 2026-01-31T09:15:00.000Z | 
-        queued: domain_unreachable | No mail server of the recipient's domain can be reached (“535 5.7.8 no”); one message tries again every few seconds. | 2026-01-31T09:15:00.000Z | 
-        deferred: domain_unreachable | No mail server of the recipient's domain can be reached (“535 5.7.8 no”); one message tries again every few seconds. | 2026-01-31T09:15:00.000Z |
+        queued: domain_unreachable | No mail server of the recipient's domain can be reached (“535 5.7.8 no”); each message is tried again at its own time. | 2026-01-31T09:15:00.000Z | 
+        deferred: domain_unreachable | No mail server of the recipient's domain can be reached (“535 5.7.8 no”); each message is tried again at its own time. | 2026-01-31T09:15:00.000Z |
         "#);
     }
 

@@ -108,7 +108,7 @@ impl Obstacle {
             }
             ObstacleKind::DomainUnreachable => (
                 "No mail server of the recipient's domain can be reached",
-                "; one message tries again every few seconds",
+                "; each message is tried again at its own time",
             ),
         };
         format!("{before}{}{after}", quoted(self.words.as_deref().unwrap_or_default()))

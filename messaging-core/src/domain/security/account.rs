@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::security::digest::Digest;
+use crate::domain::security::request_log::RequestLog;
 use crate::ids::{SessionId, UserId, WorkspaceId};
 use crate::scope::Role;
 use crate::time::{self, Timestamp};
@@ -158,6 +159,9 @@ pub struct Workspace {
     /// Further words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opt_out_keywords: Vec<String>,
+    /// The requests of the API that are logged.
+    #[serde(default, skip_serializing_if = "RequestLog::is_default")]
+    pub request_log: RequestLog,
     /// The end that was set to it; `None` unless it is under deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<WorkspaceEnd>,

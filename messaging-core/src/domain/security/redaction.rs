@@ -70,6 +70,14 @@ impl Redactor {
         }
     }
 
+    /// A JSON value that others wrote.
+    pub fn value(self, mut value: Value) -> Value {
+        if !self.sees_addresses {
+            mask_value(&mut value, None);
+        }
+        value
+    }
+
     /// The meta of an event of a message.
     pub fn meta(self, channel: Channel, mut meta: Map<String, Value>) -> Map<String, Value> {
         if self.sees_addresses {

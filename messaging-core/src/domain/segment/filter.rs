@@ -4,6 +4,7 @@
 //! and the operators that are complements of others are those others, negated.
 
 use crate::domain::audience::contact::fields::ContactField;
+use crate::domain::audience::subscription::SubscriptionStatus;
 use crate::domain::channel::Channel;
 use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::time::Timestamp;
@@ -50,6 +51,8 @@ pub enum Leaf {
         id: ListId,
         /// Whether membership is asked for, or its absence.
         member: bool,
+        /// Status that counts as membership; only confirmed contacts are members of private lists.
+        status: SubscriptionStatus,
     },
     /// It is a member of the segment, or not.
     Segment {

@@ -15,8 +15,9 @@ use super::filter::{
 use super::values::{self, Dates, Moments, Present};
 use crate::domain::audience::contact::Contact;
 use crate::domain::audience::contact::fields::ContactField;
+use crate::domain::audience::subscription::SubscriptionStatus;
 use crate::domain::channel::Channel;
-use crate::ids::{AutomationId, CampaignId, SegmentId, TemplateId};
+use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 
 /// All that a filter can ask about a contact.
@@ -26,6 +27,8 @@ pub struct Facts<'a> {
     pub contact: &'a Contact,
     /// The channels of which an address of it is suppressed.
     pub suppressed: &'a HashSet<Channel>,
+    /// Public lists on which it is recorded as unconfirmed or as one who left.
+    pub subscriptions: &'a HashSet<(ListId, SubscriptionStatus)>,
     /// The static segments that it is a member of.
     pub segments: &'a HashSet<SegmentId>,
     /// Its product events.
@@ -95,7 +98,8 @@ fn leaf_holds(leaf: &Leaf, facts: Facts<'_>, present: &Present) -> bool {
             TagsNeeded::All => values.iter().all(|tag| contact.tags.contains(tag)),
             TagsNeeded::None => !values.iter().any(|tag| contact.tags.contains(tag)),
         },
-        Leaf::List { id, member } => contact.list_ids.contains(id) == *member,
+        Leaf::List { id, member, status: SubscriptionStatus::Confirmed } => contact.list_ids.contains(id) == *member,
+        Leaf::List { id, member, status } => facts.subscriptions.contains(&(*id, *status)) == *member,
         Leaf::Segment { id, member } => facts.segments.contains(id) == *member,
         Leaf::Consent(ConsentKind::MarketingEmail, value) => contact.consent.marketing_email == *value,
         Leaf::Consent(ConsentKind::Sms, value) => contact.consent.sms == *value,

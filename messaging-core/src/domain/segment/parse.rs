@@ -17,6 +17,7 @@ use self::value_conditions::takes_parts;
 use super::filter::{Condition, ConsentKind, Filter, FilterField, FromEvent, Leaf, Positive, TagsNeeded, ValueKind};
 use crate::domain::audience::contact::attributes;
 use crate::domain::audience::contact::fields::{CONTACT_FIELDS, ContactField};
+use crate::domain::audience::subscription::SubscriptionStatus;
 use crate::domain::channel::Channel;
 use crate::domain::limits::MAX_TAG;
 use crate::ids::Id;
@@ -147,8 +148,10 @@ impl Reader<'_> {
             "contact" => self.field(&members),
             "attribute" => self.attribute(&members),
             "tag" => self.tags(&members),
-            "list" => self.membership(&members, Reference::List, |id, member| Leaf::List { id, member }),
-            "segment" => self.membership(&members, Reference::Segment, |id, member| Leaf::Segment { id, member }),
+            "list" => self.list(&members),
+            "segment" => self
+                .membership(&members, &["type", "op", "id"], Reference::Segment)
+                .map(|(id, member)| Leaf::Segment { id, member }),
             "consent" => self.consent(&members),
             "suppression" => self.suppression(&members),
             "event" => self.event(&members).map(Leaf::Event),
@@ -203,17 +206,32 @@ impl Reader<'_> {
         Some(Leaf::Tags { needs: needs?, values: tags })
     }
 
+    fn list(&mut self, members: &Members<'_>) -> Option<Leaf> {
+        let statuses = &[
+            ("unconfirmed", SubscriptionStatus::Unconfirmed),
+            ("confirmed", SubscriptionStatus::Confirmed),
+            ("left", SubscriptionStatus::Left),
+        ];
+        let named = self.membership(members, &["type", "op", "id", "status"], Reference::List);
+        let status = if members.object.contains_key("status") {
+            self.one_of(members, "status", statuses)?
+        } else {
+            SubscriptionStatus::Confirmed
+        };
+        named.map(|(id, member)| Leaf::List { id, member, status })
+    }
+
     fn membership<I: Id>(
         &mut self,
         members: &Members<'_>,
+        known: &[&str],
         reference: fn(I) -> Reference,
-        leaf: fn(I, bool) -> Leaf,
-    ) -> Option<Leaf> {
-        self.no_members_but(members.object, members.pointer, &["type", "op", "id"]);
+    ) -> Option<(I, bool)> {
+        self.no_members_but(members.object, members.pointer, known);
         let member = self.one_of(members, "op", &[("member", true), ("not_member", false)]);
         let id = self.required(members, "id")?;
         let id = self.id(id, &members.at("id"), reference)?;
-        Some(leaf(id, member?))
+        Some((id, member?))
     }
 
     fn consent(&mut self, members: &Members<'_>) -> Option<Leaf> {
@@ -289,6 +307,7 @@ const KNOWN_MEMBERS: &[&str] = &[
     "value_from",
     "values",
     "id",
+    "status",
     "channel",
     "name",
     "count",

@@ -69,7 +69,7 @@ impl DeliveryError {
         [Self::Timeout, Self::ConnectionFailed, Self::TlsError, Self::DnsError, Self::BlockedAddress, Self::HttpStatus];
 }
 
-/// Content of a delivery: an event of a message, or a test.
+/// Content of a delivery: an event of a message, an entry of the audit log, or a test.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
     /// An event of a message.
@@ -79,6 +79,8 @@ pub enum Subject {
         /// When it happened; with message and id the event's key.
         at: Timestamp,
     },
+    /// An entry of the audit log.
+    Record(Map<String, Value>),
     /// A test with data of the caller's, or a sample.
     Test(Option<Map<String, Value>>),
 }

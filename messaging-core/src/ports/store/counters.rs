@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreError;
+use crate::domain::analytics::site_tally::SiteCounts;
 use crate::domain::analytics::tally::Counts;
 use crate::domain::analytics::tally::buckets::Quarter;
 use crate::domain::channel::Channel;
@@ -32,6 +33,17 @@ pub trait Counters {
         from: Quarter,
         to: Quarter,
     ) -> Result<Vec<(Quarter, Counts)>, StoreError>;
+    /// Counts of email by site in the quarters of an hour from `from` to before `to`: those with most messages first, then by
+    /// name; at most `limit`.
+    async fn site_activity(
+        &self,
+        workspace: WorkspaceId,
+        from: Quarter,
+        to: Quarter,
+        limit: usize,
+    ) -> Result<Vec<(String, SiteCounts)>, StoreError>;
+    /// Forgets counts by site of quarters before one, at most `limit`; answers how many.
+    async fn forget_site_activity(&self, before: Quarter, limit: usize) -> Result<u64, StoreError>;
     /// The links of a campaign's templates that people followed, by variant and number: at most 64 of each variant.
     async fn campaign_links(&self, workspace: WorkspaceId, campaign: CampaignId)
     -> Result<Vec<LinkCounts>, StoreError>;

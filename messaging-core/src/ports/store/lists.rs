@@ -3,8 +3,11 @@
 use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
+use crate::domain::audience::form::Form;
 use crate::domain::audience::list::ContactList;
-use crate::ids::{ContactId, ListId, WorkspaceId};
+use crate::domain::audience::subscription::{Subscription, SubscriptionStatus};
+use crate::ids::{ContactId, FormId, ListId, WorkspaceId};
+use crate::time::Timestamp;
 
 /// Reads of lists.
 #[async_trait]
@@ -15,6 +18,10 @@ pub trait Lists {
     async fn lists(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<ContactList>, StoreError>;
     /// Those of the lists that exist, in no particular order.
     async fn lists_among(&self, workspace: WorkspaceId, ids: &[ListId]) -> Result<Vec<ListId>, StoreError>;
+    /// The public lists of the workspace, newest first, at most `limit`.
+    async fn public_lists(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<ContactList>, StoreError>;
+    /// Those of the lists that exist and are public, in no particular order.
+    async fn public_lists_among(&self, workspace: WorkspaceId, ids: &[ListId]) -> Result<Vec<ListId>, StoreError>;
     /// Those of the contacts that exist, and whether each is on the list, in no particular order.
     async fn memberships(
         &self,
@@ -22,6 +29,38 @@ pub trait Lists {
         list: ListId,
         contacts: &[ContactId],
     ) -> Result<Vec<(ContactId, bool)>, StoreError>;
+    /// What is recorded of some contacts on some lists, in no particular order.
+    async fn subscriptions_among(
+        &self,
+        workspace: WorkspaceId,
+        lists: &[ListId],
+        contacts: &[ContactId],
+    ) -> Result<Vec<Stored<Subscription>>, StoreError>;
+    /// What is recorded of a contact on lists that are there, at most `limit` records, in no particular order.
+    async fn subscriptions_of(
+        &self,
+        workspace: WorkspaceId,
+        contact: ContactId,
+        limit: usize,
+    ) -> Result<Vec<Stored<Subscription>>, StoreError>;
+    /// What is recorded with a status on a list, newest contact first.
+    async fn subscriptions(
+        &self,
+        workspace: WorkspaceId,
+        list: ListId,
+        status: SubscriptionStatus,
+        page: PageRequest,
+    ) -> Result<Slice<Subscription>, StoreError>;
+    /// Those of all workspaces who are asked to confirm since before `before`, the longest first, at most `limit`.
+    async fn unconfirmed_since_before(
+        &self,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<Stored<Subscription>>, StoreError>;
+    /// A form by id.
+    async fn form(&self, workspace: WorkspaceId, id: FormId) -> Result<Option<Stored<Form>>, StoreError>;
+    /// The forms of the workspace, newest first.
+    async fn forms(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Form>, StoreError>;
     /// Lets go up to `limit` members of lists that were removed; answers how many.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.

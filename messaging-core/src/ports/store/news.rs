@@ -1,6 +1,6 @@
 //! What changed in the database, told to whoever remembers something of it.
 
-use crate::changes::{AccountWrite, Changes, Document, DocumentKey, Expect, Write};
+use crate::changes::{AccountWrite, Changes, Document, DocumentKey, Expect, SourceWrite, Write};
 
 /// Something that is remembered, or waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,13 +39,15 @@ pub enum Topic {
     Automations,
     /// Parts of the queue that are suspended.
     Queue,
-    /// IP pools, the addresses that workspaces may name, and what the operator changed of sources and paths.
+    /// What the operator ordered for sources and paths.
     Sources,
+    /// IP pools, and the addresses that workspaces may name.
+    Pools,
 }
 
 impl Topic {
     /// Every topic.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Credentials,
         Self::Workspaces,
         Self::Domains,
@@ -64,6 +66,7 @@ impl Topic {
         Self::Automations,
         Self::Queue,
         Self::Sources,
+        Self::Pools,
     ];
 }
 
@@ -102,8 +105,9 @@ impl Topics {
                 Write::PutInstallationName(..) => Topic::Name,
                 Write::PutFence(..) => Topic::Fence,
                 Write::Suspend(..) | Write::LiftSuspension(..) => Topic::Queue,
-                Write::Put(Document::Pool(_), _) | Write::Delete(DocumentKey::Pool(..)) => Topic::Sources,
-                Write::Source(write) if write.is_told() => Topic::Sources,
+                Write::Put(Document::Pool(_), _) | Write::Delete(DocumentKey::Pool(..)) => Topic::Pools,
+                Write::Source(SourceWrite::Grant(_) | SourceWrite::Revoke(..)) => Topic::Pools,
+                Write::Source(SourceWrite::OrderSource(..) | SourceWrite::OrderPath(..)) => Topic::Sources,
                 _ => continue,
             };
             topics.insert(topic);

@@ -29,6 +29,9 @@ const QUIET_EVERY: Duration = Duration::from_hours(1);
 /// Interval at which it is written when a source was last used.
 const SOURCE_EVERY: Duration = Duration::from_mins(1);
 
+/// A path counts for the state of its source for so long after its latest message.
+const IN_USE: Duration = Duration::from_hours(24);
+
 const DAY_MILLIS: i64 = 86_400_000;
 
 /// Rows to be written, and whose they are.
@@ -68,9 +71,7 @@ impl PathKeeper {
             loaded.sources.push(KeptSource { row, revision, is_changed: becomes_warm || revision.is_none() });
             for Stored { record, revision } in self.read_paths(store, at, loaded.paths.len()).await? {
                 let Ok(site) = SiteName::parse(&record.site) else { continue };
-                let path =
-                    KeptPath { state: read(&record), revision: Some(revision), saved_at: Some(now), is_changed: false };
-                loaded.paths.insert((at, site), path);
+                loaded.paths.insert((at, site), KeptPath::stored(read(&record), revision, now));
             }
             loaded.heed_order(at, now);
         }
@@ -100,9 +101,9 @@ impl PathKeeper {
         Ok(rows)
     }
 
-    /// Reads the rows again, because somebody else has written some. `is_order`: the operator may have, whose word then
-    /// counts; else only that a path is stopped is taken over, and what this node counted stays.
-    pub(crate) async fn look_again(&self, store: &dyn Store, is_order: bool) -> Result<(), StoreError> {
+    /// Reads the rows again, because somebody else has written some: the operator, whose word counts, or another node with
+    /// the same address, of which only that a path is stopped is taken over; what this node counted stays.
+    pub(crate) async fn look_again(&self, store: &dyn Store) -> Result<(), StoreError> {
         if !self.lock().is_loaded {
             return Ok(());
         }
@@ -111,7 +112,9 @@ impl PathKeeper {
             let paths = self.read_paths(store, at, 0).await?;
             let now = self.clock.now();
             let mut state = self.lock();
+            let mut is_ordered = false;
             if let (Some(Stored { record, revision }), Some(kept)) = (row, state.sources.get_mut(at)) {
+                is_ordered = kept.row.status != record.status;
                 kept.revision = Some(revision);
                 kept.row.status = record.status;
             }
@@ -119,15 +122,27 @@ impl PathKeeper {
             for Stored { record, revision } in paths {
                 let Ok(site) = SiteName::parse(&record.site) else { continue };
                 found.insert(site.clone());
-                state.take_row((at, site), (read(&record), revision), now, is_order);
+                state.take_row((at, site), (read(&record), revision), now);
             }
-            // A row that is gone is written anew.
-            for (_, path) in state.paths.iter_mut().filter(|((of, site), _)| *of == at && !found.contains(site)) {
-                path.revision = None;
+            for ((_, site), path) in state.paths.iter_mut().filter(|((of, _), _)| *of == at) {
+                // A row that is gone is written anew.
+                if !found.contains(site) {
+                    path.revision = None;
+                }
+                // Turns were given by how the source was.
+                if is_ordered {
+                    path.next_turn = None;
+                }
             }
             state.heed_order(at, now);
         }
         Ok(())
+    }
+
+    /// True once every source has a row.
+    pub(crate) fn has_rows(&self) -> bool {
+        let state = self.lock();
+        state.is_loaded && state.sources.iter().all(|kept| kept.revision.is_some())
     }
 
     /// The rows to be written now; `all` also those that can wait. They count as written until [`Self::unwritten`].
@@ -144,10 +159,15 @@ impl PathKeeper {
             batch.changes.push(Write::Source(SourceWrite::PutPath(row, expect(path.revision))));
             batch.paths.push(key.clone());
         }
-        for (at, kept) in state.sources.iter().enumerate() {
-            let row = self.source_row(&state, at, now);
-            let is_soon = all || now.since(kept.row.updated_at) >= SOURCE_EVERY;
-            if !kept.is_changed && (!is_soon || is_same(&row, &kept.row)) {
+        let is_soon = |kept: &KeptSource| all || is_over(kept.row.updated_at, now, SOURCE_EVERY);
+        let used = if state.sources.iter().any(|kept| kept.is_changed || is_soon(kept)) {
+            self.used_sources(&state, now)
+        } else {
+            Vec::new()
+        };
+        for (at, (kept, used)) in state.sources.iter().zip(used).enumerate() {
+            let row = used.row(&kept.row, now);
+            if !kept.is_changed && (!is_soon(kept) || is_same(&row, &kept.row)) {
                 continue;
             }
             batch.changes.push(Write::Source(SourceWrite::PutSource(row.clone(), expect(kept.revision))));
@@ -199,14 +219,14 @@ impl PathKeeper {
     /// Forgets paths over which nothing was sent since a time.
     pub(crate) fn forget(&self, before: Timestamp) {
         let now = self.clock.now();
-        let is_used = |path: &KeptPath| path.state.last_used().is_none_or(|last| last >= before);
+        let is_used = |path: &KeptPath| path.state.last_used().or(path.saved_at).is_none_or(|last| last >= before);
         self.lock().paths.retain(|_, path| is_used(path) || path.state.status(now) == PathStatus::Stopped);
     }
 
     fn is_due(&self, (_, site): &PathKey, path: &KeptPath, now: Timestamp) -> bool {
         let is_quiet =
             path.state.status(now) == PathStatus::Ok && !path.state.warm_up(&self.rules.limits(site), now).is_warming();
-        !is_quiet || path.saved_at.is_none_or(|saved| now.since(saved) >= QUIET_EVERY)
+        !is_quiet || path.saved_at.is_none_or(|saved| is_over(saved, now, QUIET_EVERY))
     }
 
     fn row(&self, (source, site): &PathKey, state: &PathState, now: Timestamp) -> PathRow {
@@ -222,16 +242,42 @@ impl PathKeeper {
         }
     }
 
-    /// The row of a source by its paths: the highest level, and the latest message.
-    fn source_row(&self, state: &State, source: usize, now: Timestamp) -> SourceRow {
-        let kept = &state.sources[source].row;
-        let own = state.paths.iter().filter(|((of, _), _)| *of == source);
-        let own = own.map(|((_, site), path)| path.state.warm_up(&self.rules.limits(site), now));
-        let (level, last) = own.fold((0, None), |(level, last), warm_up| {
-            (u32::from(warm_up.level()).max(level), warm_up.last_used().max(last))
-        });
-        SourceRow { level, last_used_at: last.or(kept.last_used_at), updated_at: now, ..kept.clone() }
+    /// Progress of each source by its paths, which are gone through once, however many sources there are.
+    fn used_sources(&self, state: &State, now: Timestamp) -> Vec<UsedSource> {
+        let mut used = vec![UsedSource::default(); self.sources.len()];
+        for ((source, site), path) in &state.paths {
+            let warm_up = path.state.warm_up(&self.rules.limits(site), now);
+            let known = &mut used[*source];
+            known.level = known.level.max(warm_up.level().into());
+            known.last = known.last.max(warm_up.last_used());
+            if warm_up.last_used().is_some_and(|used| now.since(used) < IN_USE) {
+                known.in_use.push((path.state.status(now), warm_up.is_warming()));
+            }
+        }
+        used
     }
+}
+
+/// Progress of a source: the highest level of its paths, the latest message, and the state of those in use.
+#[derive(Debug, Clone, Default)]
+struct UsedSource {
+    level: u32,
+    last: Option<Timestamp>,
+    /// Status of each path in use, and whether it is warming up.
+    in_use: Vec<(PathStatus, bool)>,
+}
+
+impl UsedSource {
+    fn row(self, kept: &SourceRow, now: Timestamp) -> SourceRow {
+        let last_used_at = self.last.or(kept.last_used_at);
+        let found = SourceStatus::of_paths(&self.in_use);
+        SourceRow { level: self.level, last_used_at, found, updated_at: now, ..kept.clone() }
+    }
+}
+
+/// True if so much time has passed since a time, or the clock was set back before it.
+fn is_over(since: Timestamp, now: Timestamp, span: Duration) -> bool {
+    since > now || now.since(since) >= span
 }
 
 /// Revision of a row that was just made.
@@ -243,8 +289,8 @@ fn expect(revision: Option<u32>) -> Expect {
 
 /// True if two rows say the same, whenever they were written.
 fn is_same(one: &SourceRow, other: &SourceRow) -> bool {
-    let SourceRow { status, level, last_used_at, .. } = one;
-    (*status, *level, *last_used_at) == (other.status, other.level, other.last_used_at)
+    let SourceRow { status, found, level, last_used_at, .. } = one;
+    (*status, *found, *level, *last_used_at) == (other.status, other.found, other.level, other.last_used_at)
 }
 
 /// The state of a row. One that cannot be read, because a newer program wrote it, begins anew.
@@ -255,23 +301,31 @@ fn read(row: &PathRow) -> PathState {
     })
 }
 
+impl KeptPath {
+    /// A path as its row says.
+    fn stored(state: PathState, revision: u32, now: Timestamp) -> Self {
+        Self { state, revision: Some(revision), saved_at: Some(now), ..Self::default() }
+    }
+}
+
 impl State {
     /// Takes over a row that somebody else has written.
-    fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp, is_order: bool) {
-        let saved_at = Some(now);
+    pub(super) fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp) {
         let Some(path) = self.paths.get_mut(&key) else {
-            self.paths.insert(key, KeptPath { state: stored, revision: Some(revision), is_changed: false, saved_at });
+            self.paths.insert(key, KeptPath::stored(stored, revision, now));
             return;
         };
         if path.revision == Some(revision) {
             return;
         }
         path.revision = Some(revision);
-        let (theirs, ours) = (stored.status(now), path.state.status(now));
-        let is_stopped = theirs == PathStatus::Stopped && ours != PathStatus::Stopped;
-        let is_released = theirs == PathStatus::Ok && ours != PathStatus::Ok;
-        if is_stopped || is_order && is_released {
-            *path = KeptPath { state: stored, revision: Some(revision), is_changed: false, saved_at };
+        // Whoever looks first, after the news of an order or because a batch was a conflict, knows an order as one.
+        let is_ordered = stored.orders() > path.state.orders();
+        let is_stopped = stored.orders() == path.state.orders()
+            && stored.status(now) == PathStatus::Stopped
+            && path.state.status(now) != PathStatus::Stopped;
+        if is_ordered || is_stopped {
+            *path = KeptPath::stored(stored, revision, now);
         } else {
             path.is_changed = true;
         }
@@ -297,5 +351,10 @@ impl Batch {
     /// Sites of the paths that it writes.
     pub(super) fn paths(&self) -> Vec<&str> {
         self.paths.iter().map(|(_, site)| site.as_str()).collect()
+    }
+
+    /// State that was found of the first source that it writes.
+    pub(super) fn found(&self) -> Option<SourceStatus> {
+        self.sources.first().and_then(|(_, row)| row.found)
     }
 }

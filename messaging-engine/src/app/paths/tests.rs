@@ -18,11 +18,23 @@ struct Field {
 impl Field {
     /// A keeper of sources that end with these numbers, which has read that nothing is kept of them.
     fn new(numbers: &[u8]) -> Self {
+        Self::with_rules(numbers, SiteRules::default())
+    }
+
+    /// A keeper of one source that is known to sites, each of which takes a message a second.
+    fn limited() -> Self {
+        let limits = SiteLimits { messages_per_minute: Some(60), ..SiteLimits::default() };
+        let field = Self::with_rules(&[7], SiteRules::new(limits, Vec::new(), Vec::new()));
+        field.keeper.lock().sources[0].row.status = SourceStatus::Warm;
+        field
+    }
+
+    fn with_rules(numbers: &[u8], rules: SiteRules) -> Self {
         let clock = Arc::new(ManualClock::new(noon()));
         let given: Vec<_> = numbers.iter().map(|number| source(*number)).collect();
         let chance = Arc::new(SeededEntropy::new(1));
         let for_keeper = Arc::clone(&clock) as Arc<dyn Clock>;
-        let keeper = PathKeeper::new(for_keeper, chance, Arc::default(), &given, "mx.example.org");
+        let keeper = PathKeeper::new(for_keeper, chance, Arc::new(rules), &given, "mx.example.org");
         {
             let mut state = keeper.lock();
             state.is_loaded = true;
@@ -41,6 +53,24 @@ impl Field {
 
     /// Where an attempt leaves from, or what it waits for.
     fn depart(&self, request: &Request) -> String {
+        match self.ask(request) {
+            Departure::Leaves(leave) => match leave.path {
+                Some(path) => format!("{} to {}", leave.source.ip, path.site.as_str()),
+                None => format!("{} without a path", leave.source.ip),
+            },
+            Departure::Waits(wait) => format!("{:?} {}", wait.reason, wait.sentence),
+        }
+    }
+
+    /// For how long an attempt waits, and whether it is told to be held; `None` if it leaves.
+    fn wait(&self, request: &Request) -> Option<(Duration, Option<HoldReason>)> {
+        match self.ask(request) {
+            Departure::Leaves(_) => None,
+            Departure::Waits(wait) => Some((wait.wait, wait.reason)),
+        }
+    }
+
+    fn ask(&self, request: &Request) -> Departure {
         let terms = PathTerms { sources: request.sources.clone(), expires_at: request.expires_at };
         let exchangers = [format!("mx.{}", request.domain)];
         let asked = PathRequest {
@@ -50,13 +80,7 @@ impl Field {
             class: request.class,
             terms: &terms,
         };
-        match self.keeper.depart(&asked) {
-            Departure::Leaves(leave) => match leave.path {
-                Some(path) => format!("{} to {}", leave.source.ip, path.site.as_str()),
-                None => format!("{} without a path", leave.source.ip),
-            },
-            Departure::Waits(wait) => format!("{:?} {}", wait.reason, wait.sentence),
-        }
+        self.keeper.depart(&asked)
     }
 
     /// Lets mail leave until some has to wait; answers how much left.
@@ -70,10 +94,16 @@ impl Field {
     }
 
     fn answer(&self, request: &Request, source: u8, class: OutcomeClass, reply: &str, times: usize) {
-        let response = Response { code: reply[..3].parse().ok(), text: reply[4..].to_owned(), ..Response::default() };
+        self.answer_of(&format!("mx.{}", request.domain), request, (source, class), reply, times);
+    }
+
+    /// The same of a host.
+    fn answer_of(&self, host: &str, request: &Request, (source, class): (u8, OutcomeClass), reply: &str, times: usize) {
+        let (code, text) = (reply[..3].parse().ok(), reply[4..].to_owned());
+        let response = Response { code, text, host: Some(host.to_owned()), ..Response::default() };
         let outcome = Outcome::of(class, response);
         let site = SiteName::parse(request.domain).unwrap();
-        let path = Some(OpenPath { site, connections: 20, messages_per_connection: 100 });
+        let path = Some(OpenPath { site, exchangers: Vec::new(), connections: 20, messages_per_connection: 100 });
         let leave = Leave { source: Arc::new(self::source(source)), path };
         for _ in 0..times {
             self.keeper.ended(&leave, &[&outcome]);
@@ -188,6 +218,23 @@ fn hard_bounces_brake_the_path_and_no_other() {
 }
 
 #[test]
+fn a_host_of_somebody_else_brakes_no_path() {
+    let field = Field::new(&[7]);
+    let request = Request::to("b.example");
+    field.depart(&request);
+    let refusal = (7, OutcomeClass::Address(AddressFault::Recipient));
+    for (host, status) in [
+        ("mx.attacker.test", PathStatus::Ok),
+        ("b.example.attacker.test", PathStatus::Ok),
+        ("MX2.B.example.", PathStatus::Slowed),
+    ] {
+        field.answer_of(host, &request, refusal, "550 5.1.1 no such user", 30);
+        let key = (0, SiteName::parse("b.example").unwrap());
+        assert_eq!(field.keeper.lock().paths[&key].state.status(noon()), status, "{host}");
+    }
+}
+
+#[test]
 fn what_changed_is_written_once_and_again_when_that_failed() {
     let field = Field::new(&[7]);
     assert!(field.keeper.batch(false).is_empty());
@@ -230,4 +277,137 @@ fn waits_are_bounded_and_marketing_mail_does_not_come_back_together() {
     let spread: std::collections::BTreeSet<_> = (0..100).map(|_| wait(day, JobClass::Bulk)).collect();
     assert!(spread.len() > 50, "{spread:?}");
     assert!(spread.iter().all(|wait| (LONGEST_WAIT..=LONGEST_WAIT + LONGEST_SPREAD).contains(wait)));
+}
+
+/// Status of the source that is written next, of the only source.
+fn found(field: &Field) -> Option<SourceStatus> {
+    let batch = field.keeper.batch(true);
+    let found = batch.found();
+    field.keeper.written(batch);
+    found
+}
+
+#[test]
+fn a_source_rests_while_its_paths_do_and_is_warm_once_they_are() {
+    let field = Field::new(&[7]);
+    let request = Request::to("b.example");
+    field.depart(&request);
+    assert_eq!(found(&field), None);
+    field.answer(&request, 7, OutcomeClass::Accepted(Acceptance::Delivered), "250 2.0.0 ok", 40);
+    (0..5).for_each(|_| field.keeper.complained("b.example"));
+    field.clock.advance(Duration::from_mins(2));
+    assert_eq!(found(&field), Some(SourceStatus::Resting));
+    field.clock.advance(Duration::from_hours(2));
+    assert_eq!(found(&field), None, "it goes on by itself");
+    field.keeper.lock().paths.values_mut().for_each(|path| path.state.set_known(true));
+    field.depart(&request);
+    field.clock.advance(Duration::from_mins(2));
+    assert_eq!(found(&field), Some(SourceStatus::Warm));
+    // A new site has to get to know the address, whatever others know.
+    field.depart(&Request::to("c.example"));
+    field.clock.advance(Duration::from_mins(2));
+    assert_eq!(found(&field), None);
+}
+
+#[test]
+fn however_much_marketing_mail_waits_each_message_has_a_turn() {
+    let field = Field::limited();
+    let request = Request::to("b.example");
+    let mut waits = Vec::new();
+    while waits.len() < 1000 {
+        waits.extend(field.wait(&request));
+    }
+    assert_eq!(waits[0], (Duration::from_secs(1), None));
+    assert!(waits.windows(2).all(|pair| pair[1].0 - pair[0].0 == Duration::from_secs(1)));
+    // Who waits for long is told.
+    assert_eq!((waits[58].1, waits[59].1), (None, Some(HoldReason::DomainPace)));
+    let mut passed = Duration::ZERO;
+    for (wait, _) in waits {
+        field.clock.advance(wait - passed);
+        passed = wait;
+        assert_eq!(field.wait(&request), None, "the path is free at {wait:?}");
+    }
+    // Turns are given for an hour; who comes later asks again before they are over.
+    let mut last = Duration::ZERO;
+    for _ in 0..5000 {
+        let (wait, _) = field.wait(&request).unwrap_or_default();
+        assert!(wait <= LONGEST_WAIT, "{wait:?}");
+        last = wait;
+    }
+    assert!(last >= LONGEST_WAIT - LONGEST_SPREAD, "{last:?}");
+}
+
+#[test]
+fn what_waits_for_a_person_does_not_look_all_at_once() {
+    let field = Field::limited();
+    let request = Request::to("b.example");
+    field.depart(&request);
+    field.keeper.lock().sources[0].row.status = SourceStatus::Stopped;
+    let waits: Vec<_> = (0..1000).map(|_| field.wait(&request).unwrap().0).collect();
+    assert_eq!(waits[0], UNTIL_SOMEBODY_ACTS);
+    assert_eq!(waits[999], UNTIL_SOMEBODY_ACTS + Duration::from_millis(20) * 999);
+    let reset = Request::to("b.example").transactional(noon() + LONGEST_WAIT * 72);
+    assert_eq!(field.wait(&reset), Some((UNTIL_SOMEBODY_ACTS, Some(HoldReason::Braked))));
+}
+
+#[test]
+fn marketing_mail_leaves_a_path_to_mail_that_somebody_waits_for() {
+    let field = Field::limited();
+    let (news, reset) = (Request::to("b.example"), Request::to("b.example").transactional(noon() + LONGEST_WAIT * 72));
+    while field.wait(&news).is_none() {}
+    let (wait, _) = field.wait(&reset).unwrap();
+    assert_eq!(wait, Duration::from_secs(1));
+    field.clock.advance(wait);
+    // The moment has come, and what asks first lets the other go first.
+    assert!(field.wait(&news).is_some());
+    assert_eq!(field.wait(&reset), None);
+    field.clock.advance(wait);
+    assert_eq!(field.wait(&news), None);
+    // One that does not come back is not waited for.
+    assert!(field.wait(&reset).is_some());
+    field.clock.advance(Duration::from_secs(7));
+    assert_eq!(field.wait(&news), None);
+}
+
+#[test]
+fn what_did_not_leave_is_taken_back() {
+    let field = Field::new(&[7]);
+    let reset = || Request::to("b.example").transactional(noon() + LONGEST_WAIT * 72);
+    for _ in 0..100 {
+        let Departure::Leaves(leave) = field.ask(&reset()) else { panic!("it has to wait") };
+        field.keeper.given_up(&leave);
+    }
+    let key = (0, SiteName::parse("b.example").unwrap());
+    let state = field.keeper.lock().paths[&key].state.clone();
+    assert_eq!(state.report(&SiteLimits::default(), noon()).sent_today, 0);
+}
+
+#[test]
+fn an_order_counts_whoever_reads_its_row_first() {
+    let field = Field::new(&[7]);
+    let request = Request::to("b.example");
+    let key = (0, SiteName::parse("b.example").unwrap());
+    let status = || field.keeper.lock().paths[&key].state.status(noon());
+    let brake = || {
+        field.depart(&request);
+        field.answer(&request, 7, OutcomeClass::Address(AddressFault::Recipient), "550 5.1.1 no such user", 30);
+    };
+    brake();
+    assert_ne!(status(), PathStatus::Ok);
+    // Another node with the same address sees nothing wrong.
+    field.keeper.lock().take_row(key.clone(), (PathState::default(), 2), noon());
+    assert_ne!(status(), PathStatus::Ok);
+    let mut released = field.keeper.lock().paths[&key].state.clone();
+    (0..2).for_each(|_| released.release());
+    field.keeper.lock().take_row(key.clone(), (released, 3), noon());
+    assert_eq!(status(), PathStatus::Ok);
+    // An order that was taken back meanwhile is none, and a later one is.
+    let mut stopped = PathState::default();
+    stopped.stop();
+    field.keeper.lock().take_row(key.clone(), (stopped.clone(), 4), noon());
+    assert_eq!(status(), PathStatus::Ok);
+    stopped.release();
+    stopped.stop();
+    field.keeper.lock().take_row(key.clone(), (stopped, 5), noon());
+    assert_eq!(status(), PathStatus::Stopped);
 }

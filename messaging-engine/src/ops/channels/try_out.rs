@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address;
 use messaging_core::domain::delivery::consequence::account_state;
+use messaging_core::domain::delivery::ip_pool::MailKind;
 use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::mail::sender;
 use messaging_core::domain::mail::sending_domain::responsible;
@@ -118,7 +119,16 @@ impl Operation for TestChannel {
             options: DeliveryOptions::default(),
             receipts: None,
         };
-        Ok(attempt(cx, channel, &provider, transport.as_ref(), outgoing).await)
+        let sources = match &outgoing.content {
+            Content::Email(email) => {
+                let from = Some(&email.from.address);
+                cx.app.sources_from(workspace_id, from, MailKind::Transactional).await?
+            }
+            _ => None,
+        };
+        // A test is wanted now: no path lets it wait.
+        let terms = PathTerms { sources, expires_at: Some(cx.now) };
+        Ok(attempt(cx, channel, &provider, transport.as_ref(), (outgoing, terms)).await)
     }
 }
 
@@ -132,20 +142,26 @@ async fn attempt(
     channel: Channel,
     provider: &Provider,
     transport: &dyn Transport,
-    mut outgoing: Outgoing,
+    (mut outgoing, terms): (Outgoing, PathTerms),
 ) -> ChannelTestView {
     let workspace_id = outgoing.workspace_id;
     let domain = outgoing.recipients[0].rsplit_once('@').and_then(|(_, domain)| address::ascii_domain(domain));
     let sending = async {
         let settings = outgoing.settings.clone();
         let recipient = (channel != Channel::Email).then(|| outgoing.recipients[0].clone());
-        // A test is wanted now: no path lets it wait.
-        let terms = PathTerms { expires_at: Some(cx.app.now()), ..PathTerms::default() };
         let route = Route { workspace_id, class: JobClass::Transactional, settings, domain, recipient, terms };
         outgoing.reservation = transport.reserve(&route).await;
-        transport.send(&outgoing).await
+        match outgoing.reservation.hold() {
+            Some(hold) => Err(hold.sentence.clone()),
+            None => Ok(transport.send(&outgoing).await),
+        }
     };
-    let sent = timeout(PATIENCE, sending).await;
+    let sent = match timeout(PATIENCE, sending).await {
+        Ok(Ok(sent)) => Ok(sent),
+        // No address of the pool is here, or somebody stopped it.
+        Ok(Err(sentence)) => return not_sent(format!("{sentence} Nothing was sent.")),
+        Err(elapsed) => Err(elapsed),
+    };
     let sent = sent
         .unwrap_or_else(|_| Err(TransportError::Ambiguous(format!("no answer within {} seconds", PATIENCE.as_secs()))));
     let outcome = match sent {

@@ -1,6 +1,7 @@
 //! Everything about one contact, for whoever asks what is known of them.
 
 use http::{Method, StatusCode};
+use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::audience::product_event::{ProductEvent, Properties};
 use messaging_core::domain::message::MessageFilter;
 use messaging_core::ids::{ContactId, EventId, WorkspaceId};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{ContactPath, ContactView, view};
 use crate::error::Error;
 use crate::ops::context::Context;
+use crate::ops::lists::MembershipView;
 use crate::ops::messages::{self, MessageReport};
 use crate::ops::operation::{Call, Operation};
 use crate::ops::suppressions::SuppressionView;
@@ -33,6 +35,8 @@ const PAGE: usize = 200;
 pub struct ContactExport {
     /// The contact.
     pub contact: ContactView,
+    /// Its memberships of lists, and the public lists that it has left or is asked to confirm.
+    pub memberships: Vec<MembershipView>,
     /// Its product events, newest first, at most 10000, and fewer when their properties are over 16 MiB.
     pub events: Vec<EventView>,
     /// The messages attributed to it, newest first, at most 10000.
@@ -99,12 +103,26 @@ impl Operation for ExportContact {
             page.after = slice.next;
         }
         Ok(ContactExport {
+            memberships: memberships(cx, &contact).await?,
             contact: view(cx, contact).await?,
             events: events(cx, workspace_id, id).await?,
             messages: exported,
             suppressions: listed.into_iter().map(|listed| SuppressionView::of(listed, cx.redactor())).collect(),
         })
     }
+}
+
+/// The memberships of a contact, with what is recorded of them.
+async fn memberships(cx: &Context<'_>, contact: &Contact) -> Result<Vec<MembershipView>, Error> {
+    let mut records = cx.app.records_of(contact.workspace_id, contact.id).await?;
+    let of_lists = contact.list_ids.iter().map(|list| match records.remove(list) {
+        Some(stored) => MembershipView::of(stored.record, cx.redactor()),
+        None => MembershipView::unrecorded(*list),
+    });
+    let mut all: Vec<_> = of_lists.collect();
+    all.extend(records.into_values().map(|stored| MembershipView::of(stored.record, cx.redactor())));
+    all.sort_by_key(|membership| membership.list_id);
+    Ok(all)
 }
 
 /// The newest events of a contact.

@@ -1,16 +1,19 @@
 //! Two contacts become one.
 
+use std::collections::BTreeSet;
+
 use http::{Method, StatusCode};
 use messaging_core::changes::{
     AutomationWrite, ContactSends, Expect, JobWrite, MoveProductEvents, MoveRuns, PutRun, Write,
 };
 use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::audience::contact::merge::merge;
+use messaging_core::domain::audience::subscription::{self, Subscription, SubscriptionStatus};
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::recipient_time::frequency_cap::remembered;
-use messaging_core::ids::{ContactId, WorkspaceId};
+use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::{PageRequest, Stored};
 use messaging_core::scope::{Access, Scope};
@@ -71,7 +74,7 @@ impl Operation for MergeContacts {
             cx.violations.add("/duplicate_id", FieldCode::Conflict, "is the primary itself");
             return Err(std::mem::take(&mut cx.violations).into());
         }
-        let merged = Contact { updated_at: cx.now, ..merge(&primary.record, &duplicate.record)? };
+        let mut merged = Contact { updated_at: cx.now, ..merge(&primary.record, &duplicate.record)? };
         let Stored { record: duplicate, revision } = duplicate;
         // The removal itself expects nothing: this one notices a change of the duplicate meanwhile.
         cx.change(Write::put_contact(duplicate.clone(), Expect::Revision(revision)));
@@ -86,11 +89,13 @@ impl Operation for MergeContacts {
         exit_merged_runs(cx, workspace, [from, to]).await?;
         cx.change(Write::Automation(AutomationWrite::MoveRuns(MoveRuns { workspace_id: workspace, from, to })));
         join_sends(cx, &duplicate, merged.id).await?;
+        let (memberships, list_ids) = join_memberships(cx, &primary.record, &duplicate).await?;
+        merged.list_ids = list_ids;
         // What the duplicate had is free before the primary takes it.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
         cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));
-        for list in merged.list_ids.iter().filter(|list| !primary.record.list_ids.contains(list)) {
-            cx.change(Write::JoinList(workspace, *list, merged.id, cx.now));
+        for write in memberships {
+            cx.change(write);
         }
         let job = MoveMessages::new(workspace, duplicate.id, merged.id).enqueue(cx.new_id(), cx.now);
         cx.change(Write::Job(JobWrite::Enqueue(job)));
@@ -148,6 +153,45 @@ async fn join_sends(cx: &mut Context<'_>, duplicate: &Contact, primary: ContactI
         cx.change(Write::put(kept, expect));
     }
     Ok(())
+}
+
+/// The writes that give the contact that stays the memberships of both, and the lists that it is on afterwards. On public
+/// lists what the reader did last counts.
+async fn join_memberships(
+    cx: &mut Context<'_>,
+    primary: &Contact,
+    duplicate: &Contact,
+) -> Result<(Vec<Write>, Vec<ListId>), Error> {
+    let workspace = primary.workspace_id;
+    let mut kept = cx.app.records_of(workspace, primary.id).await?;
+    let gone = cx.app.records_of(workspace, duplicate.id).await?;
+    // As for the duplicate itself: this notices what its reader does meanwhile.
+    for stored in gone.values() {
+        cx.change(Write::PutSubscription(Box::new(stored.record.clone()), Expect::Revision(stored.revision)));
+    }
+    let mut lists: BTreeSet<ListId> = primary.list_ids.iter().chain(&duplicate.list_ids).copied().collect();
+    let recorded: BTreeSet<ListId> = kept.keys().chain(gone.keys()).copied().collect();
+    let mut writes = Vec::new();
+    for list in recorded {
+        let (own, other) = (kept.remove(&list), gone.get(&list).map(|stored| stored.record.clone()));
+        let expect = own.as_ref().map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
+        let own = own.map(|stored| stored.record);
+        let Some(both) = subscription::merged(own.clone(), other) else { continue };
+        let both = Subscription { contact_id: primary.id, ..both };
+        if both.status == SubscriptionStatus::Confirmed {
+            lists.insert(list);
+        } else {
+            lists.remove(&list);
+        }
+        if own.as_ref() != Some(&both) {
+            writes.push(Write::PutSubscription(Box::new(both), expect));
+        }
+    }
+    let (joins, leaves) = (lists.iter(), primary.list_ids.iter().filter(|list| !lists.contains(list)));
+    let joins = joins.filter(|list| !primary.list_ids.contains(list));
+    writes.extend(joins.map(|list| Write::JoinList(workspace, *list, primary.id, cx.now)));
+    writes.extend(leaves.map(|list| Write::LeaveList(workspace, *list, primary.id, cx.now)));
+    Ok((writes, lists.into_iter().collect()))
 }
 
 /// What a contact was sent on a channel, and what is expected of it when that is replaced.

@@ -208,7 +208,8 @@ impl Operation for RemoveDns {
             let credentials = cx.app.open_dns_account(&domain).ok_or(NOTHING_KEPT)?;
             let here = cx.app.named_installation().await?;
             let account = DnsAccount { provider: kept.provider, credentials: &credentials };
-            cx.app.remove_records(&account, &domain, &here, &kept.retired).await.map_err(not_removed)?;
+            let spared = cx.app.records_of_namesakes(&domain, &here).await?;
+            cx.app.remove_records(&account, &domain, &here, &kept.retired, &spared).await.map_err(not_removed)?;
         }
         let Stored { record, revision } = find(cx, call.path).await?;
         if record.dns_account.is_some() {

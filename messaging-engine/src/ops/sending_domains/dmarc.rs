@@ -152,7 +152,7 @@ impl AuthResult {
 pub struct DmarcSourceView {
     /// The address.
     pub ip: IpAddr,
-    /// Name of the address by the DNS, for the sources with most messages; null where it has none.
+    /// Name of the address by the DNS, for the sources with most messages; null where it has none that leads back to it.
     pub name: Option<String>,
     /// True if this installation sends from the address.
     pub ours: bool,
@@ -205,37 +205,57 @@ impl Operation for GetSendingDomainDmarc {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<DmarcView, Error> {
         let domain = find(cx, call.path).await?.record;
-        let period = period(&call.query, cx.now)?;
-        let (first, last) = (day_of(period.since), day_of(period.until - Duration::from_millis(1)));
-        let (workspace, id) = (domain.workspace_id, domain.id);
-        let totals = cx.store().dmarc_totals(workspace, id, first, last).await?;
-        let sources = cx.store().dmarc_sources(workspace, id, first, last, JUDGED_SOURCES).await?;
+        let period = period(call.query.since, call.query.until, cx.now)?;
         let _turn = cx.app.turn_for_request()?;
-        let (policy, facts) = tokio::join!(policy_of(cx.app, &domain), facts_of(cx.app, &sources));
-        let (sending, days) = (facts?, u64::try_from(last - first + 1).unwrap_or(1).max(1));
-        let verdict = verdict(
-            cx.app,
-            &domain,
-            policy.as_ref().map(Option::as_ref).map_err(String::as_str),
-            &sending,
-            totals.messages,
-            days,
-        )
-        .await?;
+        let Judged { policy, totals, sources, verdict } = judged(cx.app, &domain, period).await?;
         Ok(DmarcView {
             period,
-            policy: policy.ok().flatten().as_ref().map(DmarcPolicyView::of),
+            policy: policy.as_ref().map(DmarcPolicyView::of),
             totals: DmarcTotalsView::of(totals),
-            sources: sources.into_iter().zip(sending).take(MAX_SOURCES).map(DmarcSourceView::of).collect(),
+            sources: sources.into_iter().take(MAX_SOURCES).map(DmarcSourceView::of).collect(),
             verdict,
         })
     }
 }
 
+/// The reports of a domain, and what they mean.
+struct Judged {
+    policy: Option<PolicyRecord>,
+    totals: DmarcTotals,
+    sources: Vec<(DmarcSource, SourceFacts)>,
+    verdict: DmarcVerdict,
+}
+
+/// Judges the reports of a domain. The caller has a turn to ask the DNS.
+async fn judged(app: &App, domain: &SendingDomain, period: DmarcPeriod) -> Result<Judged, Error> {
+    let (first, last) = (day_of(period.since), day_of(period.until - Duration::from_millis(1)));
+    let (workspace, id) = (domain.workspace_id, domain.id);
+    let totals = app.store().dmarc_totals(workspace, id, first, last).await?;
+    let sources = app.store().dmarc_sources(workspace, id, first, last, JUDGED_SOURCES).await?;
+    let (policy, facts) = tokio::join!(policy_of(app, domain), facts_of(app, &sources));
+    let (sending, days) = (facts?, u64::try_from(last - first + 1).unwrap_or(1).max(1));
+    let known = policy.as_ref().map(Option::as_ref).map_err(String::as_str);
+    let verdict = verdict(app, domain, known, &sending, totals.messages, days).await?;
+    Ok(Judged { policy: policy.ok().flatten(), totals, sources: sources.into_iter().zip(sending).collect(), verdict })
+}
+
+/// The advice on the policy of a domain that follows from the reports of a period.
+pub(crate) async fn advice(app: &App, domain: &SendingDomain, period: DmarcPeriod) -> Result<DmarcVerdict, Error> {
+    Ok(judged(app, domain, period).await?.verdict)
+}
+
+impl DmarcVerdict {
+    /// The verdict where the DNS was not asked.
+    pub(crate) fn unknown(reason: &str) -> Self {
+        let text = format!("The DMARC policy was not looked up ({reason}): open the domain for its verdict.");
+        Self { status: VerdictStatus::NoData, text, next_record: None }
+    }
+}
+
 /// The period that is asked for: the last 30 days unless told otherwise.
-fn period(query: &DmarcQuery, now: Timestamp) -> Result<DmarcPeriod, Error> {
-    let until = query.until.unwrap_or(now);
-    let since = query.since.unwrap_or(until - DEFAULT_SPAN);
+pub(crate) fn period(since: Option<Timestamp>, until: Option<Timestamp>, now: Timestamp) -> Result<DmarcPeriod, Error> {
+    let until = until.unwrap_or(now);
+    let since = since.unwrap_or(until - DEFAULT_SPAN);
     let mut violations = Violations::new();
     if since >= until || until.since(since) > MAX_PERIOD {
         violations.add_parameter("since", FieldCode::OutOfRange, "must be before until, by at most 366 days");
@@ -275,8 +295,8 @@ async fn facts_of(app: &App, sources: &[DmarcSource]) -> Result<Vec<SourceFacts>
         }
     }
     let names = join_all(asked.iter().map(async |ip| {
-        let names = tokio::time::timeout(NAMES_WITHIN, app.resolver().names(*ip)).await;
-        (*ip, names.ok().and_then(Result::ok).and_then(|names| names.into_iter().next()))
+        let name = tokio::time::timeout(NAMES_WITHIN, name_of(app, *ip)).await;
+        (*ip, name.ok().flatten())
     }));
     let ((spf, addresses), names) = tokio::join!(ours, names);
     let fact = |source: &DmarcSource| SourceFacts {
@@ -287,6 +307,13 @@ async fn facts_of(app: &App, sources: &[DmarcSource]) -> Result<Vec<SourceFacts>
         messages: source.messages,
     };
     Ok(sources.iter().map(fact).collect())
+}
+
+/// The name of an address, if it leads back to the address: whoever has an address may give it any name.
+async fn name_of(app: &App, ip: IpAddr) -> Option<String> {
+    let name = app.resolver().names(ip).await.ok()?.into_iter().next()?;
+    let addresses = app.resolver().addresses(&name).await.ok()?;
+    addresses.contains(&ip).then_some(name)
 }
 
 async fn verdict(

@@ -100,6 +100,7 @@ impl Operation for AcceptInvitation {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<InvitationView, Error> {
         let user = caller_now(cx).await?;
+        cx.note_workspace(call.path.workspace_id);
         let invited = invitation(cx, call.path.workspace_id, &user).await?;
         let workspace = cx.store().workspace(invited.record.workspace_id).await?.ok_or(Error::NotFound)?.record;
         let up_to = if let Some(ticket) = call.body.ticket {
@@ -140,6 +141,7 @@ impl Operation for DeclineInvitation {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let user = caller_now(cx).await?;
+        cx.note_workspace(call.path.workspace_id);
         let invited = invitation(cx, call.path.workspace_id, &user).await?;
         if user.created_by.is_some() {
             return Err(LINK_NEEDED);
@@ -172,6 +174,7 @@ impl Operation for LeaveWorkspace {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
         let user = signed_in(cx.caller)?.user.id;
+        cx.note_workspace(call.path.workspace_id);
         let stored = cx.store().member(call.path.workspace_id, user).await?;
         let stored = stored.filter(|stored| stored.record.is_active()).ok_or(Error::NotFound)?;
         end_membership(cx, stored).await?;

@@ -6,7 +6,7 @@ use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::sms;
 use messaging_core::domain::limits::MAX_SUBJECT;
-use messaging_core::domain::mail::tracking::UNSUBSCRIBE_PATH;
+use messaging_core::domain::mail::tracking::{PREFERENCES_PATH, UNSUBSCRIBE_PATH};
 use messaging_core::domain::message::message_input::check_variables;
 use messaging_core::domain::template::compiled::Compiled;
 use messaging_core::domain::template::engine::RenderFault;
@@ -137,7 +137,8 @@ impl Operation for PreviewTemplate {
         let variables = call.body.variables.unwrap_or_default();
         let mut values = Values::new(&variables)
             .system("message_id", MessageId::from_bytes([0; 16]).to_string())
-            .system("unsubscribe_url", format!("{}{UNSUBSCRIBE_PATH}preview", cx.app.settings().public_url));
+            .system("unsubscribe_url", format!("{}{UNSUBSCRIBE_PATH}preview", cx.app.settings().public_url))
+            .system("preferences_url", format!("{}{PREFERENCES_PATH}preview", cx.app.settings().public_url));
         if let Some(workspace) = cx.app.workspace(workspace_id).await? {
             values = values.system_member("workspace", "name", workspace.name.clone());
         }

@@ -7,9 +7,11 @@ use futures_util::future::join_all;
 use messaging_core::domain::installation::checkup::{
     Address, CertificateFact, CheckReport, InboundFact, LookUp, Outbound, judge_address, judge_blocklist, judge_clock,
     judge_disk, judge_files, judge_host_spf, judge_inbound, judge_name, judge_port25_out, judge_ptr, judge_resolver,
-    judge_secret_key, judge_smtp_certificate, judge_tls, skipped_blocklist, skipped_ptr,
+    judge_secret_key, judge_smtp_certificate, judge_sts, judge_tls, judge_tlsa, skipped_blocklist, skipped_ptr,
 };
 use messaging_core::domain::mail::domain_name::{is_fully_qualified, reversed};
+use messaging_core::domain::mail::mta_sts::policy_id;
+use messaging_core::domain::mail::sending_domain::BOUNCE_LABEL;
 use messaging_core::domain::mail::spf::{Evaluation, Step, evaluate};
 use messaging_core::ports::HostProbe;
 use messaging_core::ports::resolver::{LookupError, Resolver};
@@ -56,7 +58,7 @@ pub struct Host<'a> {
 /// minute.
 pub async fn check_host(host: &Host<'_>) -> Vec<CheckReport> {
     let name = judge_name(host.hostname, host.installation);
-    let (of_names, port25_out, inbound, tls, clock, machine, resolver, certificate) = tokio::join!(
+    let (of_names, port25_out, inbound, tls, clock, machine, resolver, certificates) = tokio::join!(
         of_names(host),
         async { judge_port25_out(&outbound(host).await) },
         inbound(host),
@@ -64,11 +66,11 @@ pub async fn check_host(host: &Host<'_>) -> Vec<CheckReport> {
         clock(host),
         machine(host),
         resolver(host),
-        async { judge_smtp_certificate(host.hostname, &host.probe.smtp_certificate(host.hostname).await) },
+        certificates(host),
     );
     let OfNames { address, ptr, spf, blocklist } = of_names;
     let before = [name, address].into_iter().chain(ptr).chain([spf, port25_out, inbound, tls, clock]);
-    before.chain(machine).chain([resolver]).chain(blocklist).chain([certificate]).collect()
+    before.chain(machine).chain([resolver]).chain(blocklist).chain(certificates).collect()
 }
 
 /// The addresses of a name, or why there is no answer.
@@ -280,6 +282,25 @@ fn https(url: &str) -> Option<(String, u16)> {
     let uri = url.parse::<http::Uri>().ok()?;
     let is_https = uri.scheme_str().is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
     is_https.then(|| Some((uri.host()?.to_owned(), uri.port_u16().unwrap_or(443))))?
+}
+
+/// The certificate of the SMTP listeners, and what is published for mail that comes here.
+async fn certificates(host: &Host<'_>) -> Vec<CheckReport> {
+    let certificate = host.probe.smtp_certificate(host.hostname).await;
+    let mut reports = vec![judge_smtp_certificate(host.hostname, &certificate)];
+    if !is_fully_qualified(host.hostname) || host.probe.inbound_port().await.is_none() {
+        return reports;
+    }
+    let domain = format!("{BOUNCE_LABEL}.{}", host.installation.unwrap_or(host.hostname));
+    let policy = async {
+        // That there is no answer is for the other checks to tell.
+        policy_id(&answer(host.resolver.txt(&format!("_mta-sts.{domain}"))).await.ok()?)?;
+        Some(host.probe.sts_policy(&domain).await)
+    };
+    let (tlsa, policy) = tokio::join!(host.probe.tlsa(host.hostname), policy);
+    reports.extend(judge_tlsa(&format!("_{SMTP}._tcp.{}", host.hostname), &tlsa));
+    reports.extend(policy.map(|policy| judge_sts(&domain, host.hostname, &policy, &certificate)));
+    reports
 }
 
 async fn clock(host: &Host<'_>) -> CheckReport {

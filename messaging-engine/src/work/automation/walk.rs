@@ -28,6 +28,7 @@ use super::send::{self, SendDecision};
 use crate::app::App;
 use crate::jobs::JobData as _;
 use crate::jobs::call_node::CallNode;
+use crate::services::subscribing::Admitting;
 use crate::services::texts::{TextFault, values_of_run};
 use crate::work::job::JobError;
 
@@ -139,9 +140,8 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Pendin
     let mut changes: Changes = shell.writes.into_iter().collect();
     changes.extend(puts);
     changes.extend(counts.write(workspace, automation.id));
-    for (_, person) in shell.people {
-        changes.extend(person.writes(now));
-    }
+    let people: Vec<_> = shell.people.into_values().flat_map(|person| person.writes(now)).collect();
+    changes.extend(app.with_subscriptions(workspace, people, &Admitting::by_automation()).await?);
     Ok(Advanced { changes, runs })
 }
 

@@ -95,6 +95,11 @@ pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> 
     if is_unsent && job.released_at.is_some_and(|released| released + STALE < now) {
         return Ok(Look::Refused(Refusal::Stale));
     }
+    if let Some(contact) = message.contact_id
+        && app.has_left_since(&campaign, contact).await?
+    {
+        return Ok(Look::Refused(Refusal::Suppress(SuppressCause::NoConsent)));
+    }
     let terms = terms_of(&campaign, is_first);
     let pace = campaign.plan.settings.rate_limit.map(|limit| (id, limit));
     look_by(app, message, job, &terms, pace, now).await

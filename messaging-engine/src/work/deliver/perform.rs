@@ -21,6 +21,7 @@ use crate::work::deliver::devices::{self};
 use crate::work::deliver::prepared::Prepared;
 use crate::work::deliver::prepared::RoutedMessage;
 use crate::work::deliver::schedule::{AttemptClock, circumstances, held_until};
+use crate::work::deliver::site_answers::{SiteAnswer, site_answers};
 
 /// Outcome of an attempt, with what is to be stored of it.
 pub(super) struct PerformedAttempt {
@@ -41,6 +42,8 @@ pub(super) struct PerformedAttempt {
     pub(super) moved_to: Option<String>,
     /// How long the transport took; `None` without one.
     pub(super) took: Option<Duration>,
+    /// Answers of the sites that mail exchangers belong to.
+    pub(super) sites: Vec<SiteAnswer>,
 }
 
 impl PerformedAttempt {
@@ -58,6 +61,7 @@ impl PerformedAttempt {
             names: Vec::new(),
             moved_to: None,
             took: None,
+            sites: Vec::new(),
         }
     }
 }
@@ -117,6 +121,7 @@ pub(super) async fn perform(app: &App, message: &Message, clock: AttemptClock, p
         }
     }
     let held_until = held_until(app, message.channel, clock, held_for);
+    let sites = site_answers(app, message, carrier.as_deref(), &results, &dialogs);
     let mut judgment = judge(Attempt { held_until, ..circumstances(app, message, clock) }, &results);
     let mut lost_replies = lost_replies(results);
     if !devices.is_empty() {
@@ -133,6 +138,7 @@ pub(super) async fn perform(app: &App, message: &Message, clock: AttemptClock, p
         names,
         moved_to,
         took,
+        sites,
     }
 }
 

@@ -12,11 +12,13 @@ use messaging_core::domain::delivery::Judgment;
 use messaging_core::domain::delivery::attempt::{Dialog, MessageAttempt};
 use messaging_core::domain::message::{Capture, EventKind, Message, MessageStatus, content};
 use messaging_core::ports::store::{CommitError, StoreError};
+use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::jobs::deliver_message::{DeliverMessage, RecipientProgress, Transaction};
 use crate::work::deliver::perform::PerformedAttempt;
 use crate::work::deliver::run::Run;
+use crate::work::deliver::site_answers::{SiteAnswer, count_sites};
 use crate::work::job::{JobContext, JobError, back_off_after_conflict, retry_while_unavailable};
 
 /// How often an outcome is decided again because the message changed meanwhile.
@@ -37,6 +39,7 @@ impl Run {
             names,
             moved_to,
             took,
+            sites,
         } = performed;
         if let Some(permit) = self.permit.take() {
             // Before the commit, which wakes the campaign.
@@ -86,6 +89,7 @@ impl Run {
             if let Some(to) = moved_to.as_ref().filter(|_| is_whole) {
                 changes.extend(retry_while_unavailable(&cx.app, || self.moved_contact(cx, to)).await?);
             }
+            changes.extend(self.site_counts(&judgment, &sites, cx.app.now()).filter(|_| is_whole));
             for dialog in &dialogs {
                 changes.push(Write::AppendAttempt(Box::new(self.attempt_row(cx, dialog, provider.clone()))));
             }
@@ -102,7 +106,7 @@ impl Run {
                 })));
             }
             let committed = match judgment.next_attempt_at {
-                Some(due_at) => cx.again_at(due_at, &self.rest(&judgment, &lost_replies), changes).await,
+                Some(due_at) => cx.again_at(due_at, &self.rest(&judgment, &lost_replies, &sites), changes).await,
                 None => cx.finish(changes).await.map_err(JobError::from),
             };
             match committed {
@@ -135,6 +139,15 @@ impl Run {
             }
         }
         Err(JobError::Commit(CommitError::Conflict))
+    }
+
+    /// The write that counts the attempt at the sites of its recipients.
+    fn site_counts(&self, judgment: &Judgment, answers: &[SiteAnswer], now: Timestamp) -> Option<Write> {
+        let is_counted = |address: &str| {
+            self.addressees.iter().any(|one| one.progress.is_counted && one.recipient.address == address)
+        };
+        let took = now.since(self.clock().accepted_at);
+        count_sites(&self.message, judgment, answers, is_counted, (now, took))
     }
 
     /// The write that gives the message's contact the new address of its chat.
@@ -210,13 +223,14 @@ impl Run {
     }
 
     /// The job with what is left of it.
-    fn rest(&self, judgment: &Judgment, lost_replies: &[String]) -> DeliverMessage {
+    fn rest(&self, judgment: &Judgment, lost_replies: &[String], sites: &[SiteAnswer]) -> DeliverMessage {
         let progress = judgment.open.iter().map(|recipient| {
             let known = self.addressees.iter().find(|one| one.recipient.address == recipient.address);
             let known = known.map(|one| one.progress.clone());
             let mut progress = known.unwrap_or_else(|| RecipientProgress::new(recipient));
             progress.transaction = Transaction::Waiting;
             progress.was_deferred |= recipient.was_deferred;
+            progress.is_counted |= sites.iter().any(|answer| answer.address == recipient.address);
             if lost_replies.contains(&recipient.address) {
                 progress.ambiguous = true;
                 progress.lost = progress.lost.saturating_add(1);

@@ -120,6 +120,7 @@ impl Frozen {
             template_id: None,
             fallback_of: None,
             has_fallback: false,
+            is_test: false,
             tags: Vec::new(),
             metadata: Map::new(),
             created_at: START,

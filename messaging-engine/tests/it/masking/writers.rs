@@ -151,6 +151,7 @@ impl World {
             "createWebhook" | "updateWebhook" => json!({"url": ELSEWHERE, "events": ["*"]}),
             "replayWebhook" => json!({"since": "2026-01-01T00:00:00Z", "status": "all"}),
             "testChannel" => json!({"to": "you@example.com"}),
+            "testCampaign" => json!({"to": [ADDRESS], "contact_id": contact}),
             "createImport" => json!({"filename": "a.csv", "size_bytes": 1, "sha256": "0".repeat(64)}),
             // These neither name a contact nor take a text that is filled with one.
             "acceptInvitation" | "activateAutomation" | "pauseAutomation" | "updateAutomation" | "exitAutomationRun" | "cancelCampaign"
@@ -162,7 +163,7 @@ impl World {
             | "updateCustomField" | "updateList" | "updateMember" | "updateSegment" | "updateSendingDomain"
             | "updateWorkspace" | "verifySendingDomain" | "restoreWorkspace" | "retryQueue" | "suspendQueue"
             | "resumeQueue" | "cancelQueue" | "createIpPool" | "updateIpPool" | "configureDns" | "updateSource"
-            | "updateSourcePath"
+            | "updateSourcePath" | "createForm" | "updateForm" | "duplicateCampaign" | "createImage"
             // It shows a page of somebody else's, which has nothing of the workspace.
             | "importUrlTemplate" => json!({}),
             id => panic!("{id}: say here what of a contact it could tell a caller without pii:read"),

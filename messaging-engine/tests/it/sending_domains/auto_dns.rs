@@ -7,6 +7,7 @@ use messaging_core::domain::mail::auto_dns::DnsProviderName;
 use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError};
+use messaging_engine::caller::Caller;
 use messaging_engine::{App, Settings};
 use messaging_testing::MemoryDnsProvider;
 use serde_json::{Value, json};
@@ -98,6 +99,42 @@ async fn the_records_are_written_and_the_domain_is_verified() {
     assert!(again["changes"].as_array().unwrap().iter().all(|change| change["action"] == "keep"));
     assert_eq!(zone.writes(), writes);
     assert_eq!(domains.stored(&id).await.dns_account, None, "nothing is kept unasked");
+}
+
+#[tokio::test]
+async fn no_weaker_policy_is_published_below_another() {
+    let (domains, zone) = hosted().await;
+    zone.set("_dmarc.mail.acme.test", RecordType::Txt, &["v=DMARC1; p=reject"]);
+    let id = domains.add("news.mail.acme.test").await;
+    let written = post(&domains, &id, body(json!({}))).await;
+    let host = "_dmarc.news.mail.acme.test";
+    let change = written["changes"].as_array().unwrap().iter().find(|change| change["host"] == host).unwrap();
+    assert_eq!(change["action"], "keep");
+    assert!(change["detail"].as_str().unwrap().contains("The DMARC policy of mail.acme.test covers"), "{change}");
+    assert!(zone.values(host, RecordType::Txt).is_empty());
+}
+
+#[tokio::test]
+async fn records_that_another_workspace_needs_are_not_removed() {
+    let (domains, zone) = hosted().await;
+    let id = domains.add("acme.test").await;
+    post(&domains, &id, body(json!({"keep": true}))).await;
+    let other =
+        messaging_engine::admin::create_workspace(&domains.bed.app, "Other", "owner@acme.com").await.unwrap().id;
+    let (caller, path) = (Caller::Operator(Some(other)), format!("/workspaces/{other}/sending-domains"));
+    let namesake = domains.bed.post(&caller, &path, json!({"domain": "acme.test"})).await;
+    let namesake = namesake["id"].as_str().unwrap().to_owned();
+    let second = domains.bed.post(&caller, &format!("{path}/{namesake}/auto-dns"), body(json!({}))).await;
+    assert_eq!(second["domain"]["status"], "verified");
+    let records = domains.path(&format!("/{id}/auto-dns?records=true"));
+    assert_eq!(domains.bed.delete(&domains.caller, &records).await.summary(), "204");
+    assert_eq!(zone.values("bounce.acme.test", RecordType::Mx), ["10 mx.service.test"]);
+    for host in ["bounce.acme.test", "_dmarc.acme.test", "_smtp._tls.acme.test"] {
+        assert_eq!(zone.values(host, RecordType::Txt).len(), 1, "{host}");
+    }
+    let theirs = second["domain"]["dkim"][0]["host"].as_str().unwrap();
+    assert_eq!(zone.values(theirs, RecordType::Txt).len(), 1);
+    assert!(zone.values("mk01234567._domainkey.acme.test", RecordType::Txt).is_empty());
 }
 
 #[tokio::test]

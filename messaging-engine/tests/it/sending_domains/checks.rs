@@ -8,8 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::installation::checkup::{
-    CertificateFact, CheckReport, CheckStatus, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact,
+    CertificateFact, CheckReport, CheckStatus, DiskFacts, FileFact, SecretKeyFact, SmtpCertificateFact, TlsaFact,
 };
+use messaging_core::domain::mail::mta_sts::{self, StsText};
 use messaging_core::ports::HostProbe;
 use messaging_engine::app::checks::{CheckOptions, Checkup};
 use messaging_engine::{App, Settings};
@@ -44,6 +45,13 @@ impl HostProbe for FakeHost {
     }
     async fn smtp_certificate(&self, _: &str) -> SmtpCertificateFact {
         SmtpCertificateFact::Off
+    }
+    async fn tlsa(&self, _: &str) -> Result<TlsaFact, String> {
+        Ok(TlsaFact::Absent)
+    }
+    async fn sts_policy(&self, domain: &str) -> Result<StsText, String> {
+        assert_eq!(domain, "bounce.mx.service.test");
+        mta_sts::parse("version: STSv1\nmode: testing\nmx: other.test\nmax_age: 1").map_err(|fault| fault.to_string())
     }
     async fn clock_ahead(&self, _: SocketAddr) -> Result<i64, String> {
         self.ahead.clone()
@@ -133,6 +141,19 @@ async fn an_installation_that_is_sound_has_no_fault() {
     alignment acme.test: ok
     one_click acme.test: ok
     ");
+}
+
+#[tokio::test]
+async fn the_policy_of_mail_that_comes_here_is_looked_at_where_there_is_one() {
+    let (domains, _) = sound(0).await;
+    domains.dns.set("TXT", "_mta-sts.bounce.mx.service.test", &["v=STSv1; id=1"]);
+    let reports = domains.bed.app.check_up().await.unwrap();
+    let of_certificate: Vec<_> = reports.into_iter().filter(|report| report.id.as_str() == "certificate").collect();
+    insta::assert_snapshot!(statuses(&of_certificate), @r"
+    certificate mx.service.test: skipped
+    certificate _mta-sts.bounce.mx.service.test: warning
+    ");
+    assert!(of_certificate[1].text.contains("does not list mx.service.test"), "{:?}", of_certificate[1]);
 }
 
 #[tokio::test]

@@ -30,6 +30,9 @@ impl Receiving {
         domains.dns.set("TXT", "example.net", &["v=spf1 ip4:127.0.0.1 -all"]);
         domains.dns.set("TXT", "company-x.example", &["v=spf1 ip4:127.0.0.1 -all"]);
         domains.dns.set("PTR", "2001:db8::7", &["mail.sender.example"]);
+        domains.dns.set("A", "mail.sender.example", &["2001:db8::7"]);
+        // Whoever has an address may give it the name of another.
+        domains.dns.set("PTR", "192.0.2.1", &["mail.sender.example"]);
         let options = SmtpServerOptions::returned_mail("mx.service.test");
         let server = Inbound::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
         let address = server.local_addr();

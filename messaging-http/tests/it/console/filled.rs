@@ -1,11 +1,18 @@
 //! A workspace in which everything has happened once, for screens that have something to show.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::changes::{Document, Expect, Write};
+use messaging_core::changes::{CountSites, Document, Expect, SourceWrite, Write};
+use messaging_core::domain::analytics::site_tally::SiteCounts;
+use messaging_core::domain::analytics::tally::buckets::Quarter;
+use messaging_core::domain::delivery::ip_pool::IpGrant;
+use messaging_core::domain::delivery::ip_pool::source::{NamedSource, PathRow, SourceAddress, SourceRow};
+use messaging_core::domain::delivery::path::PathState;
+use messaging_core::domain::delivery::site::{SiteLimits, SiteName};
 use messaging_core::domain::mail::dkim::Algorithm;
 use messaging_core::domain::security::account::Member;
 use messaging_core::scope::{Role, Scope};
@@ -160,7 +167,39 @@ pub(crate) async fn fill(server: &TestServer) -> Ids {
     automations(&mut filling).await;
     settings(&mut filling).await;
     filling.work().await;
+    mailbox_providers(&mut filling).await;
     filling.ids
+}
+
+/// Mail that left over a path that warms up and one that is stopped.
+async fn mailbox_providers(filling: &mut Filling<'_>) {
+    let server = filling.server;
+    let (workspace_id, now) = (server.workspace, server.app.now());
+    let ip: IpAddr = "203.0.113.7".parse().unwrap();
+    let source = SourceAddress::from(ip);
+    let named = NamedSource { ip: source, name: "mx.acme.example".to_owned() };
+    server.app.store().announce_sources(&[named]).await.unwrap();
+    let path = |site: &str, is_stopped: bool| {
+        let mut state = PathState::default();
+        state.sent(&SiteLimits::default(), now);
+        if is_stopped {
+            state.stop();
+        }
+        let state = serde_json::to_string(&state).unwrap();
+        let day = now.as_millis().div_euclid(86_400_000);
+        let row = PathRow { ip: source, site: site.to_owned(), state, sent_today: 1, day, is_stopped, updated_at: now };
+        Write::Source(SourceWrite::PutPath(Box::new(row), Expect::Absent))
+    };
+    let site = |name: &str| (SiteName::parse(name).unwrap(), Quarter::of(now), SiteCounts::from_numbers(1..=20));
+    let writes = [
+        Write::Source(SourceWrite::Grant(IpGrant { workspace_id, ip, granted_at: now })),
+        Write::Source(SourceWrite::PutSource(SourceRow::new(source, now), Expect::Absent)),
+        path("gmail", false),
+        path("example.org", true),
+        Write::CountSites(Box::new(CountSites { workspace_id, counts: vec![site("gmail"), site("example.org")] })),
+    ];
+    server.commit(writes).await;
+    filling.make("pool", "ip-pools", json!({"name": "marketing", "ips": ["203.0.113.7"]})).await;
 }
 
 async fn people(filling: &mut Filling<'_>) {

@@ -122,6 +122,7 @@ const ROUTES: &[&str] = &[
     "#/automations",
     "#/automations/{automation}",
     "#/analytics",
+    "#/deliverability",
     "#/webhooks",
     "#/webhooks/{webhook}",
     "#/keys",

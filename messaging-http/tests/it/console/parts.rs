@@ -37,6 +37,7 @@ const PARTS: &[&str] = &[
     "#/automations/{automation}?tab=try",
     "#/analytics?tab=campaigns",
     "#/analytics?tab=events",
+    "#/deliverability?days=7",
     "#/domains?new=1",
     "#/webhooks?new=1",
     "#/webhooks/{webhook}?tab=settings",

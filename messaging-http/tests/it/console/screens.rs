@@ -60,6 +60,7 @@ const SCREENS: &[Screen] = &[
     screen("#/automations/{draft_automation}", ""),
     screen("#/automations/{automation}/runs/{run}", ""),
     screen("#/analytics", ""),
+    screen("#/deliverability", ""),
     screen("#/domains", ""),
     screen("#/domains/{domain}", ""),
     screen("#/webhooks", ""),

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use messaging_core::domain::audience::subscription::SubscriptionStatus;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::{Count, EventLeaf, Leaf, MessageEventKind, MessageLeaf, Within};
@@ -28,6 +29,10 @@ type Members = Vec<(Vec<String>, ValueTest)>;
 pub(super) enum InTable {
     /// Whether it is a member of a list, by number.
     List(i64),
+    /// Whether it is recorded on a public list, by number, as one who is asked to confirm.
+    Unconfirmed(i64),
+    /// The same as one who left.
+    Left(i64),
     /// Whether it is a member of a segment, by number.
     Segment(i64),
     /// Whether any of its addresses is suppressed.
@@ -127,7 +132,14 @@ impl OfLeaf {
         wanted: &mut ColumnSelection,
     ) -> Self {
         match leaf {
-            Leaf::List { id, member } => Self::membership(names.lists.get(id).map(|n| InTable::List(*n)), *member),
+            Leaf::List { id, member, status } => {
+                let in_table = match status {
+                    SubscriptionStatus::Unconfirmed => InTable::Unconfirmed,
+                    SubscriptionStatus::Confirmed => InTable::List,
+                    SubscriptionStatus::Left => InTable::Left,
+                };
+                Self::membership(names.lists.get(id).copied().map(in_table), *member)
+            }
             Leaf::Segment { id, member } => {
                 Self::membership(names.segments.get(id).map(|n| InTable::Segment(*n)), *member)
             }
@@ -276,6 +288,14 @@ impl InTable {
             Self::List(n) => {
                 Some(("SELECT contact FROM list_members WHERE list = $1 AND contact BETWEEN $2 AND $3", *n))
             }
+            Self::Unconfirmed(n) => Some((
+                "SELECT contact FROM list_subscriptions WHERE list = $1 AND status = 0 AND contact BETWEEN $2 AND $3",
+                *n,
+            )),
+            Self::Left(n) => Some((
+                "SELECT contact FROM list_subscriptions WHERE list = $1 AND status = 2 AND contact BETWEEN $2 AND $3",
+                *n,
+            )),
             Self::Segment(n) => {
                 Some(("SELECT contact FROM segment_members WHERE segment = $1 AND contact BETWEEN $2 AND $3", *n))
             }
@@ -292,12 +312,18 @@ impl InTable {
     ) -> Result<Option<(&'static str, Params)>, Fault> {
         const LIST: &str = "SELECT c.place FROM unnest($1::bigint[]) WITH ORDINALITY AS c (n, place)
             JOIN list_members m ON m.list = $2 AND m.contact = c.n";
+        const UNCONFIRMED: &str = "SELECT c.place FROM unnest($1::bigint[]) WITH ORDINALITY AS c (n, place)
+            JOIN list_subscriptions m ON m.list = $2 AND m.contact = c.n AND m.status = 0";
+        const LEFT: &str = "SELECT c.place FROM unnest($1::bigint[]) WITH ORDINALITY AS c (n, place)
+            JOIN list_subscriptions m ON m.list = $2 AND m.contact = c.n AND m.status = 2";
         const SEGMENT: &str = "SELECT c.place FROM unnest($1::bigint[]) WITH ORDINALITY AS c (n, place)
             JOIN segment_members m ON m.segment = $2 AND m.contact = c.n";
         const SUPPRESSED: &str = "SELECT a.place FROM unnest($1::bigint[], $2::bytea[]) AS a (place, digest)
             JOIN suppressions s ON s.workspace = $3 AND s.channel = $4::bigint AND s.digest = a.digest";
         Ok(match self {
             Self::List(n) => Some((LIST, params![columns.numbers.clone(), *n])),
+            Self::Unconfirmed(n) => Some((UNCONFIRMED, params![columns.numbers.clone(), *n])),
+            Self::Left(n) => Some((LEFT, params![columns.numbers.clone(), *n])),
             Self::Segment(n) => Some((SEGMENT, params![columns.numbers.clone(), *n])),
             Self::Suppressed(channel) => {
                 let (mut places, mut digests) = (Vec::new(), Vec::new());
@@ -365,7 +391,9 @@ impl InTable {
             Self::Messages { of, span, count, url } => {
                 (MESSAGES, message_params(columns, workspace, of, *span), url, *count)
             }
-            Self::List(_) | Self::Segment(_) | Self::Suppressed(_) => return Ok(Vec::new()),
+            Self::List(_) | Self::Unconfirmed(_) | Self::Left(_) | Self::Segment(_) | Self::Suppressed(_) => {
+                return Ok(Vec::new());
+            }
         };
         let mut found = vec![0; columns.numbers.len()];
         on.each_row(sql, params, |row| {

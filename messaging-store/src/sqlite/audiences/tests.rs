@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use messaging_core::changes::{Expect, PutContact};
 use messaging_core::domain::audience::contact::{Consent, Contact};
-use messaging_core::domain::audience::list::ContactList;
+use messaging_core::domain::audience::list::{ContactList, OptIn, Visibility};
 use messaging_core::domain::campaign::audience::{AudienceVerdict, number_at};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::channel_content::ViberService;
@@ -88,6 +88,9 @@ impl AudienceFixture {
             id,
             workspace_id: self.workspace,
             name,
+            visibility: Visibility::Private,
+            opt_in: OptIn::Single,
+            description: None,
             contact_count: 0,
             created_at: time,
             updated_at: time,

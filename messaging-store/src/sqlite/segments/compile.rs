@@ -10,6 +10,7 @@
 
 use jiff::tz::TimeZone;
 use messaging_core::domain::audience::contact::fields::ContactField;
+use messaging_core::domain::audience::subscription::SubscriptionStatus;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::EventKind;
 use messaging_core::domain::segment::filter::{
@@ -199,9 +200,16 @@ impl Compiler<'_> {
                 self.passes(Probe::tags(*needs, values));
                 self.sql.push(", c.tags)");
             }
-            Leaf::List { id, member } => {
+            Leaf::List { id, member, status } => {
                 let list = list_number(self.connection, self.workspace, *id)?;
-                self.membership("(SELECT 1 FROM list_members m WHERE m.list = ", list, *member);
+                let rows = match status {
+                    SubscriptionStatus::Confirmed => "(SELECT 1 FROM list_members m WHERE m.list = ",
+                    SubscriptionStatus::Unconfirmed => {
+                        "(SELECT 1 FROM list_subscriptions m WHERE m.status = 0 AND m.list = "
+                    }
+                    SubscriptionStatus::Left => "(SELECT 1 FROM list_subscriptions m WHERE m.status = 2 AND m.list = ",
+                };
+                self.membership(rows, list, *member);
             }
             Leaf::Segment { id, member } => {
                 let segment = segment_number(self.connection, self.workspace, *id)?;

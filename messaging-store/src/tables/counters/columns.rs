@@ -1,5 +1,6 @@
 //! The columns of counters, which are named after them, and the statements that name all of them.
 
+use messaging_core::domain::analytics::site_tally::SiteCounts;
 use messaging_core::domain::analytics::tally::{Counter, Counts};
 
 use crate::fault::Fault;
@@ -42,6 +43,19 @@ macro_rules! with_series {
             $($before)*;
             "sent" "$1" "delivered" "$2" "bounces" "$3" "complaints" "$4" "unique_opens" "$5" "unique_clicks" "$6"
             "unsubscribes" "$7" "opens" "$8" "clicks" "$9"
+        )
+    };
+}
+
+/// The same with the columns of sites.
+macro_rules! with_sites {
+    ($then:ident!($($before:tt)*)) => {
+        $then!(
+            $($before)*;
+            "accepted" "$1" "delivered" "$2" "deferred" "$3" "bounced_hard" "$4" "bounced_soft" "$5"
+            "complaints" "$6" "opened_human" "$7" "over_tls" "$8" "within_1" "$9" "within_2" "$10" "within_5" "$11"
+            "within_10" "$12" "within_30" "$13" "within_60" "$14" "within_300" "$15" "within_900" "$16"
+            "within_3600" "$17" "within_14400" "$18" "within_86400" "$19" "later" "$20"
         )
     };
 }
@@ -93,7 +107,7 @@ macro_rules! of_campaign {
     };
 }
 
-pub(crate) use {sums, with_series, with_totals};
+pub(crate) use {sums, with_series, with_sites, with_totals};
 
 pub(super) const ADD_CAMPAIGN_COUNTS: Sql = sql!(
     sqlite: with_totals!(add!(
@@ -132,6 +146,18 @@ pub(super) const ADD_ACTIVITY: Sql = sql!(
     )),
 );
 
+pub(super) const ADD_SITE_ACTIVITY: Sql = sql!(
+    sqlite: with_sites!(add!(
+        sqlite "site_activity" ("workspace, quarter, site")
+        "VALUES (" ", $21, $22, $23)"
+    )),
+    postgres: with_sites!(add!(
+        postgres "site_activity" ("workspace, quarter, site")
+        "$21::uuid[], $22::integer[], $23::text[]" AS ("workspace, quarter, site")
+        "given.workspace, given.quarter, given.site" "ORDER BY given.workspace, given.quarter, given.site"
+    )),
+);
+
 /// The totals in columns that follow the first ones.
 pub(crate) fn totals(row: &dyn Row, first: usize) -> Result<Counts, Fault> {
     counts(&TOTALS, row, first)
@@ -140,6 +166,13 @@ pub(crate) fn totals(row: &dyn Row, first: usize) -> Result<Counts, Fault> {
 /// The counts of a series in columns that follow the first ones.
 pub(crate) fn series(row: &dyn Row, first: usize) -> Result<Counts, Fault> {
     counts(&SERIES, row, first)
+}
+
+/// The counts of a site in columns that follow the first ones.
+pub(super) fn sites(row: &dyn Row, first: usize) -> Result<SiteCounts, Fault> {
+    let numbers: Vec<i64> =
+        (0..SiteCounts::NAMES.len()).map(|place| get(row, first + place)).collect::<Result<_, _>>()?;
+    Ok(SiteCounts::from_numbers(numbers))
 }
 
 fn counts(counters: &[Counter], row: &dyn Row, first: usize) -> Result<Counts, Fault> {
@@ -160,16 +193,21 @@ mod tests {
 
     /// Columns are named after their counters, and numbered in their order.
     fn are_of(columns: &[(&str, &str)], counters: &[Counter]) {
-        for (place, (column, counter)) in columns.iter().zip(counters).enumerate() {
-            assert_eq!(*column, (counter.as_str(), format!("${}", place + 1).as_str()));
+        are_named(columns, &counters.iter().map(|counter| counter.as_str()).collect::<Vec<_>>());
+    }
+
+    fn are_named(columns: &[(&str, &str)], names: &[&str]) {
+        for (place, (column, name)) in columns.iter().zip(names).enumerate() {
+            assert_eq!(*column, (*name, format!("${}", place + 1).as_str()));
         }
-        assert_eq!(columns.len(), counters.len());
+        assert_eq!(columns.len(), names.len());
     }
 
     #[test]
     fn columns_are_named_after_their_counters() {
         are_of(&with_totals!(columns!()), &TOTALS);
         are_of(&with_series!(columns!()), &SERIES);
+        are_named(&with_sites!(columns!()), &SiteCounts::NAMES);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use messaging_core::domain::analytics::tally::Counter;
 use messaging_core::domain::channel::Channel;
 
-use super::columns::{ADD_ACTIVITY, ADD_CAMPAIGN_ACTIVITY, ADD_CAMPAIGN_COUNTS, SERIES, TOTALS};
+use super::columns::{ADD_ACTIVITY, ADD_CAMPAIGN_ACTIVITY, ADD_CAMPAIGN_COUNTS, ADD_SITE_ACTIVITY, SERIES, TOTALS};
 use crate::counter_deltas::{AutomationCounter, CounterDeltas, Key, SourceKind};
 use crate::database::Statements;
 use crate::fault::Fault;
@@ -14,6 +14,7 @@ use crate::sql::{Params, Sql, key, params, sql};
 /// Writes each counter that changes once; the last thing before the transaction's commit.
 pub(crate) fn settle(on: &mut dyn Statements, deltas: &CounterDeltas) -> Result<(), Fault> {
     settle_messages(on, deltas)?;
+    settle_sites(on, deltas)?;
     settle_automations(on, deltas)?;
     settle_events(on, deltas)
 }
@@ -36,6 +37,15 @@ fn settle_messages(on: &mut dyn Statements, deltas: &CounterDeltas) -> Result<()
         let mut row: Params = counters.iter().map(|counter| counts.get(*counter).into()).collect();
         row.extend(key);
         on.gather(sql, row)?;
+    }
+    Ok(())
+}
+
+fn settle_sites(on: &mut dyn Statements, deltas: &CounterDeltas) -> Result<(), Fault> {
+    for ((workspace, quarter, site), counts) in deltas.of_sites() {
+        let mut row: Params = counts.numbers().iter().map(|number| (*number).into()).collect();
+        row.extend(params![key(*workspace), quarter.0, site.as_str()]);
+        on.gather(ADD_SITE_ACTIVITY, row)?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::fault::Fault;
 use crate::pages::number;
 use crate::row::{document, maybe_id};
 use crate::sql::{Sql, key, params, sql};
-use crate::tables::sandbox;
+use crate::tables::{sandbox, search};
 
 pub(crate) async fn attribute(on: &mut impl OpenCommit, change: &AttributeMessage) -> Result<(), Fault> {
     const SQL: Sql = sql!("UPDATE messages SET contact = $4 WHERE workspace = $1 AND id = $2 AND contact = $3");
@@ -86,6 +86,7 @@ pub(crate) async fn redact(on: &mut impl OpenCommit, redaction: &RedactMessage) 
             redaction.updated_at,
         ],
     )?;
+    search::index_anew(statements, workspace, message)?;
     change_events(statements, (workspace, message), &redaction.events)?;
     statements.run(DELETE_ATTEMPTS, of_message())?;
     statements.run(DELETE_CAPTURE, of_message())?;
@@ -172,6 +173,7 @@ pub(crate) async fn erase_copy(
     )?;
     if let Some(content) = &erasure.content {
         statements.run(CONTENT, params![key(workspace), key(message), content.request.clone()])?;
+        search::index_anew(statements, workspace, message)?;
     }
     change_events(statements, (workspace, message), &erasure.events)?;
     for (id, dialog) in &erasure.attempts {

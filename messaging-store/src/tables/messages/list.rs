@@ -69,7 +69,8 @@ const BY_STATUS: Sql = sql!(
 const BY_ID: Sql = sql!(listing!("NOT INDEXED" "true"));
 
 /// What the rows of a listing are compared with.
-struct MessageMatcher {
+#[derive(Clone)]
+pub(crate) struct MessageMatcher {
     /// None: any.
     statuses: Vec<i64>,
     channel: Option<i64>,
@@ -100,8 +101,7 @@ async fn listing(
     statuses: Vec<i64>,
     page: &PageRequest,
 ) -> Result<Slice<Message>, StoreError> {
-    let start = below(page).min(filter.until.map_or([0xff; 16], first_id_of));
-    let end = filter.since.map_or([0; 16], first_id_of);
+    let (start, end) = span(filter, page);
     let status = if let [only] = statuses[..] { Some(only) } else { None };
     let indexed_status = status.filter(|status| *status >= FIRST_INDEXED_STATUS);
     let campaign_end = status.filter(|status| *status >= FIRST_END_OF_CAMPAIGNS);
@@ -122,15 +122,43 @@ async fn listing(
         params.extend_from_slice(&by);
         params
     };
-    let channel = filter.channel.map(|channel| number(&Channel::ALL, &channel));
-    let matcher = MessageMatcher { statuses, channel, filter: filter.clone() };
+    let matcher = MessageMatcher { statuses, ..MessageMatcher::new(filter) };
     let pick = move |row: &dyn Row| if matcher.matches(row)? { message(workspace, row).map(Some) } else { Ok(None) };
     page_of(database, Listing { sql, params, pick: Arc::new(pick) }, start, page.limit).await
 }
 
+/// The ids between which a page of a listing looks: below the first, from the second on.
+pub(crate) fn span(filter: &MessageFilter, page: &PageRequest) -> ([u8; 16], [u8; 16]) {
+    let start = below(page).min(filter.until.map_or([0xff; 16], first_id_of));
+    (start, filter.since.map_or([0; 16], first_id_of))
+}
+
+/// A page of the messages between two ids that match, also in what their rows tell of what is searched.
+pub(crate) async fn rows_between(
+    database: &impl Database,
+    workspace: WorkspaceId,
+    matcher: MessageMatcher,
+    (start, end): ([u8; 16], [u8; 16]),
+    limit: usize,
+) -> Result<Slice<Message>, StoreError> {
+    let params = move |below: [u8; 16], piece: i64| params![key(workspace), below, piece, end];
+    let pick = move |row: &dyn Row| {
+        let found = if matcher.matches(row)? { Some(message(workspace, row)?) } else { None };
+        let search = matcher.filter.search.as_ref();
+        Ok(found.filter(|message| search.is_none_or(|search| search.finds_row(message))))
+    };
+    page_of(database, Listing { sql: BY_ID, params, pick: Arc::new(pick) }, start, limit).await
+}
+
 impl MessageMatcher {
+    /// What the rows of a listing with this filter are compared with, but for what is searched.
+    pub(crate) fn new(filter: &MessageFilter) -> Self {
+        let channel = filter.channel.map(|channel| number(&Channel::ALL, &channel));
+        Self { statuses: several_statuses::numbers(filter), channel, filter: filter.clone() }
+    }
+
     /// Checks the cheap columns first; the row is only read further when they agree.
-    fn matches(&self, row: &dyn Row) -> Result<bool, Fault> {
+    pub(crate) fn matches(&self, row: &dyn Row) -> Result<bool, Fault> {
         let filter = &self.filter;
         Ok((self.statuses.is_empty() || self.statuses.contains(&get(row, 1)?))
             && (self.channel.is_none() || self.channel == get(row, 2)?)

@@ -21,13 +21,13 @@ macro_rules! message_columns {
     (after_id) => {
         "status, channel, tags, revision, created_at, updated_at, recipient, sender, contact, campaign, automation, \
          template, metadata, variant, hold_reason, hold_until, hold_since, seen, links, skip, sent_at, delivered_at, \
-         fallback_of, has_fallback"
+         fallback_of, has_fallback, is_test"
     };
 }
 pub(crate) use message_columns;
 
 /// How many columns those are: where those of a longer selection begin.
-pub(crate) const MESSAGE_COLUMNS: usize = 25;
+pub(crate) const MESSAGE_COLUMNS: usize = 26;
 
 /// Stands on SQLite in the place of a time that has not come, and is as long as one, six bytes: a row that grew when its
 /// message is sent would make pages overflow, and SQLite does not overwrite what it moves from one page to another. So
@@ -50,6 +50,7 @@ pub(crate) fn message(workspace: WorkspaceId, row: &dyn Row) -> Result<Message, 
         template_id: maybe_id(row, 12)?,
         fallback_of: maybe_id(row, 23)?,
         has_fallback: get::<Option<bool>>(row, 24)?.unwrap_or_default(),
+        is_test: get::<Option<bool>>(row, 25)?.unwrap_or_default(),
         tags: or_empty(row, 3)?,
         metadata: or_empty(row, 13)?,
         created_at: time(row, 5)?,
@@ -134,6 +135,7 @@ pub(super) fn values(message: &Message) -> Result<Params, Fault> {
         delivered_at,
         message.fallback_of.map(Id::to_bytes),
         message.has_fallback.then_some(true),
+        message.is_test.then_some(true),
     ])
 }
 

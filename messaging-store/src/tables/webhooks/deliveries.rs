@@ -85,6 +85,7 @@ pub(crate) fn insert(on: &mut dyn Statements, delivery: &Delivery) -> Result<(),
     );
     let (message, at, payload) = match &delivery.subject {
         Subject::Event { message_id, at } => (Some(message_id.to_bytes()), Some(*at), None),
+        Subject::Record(entry) => (None, Some(delivery.created_at), Some(document(entry)?)),
         Subject::Test(data) => (None, None, data.as_ref().map(document).transpose()?),
     };
     on.gather(
@@ -155,6 +156,8 @@ pub(crate) fn mark_replayed(on: &mut dyn Statements, workspace: WorkspaceId, id:
 fn delivery((workspace_id, webhook_id): Receiver, row: &dyn Row) -> Result<Delivery, Fault> {
     let subject = match (maybe_id(row, 3)?, maybe_time(row, 4)?) {
         (Some(message_id), Some(at)) => Subject::Event { message_id, at },
+        // A test has no time.
+        (None, Some(_)) => Subject::Record(or_empty(row, 5)?),
         _ => Subject::Test(or_empty(row, 5)?),
     };
     let error = row::get::<Option<i64>>(row, 14)?;

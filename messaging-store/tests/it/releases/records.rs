@@ -16,6 +16,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::{EventKind, Message, MessageEvent, MessageStatus};
 use messaging_core::domain::security::account::{Member, User, Workspace};
 use messaging_core::domain::security::api_key::ApiKey;
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ids::Id;
@@ -50,7 +51,8 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new() -> Self {
-        let workspace = Workspace { id: fixed(1), ..sample::workspace() };
+        // The first release had no log of requests to be set.
+        let workspace = Workspace { id: fixed(1), request_log: RequestLog::default(), ..sample::workspace() };
         let home = workspace.id;
         let user = User { id: fixed(2), email: "ada@example.org".to_owned(), ..sample::user() };
         let contact = Contact {

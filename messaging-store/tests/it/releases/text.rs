@@ -15,6 +15,7 @@ const OF_THE_PROCESS: &[&str] = &["health_probe", "installation"];
 
 /// Tables of PostgreSQL whose rows are of processes, come with the schema, or are written by triggers.
 const LEFT_OUT: &[&str] = &[
+    "changed_contact_texts",
     "log_era",
     "marked_deliveries",
     "message_states",

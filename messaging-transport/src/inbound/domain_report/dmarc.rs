@@ -5,15 +5,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use messaging_core::domain::mail::dmarc::DmarcAction;
-use messaging_core::domain::mail::dmarc::report::{AggregateResult, AggregateRow, DomainReport, ReportRows};
+use messaging_core::domain::mail::dmarc::report::{
+    AggregateResult, AggregateRow, DomainReport, MAX_MESSAGES_OF_ROW, ReportRows,
+};
 use messaging_core::time::Timestamp;
 
 use super::contents::Content;
 use super::shared::{MAX_ROWS, Unreadable, domain_of, is_within, text};
 use super::xml::{Document, Piece};
-
-/// The most messages that a row is taken to be about.
-const MAX_MESSAGES: u64 = 1_000_000_000_000;
 
 /// Parts of a report that were read so far.
 #[derive(Default)]
@@ -104,7 +103,7 @@ impl Reading {
             dkim_aligned: record.is_dkim_aligned,
         };
         let messages = self.rows.entry((source, result)).or_default();
-        *messages = messages.saturating_add(record.messages).min(MAX_MESSAGES);
+        *messages = messages.saturating_add(record.messages).min(MAX_MESSAGES_OF_ROW);
     }
 
     fn report(self, domain: &str) -> Result<DomainReport, Unreadable> {

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use messaging_core::domain::mail::auto_dns::{DnsCredentials, DnsProviderName};
+use messaging_core::domain::mail::auto_dns::{DnsCredentials, DnsProviderName, HostRecords};
 use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::dns_provider::DnsProviderError;
 use serde_json::json;
@@ -21,7 +21,7 @@ const KEYS: [(&str, &str, &str); 3] = [
     ("reader.acme.test", "hmac-sha256", "cmVhZGVyLXNlY3JldC1vZi1hY21lLXRlc3QuLi4uLi4u"),
 ];
 
-/// A server that hosts `acme.test` and `mail.acme.test`; it ends when dropped.
+/// A server that hosts `acme.test`, and `mail.acme.test` with wildcards; it ends when dropped.
 struct Bind {
     child: Child,
     port: u16,
@@ -60,12 +60,12 @@ impl Bind {
                 format!("key \"{name}\" {{ algorithm {algorithm}; secret \"{secret}\"; }};\n")
             })
             .collect();
-        let zones: String = ["acme.test", "mail.acme.test"]
+        let zones: String = [("acme.test", ""), ("mail.acme.test", "* IN A 192.0.2.9\n* IN TXT \"v=spf1 -all\"\n")]
             .iter()
-            .map(|zone| {
+            .map(|(zone, more)| {
                 write(
                     &format!("{zone}.zone"),
-                    format!("$TTL 300\n@ IN SOA ns.{zone}. admin.{zone}. 1 300 300 300 300\n@ IN NS ns.{zone}.\nns IN A 192.0.2.1\n"),
+                    format!("$TTL 300\n@ IN SOA ns.{zone}. admin.{zone}. 1 300 300 300 300\n@ IN NS ns.{zone}.\nns IN A 192.0.2.1\n{more}"),
                 );
                 let allowed = "key short.acme.test; key long.acme.test;";
                 format!("zone \"{zone}\" {{ type primary; file \"{zone}.zone\"; allow-update {{ {allowed} }}; }};\n")
@@ -128,6 +128,18 @@ async fn bind_takes_updates_that_are_signed() {
         write_and_read(zone.as_ref(), KEYS[key].1).await;
         assert!(zone.at("ns.acme.test").await.unwrap().has_others);
     }
+}
+
+#[tokio::test]
+async fn what_a_wildcard_answers_is_not_at_the_name() {
+    let Some(bind) = Bind::start() else { return };
+    let provider = provider(DnsProviderName::Rfc2136, None);
+    let zone = provider.zone(&bind.credentials(0), "mail.acme.test").await.unwrap();
+    let host = "bounce.mail.acme.test";
+    assert_eq!(zone.at(host).await.unwrap(), HostRecords::default());
+    zone.replace(host, RecordType::Txt, &[], &list(&["x"])).await.unwrap();
+    assert_eq!(zone.at(host).await.unwrap(), HostRecords { txt: list(&["x"]), ..HostRecords::default() });
+    assert_eq!(zone.at("*.mail.acme.test").await.unwrap().txt, ["v=spf1 -all"]);
 }
 
 #[tokio::test]

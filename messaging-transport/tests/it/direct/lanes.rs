@@ -26,6 +26,22 @@ async fn a_dead_domain_is_left_alone_for_a_while() {
 }
 
 #[tokio::test]
+async fn a_dead_domain_is_tried_again_when_an_operator_asks_for_it() {
+    let bed = Bed::start(1).await;
+    let delivery = Arc::new(bed.builder().rest(PATIENCE).build());
+    bed.first().next(Stage::Greeting, Action::Close);
+    assert_eq!(send(&delivery, &["a@b.test"]).await, "deferred - 4.4.1");
+    for other in ["c.test", "unknown.test"] {
+        delivery.forget_unreachable(other);
+    }
+    assert_eq!(send(&delivery, &["a@b.test"]).await, "deferred - 4.4.1");
+    assert_eq!(bed.connections(), [1]);
+    delivery.forget_unreachable("b.test");
+    assert_eq!(send(&delivery, &["a@b.test"]).await, "accepted 250 2.0.0");
+    assert_eq!(bed.connections(), [2]);
+}
+
+#[tokio::test]
 async fn a_dead_domain_is_probed_by_one_message() {
     let bed = Bed::start(1).await;
     let delivery = Arc::new(bed.builder().rest(Duration::ZERO).build());

@@ -94,12 +94,14 @@ struct Keeper {
     answers: Mutex<Vec<Departure>>,
     asked: Mutex<Vec<String>>,
     ended: Mutex<Vec<String>>,
+    given_up: Mutex<usize>,
 }
 
 impl Keeper {
     fn new(mut answers: Vec<Departure>) -> Arc<Self> {
         answers.reverse();
-        Arc::new(Self { answers: Mutex::new(answers), asked: Mutex::default(), ended: Mutex::default() })
+        let (asked, ended, given_up) = <(Mutex<Vec<String>>, Mutex<Vec<String>>, Mutex<usize>)>::default();
+        Arc::new(Self { answers: Mutex::new(answers), asked, ended, given_up })
     }
 
     fn attach(self: &Arc<Self>, delivery: &DirectDelivery) {
@@ -112,6 +114,10 @@ impl Keeper {
 
     fn ended(&self) -> Vec<String> {
         self.ended.lock().unwrap().clone()
+    }
+
+    fn given_up(&self) -> usize {
+        *self.given_up.lock().unwrap()
     }
 }
 
@@ -128,6 +134,10 @@ impl Paths for Keeper {
         let told: Vec<_> = told.collect();
         self.ended.lock().unwrap().push(format!("{} {}", leave.source.ip, told.join(" ")));
     }
+
+    fn given_up(&self, _: &Leave) {
+        *self.given_up.lock().unwrap() += 1;
+    }
 }
 
 fn waiting() -> PathWait {
@@ -137,7 +147,8 @@ fn waiting() -> PathWait {
 
 fn leaving(source: NamedSource, connections: usize, messages_per_connection: usize) -> Departure {
     let site = SiteName::parse("b.test").unwrap();
-    let path = Some(OpenPath { site, connections, messages_per_connection });
+    let exchangers = ["mx1.b.test", "mx2.b.test"].map(ToOwned::to_owned).to_vec();
+    let path = Some(OpenPath { site, exchangers, connections, messages_per_connection });
     Departure::Leaves(Leave { source: Arc::new(source), path })
 }
 
@@ -164,7 +175,7 @@ async fn who_keeps_paths_chooses_and_hears_the_answers() {
     message.reservation = delivery.reserve(&route(JobClass::Bulk)).await;
     assert_eq!(words(&attempt(&delivery, &message).await), "refused 550 5.1.1, accepted 250 2.0.0");
     assert_eq!(keeper.asked(), ["b.test mx1.b.test mx2.b.test private Bulk"]);
-    assert_eq!(keeper.ended(), ["127.0.0.3 550 250"]);
+    assert_eq!((keeper.ended(), keeper.given_up()), (vec!["127.0.0.3 550 250".to_owned()], 0));
     assert_eq!(seen(bed.first()), pairs(&[("127.0.0.3", "three.test")]));
 }
 
@@ -182,6 +193,22 @@ async fn a_message_that_has_to_wait_is_held_without_an_attempt_and_gives_its_tur
     message.reservation = delivery.reserve(&route(JobClass::Transactional)).await;
     assert!(message.reservation.hold().is_none());
     assert_eq!(words(&attempt(&delivery, &message).await), "accepted 250 2.0.0");
+}
+
+#[tokio::test]
+async fn a_transaction_that_does_not_begin_is_given_up() {
+    let bed = Bed::start(1).await;
+    let answers = (0..2).map(|_| leaving(two().remove(0), 20, 100)).collect();
+    let delivery = bed.delivery();
+    let keeper = Keeper::new(answers);
+    keeper.attach(&delivery);
+    // The message is not sent after all.
+    drop(delivery.reserve(&route(JobClass::Bulk)).await);
+    assert_eq!((keeper.given_up(), keeper.ended().len()), (1, 0));
+    // Nobody listens.
+    bed.exchangers("c.test", &[9]);
+    assert!(send(&delivery, &["a@c.test"]).await.starts_with("deferred -"));
+    assert_eq!((keeper.given_up(), keeper.ended().len()), (2, 0));
 }
 
 #[tokio::test]
@@ -239,7 +266,28 @@ async fn a_path_bounds_connections_over_all_exchangers_of_the_site() {
     gate.reached().await;
     // The other exchanger is idle, but of the same site.
     assert_eq!(send(&delivery, &["a@c.test"]).await, "deferred - 4.4.5");
-    assert_eq!(bed.connections(), [1, 0]);
+    assert_eq!((bed.connections(), keeper.given_up()), (vec![1, 0], 1));
+    gate.open();
+    assert_eq!(first.await.unwrap(), "accepted 250 2.0.0");
+    assert_eq!((keeper.ended(), keeper.given_up()), (vec!["127.0.0.2 250".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn a_host_of_somebody_else_takes_no_connection_from_a_site() {
+    let bed = Bed::start(3).await;
+    bed.exchangers("c.test", &[3]);
+    bed.exchangers("d.test", &[1]);
+    let gate = bed.servers[2].gate(Stage::Dot);
+    let answers = (0..2).map(|_| leaving(two().remove(0), 1, 100)).collect();
+    let delivery = Arc::new(bed.delivery());
+    let keeper = Keeper::new(answers);
+    keeper.attach(&delivery);
+    let first = tokio::spawn({
+        let delivery = Arc::clone(&delivery);
+        async move { send(&delivery, &["a@c.test"]).await }
+    });
+    gate.reached().await;
+    assert_eq!(send(&delivery, &["a@d.test"]).await, "accepted 250 2.0.0");
     gate.open();
     assert_eq!(first.await.unwrap(), "accepted 250 2.0.0");
 }

@@ -145,6 +145,55 @@ async fn what_is_not_signed_or_not_believed_does_not_count() {
     check_sent(&attempt(&bed.delivery(), &usual()).await, TlsVerification::None);
 }
 
+/// The first exchanger is an alias of `mail.c.test`, for which its server has the certificate.
+async fn alias_bed() -> (Bed, String) {
+    let bed = Bed::with(vec![ScriptedSmtpServer::builder().start_tls().named(&["mail.c.test"])]).await;
+    bed.dns.remove("mx1.b.test");
+    bed.dns.cname("mx1.b.test", "mail.c.test");
+    bed.dns.addresses("mail.c.test", &[address(1)]);
+    bed.dns.sign("b.test");
+    let name = format!("_{}._tcp.mail.c.test", bed.port);
+    (bed, name)
+}
+
+#[tokio::test]
+async fn an_alias_has_the_records_of_the_name_that_it_leads_to() {
+    let (bed, name) = alias_bed().await;
+    bed.dns.sign("c.test");
+    bed.dns.ttl(0);
+    // Those of the alias itself count where there are no others.
+    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
+    let sent = attempt(&trusting(&bed).build(), &usual()).await;
+    check_kept_back(&bed, &sent, "4.7.5", "TLSA");
+    // The certificate is for the name that has the records.
+    let root = bed.first().root().unwrap();
+    bed.dns.tlsa(&name, &[(2, 0, 0, root.as_ref())]);
+    check_sent(&attempt(&trusting(&bed).build(), &usual()).await, TlsVerification::Dane);
+    bed.dns.fail(&name, DnsFailure::ServFail);
+    let sent = attempt(&trusting(&bed).build(), &usual()).await;
+    assert!(words(&sent).starts_with("tls_required"), "{sent:?}");
+}
+
+#[tokio::test]
+async fn an_alias_that_leads_out_of_signed_zones_has_its_own_records() {
+    let (bed, name) = alias_bed().await;
+    bed.dns.ttl(0);
+    bed.dns.tlsa(&name, &[(3, 0, 1, WRONG)]);
+    check_sent(&attempt(&trusting(&bed).build(), &usual()).await, TlsVerification::None);
+    let certificate = bed.first().certificate().unwrap();
+    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 0, certificate.as_ref())]);
+    check_sent(&attempt(&trusting(&bed).build(), &usual()).await, TlsVerification::Dane);
+}
+
+#[tokio::test]
+async fn addresses_that_cannot_be_looked_up_keep_mail_back() {
+    let bed = signed_bed().await;
+    bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
+    bed.dns.fail("mx1.b.test", DnsFailure::ServFail);
+    let sent = attempt(&trusting(&bed).build(), &usual()).await;
+    check_kept_back(&bed, &sent, "4.7.5", "could not be looked up");
+}
+
 #[tokio::test]
 async fn the_next_exchanger_is_tried() {
     let servers = [1, 2].map(|n| ScriptedSmtpServer::builder().start_tls().named(&[&format!("mx{n}.b.test")]));
@@ -224,7 +273,7 @@ impl Sts {
     }
 
     fn publish(&self, policy: &str) {
-        let headers = vec![("content-type", "text/plain; charset=utf-8".to_owned())];
+        let headers = vec![("content-type", "Text/Plain; charset=utf-8".to_owned())];
         self.web.always(HttpAnswer::Headers(200, headers, policy.to_owned()));
     }
 

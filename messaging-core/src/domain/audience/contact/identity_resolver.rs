@@ -26,6 +26,8 @@ pub struct IdentityResolver<'a> {
     earlier: Option<Arc<DecidedContacts>>,
     /// Lists that a request may name, because they exist in the workspace.
     lists: HashSet<ListId>,
+    /// Public lists that contacts have left: only a request that says `resubscribe` takes them back.
+    left: HashSet<(ContactId, ListId)>,
     /// Types that the workspace declared for custom fields; `None` means no field has one.
     types: Option<&'a FieldTypes>,
 }
@@ -105,7 +107,18 @@ impl<'a> IdentityResolver<'a> {
                 known.learn(Arc::new(stored.record), stored.revision, identifiers);
             }
         }
-        Self { known, earlier, lists: lists.into_iter().collect(), types: Some(types) }
+        Self { known, earlier, lists: lists.into_iter().collect(), left: HashSet::new(), types: Some(types) }
+    }
+
+    /// The same where contacts have left public lists.
+    #[must_use]
+    pub fn with_left(self, left: HashSet<(ContactId, ListId)>) -> Self {
+        Self { left, ..self }
+    }
+
+    /// Public lists that contacts had left when that was read.
+    pub const fn left(&self) -> &HashSet<(ContactId, ListId)> {
+        &self.left
     }
 
     /// The contacts of this batch as it left them, for [`new_after_batch`](Self::new_after_batch) of the next batch.
@@ -200,7 +213,12 @@ impl<'a> IdentityResolver<'a> {
         if let Some(named) = named {
             let mut ids = if lists == ListMode::Add { contact.list_ids.clone() } else { Vec::new() };
             for (index, text) in named.iter().enumerate() {
+                let stays_away = |id: &ListId| sent.resubscribe != Some(true) && self.left.contains(&(contact.id, *id));
                 match text.parse::<ListId>() {
+                    Ok(id) if self.lists.contains(&id) && stays_away(&id) => {
+                        let rule = "the contact has left this list; resubscribe true takes it back";
+                        found.add(format!("/list_ids/{index}"), FieldCode::NotAllowed, rule);
+                    }
                     Ok(id) if self.lists.contains(&id) => ids.push(id),
                     _ => {
                         let rule = "no such list in this workspace";

@@ -53,6 +53,9 @@ pub struct ContactInput {
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_BULK))]
     pub list_ids: Patch<Vec<String>>,
+    /// True takes the contact back into public lists that it has left; without it that is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resubscribe: Option<bool>,
     /// What the contact agreed to; merged member by member.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub consent: Patch<ConsentInput>,

@@ -9,7 +9,7 @@ use csv::{ByteRecord, ReaderBuilder};
 pub const MAX_ROW_BYTES: usize = 1 << 20;
 
 /// What separates cells, in the order in which it is guessed.
-pub(crate) const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
+pub const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 
 /// What a file may begin with to say that it is UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";

@@ -4,6 +4,7 @@ use super::*;
 
 fn import() -> Import {
     Import {
+        status_on_lists: NewStatus::Confirmed,
         id: "imp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
         workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
         filename: "a.csv".to_owned(),

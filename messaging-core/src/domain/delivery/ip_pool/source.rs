@@ -12,6 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::parse_ip;
+use crate::domain::delivery::path::PathStatus;
 use crate::time::Timestamp;
 
 /// Sources that a node may have at most.
@@ -126,16 +127,33 @@ pub enum SourceStatus {
     Stopped,
 }
 
+impl SourceStatus {
+    /// State that follows from the paths in use, each with its status and true while it warms up: at rest while none of them
+    /// sends and one goes on by itself, warm once none warms up. `None` where nothing follows.
+    pub fn of_paths(paths: &[(PathStatus, bool)]) -> Option<Self> {
+        let rests = |(status, _): &(PathStatus, bool)| *status == PathStatus::Resting;
+        let is_still = |path: &(PathStatus, bool)| rests(path) || path.0 == PathStatus::Stopped;
+        if paths.iter().any(rests) && paths.iter().all(is_still) {
+            return Some(Self::Resting);
+        }
+        let is_warm = !paths.is_empty() && paths.iter().all(|(_, is_warming)| !is_warming);
+        is_warm.then_some(Self::Warm)
+    }
+}
+
 /// State of a source as it is kept, whatever node has the address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRow {
     /// The address, by which the row is found.
     pub ip: SourceAddress,
-    /// State of the source as a whole.
+    /// State of the source as a whole, as the operator ordered it: never at rest.
     pub status: SourceStatus,
+    /// State that the node found by its paths ([`SourceStatus::of_paths`]); `None` where it is the ordered one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<SourceStatus>,
     /// Level of its warm-up, from 0.
     pub level: u32,
-    /// When mail left from it last; `None` if none has.
+    /// Time at which mail left from it last; `None` if none has.
     pub last_used_at: Option<Timestamp>,
     /// Time of the last write of the row.
     pub updated_at: Timestamp,
@@ -144,7 +162,15 @@ pub struct SourceRow {
 impl SourceRow {
     /// A source that nothing is known of.
     pub const fn new(ip: SourceAddress, now: Timestamp) -> Self {
-        Self { ip, status: SourceStatus::Warming, level: 0, last_used_at: None, updated_at: now }
+        Self { ip, status: SourceStatus::Warming, found: None, level: 0, last_used_at: None, updated_at: now }
+    }
+
+    /// State as it is shown: what the node found, unless the operator stopped the source.
+    pub fn shown(&self) -> SourceStatus {
+        match self.status {
+            SourceStatus::Stopped => SourceStatus::Stopped,
+            ordered => self.found.unwrap_or(ordered),
+        }
     }
 }
 
@@ -170,6 +196,41 @@ pub struct PathRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_source_is_what_its_paths_are() {
+        use PathStatus::{Ok, Resting, Slowed, Stopped};
+        #[track_caller]
+        fn check(paths: &[(PathStatus, bool)], expected: Option<SourceStatus>) {
+            assert_eq!(SourceStatus::of_paths(paths), expected, "{paths:?}");
+        }
+        check(&[], None);
+        check(&[(Ok, true)], None);
+        check(&[(Ok, false), (Slowed, false)], Some(SourceStatus::Warm));
+        check(&[(Ok, false), (Slowed, true)], None);
+        check(&[(Resting, true)], Some(SourceStatus::Resting));
+        check(&[(Resting, false), (Stopped, false)], Some(SourceStatus::Resting));
+        check(&[(Resting, true), (Ok, true)], None);
+        check(&[(Resting, false), (Ok, false)], Some(SourceStatus::Warm));
+        // Nothing goes on by itself where a person has to act.
+        check(&[(Stopped, true)], None);
+    }
+
+    #[test]
+    fn a_source_that_was_stopped_is_stopped_whatever_its_paths_are() {
+        let at = Timestamp::from_millis(0);
+        let row = |status, found| SourceRow { status, found, ..SourceRow::new(SourceAddress::Default, at) };
+        use SourceStatus::{Resting, Stopped, Warm, Warming};
+        assert_eq!(row(Warming, None).shown(), Warming);
+        assert_eq!(row(Warming, Some(Warm)).shown(), Warm);
+        assert_eq!(row(Warm, Some(Resting)).shown(), Resting);
+        assert_eq!(row(Stopped, Some(Resting)).shown(), Stopped);
+        // Rows of before have no such member.
+        let old: SourceRow = serde_json::from_value(serde_json::json!({"ip": "default", "status": "warm", "level": 3,
+            "last_used_at": null, "updated_at": "2026-03-01T12:00:00.000Z"}))
+        .unwrap();
+        assert_eq!((old.shown(), old.found), (Warm, None));
+    }
 
     #[test]
     fn a_source_is_named_by_its_address_or_as_the_default() {

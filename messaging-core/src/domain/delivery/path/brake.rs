@@ -24,10 +24,13 @@ const SETTLING: Duration = Duration::from_mins(1);
 /// A path that sends less is slowed down as if it sent so many messages a minute.
 const LEAST_USUAL: u32 = 20;
 
+/// No brake is dated later than this: what is was set by a clock that was ahead, and is over.
+const LATEST: Duration = Duration::from_hours(36);
+
 /// Steps after which any rate has recovered.
 const MAX_STEPS: u32 = 200;
 
-/// How a path goes (contract section 14.1).
+/// State of a path (contract section 14.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathStatus {
@@ -56,7 +59,7 @@ impl PathStatus {
     }
 }
 
-/// Why a path is braked (contract section 14.1).
+/// Reason for which a path is braked (contract section 14.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]
@@ -146,6 +149,9 @@ struct Slowed {
 impl Slowed {
     /// The rate that it has grown to; `None` once it has recovered.
     fn grown(self, now: Timestamp) -> Option<u32> {
+        if self.since > now + LATEST {
+            return None;
+        }
         let steps = now.since(self.since).as_millis() / RECOVERY_STEP.as_millis();
         let steps = u32::try_from(steps).unwrap_or(MAX_STEPS).min(MAX_STEPS);
         let grown = (0..steps).fold(self.rate, |rate, _| rate.saturating_add((rate / 4).max(1)));
@@ -162,7 +168,7 @@ impl Brake {
     pub(super) fn status(&self, now: Timestamp) -> PathStatus {
         if self.is_stopped {
             PathStatus::Stopped
-        } else if self.rest_until.is_some_and(|until| until > now) {
+        } else if self.rest_until.is_some_and(|until| until > now && until <= now + LATEST) {
             PathStatus::Resting
         } else if self.rate(now).is_some() {
             PathStatus::Slowed

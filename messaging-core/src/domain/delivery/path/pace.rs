@@ -45,6 +45,12 @@ impl Pace {
         });
     }
 
+    /// Takes a message back.
+    pub(super) fn uncount(&mut self, rate: Option<u32>) {
+        self.sent = self.sent.saturating_sub(1);
+        self.due = self.due.zip(rate).map(|(due, rate)| due - interval(rate));
+    }
+
     /// Messages a minute that the path sends: the larger of this minute and the one before.
     pub(super) fn measured(mut self, now: Timestamp) -> u32 {
         self.turn(now);
@@ -53,13 +59,14 @@ impl Pace {
 
     fn turn(&mut self, now: Timestamp) {
         let minute = now.as_millis().div_euclid(MINUTE_MILLIS);
-        if minute > self.minute {
-            self.sent_before = if minute == self.minute + 1 { self.sent } else { 0 };
+        // A clock that was set back has nothing of the minutes to come.
+        if minute != self.minute {
+            self.sent_before = if minute <= self.minute + 1 { self.sent } else { 0 };
             (self.minute, self.sent) = (minute, 0);
         }
     }
 }
 
-fn interval(rate: u32) -> Duration {
+pub(super) fn interval(rate: u32) -> Duration {
     Duration::from_millis(MINUTE_MILLIS.unsigned_abs() / u64::from(rate.max(1)))
 }

@@ -145,6 +145,74 @@ fn rests_are_twice_as_long_each_time_up_to_twelve_hours() {
 }
 
 #[test]
+fn a_brake_of_a_clock_that_was_ahead_is_over() {
+    let ahead = noon() + Duration::from_hours(24 * 365);
+    let mut path = busy(100);
+    path.sent(&unlimited(), ahead);
+    path.answered(&unlimited(), ahead, &deferred(Meaning::Reputation)).unwrap();
+    assert_eq!(path.status(ahead), PathStatus::Resting);
+    assert_eq!((path.status(noon()), rate(&path, noon())), (PathStatus::Ok, None));
+    // What it sends is measured by the right clock again: half of it is less.
+    (0..1000).for_each(|minute| path.sent(&unlimited(), noon() + MINUTE * minute));
+    path.answered(&unlimited(), noon() + MINUTE * 1000, &deferred(Meaning::Rate)).unwrap();
+    assert_eq!(rate(&path, noon() + MINUTE * 1000), Some(10));
+    // A few hours are no reason to forget it.
+    let mut path = busy(100);
+    path.answered(&unlimited(), noon(), &deferred(Meaning::Reputation)).unwrap();
+    assert_eq!(path.status(noon() - MINUTE * 180), PathStatus::Resting);
+}
+
+#[test]
+fn a_transaction_that_did_not_begin_takes_no_part_of_the_rate() {
+    let limits = SiteLimits { messages_per_minute: Some(1), ..unlimited() };
+    let mut path = PathState::known();
+    path.sent(&limits, noon());
+    assert!(matches!(path.may_send(&limits, noon(), Priority::Marketing), Permission::Wait(_)));
+    path.unsent(&limits, noon());
+    assert_eq!(path.may_send(&limits, noon(), Priority::Marketing), Permission::Allowed);
+    assert_eq!(path.report(&limits, noon()).sent_today, 0);
+}
+
+#[test]
+fn what_bounds_marketing_mail_spaces_it() {
+    let limited = SiteLimits { messages_per_minute: Some(30), ..unlimited() };
+    assert_eq!(PathState::known().spacing(&unlimited(), noon()), None);
+    assert_eq!(PathState::known().spacing(&limited, noon()), Some(Duration::from_secs(2)));
+    // Seven an hour, in half an hour.
+    assert_eq!(PathState::default().spacing(&limited, noon()), Some(Duration::from_millis(257_142)));
+}
+
+#[test]
+fn orders_are_counted_and_a_repeated_one_is_none() {
+    let mut path = busy(1);
+    assert_eq!(path.orders(), 0);
+    path.stop();
+    path.stop();
+    assert_eq!(path.orders(), 1);
+    path.release();
+    assert_eq!(path.orders(), 2);
+    let text = serde_json::to_string(&path).unwrap();
+    assert_eq!(serde_json::from_str::<PathState>(&text).unwrap().orders(), 2);
+}
+
+#[test]
+fn a_warm_up_goes_on_from_where_it_was_when_the_source_was_known_meanwhile() {
+    let mut path = PathState::default();
+    let mut now = noon();
+    for _ in 0..3 {
+        (0..200).for_each(|_| path.sent(&unlimited(), now));
+        now = now + Duration::from_hours(24);
+    }
+    path.set_known(true);
+    path.sent(&unlimited(), now);
+    assert_eq!(path.report(&unlimited(), now).allowed_today, None);
+    path.set_known(false);
+    let report = path.report(&unlimited(), now);
+    assert_eq!((report.sent_today, report.allowed_today), (1, Some(98)));
+    assert_eq!(path.last_used(), Some(now));
+}
+
+#[test]
 fn a_block_stops_the_path_until_a_person_looks() {
     let mut path = busy(1);
     let change = path.answered(&unlimited(), noon(), &refused(Meaning::BlockedIp)).unwrap();

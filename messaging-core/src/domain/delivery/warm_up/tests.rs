@@ -183,6 +183,50 @@ fn a_clock_that_is_set_back_changes_nothing() {
 }
 
 #[test]
+fn days_that_a_clock_was_ahead_of_are_not_waited_for() {
+    let ahead = at("2036-01-01T10:00:00Z");
+    let mut warm_up = WarmUp::default().at(ahead, 1, false);
+    (0..40).for_each(|_| warm_up.count(ahead, 1));
+    // The clock is right again. What was sent counts for today, and tomorrow has room.
+    let noon = at("2026-03-02T12:00:00Z");
+    let midnight = at("2026-03-03T00:00:00Z");
+    let mut today = warm_up.at(noon, 1, false);
+    assert_eq!((today.sent_today(), today.last_used()), (40, Some(noon)));
+    assert_eq!(today.wait(noon, 1, false), Some(midnight));
+    today.count(noon, 1);
+    let tomorrow = today.at(midnight, 1, false);
+    assert_eq!((tomorrow.sent_today(), tomorrow.level()), (0, 1));
+    assert_eq!(tomorrow.wait(midnight, 1, false), None);
+    // And a month without mail is one.
+    assert_eq!(tomorrow.at(noon + FORGOTTEN_AFTER, 1, false).level(), 0);
+}
+
+#[test]
+fn a_clock_that_goes_back_over_midnight_ends_the_day_once() {
+    let midnight = at("2026-03-02T00:00:00Z");
+    let second = Duration::from_secs(1);
+    let mut warm_up = WarmUp::default().at(midnight - second, 1, false);
+    (0..50).for_each(|_| warm_up.count(midnight - second, 1));
+    warm_up = warm_up.at(midnight + second, 1, false);
+    assert_eq!((warm_up.level(), warm_up.sent_today()), (1, 0));
+    warm_up = warm_up.at(midnight - second, 1, false).at(midnight + second * 2, 1, false);
+    assert_eq!((warm_up.level(), warm_up.sent_today()), (1, 0));
+}
+
+#[test]
+fn what_did_not_leave_is_taken_back() {
+    let noon = at("2026-03-02T12:00:00Z");
+    let mut warm_up = WarmUp::default().at(noon, 1, false);
+    (0..7).for_each(|_| warm_up.count(noon, 1));
+    let later = noon + Duration::from_mins(30);
+    assert!(warm_up.wait(later, 1, false).is_some(), "the hour is full");
+    warm_up.uncount();
+    assert_eq!((warm_up.sent_today(), warm_up.wait(later, 1, false)), (6, None));
+    (0..10).for_each(|_| warm_up.uncount());
+    assert_eq!(warm_up.sent_today(), 0);
+}
+
+#[test]
 fn the_state_is_kept_as_json() {
     let noon = at("2026-03-02T12:00:00Z");
     let mut warm_up = WarmUp::default().at(noon, 1, false);

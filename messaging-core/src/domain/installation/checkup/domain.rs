@@ -130,7 +130,10 @@ fn dmarc(facts: &DomainFacts) -> CheckReport {
     let Some(policy) = policy else {
         return looked.found("none").warning(
             "There is no DMARC policy; the large mailbox providers want one of whoever sends much.",
-            format!("publish v=DMARC1; p=none at {}: it changes nothing yet", dmarc_host(&facts.domain)),
+            format!(
+                "publish the policy that `messaging domain records` shows at {}: it only asks receivers for reports",
+                dmarc_host(&facts.domain)
+            ),
         );
     };
     let action = policy.action;

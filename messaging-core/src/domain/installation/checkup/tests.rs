@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::*;
 use crate::domain::installation::fence::Fence;
 use crate::domain::mail::dmarc::PolicyRecord;
+use crate::domain::mail::mta_sts::parse;
 use crate::domain::mail::sending_domain::Check;
 use crate::domain::mail::spf::{Answers, Evaluation, Step, evaluate};
 use crate::domain::mail::verification::{Finding, Findings};
@@ -256,6 +257,38 @@ fn the_certificate_of_the_smtp_listeners_is_one_of_the_host_name_and_lasts() {
     check(&read(90, CertificateTrust::Unknown), Fault, "fullchain.pem");
     check(&read(90, CertificateTrust::Refused("revoked".to_owned())), Fault, "revoked");
     check(&read(90, CertificateTrust::NotVerified("no roots".to_owned())), Skipped, "ca-certificates");
+}
+
+#[test]
+fn what_is_published_for_mail_that_comes_here_is_held() {
+    let tlsa = |fact| judge_tlsa("_25._tcp.mx.example.org", &fact);
+    assert_eq!(tlsa(Ok(TlsaFact::Absent)), None);
+    for (fact, status, words) in [
+        (Ok(TlsaFact::Fits), Good, "names the certificate"),
+        (Ok(TlsaFact::Misses("3 1 1 ab".to_owned())), Fault, "publish 3 1 1 ab at _25._tcp.mx.example.org"),
+        (Ok(TlsaFact::Unusable), Warning, "prove nothing"),
+        (Ok(TlsaFact::NoCertificate), Fault, "--tls-cert"),
+        (Err("SERVFAIL".to_owned()), Warning, "SERVFAIL"),
+    ] {
+        check(&tlsa(fact).unwrap(), status, words);
+    }
+    let trusted = SmtpCertificateFact::Read { days_left: Some(90), trust: CertificateTrust::Trusted };
+    let other = SmtpCertificateFact::Read { days_left: Some(90), trust: CertificateTrust::OtherName };
+    let ended = SmtpCertificateFact::Read { days_left: Some(-1), trust: CertificateTrust::Trusted };
+    let policy =
+        |text: &str| parse(&format!("version: STSv1\nmax_age: 86400\n{text}")).map_err(|fault| fault.to_string());
+    for (text, certificate, status, words) in [
+        ("mode: enforce\nmx: *.example.org", &trusted, Good, "lists mx.example.org"),
+        ("mode: enforce\nmx: mx.other.org", &trusted, Fault, "add mx: mx.example.org"),
+        ("mode: testing\nmx: mx.other.org", &trusted, Warning, "in mode enforce"),
+        ("mode: enforce\nmx: mx.example.org", &other, Fault, "certificate"),
+        ("mode: testing\nmx: mx.example.org", &ended, Warning, "certificate"),
+        ("mode: enforce\nmx: mx.example.org", &SmtpCertificateFact::Off, Fault, "certificate"),
+        ("mode: none", &SmtpCertificateFact::Off, Good, "asks for nothing"),
+        ("mode: enforce", &trusted, Warning, "https://mta-sts.bounce.example.org/"),
+    ] {
+        check(&judge_sts("bounce.example.org", "mx.example.org", &policy(text), certificate), status, words);
+    }
 }
 
 struct Domain {

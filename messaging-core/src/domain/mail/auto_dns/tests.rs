@@ -127,6 +127,8 @@ fn nothing_stands_beside_an_alias() {
     for purpose in [Purpose::Spf, Purpose::Dmarc, Purpose::ReturnPath, Purpose::Dkim] {
         assert!(said(&planned(purpose, &alias("other.test"), None)).contains("is an alias (CNAME) of other.test"));
     }
+    // Whoever looks after a policy is not told to remove it.
+    assert!(said(&planned(Purpose::Dmarc, &alias("other.test"), None)).contains("Leave it if that is meant"));
     for (found, expected) in [
         (HostRecords::default(), "create track.service.test"),
         (alias("track.service.test"), "keep"),

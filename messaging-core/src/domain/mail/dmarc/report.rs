@@ -21,11 +21,18 @@ const MAX_AHEAD: Duration = Duration::from_hours(48);
 /// Rows that are kept of one report: those with most messages.
 pub const MAX_ROWS_OF_REPORT: usize = 10_000;
 
+/// Messages that a row counts at most, however many reports add to it: the sum of all rows of a domain is a number that
+/// stores can hold, whatever a reporter claims.
+pub const MAX_MESSAGES_OF_ROW: u64 = 1_000_000_000_000;
+
 /// Rows that are kept of a domain; the oldest go first.
 pub const MAX_ROWS_OF_DOMAIN: u64 = 500_000;
 
 /// Reports that are remembered of a domain; the oldest go first.
 pub const MAX_REPORTS_OF_DOMAIN: u64 = 50_000;
+
+/// Reports of a domain from which on one that is not verified is not remembered.
+const MAX_UNVERIFIED_AMONG: u64 = MAX_REPORTS_OF_DOMAIN / 2;
 
 /// Days since 1970-01-01 (UTC).
 pub type Day = i64;
@@ -214,6 +221,14 @@ pub struct KeptReport {
     pub forget_rows: u64,
 }
 
+impl KeptReport {
+    /// True if it is remembered beside so many others of its domain: one that is not verified takes no place from those that
+    /// are.
+    pub const fn has_room(&self, others: u64) -> bool {
+        self.is_verified || others < MAX_UNVERIFIED_AMONG
+    }
+}
+
 /// Stands for a report about a domain: a digest of its kind, its reporter, its name, and of whether it is verified, so
 /// that a forged one does not take the place of the genuine one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -244,6 +259,7 @@ impl ReportKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Id as _;
 
     #[test]
     fn results_round_trip_as_numbers() {
@@ -293,6 +309,33 @@ mod tests {
         ] {
             assert_eq!(report(None, begin, end).is_timely(now), is_timely, "{begin} {end}");
         }
+    }
+
+    #[test]
+    fn forged_reports_take_no_places_from_genuine_ones() {
+        let kept = |is_verified| KeptReport {
+            workspace_id: WorkspaceId::from_bytes([1; 16]),
+            domain_id: DomainId::from_bytes([2; 16]),
+            key: ReportKey([3; 16]),
+            reporter: "google.com".to_owned(),
+            day: 999,
+            at: Timestamp::from_millis(0),
+            last_seen: Timestamp::from_millis(0),
+            is_verified,
+            rows: ReportRows::Dmarc(Vec::new()),
+            forget_reports: 0,
+            forget_rows: 0,
+        };
+        for (is_verified, others, has_room) in [
+            (false, MAX_UNVERIFIED_AMONG - 1, true),
+            (false, MAX_UNVERIFIED_AMONG, false),
+            (true, MAX_UNVERIFIED_AMONG, true),
+            (true, MAX_REPORTS_OF_DOMAIN, true),
+        ] {
+            assert_eq!(kept(is_verified).has_room(others), has_room, "{is_verified} {others}");
+        }
+        // Whatever reporters claim, the sum of all rows is a number of 64 bits.
+        assert!(MAX_MESSAGES_OF_ROW.checked_mul(MAX_ROWS_OF_DOMAIN).is_some_and(|sum| i64::try_from(sum).is_ok()));
     }
 
     #[test]

@@ -286,7 +286,7 @@ fn messages(count: u64) -> String {
 }
 
 /// `3412` as `3,412`.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -9,6 +9,7 @@ use crate::domain::segment::value_test::{TagsTest, ValueTest};
 use crate::violation::Violations;
 
 const LIST: &str = "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
+const OTHER_LIST: &str = "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ";
 const SEGMENT: &str = "seg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 const CAMPAIGN: &str = "cmp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 
@@ -22,6 +23,7 @@ fn present() -> Present {
 struct Person {
     contact: Contact,
     suppressed: HashSet<Channel>,
+    subscriptions: HashSet<(ListId, SubscriptionStatus)>,
     segments: HashSet<SegmentId>,
     events: Vec<EventFact>,
     messages: Vec<MessageFact>,
@@ -64,6 +66,10 @@ impl Person {
         Self {
             contact,
             suppressed: HashSet::from([Channel::Sms]),
+            subscriptions: HashSet::from([
+                (LIST.parse().unwrap(), SubscriptionStatus::Confirmed),
+                (OTHER_LIST.parse().unwrap(), SubscriptionStatus::Left),
+            ]),
             segments: HashSet::from([SEGMENT.parse().unwrap()]),
             events: vec![
                 event("order", "2026-03-30T10:00:00Z", json!({"total": 60, "items": {"sku": "A1"}})),
@@ -103,6 +109,7 @@ fn check(filter: &Value, expected: bool) {
     let facts = Facts {
         contact: &person.contact,
         suppressed: &person.suppressed,
+        subscriptions: &person.subscriptions,
         segments: &person.segments,
         events: &person.events,
         messages: &person.messages,
@@ -152,6 +159,17 @@ fn prepared(leaf: &Leaf, person: &Person) -> Option<bool> {
 }
 
 /// What is not kept at all is missing: no object, no text, no tag.
+#[test]
+fn a_status_on_a_list_is_asked_for_by_name() {
+    let on = |list: &str, op: &str, status: &str| json!({"type": "list", "op": op, "id": list, "status": status});
+    check(&on(LIST, "member", "confirmed"), true);
+    check(&on(LIST, "member", "left"), false);
+    check(&on(OTHER_LIST, "member", "left"), true);
+    check(&on(OTHER_LIST, "not_member", "left"), false);
+    check(&on(OTHER_LIST, "member", "unconfirmed"), false);
+    check(&json!({"type": "list", "op": "member", "id": OTHER_LIST}), false);
+}
+
 #[test]
 fn nothing_is_missing_for_stores_too() {
     for negated in [false, true] {

@@ -249,6 +249,10 @@ fn texts_keep_their_formats_and_lengths() {
     }
     check(json!({"type": "attribute", "key": "a.b c.1.d", "op": "exists"}), "");
     check(json!({"type": "list", "op": "member", "id": "lst_1"}), "/filter/id not_found");
+    let (list, segment) = ("lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "seg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH");
+    check(json!({"type": "list", "op": "member", "id": list, "status": "left"}), "");
+    check(json!({"type": "list", "op": "member", "id": list, "status": "gone"}), "/filter/status unknown_value");
+    check(json!({"type": "segment", "op": "member", "id": segment, "status": "left"}), "/filter/status unknown_field");
     check(json!({"type": "message", "event": "open", "template_id": "x"}), "/filter/template_id not_found");
     check(attribute("eq", &json!("a\u{0}")), "/filter/value invalid_format");
     check(attribute("eq", &json!("a".repeat(MAX_TEXT))), "");

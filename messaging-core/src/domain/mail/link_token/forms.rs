@@ -1,0 +1,62 @@
+//! Tokens of forms: the address of a form's page, and when a page was made.
+
+use super::LinkKey;
+use crate::ids::{FormId, Id as _, WorkspaceId};
+use crate::time::Timestamp;
+
+/// The first octet of the token of a form's page.
+const FORM: u8 = 15;
+
+/// The first octet of the token that says when a form's page was made.
+const FORM_PAGE: u8 = 16;
+
+impl LinkKey {
+    /// The token of the page of a form.
+    pub fn form(&self, workspace: WorkspaceId, form: FormId) -> String {
+        self.token([&[FORM][..], &workspace.to_bytes(), &form.to_bytes()].concat())
+    }
+
+    /// The form whose page a token is for, if it is one of ours.
+    pub fn read_form(&self, token: &str) -> Option<(WorkspaceId, FormId)> {
+        let said = self.read(token)?;
+        let (FORM, 33) = (*said.first()?, said.len()) else { return None };
+        Some((WorkspaceId::from_bytes(said[1..17].try_into().ok()?), FormId::from_bytes(said[17..].try_into().ok()?)))
+    }
+
+    /// The token that says when a page of a form was made.
+    pub fn form_page(&self, form: FormId, at: Timestamp) -> String {
+        self.token([&[FORM_PAGE][..], &form.to_bytes(), &at.as_millis().to_be_bytes()].concat())
+    }
+
+    /// When a page of this form was made that has a token, if it is one of ours.
+    pub fn read_form_page(&self, form: FormId, token: &str) -> Option<Timestamp> {
+        let said = self.read(token)?;
+        let (FORM_PAGE, 25) = (*said.first()?, said.len()) else { return None };
+        let is_of_form = said[1..17] == form.to_bytes();
+        is_of_form.then_some(Timestamp::from_millis(i64::from_be_bytes(said[17..].try_into().ok()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Link;
+    use super::*;
+
+    #[test]
+    fn forms_have_tokens_of_their_own() {
+        let workspace: WorkspaceId = "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
+        let form: FormId = "frm_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
+        let other: FormId = "frm_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap();
+        let (key, at) = (LinkKey::new(&[7; 32]), Timestamp::from_millis(1_769_850_900_123));
+        let (page, started) = (key.form(workspace, form), key.form_page(form, at));
+        assert_eq!(key.read_form(&page), Some((workspace, form)));
+        assert_eq!((key.read_form_page(form, &started), key.read_form_page(other, &started)), (Some(at), None));
+        assert_eq!((key.read_form(&started), key.read_form_page(form, &page)), (None, None));
+        let stranger = LinkKey::new(&[8; 32]);
+        assert_eq!((stranger.read_form(&page), stranger.read_form_page(form, &started)), (None, None));
+        let message = "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap();
+        let token = key.link(workspace, message, Link::Confirm);
+        assert_eq!((key.read_form(&token), key.read_form_page(form, &token)), (None, None));
+        assert_eq!((key.read_link(&page), key.read_link(&started)), (None, None));
+    }
+}

@@ -1,0 +1,295 @@
+//! The page of preferences: what a reader gets, at which address, in which language, and what is kept about them.
+//!
+//! Contract section 23, "Preferences". The link stands in marketing mail and names its message; whoever has it reads the
+//! mailbox. What somebody who was forwarded a mail must not do, a change of address and an erasure, is confirmed by a mail.
+
+use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::audience::contact::{Contact, Identifier};
+use messaging_core::domain::audience::reader_texts::{Language, ReaderText};
+use messaging_core::domain::audience::subscription::{CONFIRM_WITHIN, SubscriptionAct, SubscriptionStatus};
+use messaging_core::domain::channel::{Channel, address};
+use messaging_core::domain::mail::link_token::Link;
+use messaging_core::domain::message::{Message, MessageFilter};
+use messaging_core::ids::{ListId, MessageId, WorkspaceId};
+use messaging_core::ports::store::{PageRequest, StoreError, Stored};
+use messaging_core::violation::Violations;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::services::acceptance::AcceptedWrites;
+use crate::services::confirming::{Followed, ReaderPage, own_mail};
+use crate::services::subscribing::{Reader, record};
+
+/// Messages and events of a reader that are shown to them.
+const MAX_SHOWN: usize = 200;
+
+/// Choice of a reader on the page of preferences.
+#[derive(Debug, Clone, Default)]
+pub struct Preferences {
+    /// Lists that the page showed.
+    pub shown: Vec<ListId>,
+    /// Those of them that the reader wants to get.
+    pub wanted: Vec<ListId>,
+    /// Language that the reader wants.
+    pub language: Option<Language>,
+}
+
+/// Mail that a reader asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReaderMail {
+    /// To a new address, which becomes that of the contact.
+    ChangeAddress,
+    /// To the present address, to erase the contact.
+    Erase,
+}
+
+impl App {
+    /// The page of preferences of the recipient of a message.
+    pub async fn preferences(&self, workspace: WorkspaceId, message: MessageId) -> Result<Followed<ReaderPage>, Error> {
+        match self.reader_of(workspace, message).await? {
+            Followed::Found((_, contact)) => Ok(Followed::Found(self.reader_page(&contact.record, |_| true).await?)),
+            Followed::Expired => Ok(Followed::Expired),
+            Followed::Unknown => Ok(Followed::Unknown),
+        }
+    }
+
+    /// Changes what the recipient of a message gets, and in which language.
+    pub async fn set_preferences(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        preferences: &Preferences,
+        reader: &Reader,
+    ) -> Result<Followed<()>, Error> {
+        self.until_committed(|| async move {
+            let contact = match self.reader_of(workspace, message).await? {
+                Followed::Found((_, contact)) => contact,
+                Followed::Expired => return Ok((Changes::default(), Followed::Expired)),
+                Followed::Unknown => return Ok((Changes::default(), Followed::Unknown)),
+            };
+            let changes = self.preference_writes(contact, preferences, reader).await?;
+            Ok((changes.into_iter().collect(), Followed::Found(())))
+        })
+        .await
+    }
+
+    async fn preference_writes(
+        &self,
+        contact: Stored<Contact>,
+        preferences: &Preferences,
+        reader: &Reader,
+    ) -> Result<Vec<Write>, StoreError> {
+        let (workspace, id, now) = (contact.record.workspace_id, contact.record.id, self.now());
+        let proof = reader.proof(SubscriptionAct::Preferences, now);
+        let public = self.store().public_lists_among(workspace, &preferences.shown).await?;
+        let is_member = |list: &ListId| contact.record.list_ids.contains(list);
+        let wants = |list: &ListId| preferences.wanted.contains(list);
+        let joins: Vec<_> = public.iter().copied().filter(|list| wants(list) && !is_member(list)).collect();
+        let leaves: Vec<_> =
+            public.iter().filter(|list| !wants(list) && is_member(list)).map(|list| (*list, true)).collect();
+        let mut contact = contact;
+        let before = contact.record.clone();
+        if let Some(language) = preferences.language
+            && contact.record.locale.as_deref().and_then(Language::of_tag) != Some(language)
+        {
+            contact.record.locale = Some(language.code().to_owned());
+        }
+        let mut writes = Vec::new();
+        if !joins.is_empty() {
+            // Its change of consent has the language with it.
+            writes.extend(self.agree_writes(&contact).await?);
+        }
+        let is_put = writes.iter().any(|write| matches!(write, Write::PutContacts(_)));
+        if contact.record != before && !is_put {
+            let changed = Contact { updated_at: now, ..contact.record.clone() };
+            writes.push(Write::put_contact(changed, Expect::Revision(contact.revision)));
+        }
+        let records = self.records(workspace, &joins, &[id]).await?;
+        for list in joins {
+            let known = records.get(&(list, id));
+            writes.push(record((workspace, list, id), known, SubscriptionStatus::Confirmed, proof.clone()));
+            writes.push(Write::JoinList(workspace, list, id, now));
+        }
+        writes.extend(self.leave_writes(workspace, id, &leaves, &proof).await?);
+        Ok(writes)
+    }
+
+    /// Sends a reader the mail that confirms a change of address or an erasure. `new_address` is that of a change. Too many
+    /// are [`Error::RateLimited`].
+    pub async fn ask_reader(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+        (mail, new_address): (ReaderMail, Option<&str>),
+        reader: &Reader,
+    ) -> Result<Followed<()>, Error> {
+        let contact = match self.reader_of(workspace, message).await? {
+            Followed::Found((_, contact)) => contact.record,
+            Followed::Expired => return Ok(Followed::Expired),
+            Followed::Unknown => return Ok(Followed::Unknown),
+        };
+        let to = match mail {
+            ReaderMail::ChangeAddress => new_address.unwrap_or_default().trim().to_owned(),
+            ReaderMail::Erase => contact.email.clone().unwrap_or_default(),
+        };
+        let mut violations = Violations::new();
+        address::check_sent(Channel::Email, &to, "/address", "not an email address", &mut violations);
+        violations.into_result()?;
+        let limited = |wait: std::time::Duration| Error::RateLimited { retry_after: wait.as_secs().max(1) };
+        if let Some(ip) = reader.ip {
+            self.0.form_posts.admit_caller(ip, self.monotonic()).map_err(limited)?;
+        }
+        let spelled = address::normalize(Channel::Email, &to);
+        self.0.form_posts.admit_address(&spelled, self.monotonic()).map_err(limited)?;
+        let page = self.reader_page(&contact, |_| false).await?;
+        let (to, page, contact) = (&to, &page, &contact);
+        self.until_committed(|| async move {
+            let now = self.now();
+            let message_id: MessageId = self.new_id(now);
+            let (link, title, text) = match mail {
+                ReaderMail::ChangeAddress => (Link::ChangeAddress, ReaderText::AddressTitle, ReaderText::AddressText),
+                ReaderMail::Erase => (Link::Erase, ReaderText::EraseTitle, ReaderText::EraseText),
+            };
+            let url = self.reader_url(workspace, message_id, "/c/", link);
+            let input = own_mail(to.clone(), page, title, text, &[], &url);
+            let input = self.with_sender(workspace, input).await?;
+            let AcceptedWrites { writes, .. } = self.accept_reader_mail(contact, input, message_id, now).await?;
+            Ok((writes.into_iter().collect(), Followed::Found(())))
+        })
+        .await
+    }
+
+    /// What the page of a mail shows that confirms a change of address or an erasure; changes nothing.
+    pub async fn reader_to_confirm(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+    ) -> Result<Followed<ReaderPage>, Error> {
+        match self.reader_of_mail(workspace, message).await? {
+            Followed::Found((_, contact)) => Ok(Followed::Found(self.reader_page(&contact.record, |_| false).await?)),
+            Followed::Expired => Ok(Followed::Expired),
+            Followed::Unknown => Ok(Followed::Unknown),
+        }
+    }
+
+    /// Makes the address that a message went to that of its contact. An address that another contact has is not taken.
+    pub async fn change_reader_address(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+    ) -> Result<Followed<ReaderPage>, Error> {
+        self.until_committed(|| async move {
+            let (message, contact) = match self.reader_of_mail(workspace, message).await? {
+                Followed::Found(found) => found,
+                Followed::Expired => return Ok((Changes::default(), Followed::Expired)),
+                Followed::Unknown => return Ok((Changes::default(), Followed::Unknown)),
+            };
+            let page = self.reader_page(&contact.record, |_| false).await?;
+            let Some(Identifier::Email(email)) = Identifier::of_address(Channel::Email, &message.to) else {
+                return Ok((Changes::default(), Followed::Expired));
+            };
+            let owner = self.store().contact_identified(workspace, &Identifier::Email(email.clone())).await?;
+            if owner.is_some_and(|owner| owner != contact.record.id) {
+                return Ok((Changes::default(), Followed::Expired));
+            }
+            let mut changes = Changes::default();
+            if contact.record.email.as_ref() != Some(&email) {
+                let changed = Contact { email: Some(email), updated_at: self.now(), ..contact.record };
+                changes.push(Write::put_contact(changed, Expect::Revision(contact.revision)));
+            }
+            Ok((changes, Followed::Found(page)))
+        })
+        .await
+    }
+
+    /// Erases the contact that a message went to, if it still has that address.
+    pub async fn erase_reader(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+    ) -> Result<Followed<ReaderPage>, Error> {
+        self.until_committed(|| async move {
+            let (message, contact) = match self.reader_of_mail(workspace, message).await? {
+                Followed::Found(found) => found,
+                Followed::Expired => return Ok((Changes::default(), Followed::Expired)),
+                Followed::Unknown => return Ok((Changes::default(), Followed::Unknown)),
+            };
+            let Stored { record: contact, revision } = contact;
+            let spelled = |text: &str| address::normalize(Channel::Email, text);
+            if contact.email.as_deref().map(spelled) != Some(spelled(&message.to)) {
+                return Ok((Changes::default(), Followed::Expired));
+            }
+            let page = self.reader_page(&contact, |_| false).await?;
+            let mut changes = Changes::from_iter([Write::put_contact(contact.clone(), Expect::Revision(revision))]);
+            changes.extend(self.erasure(&contact));
+            Ok((changes, Followed::Found(page)))
+        })
+        .await
+    }
+
+    /// What is kept about the recipient of a message.
+    pub async fn reader_data(&self, workspace: WorkspaceId, message: MessageId) -> Result<Followed<Value>, Error> {
+        let contact = match self.reader_of(workspace, message).await? {
+            Followed::Found((_, contact)) => contact.record,
+            Followed::Expired => return Ok(Followed::Expired),
+            Followed::Unknown => return Ok(Followed::Unknown),
+        };
+        let page = PageRequest { after: None, limit: MAX_SHOWN };
+        let filter = MessageFilter { contact_id: Some(contact.id), ..MessageFilter::default() };
+        let messages = self.store().messages(workspace, &filter, page).await?.items;
+        let messages: Vec<_> = messages
+            .iter()
+            .map(|one| json!({"id": one.id, "channel": one.channel, "to": one.to, "created_at": one.created_at}))
+            .collect();
+        let events = self.store().product_events(workspace, contact.id, page).await?.items;
+        let events: Vec<_> = events
+            .iter()
+            .map(|one| {
+                let properties: Value = serde_json::from_str(one.properties.json()).unwrap_or_default();
+                json!({"name": one.name, "occurred_at": one.occurred_at, "properties": properties})
+            })
+            .collect();
+        let mut records: Vec<_> = self.records_of(workspace, contact.id).await?.into_values().collect();
+        records.sort_by_key(|stored| stored.record.list_id);
+        let memberships: Vec<_> = records
+            .into_iter()
+            .map(|Stored { record, .. }| {
+                json!({"list_id": record.list_id, "status": record.status, "since": record.since, "proof": record.proof})
+            })
+            .collect();
+        Ok(Followed::Found(json!({
+            "contact": {
+                "email": contact.email, "phone": contact.phone, "external_id": contact.external_id,
+                "attributes": contact.attributes.into_members(), "tags": contact.tags, "locale": contact.locale,
+                "timezone": contact.timezone, "list_ids": contact.list_ids, "consent": contact.consent,
+                "created_at": contact.created_at, "updated_at": contact.updated_at,
+            },
+            "memberships": memberships, "messages": messages, "events": events,
+        })))
+    }
+
+    /// The contact that a message went to.
+    async fn reader_of(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+    ) -> Result<Followed<(Message, Stored<Contact>)>, StoreError> {
+        let Some(message) = self.store().message(workspace, message).await? else { return Ok(Followed::Unknown) };
+        let Some(contact) = message.contact_id else { return Ok(Followed::Expired) };
+        let found = self.store().contact(workspace, contact).await?;
+        Ok(found.map_or(Followed::Expired, |contact| Followed::Found((message, contact))))
+    }
+
+    /// The same of a mail that confirms something, for thirty days.
+    async fn reader_of_mail(
+        &self,
+        workspace: WorkspaceId,
+        message: MessageId,
+    ) -> Result<Followed<(Message, Stored<Contact>)>, StoreError> {
+        Ok(match self.reader_of(workspace, message).await? {
+            Followed::Found((message, _)) if message.created_at + CONFIRM_WITHIN <= self.now() => Followed::Expired,
+            found => found,
+        })
+    }
+}

@@ -1,0 +1,304 @@
+//! Memberships of public lists: what is recorded when contacts come and go.
+//!
+//! Contract section 23. A record is written under the revision that it was read at, in the commit of the membership: of a
+//! confirmation, an unsubscribe and an import at the same moment each finds what the one before it did, and decides again.
+
+use std::collections::{HashMap, HashSet};
+
+use messaging_core::changes::{Changes, Expect, JobWrite, Write};
+use messaging_core::domain::audience::contact::{Consent, Contact};
+use messaging_core::domain::audience::list::MAX_PUBLIC;
+use messaging_core::domain::audience::subscription::{
+    Admission, NewStatus, Proof, Subscription, SubscriptionAct, SubscriptionStatus, admit,
+};
+use messaging_core::domain::campaign::Campaign;
+use messaging_core::domain::channel::address;
+use messaging_core::ids::{ContactId, FormId, ListId, WorkspaceId};
+use messaging_core::ports::store::{PageRequest, StoreError, Stored};
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+use crate::jobs::JobData as _;
+use crate::jobs::erase_contact::EraseContact;
+use crate::jobs::send_confirmation::SendConfirmation;
+
+/// Records of a contact that are read: more than a workspace has public lists, now or in earlier times.
+const MAX_RECORDS: usize = 10 * MAX_PUBLIC;
+
+/// Records by list and contact.
+pub(crate) type Records = HashMap<(ListId, ContactId), Stored<Subscription>>;
+
+/// Terms on which the workspace takes contacts into public lists.
+#[derive(Debug)]
+pub(crate) struct Admitting<'a> {
+    /// The act that the proof names.
+    how: SubscriptionAct,
+    status: NewStatus,
+    /// Those who left and may be taken back: the request says so, or was refused already.
+    may_return: Option<&'a HashSet<(ContactId, ListId)>>,
+    /// True if everybody who left may be taken back.
+    takes_all_back: bool,
+}
+
+impl<'a> Admitting<'a> {
+    /// A request whose contacts were decided on knowing who has left.
+    pub(crate) const fn by_api(left: &'a HashSet<(ContactId, ListId)>) -> Self {
+        Self { how: SubscriptionAct::Api, status: NewStatus::Confirmed, may_return: Some(left), takes_all_back: false }
+    }
+
+    /// A request that names a list.
+    pub(crate) const fn to_list(status: NewStatus, takes_all_back: bool) -> Self {
+        Self { how: SubscriptionAct::Api, status, may_return: None, takes_all_back }
+    }
+
+    /// An import.
+    pub(crate) const fn by_import(status: NewStatus) -> Self {
+        Self { how: SubscriptionAct::Import, status, may_return: None, takes_all_back: false }
+    }
+
+    /// A node of an automation: who left stays away.
+    pub(crate) const fn by_automation() -> Self {
+        Self::to_list(NewStatus::Confirmed, false)
+    }
+
+    fn takes_back(&self, contact: ContactId, list: ListId) -> bool {
+        self.takes_all_back || self.may_return.is_some_and(|known| known.contains(&(contact, list)))
+    }
+}
+
+/// Request of a reader, as it is kept in proofs.
+#[derive(Debug, Clone, Default)]
+pub struct Reader {
+    /// Address that the request came from.
+    pub ip: Option<std::net::IpAddr>,
+    /// Program that sent the request.
+    pub user_agent: Option<String>,
+}
+
+impl Reader {
+    /// The proof of an act of the reader.
+    pub(crate) fn proof(&self, how: SubscriptionAct, at: Timestamp) -> Proof {
+        Proof::of_reader(how, at, self.ip, self.user_agent.as_deref())
+    }
+}
+
+impl App {
+    /// The public lists among `lists` that contacts among `contacts` have left.
+    pub(crate) async fn left_lists(
+        &self,
+        workspace: WorkspaceId,
+        lists: &[ListId],
+        contacts: &[ContactId],
+    ) -> Result<HashSet<(ContactId, ListId)>, StoreError> {
+        if lists.is_empty() || contacts.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let public = self.store().public_lists_among(workspace, lists).await?;
+        let records = self.records(workspace, &public, contacts).await?;
+        let left = records.into_iter().filter(|(_, stored)| stored.record.status == SubscriptionStatus::Left);
+        Ok(left.map(|((list, contact), _)| (contact, list)).collect())
+    }
+
+    /// What is recorded of contacts on public lists.
+    pub(crate) async fn records(
+        &self,
+        workspace: WorkspaceId,
+        lists: &[ListId],
+        contacts: &[ContactId],
+    ) -> Result<Records, StoreError> {
+        if lists.is_empty() || contacts.is_empty() {
+            return Ok(Records::new());
+        }
+        let found = self.store().subscriptions_among(workspace, lists, contacts).await?;
+        Ok(found.into_iter().map(|stored| ((stored.record.list_id, stored.record.contact_id), stored)).collect())
+    }
+
+    /// What is recorded of a contact, by list.
+    pub(crate) async fn records_of(
+        &self,
+        workspace: WorkspaceId,
+        contact: ContactId,
+    ) -> Result<HashMap<ListId, Stored<Subscription>>, StoreError> {
+        let found = self.store().subscriptions_of(workspace, contact, MAX_RECORDS).await?;
+        Ok(found.into_iter().map(|stored| (stored.record.list_id, stored)).collect())
+    }
+
+    /// The writes with what has to be recorded where they join and leave public lists. Who left and may not be taken back
+    /// joins nothing.
+    pub(crate) async fn with_subscriptions(
+        &self,
+        workspace: WorkspaceId,
+        writes: Vec<Write>,
+        admitting: &Admitting<'_>,
+    ) -> Result<Vec<Write>, StoreError> {
+        let named = |write: &Write| match write {
+            Write::JoinList(_, list, contact, _) | Write::LeaveList(_, list, contact, _) => Some((*list, *contact)),
+            _ => None,
+        };
+        let lists: HashSet<ListId> = writes.iter().filter_map(named).map(|(list, _)| list).collect();
+        if lists.is_empty() {
+            return Ok(writes);
+        }
+        let lists: Vec<_> = lists.into_iter().collect();
+        let public = self.store().public_lists_among(workspace, &lists).await?;
+        if public.is_empty() {
+            return Ok(writes);
+        }
+        let contacts: HashSet<ContactId> =
+            writes.iter().filter_map(named).filter(|(list, _)| public.contains(list)).map(|(_, one)| one).collect();
+        let contacts: Vec<_> = contacts.into_iter().collect();
+        let records = self.records(workspace, &public, &contacts).await?;
+        let (mut all, mut asked) = (Vec::with_capacity(writes.len()), Asked::default());
+        for write in writes {
+            match write {
+                Write::JoinList(_, list, contact, at) if public.contains(&list) => {
+                    let known = records.get(&(list, contact));
+                    let status = known.map(|stored| stored.record.status);
+                    let wanted = admitting.status.into();
+                    let takes_back = admitting.takes_back(contact, list);
+                    let Admission::Becomes(status) = admit(wanted, status, false, takes_back) else { continue };
+                    let proof = Proof::of_workspace(admitting.how, at);
+                    all.push(record((workspace, list, contact), known, status, proof));
+                    match status {
+                        SubscriptionStatus::Unconfirmed => asked.add(contact, list),
+                        _ => all.push(Write::JoinList(workspace, list, contact, at)),
+                    }
+                }
+                Write::LeaveList(_, list, contact, _) if public.contains(&list) => {
+                    let known = records.get(&(list, contact));
+                    if known.is_some_and(|stored| stored.record.status != SubscriptionStatus::Left) {
+                        all.push(Write::ForgetSubscription(workspace, list, contact));
+                    }
+                    all.push(write);
+                }
+                other => all.push(other),
+            }
+        }
+        all.extend(asked.jobs(self, workspace, None));
+        Ok(all)
+    }
+
+    /// True if a contact has left a public list of a campaign since that began, and is a member of none of its lists: its
+    /// message is not sent any more.
+    pub(crate) async fn has_left_since(&self, campaign: &Campaign, contact: ContactId) -> Result<bool, StoreError> {
+        let (workspace, lists) = (campaign.workspace_id, &campaign.plan.audience.list_ids);
+        if lists.is_empty() {
+            return Ok(false);
+        }
+        let public = self.public_list_ids(workspace).await?;
+        let named: Vec<_> = lists.iter().filter(|list| public.contains(list)).copied().collect();
+        let records = self.records(workspace, &named, &[contact]).await?;
+        let has_left = |one: &Subscription| {
+            one.status == SubscriptionStatus::Left && campaign.started_at.is_none_or(|began| one.since >= began)
+        };
+        if !records.values().any(|stored| has_left(&stored.record)) {
+            return Ok(false);
+        }
+        let contact = self.store().contact(workspace, contact).await?;
+        Ok(contact.is_some_and(|stored| !stored.record.list_ids.iter().any(|list| lists.contains(list))))
+    }
+
+    /// The writes by which a reader leaves lists that are public. `lists` holds each with whether the contact is a member.
+    pub(crate) async fn leave_writes(
+        &self,
+        workspace: WorkspaceId,
+        contact: ContactId,
+        lists: &[(ListId, bool)],
+        proof: &Proof,
+    ) -> Result<Vec<Write>, StoreError> {
+        let ids: Vec<_> = lists.iter().map(|(list, _)| *list).collect();
+        let records = self.records(workspace, &ids, &[contact]).await?;
+        let mut writes = Vec::new();
+        for (list, is_member) in lists {
+            let known = records.get(&(*list, contact));
+            if known.is_some_and(|stored| stored.record.status == SubscriptionStatus::Left) && !is_member {
+                continue;
+            }
+            writes.push(record((workspace, *list, contact), known, SubscriptionStatus::Left, proof.clone()));
+            if *is_member {
+                writes.push(Write::LeaveList(workspace, *list, contact, proof.at));
+            }
+        }
+        Ok(writes)
+    }
+}
+
+impl App {
+    /// The writes that forget a subscription which was not confirmed in time, and erase its contact if that exists by the
+    /// form alone: it is on no list, nothing else is recorded of it, and nobody but the form has changed it.
+    pub(crate) async fn forget_unconfirmed(&self, stored: Stored<Subscription>) -> Result<Changes, StoreError> {
+        let Stored { record, revision } = stored;
+        let Subscription { workspace_id: workspace, list_id, contact_id: contact, brought_contact, .. } = record;
+        let mut changes = Changes::default();
+        // A conflict, should the reader come meanwhile.
+        changes.push(Write::PutSubscription(Box::new(record), Expect::Revision(revision)));
+        changes.push(Write::ForgetSubscription(workspace, list_id, contact));
+        if !brought_contact || self.records_of(workspace, contact).await?.len() > 1 {
+            return Ok(changes);
+        }
+        let Some(Stored { record: contact, revision }) = self.store().contact(workspace, contact).await? else {
+            return Ok(changes);
+        };
+        let is_bare = contact.list_ids.is_empty()
+            && contact.external_id.is_none()
+            && contact.tags.is_empty()
+            && contact.consent == Consent::default()
+            && contact.updated_at == contact.created_at;
+        let page = PageRequest { after: None, limit: 1 };
+        if is_bare && self.store().product_events(workspace, contact.id, page).await?.items.is_empty() {
+            changes.push(Write::put_contact(contact.clone(), Expect::Revision(revision)));
+            changes.extend(self.erasure(&contact));
+        }
+        Ok(changes)
+    }
+
+    /// The writes that erase a contact: what is left of its messages is the job's.
+    pub(crate) fn erasure(&self, contact: &Contact) -> Vec<Write> {
+        let (workspace, now) = (contact.workspace_id, self.now());
+        let job = EraseContact::of(contact).enqueue(self.new_id(now), now);
+        let streaks = contact
+            .all_addresses()
+            .into_iter()
+            .map(|(channel, address)| Write::EndSoftBounces(workspace, channel, address::normalize(channel, &address)));
+        [Write::DeleteContact(workspace, contact.id)]
+            .into_iter()
+            .chain(streaks)
+            .chain([Write::Job(JobWrite::Enqueue(job))])
+            .collect()
+    }
+}
+
+/// The write that records a status, after what is known.
+pub(crate) fn record(
+    ids: (WorkspaceId, ListId, ContactId),
+    known: Option<&Stored<Subscription>>,
+    status: SubscriptionStatus,
+    proof: Proof,
+) -> Write {
+    let (record, expect) = match known {
+        Some(stored) => (stored.record.with(status, proof), Expect::Revision(stored.revision)),
+        None => (Subscription::new(ids, status, proof), Expect::Absent),
+    };
+    Write::PutSubscription(Box::new(record), expect)
+}
+
+/// Lists that contacts are asked to confirm.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(HashMap<ContactId, Vec<ListId>>);
+
+impl Asked {
+    /// Adds a list of a contact.
+    pub(crate) fn add(&mut self, contact: ContactId, list: ListId) {
+        self.0.entry(contact).or_default().push(list);
+    }
+
+    /// The jobs that send the confirmations, one for each contact.
+    pub(crate) fn jobs(self, app: &App, workspace_id: WorkspaceId, form_id: Option<FormId>) -> Vec<Write> {
+        let now = app.now();
+        let job = |(contact_id, list_ids)| {
+            let job = SendConfirmation { workspace_id, contact_id, list_ids, form_id };
+            Write::Job(JobWrite::Enqueue(job.enqueue(app.new_id(now), now)))
+        };
+        self.0.into_iter().map(job).collect()
+    }
+}

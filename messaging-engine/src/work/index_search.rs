@@ -1,0 +1,112 @@
+//! Keeping the index by which contacts and messages are searched: every few seconds, on a task of its own.
+//!
+//! What is written does not wait for it. What is due is found in the database, so a process that ends leaves nothing
+//! undone: the next one goes on. Where several work on one database, the first to commit a block has made it; for the
+//! others it is a conflict, and they go on with what is due then.
+
+use std::time::Duration;
+
+use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::search::SearchTexts;
+use messaging_core::domain::search::messages::{DueMessages, MessageBlock};
+use messaging_core::domain::security::redaction::Redactor;
+use messaging_core::error::Chain;
+use messaging_core::ids::Id as _;
+use messaging_core::ports::store::{CommitError, StoreError};
+use messaging_core::time::Timestamp;
+use tokio::sync::watch;
+
+use crate::app::App;
+use crate::jobs::upkeep::CONTENT_KEPT;
+
+/// Time between two looks at what is due.
+const EVERY: Duration = Duration::from_secs(2);
+/// Age from which messages are indexed. Commits are done long before, so ids that are older come no more.
+const SETTLED_AFTER: Duration = Duration::from_secs(5);
+/// Time after which the contents of messages that are forgotten are gone.
+const AGED_AFTER: Duration = CONTENT_KEPT.saturating_add(Duration::from_hours(24));
+/// Blocks of one look.
+const BLOCKS: usize = 64;
+/// Looks of one turn: what is due beyond that waits for the next one.
+const ROUNDS: usize = 100;
+
+/// Follows what changes until the process is told to stop.
+async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
+    while !*stopped.borrow() {
+        tokio::select! {
+            () = app.clock().sleep(EVERY) => {}
+            _ = stopped.changed() => return,
+        }
+        tokio::select! {
+            () = follow(&app) => {}
+            _ = stopped.changed() => return,
+        }
+    }
+}
+
+/// Keeps the index on a task of its own.
+pub(super) fn spawn(app: &App, stopped: &watch::Receiver<bool>) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(keep(app.clone(), stopped.clone()))
+}
+
+/// Indexes what is due. What fails is logged, and due at the next look.
+pub(super) async fn follow(app: &App) {
+    for _ in 0..ROUNDS {
+        if !app.store().health().takes_work() {
+            return;
+        }
+        match round(app).await {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(error = %Chain(&error), "what is searched is not indexed yet");
+                return;
+            }
+        }
+    }
+}
+
+/// Indexes some of what is due; answers how many blocks that were.
+async fn round(app: &App) -> Result<usize, StoreError> {
+    let now = app.now();
+    let mut indexed = 0;
+    for block in app.store().contact_blocks_due(BLOCKS).await? {
+        indexed += put(app, Write::PutContactBlock(Box::new(block))).await?;
+    }
+    let aged = now - AGED_AFTER;
+    for due in app.store().message_blocks_due(now - SETTLED_AFTER, aged, BLOCKS).await? {
+        let Some(block) = block_of(app, due, aged).await? else { continue };
+        indexed += put(app, Write::PutMessageBlock(Box::new(block))).await?;
+    }
+    Ok(indexed)
+}
+
+/// Commits a block; 0 where somebody else has made it, or something of it has changed since.
+async fn put(app: &App, write: Write) -> Result<usize, StoreError> {
+    match app.commit_in_background(Changes::from_iter([write])).await {
+        Ok(()) => Ok(1),
+        Err(CommitError::Conflict) => Ok(0),
+        Err(error) => Err(error.into_store_error()),
+    }
+}
+
+/// The texts of messages, with the subjects that they have as they are sent.
+async fn block_of(app: &App, due: DueMessages, aged: Timestamp) -> Result<Option<MessageBlock>, StoreError> {
+    let DueMessages { workspace_id, replaces, messages } = due;
+    let (Some(first), Some(last)) = (messages.first(), messages.last()) else { return Ok(None) };
+    let (first, last) = (first.id, last.id);
+    let mut texts = SearchTexts::default();
+    for message in &messages {
+        let subject = app.outline_of(message, Redactor::new(true)).await?.subject;
+        texts.add_message(message, subject.as_deref());
+    }
+    Ok(Some(MessageBlock {
+        workspace_id,
+        replaces,
+        first,
+        last,
+        messages: u32::try_from(messages.len()).unwrap_or(u32::MAX),
+        is_aged: last.millis() < aged.as_millis(),
+        texts,
+    }))
+}

@@ -1,0 +1,388 @@
+//! Pages for readers of mail: unsubscribing, confirming, forms, preferences, the archive.
+//!
+//! Plain on purpose: no script, nothing loaded from anywhere but the logo of a form, readable in every browser, by screen
+//! readers and in the dark, in the reader's language. What changes something is a form: mail filters follow links.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use messaging_core::domain::audience::form::{FieldTarget, FormField, STARTED, TRAP};
+use messaging_core::domain::audience::list::ContactList;
+use messaging_core::domain::audience::reader_texts::{Language, ReaderText, escaped};
+use messaging_core::violation::Violations;
+use messaging_engine::services::confirming::{ReaderList, ReaderPage};
+use messaging_engine::services::forms::FormPage;
+
+const STYLE: &str = "\
+:root{color-scheme:light dark}\
+body{font:1.125rem/1.5 system-ui,sans-serif;margin:0 auto;max-width:32rem;padding:15vh 1.25rem 2rem}\
+h1{font-size:1.5rem;margin:0 0 .5rem}\
+h2{font-size:1.2rem;margin:2rem 0 .5rem}\
+img{display:block;height:auto;margin:0 0 1rem;max-height:5rem;max-width:100%}\
+fieldset{border:0;margin:0;padding:0}\
+legend{font-weight:600;padding:0}\
+label{display:block;margin:.5rem 0}\
+small{display:block;font-size:.9rem}\
+input[type=text],input[type=email],input[type=tel],select{box-sizing:border-box;display:block;font:inherit;padding:.5rem;width:100%}\
+.error{font-weight:600}\
+.trap{height:1px;left:-10000px;overflow:hidden;position:absolute;width:1px}\
+button{background:#1d4ed8;border:0;border-radius:.5rem;color:#fff;cursor:pointer;font:inherit;font-weight:600;\
+margin-top:.5rem;padding:.75rem 1.5rem}\
+button:hover{background:#1e40af}\
+button:focus-visible,a:focus-visible,input:focus-visible,select:focus-visible\
+{outline:3px solid #f59e0b;outline-offset:2px}";
+
+/// A text in a language, as markup.
+fn say(text: ReaderText, language: Language) -> String {
+    escaped(text.in_language(language))
+}
+
+/// A text with a name filled in, as markup.
+fn say_of(text: ReaderText, language: Language, place: &str, name: &str) -> String {
+    escaped(&text.in_language(language).replace(place, name))
+}
+
+/// A page of a title and one sentence.
+fn plain(title: ReaderText, text: ReaderText, language: Language) -> Bytes {
+    let content = format!("<p>{}</p>", say(text, language));
+    page(&say(title, language), &content, language)
+}
+
+/// Asks whether to unsubscribe, and from what where that is a choice. The form goes to the page's own address.
+pub(crate) fn question(asked: Option<&ReaderPage>, language: Language) -> Bytes {
+    let text = say(ReaderText::UnsubscribeText, language);
+    let mut content = String::new();
+    let asked = asked.filter(|asked| !asked.lists.is_empty());
+    if asked.is_none() {
+        let _ = write!(content, "<p>{text}</p>");
+    }
+    content.push_str("<form method=\"post\">");
+    if let Some(asked) = asked {
+        let _ = write!(content, "<fieldset><legend>{text}</legend>");
+        for (index, list) in asked.lists.iter().enumerate() {
+            let checked = if index == 0 { " checked" } else { "" };
+            let name = say_of(ReaderText::UnsubscribeList, language, "{list}", &list.name);
+            let _ = write!(
+                content,
+                "<label><input type=\"radio\" name=\"list\" value=\"{}\"{checked}> {name}</label>",
+                list.id
+            );
+        }
+        let all = say_of(ReaderText::UnsubscribeAll, language, "{sender}", &asked.sender);
+        let _ = write!(content, "<label><input type=\"radio\" name=\"list\" value=\"all\"> {all}</label></fieldset>");
+    }
+    let button = say(ReaderText::UnsubscribeButton, language);
+    let _ = write!(content, "<button type=\"submit\" name=\"confirm\" value=\"yes\">{button}</button></form>");
+    page(&say(ReaderText::UnsubscribeTitle, language), &content, language)
+}
+
+/// Says that it is done.
+pub(crate) fn done(language: Language) -> Bytes {
+    plain(ReaderText::UnsubscribedTitle, ReaderText::UnsubscribedText, language)
+}
+
+/// Says that a link is none of ours.
+pub(crate) fn unknown(language: Language) -> Bytes {
+    plain(ReaderText::LinkTitle, ReaderText::LinkText, language)
+}
+
+/// Says that a link works no longer.
+pub(crate) fn expired(language: Language) -> Bytes {
+    plain(ReaderText::ExpiredTitle, ReaderText::ExpiredText, language)
+}
+
+/// Says that nothing happened yet.
+pub(crate) fn trouble(language: Language) -> Bytes {
+    plain(ReaderText::TroubleTitle, ReaderText::TroubleText, language)
+}
+
+/// Says that it was tried too often.
+pub(crate) fn limited(language: Language) -> Bytes {
+    plain(ReaderText::TroubleTitle, ReaderText::FormLimited, language)
+}
+
+/// Says that a mail is on its way.
+pub(crate) fn mail_sent(language: Language) -> Bytes {
+    plain(ReaderText::SentTitle, ReaderText::SentText, language)
+}
+
+/// Says that the reader is subscribed.
+pub(crate) fn subscribed(language: Language) -> Bytes {
+    plain(ReaderText::ConfirmedTitle, ReaderText::ConfirmedText, language)
+}
+
+/// Asks to press a button.
+pub(crate) fn press(
+    (title, text): (ReaderText, ReaderText),
+    lists: &[ReaderList],
+    button: ReaderText,
+    language: Language,
+) -> Bytes {
+    let mut content = format!("<p>{}</p>", say(text, language));
+    if !lists.is_empty() {
+        content.push_str("<ul>");
+        for list in lists {
+            content.push_str("<li>");
+            named(&mut content, &list.name, list.description.as_deref());
+            content.push_str("</li>");
+        }
+        content.push_str("</ul>");
+    }
+    let button = say(button, language);
+    let _ = write!(
+        content,
+        "<form method=\"post\"><button type=\"submit\" name=\"confirm\" value=\"yes\">{button}</button></form>"
+    );
+    page(&say(title, language), &content, language)
+}
+
+/// Says what was done, in one line.
+pub(crate) fn happened(title: ReaderText, language: Language) -> Bytes {
+    page(&say(title, language), "", language)
+}
+
+/// The name of a list with its text below.
+fn named(content: &mut String, name: &str, description: Option<&str>) {
+    content.push_str(&escaped(name));
+    if let Some(description) = description {
+        let _ = write!(content, "<small>{}</small>", escaped(description));
+    }
+}
+
+/// What a form shows besides its fields.
+#[derive(Debug, Default)]
+pub(crate) struct FormState<'a> {
+    /// Answers that were given.
+    pub(crate) answers: &'a [(String, String)],
+    /// Faults of the answers.
+    pub(crate) faults: Option<&'a Violations>,
+    /// True if the button has to be pressed once more.
+    pub(crate) again: bool,
+}
+
+/// The page of a form.
+pub(crate) fn form(shown: &FormPage, state: &FormState<'_>, language: Language) -> Bytes {
+    let form = &shown.form;
+    let mut content = String::new();
+    if let Some(logo) = &form.theme.logo_url {
+        let _ = write!(content, "<img src=\"{}\" alt=\"{}\">", escaped(logo), escaped(&shown.sender));
+    }
+    let _ = write!(content, "<h1>{}</h1>", escaped(&form.name));
+    if let Some(text) = &form.theme.text {
+        let _ = write!(content, "<p>{}</p>", escaped(text));
+    }
+    lists_of_form(&mut content, &shown.lists);
+    if state.again {
+        let _ = write!(content, "<p class=\"error\" role=\"alert\">{}</p>", say(ReaderText::FormAgain, language));
+    }
+    content.push_str("<form method=\"post\">");
+    for (index, field) in form.fields.iter().enumerate() {
+        field_of_form(&mut content, index, field, state, language);
+    }
+    let style =
+        form.theme.color.as_deref().map_or_else(String::new, |color| {
+            format!(" style=\"background:{};color:{}\"", escaped(color), ink_on(color))
+        });
+    let button = say(ReaderText::FormButton, language);
+    let _ = write!(
+        content,
+        "<div class=\"trap\" aria-hidden=\"true\"><input type=\"text\" name=\"{TRAP}\" tabindex=\"-1\" \
+         autocomplete=\"off\"></div><input type=\"hidden\" name=\"{STARTED}\" value=\"{}\">\
+         <button type=\"submit\"{style}>{button}</button></form>",
+        escaped(&shown.started)
+    );
+    document(&escaped(&form.name), &content, language, true)
+}
+
+fn lists_of_form(content: &mut String, lists: &[ContactList]) {
+    content.push_str("<ul>");
+    for list in lists {
+        content.push_str("<li>");
+        named(content, &list.name, list.description.as_deref());
+        content.push_str("</li>");
+    }
+    content.push_str("</ul>");
+}
+
+fn field_of_form(content: &mut String, index: usize, field: &FormField, state: &FormState<'_>, language: Language) {
+    let own = || match field.target() {
+        Some(FieldTarget::Email) => say(ReaderText::FormEmail, language),
+        Some(FieldTarget::Phone) => say(ReaderText::FormPhone, language),
+        Some(FieldTarget::Attribute(key)) => escaped(key),
+        None => String::new(),
+    };
+    let label = field.label.as_deref().map_or_else(own, escaped);
+    let (kind, autocomplete) = match field.target() {
+        Some(FieldTarget::Email) => ("email", "email"),
+        Some(FieldTarget::Phone) => ("tel", "tel"),
+        _ => ("text", "on"),
+    };
+    let answer = state.answers.iter().find(|(name, _)| *name == field.field).map_or("", |(_, text)| text.as_str());
+    let pointer = format!("/{}", field.field);
+    let is_faulty = state.faults.is_some_and(|faults| faults.as_slice().iter().any(|fault| is_at(fault, &pointer)));
+    let required = if field.required { " required" } else { "" };
+    let mark = if field.required { format!(" ({})", say(ReaderText::FormRequired, language)) } else { String::new() };
+    let described =
+        if is_faulty { format!(" aria-invalid=\"true\" aria-describedby=\"e{index}\"") } else { String::new() };
+    let _ = write!(
+        content,
+        "<label for=\"f{index}\">{label}{mark}</label><input id=\"f{index}\" type=\"{kind}\" name=\"{}\" value=\"{}\" \
+         autocomplete=\"{autocomplete}\" maxlength=\"1000\"{required}{described}>",
+        escaped(&field.field),
+        escaped(answer)
+    );
+    if is_faulty {
+        let text = say(ReaderText::FormError, language);
+        let _ = write!(content, "<p class=\"error\" id=\"e{index}\" role=\"alert\">{text}</p>");
+    }
+}
+
+fn is_at(fault: &impl serde::Serialize, pointer: &str) -> bool {
+    let fault = serde_json::to_value(fault).unwrap_or_default();
+    // The rules of contacts name an attribute by the path of the object.
+    let named = fault.get("pointer").and_then(serde_json::Value::as_str).unwrap_or_default().replacen(
+        "attributes/",
+        "attributes.",
+        1,
+    );
+    named == pointer
+}
+
+/// Black or white, whichever is read better on a color such as `#1d4ed8` (WCAG 2.2, relative luminance).
+fn ink_on(color: &str) -> &'static str {
+    let channel = |at: usize| {
+        let value = color.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or_default();
+        let value = f64::from(value) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    let luminance = 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5);
+    if luminance > 0.179 { "#000" } else { "#fff" }
+}
+
+/// The page of preferences.
+pub(crate) fn preferences(shown: &ReaderPage, is_saved: bool, bad_address: bool, language: Language) -> Bytes {
+    let mut content = String::new();
+    if is_saved {
+        let _ = write!(content, "<p role=\"status\">{}</p>", say(ReaderText::PreferencesSaved, language));
+    }
+    content.push_str("<form method=\"post\"><fieldset>");
+    if !shown.lists.is_empty() {
+        let _ = write!(content, "<legend>{}</legend>", say(ReaderText::PreferencesLists, language));
+    }
+    for list in &shown.lists {
+        let (id, checked) = (list.id, if list.is_member { " checked" } else { "" });
+        let _ = write!(
+            content,
+            "<input type=\"hidden\" name=\"shown\" value=\"{id}\">\
+             <label><input type=\"checkbox\" name=\"list\" value=\"{id}\"{checked}> "
+        );
+        named(&mut content, &list.name, list.description.as_deref());
+        content.push_str("</label>");
+    }
+    let _ = write!(
+        content,
+        "</fieldset><label>{} <select name=\"language\">",
+        say(ReaderText::PreferencesLanguage, language)
+    );
+    for one in Language::ALL {
+        let selected = if one == language { " selected" } else { "" };
+        let _ = write!(content, "<option value=\"{0}\" lang=\"{0}\"{selected}>{1}</option>", one.code(), one.name());
+    }
+    content.push_str("</select></label>");
+    button(&mut content, "save", ReaderText::PreferencesSave.in_language(language));
+    content.push_str("</form>");
+    action(&mut content, "stop", &ReaderText::PreferencesAll.in_language(language).replace("{sender}", &shown.sender));
+    let _ = write!(content, "<h2>{}</h2><form method=\"post\">", say(ReaderText::AddressTitle, language));
+    if bad_address {
+        let text = say(ReaderText::FormError, language);
+        let _ = write!(content, "<p class=\"error\" id=\"bad\" role=\"alert\">{text}</p>");
+    }
+    let described = if bad_address { " aria-invalid=\"true\" aria-describedby=\"bad\"" } else { "" };
+    let _ = write!(
+        content,
+        "<label>{} <input type=\"email\" name=\"address\" autocomplete=\"email\" required{described}></label>",
+        say(ReaderText::AddressNew, language)
+    );
+    button(&mut content, "address", ReaderText::PreferencesSave.in_language(language));
+    let _ = write!(content, "</form><h2>{}</h2>", say(ReaderText::DataTitle, language));
+    action(&mut content, "data", ReaderText::DataButton.in_language(language));
+    action(&mut content, "erase", ReaderText::EraseTitle.in_language(language));
+    page(&say(ReaderText::PreferencesTitle, language), &content, language)
+}
+
+fn button(content: &mut String, value: &str, text: &str) {
+    let _ = write!(content, "<button type=\"submit\" name=\"action\" value=\"{value}\">{}</button>", escaped(text));
+}
+
+fn action(content: &mut String, value: &str, text: &str) {
+    content.push_str("<form method=\"post\">");
+    button(content, value, text);
+    content.push_str("</form>");
+}
+
+/// A page with a heading.
+fn page(title: &str, content: &str, language: Language) -> Bytes {
+    document(title, &format!("<h1>{title}</h1>{content}"), language, false)
+}
+
+/// A page of markup.
+fn document(title: &str, content: &str, language: Language, is_listed: bool) -> Bytes {
+    let robots = if is_listed { "" } else { "<meta name=\"robots\" content=\"noindex, nofollow\">" };
+    let page = format!(
+        "<!doctype html><html lang=\"{}\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">{robots}<style>{STYLE}</style></head>\
+         <body><main>{content}</main></body></html>\n",
+        language.code()
+    );
+    page.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::violation::FieldCode;
+
+    use super::*;
+
+    #[test]
+    fn buttons_are_read_on_every_color() {
+        for (color, ink) in [("#1d4ed8", "#fff"), ("#ffffff", "#000"), ("#000000", "#fff"), ("#facc15", "#000")] {
+            assert_eq!(ink_on(color), ink, "{color}");
+        }
+    }
+
+    #[test]
+    fn a_fault_is_shown_at_its_field() {
+        let mut faults = Violations::new();
+        faults.add("/email", FieldCode::InvalidFormat, "x");
+        faults.add("/attributes/plan", FieldCode::InvalidType, "x");
+        let found = |pointer| faults.as_slice().iter().filter(|fault| is_at(fault, pointer)).count();
+        assert_eq!((found("/email"), found("/attributes.plan"), found("/phone")), (1, 1, 0));
+    }
+
+    #[test]
+    fn names_of_lists_are_no_markup() {
+        let list = ReaderList {
+            id: "lst_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+            name: "<b>News</b>".to_owned(),
+            description: Some("\"x\"".to_owned()),
+            is_member: true,
+        };
+        let shown = ReaderPage { language: None, sender: "A & B".to_owned(), lists: vec![list] };
+        for language in Language::ALL {
+            for page in [
+                question(Some(&shown), language),
+                preferences(&shown, true, true, language),
+                press(
+                    (ReaderText::ConfirmTitle, ReaderText::ConfirmText),
+                    &shown.lists,
+                    ReaderText::ConfirmButton,
+                    language,
+                ),
+            ] {
+                let page = String::from_utf8(page.to_vec()).unwrap();
+                assert!(page.contains("&lt;b&gt;News") && !page.contains("<b>") && !page.contains("<script"), "{page}");
+                assert!(page.contains(&format!("<html lang=\"{}\">", language.code())));
+            }
+        }
+    }
+}
