@@ -99,8 +99,6 @@ impl Standalone {
         let server = Server::on(listener, app.clone(), options).map_err(failed("--metrics-listen", metrics_address))?;
         let background = Background::start(&app)?;
         tell_start(settings, &server, &mail, app.fence());
-        tracing::info!(%address, metrics = server.metrics_addr().map(tracing::field::display), "listening");
-        mail.announce();
         let (database, data) = (settings.database.clone(), settings.data.clone());
         let in_force = tell_settings(settings);
         Ok(Self { app, server, background, mail, database, data, in_force })
@@ -145,6 +143,10 @@ impl Standalone {
         for (file, address) in &files {
             write_address(file, *address);
         }
+        // After the files, so that whoever reads this finds them.
+        let (address, metrics) = (server.local_addr(), server.metrics_addr().map(tracing::field::display));
+        tracing::info!(%address, metrics, "listening");
+        mail.announce();
         notify::tell(notify::State::Ready);
         let (stopping, mut stopped) = tokio::sync::watch::channel(false);
         let mail = mail.run(&app, server.submission_sink(), stopping.subscribe());

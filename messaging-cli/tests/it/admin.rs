@@ -336,7 +336,7 @@ fn a_workspace_and_its_owner_are_deleted() {
     let again = admin(data, &["delete-workspace", "--id", id]).expect(0).json();
     assert_eq!(again["deletes_at"], soon.json()["deletes_at"]);
     let now = admin(data, &["delete-workspace", "--id", id, "--now"]).expect(0).json();
-    assert_eq!(now["removed"], json!({"members": 1}));
+    assert_eq!(now["removed"], json!({"audit_chains": 1, "audit_log": 4, "members": 1}));
     admin(data, &["delete-workspace", "--id", id, "--now"]).expect(1);
     assert_eq!(admin(data, &["list-workspaces"]).expect(0).json()["data"], json!([]));
 

@@ -98,7 +98,9 @@ async fn each_change_has_its_entry_and_none_has_a_secret() {
     world.change("deleteWebhook", Method::DELETE, &one, Value::Null).await;
     let template = json!({"name": "Hi", "channel": "email", "subject": "Hi", "text": "Hello"});
     let templates = ["createTemplate", "updateTemplate", "deleteTemplate"];
-    world.live(templates, "/templates", template, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await;
+    world
+        .live(templates, "/templates", template, json!({"name": "Hi", "channel": "email", "subject": "Welcome"}))
+        .await;
     let suppressed = json!({"channel": "email", "address": "somebody@example.com", "reason": "manual"});
     let suppressed = world.change("createSuppression", Method::POST, "/suppressions", suppressed).await;
     let one = format!("/suppressions/{}", suppressed["id"].as_str().unwrap());
@@ -150,9 +152,15 @@ async fn an_entry_shows_what_was_and_what_is() {
     let template = json!({"name": "Hi", "channel": "email", "subject": "Hi", "text": "Hello"});
     let made = bed.post(&owner, &format!("{base}/templates"), template).await;
     let one = format!("{base}/templates/{}", made["id"].as_str().unwrap());
-    assert_eq!(bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(), "200");
+    assert_eq!(
+        bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(),
+        "200"
+    );
     // What changes nothing is not recorded.
-    assert_eq!(bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(), "200");
+    assert_eq!(
+        bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(),
+        "200"
+    );
     let entries = log(&bed, &owner, workspace, "&operation=updateTemplate").await;
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["resource"], json!({"kind": "template", "id": made["id"], "name": "Hi"}));

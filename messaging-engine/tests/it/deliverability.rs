@@ -97,6 +97,8 @@ async fn product() -> Product {
     let caller = Caller::Operator(Some(workspace));
     let path = format!("/workspaces/{workspace}/channels/email");
     assert_eq!(bed.put(&caller, &path, json!({"provider": "builtin"})).await.summary(), "200");
+    // A span ends before its end, and the clock begins where a quarter of an hour does.
+    bed.clock.advance(Duration::from_secs(1));
     Product { bed, transport: Arc::default(), workspace, caller }
 }
 

@@ -192,6 +192,7 @@ fn filter(endpoint: &Endpoint) -> Option<String> {
         "contact_id" => "con_01HF7YAT00ZFWB5337P6Y4R2P3",
         "status" if ["listCampaigns", "listAutomations"].contains(&endpoint.id) => "draft",
         "status" if endpoint.id == "listAutomationRuns" => "waiting",
+        "status" if endpoint.id == "listListContacts" => "confirmed",
         "actor" | "operation" | "resource" | "method" | "path" | "idempotency_key" => "x",
         "key_id" => "key_01HF7YAT00ZFWB5337P6Y4R2P3",
         "user_id" => "usr_01HF7YAT00ZFWB5337P6Y4R2P3",
