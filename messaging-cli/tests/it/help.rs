@@ -61,28 +61,30 @@ fn the_tree_is_sound() {
 /// One file for the first page, and one for each noun with all its verbs.
 fn pages() -> BTreeMap<String, String> {
     let root = root();
+    // One program for all pages: most of the time of a page goes into making it.
+    let mut program = messaging_cli::command::root().term_width(WIDTH);
     let mut pages = BTreeMap::new();
     let mut first = String::new();
-    add_page("messaging", &mut first);
+    add_page(&mut program, "messaging", &mut first);
     pages.insert("messaging.txt".to_owned(), first);
     for noun in root.get_subcommands() {
         let mut page = String::new();
-        add_pages(noun, &format!("messaging {}", noun.get_name()), &mut page);
+        add_pages(&mut program, noun, &format!("messaging {}", noun.get_name()), &mut page);
         pages.insert(format!("{}.txt", noun.get_name()), page);
     }
     pages
 }
 
-fn add_pages(command: &Command, words: &str, page: &mut String) {
-    add_page(words, page);
+fn add_pages(program: &mut Command, command: &Command, words: &str, page: &mut String) {
+    add_page(program, words, page);
     for next in command.get_subcommands() {
-        add_pages(next, &format!("{words} {}", next.get_name()), page);
+        add_pages(program, next, &format!("{words} {}", next.get_name()), page);
     }
 }
 
-fn add_page(words: &str, page: &mut String) {
+fn add_page(program: &mut Command, words: &str, page: &mut String) {
     let line = words.split(' ').chain(["--help"]);
-    let help = messaging_cli::command::root().term_width(WIDTH).try_get_matches_from(line).unwrap_err();
+    let help = program.try_get_matches_from_mut(line).unwrap_err();
     let help = help.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
     let _ = write!(page, "$ {words} --help\n{help}\n");
 }

@@ -93,6 +93,7 @@ impl EventWait<'_> {
     /// Returns when events were committed since the last call; `false` when nobody is to wait any longer.
     pub(crate) async fn changed(&mut self) -> bool {
         tokio::select! {
+            biased;
             changed = self.commits.changed() => changed.is_ok(),
             _ = self.ended.wait_for(|ended| *ended) => false,
         }

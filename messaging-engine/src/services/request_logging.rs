@@ -45,6 +45,7 @@ impl App {
 
     async fn write_requests(&self) {
         tokio::select! {
+            biased;
             () = tokio::time::sleep(GATHER) => {}
             () = self.0.request_logger.hurry.notified() => {}
         }

@@ -34,12 +34,14 @@ const ROUNDS: usize = 100;
 async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
     while !*stopped.borrow() {
         tokio::select! {
-            () = app.clock().sleep(EVERY) => {}
+            biased;
             _ = stopped.changed() => return,
+            () = app.clock().sleep(EVERY) => {}
         }
         tokio::select! {
-            () = follow(&app) => {}
+            biased;
             _ = stopped.changed() => return,
+            () = follow(&app) => {}
         }
     }
 }

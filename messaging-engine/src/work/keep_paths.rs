@@ -77,8 +77,9 @@ pub(super) async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
     let mut forgotten = app.monotonic();
     while !*stopped.borrow() {
         tokio::select! {
-            () = app.clock().sleep(SAVE_EVERY) => {}
+            biased;
             _ = stopped.changed() => return,
+            () = app.clock().sleep(SAVE_EVERY) => {}
         }
         save(&app, false).await;
         app.0.metrics.tell_paths(&app.paths().shown(SHOWN));

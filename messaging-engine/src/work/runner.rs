@@ -132,8 +132,9 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
         in_work.collect();
         if !app.store().health().takes_work() {
             tokio::select! {
-                () = healthy_again(&app) => {}
+                biased;
                 _ = stopped.changed() => {}
+                () = healthy_again(&app) => {}
             }
             continue;
         }
@@ -149,8 +150,9 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
             Err(error) => {
                 tracing::warn!(error = %Chain(&error), "no jobs could be claimed");
                 tokio::select! {
-                    () = app.clock().sleep(LOOK_AGAIN) => {}
+                    biased;
                     _ = stopped.changed() => {}
+                    () = app.clock().sleep(LOOK_AGAIN) => {}
                 }
                 continue;
             }
@@ -168,6 +170,9 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
         let enough = in_work.tasks.len() - in_work.tasks.len() / 4;
         loop {
             tokio::select! {
+                // As everywhere here: tokio would draw the order, and the same seed of a simulation would take another course.
+                biased;
+                _ = stopped.changed() => {}
                 () = in_work.one_ended(), if !in_work.tasks.is_empty() => {
                     in_work.collect();
                     if in_work.tasks.len() > enough {
@@ -176,7 +181,6 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
                 }
                 () = app.work().changed(), if in_work.tasks.len() < WINDOW => tokio::time::sleep(GATHER).await,
                 () = app.clock().sleep(pause), if in_work.tasks.len() < WINDOW => {}
-                _ = stopped.changed() => {}
             }
             break;
         }

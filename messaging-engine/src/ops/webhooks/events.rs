@@ -118,6 +118,7 @@ impl Operation for ListWebhookEvents {
                 return Ok(EventPage { data: Vec::new(), next_cursor: cx.cursor(place) });
             }
             tokio::select! {
+                biased;
                 goes_on = news.changed() => if !goes_on {
                     deadline = Instant::now();
                 },
