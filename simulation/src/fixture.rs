@@ -100,7 +100,7 @@ pub(crate) fn application(
     transport: Option<Arc<dyn Transport>>,
     fetch: Arc<dyn Fetch>,
 ) -> Builder {
-    let builder = App::builder(store, KEY).fetch(fetch);
+    let builder = App::builder(store, KEY).fetch(fetch).work_inline();
     match transport {
         Some(transport) => builder.transport(Channel::Email, "sandbox", transport),
         None => builder,

@@ -67,12 +67,20 @@ pub struct Builder {
     site_rules: Arc<SiteRules>,
     idle_interval: Duration,
     is_without_log: bool,
+    works_inline: bool,
 }
 
 impl Builder {
     /// Takes the time from `clock` instead of the machine.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Compiles and renders templates on the thread that asks for it. For simulations, in which nothing may depend on how fast
+    /// threads are: others wait meanwhile.
+    pub fn work_inline(mut self) -> Self {
+        self.works_inline = true;
         self
     }
 
@@ -206,7 +214,7 @@ impl Builder {
             domain_looks: DomainLooks::default(),
             checks: KnownChecks::new(self.checkup),
             segment_turns: SegmentTurns::default(),
-            template_work: capacity::template_work(),
+            template_work: capacity::template_work(self.works_inline),
             compiled_templates: CompiledVersions::default(),
             compiled_texts: CompiledTexts::default(),
             work: WorkSignal::default(),
@@ -282,6 +290,7 @@ impl App {
             site_rules: Arc::default(),
             idle_interval: IDLE_INTERVAL,
             is_without_log: false,
+            works_inline: false,
         }
     }
 }

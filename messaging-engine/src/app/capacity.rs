@@ -63,8 +63,8 @@ pub(crate) fn passwords() -> FairSemaphore {
 }
 
 /// The queue for what takes a processor for a while.
-pub(crate) fn template_work() -> HeavyWork {
-    HeavyWork::new(TEMPLATE_WORK_AT_A_TIME, TEMPLATE_WORK_WAITING)
+pub(crate) fn template_work(is_inline: bool) -> HeavyWork {
+    HeavyWork::new(TEMPLATE_WORK_AT_A_TIME, TEMPLATE_WORK_WAITING).inline(is_inline)
 }
 
 /// The places for uploads. Nobody waits for one: a client that sends a file can come back.

@@ -14,12 +14,23 @@ pub(crate) struct HeavyWork {
     working: Arc<Semaphore>,
     /// Permits of all callers, whose work is running or waits.
     admitted: Semaphore,
+    /// Whether work is done on the thread of the caller.
+    is_inline: bool,
 }
 
 impl HeavyWork {
     /// A queue in which `at_a_time` pieces of work run at a time and `waiting` more may wait; further ones are refused.
     pub(crate) fn new(at_a_time: usize, waiting: usize) -> Self {
-        Self { working: Arc::new(Semaphore::new(at_a_time)), admitted: Semaphore::new(at_a_time + waiting) }
+        Self {
+            working: Arc::new(Semaphore::new(at_a_time)),
+            admitted: Semaphore::new(at_a_time + waiting),
+            is_inline: false,
+        }
+    }
+
+    /// The same queue, whose work is done on the thread of the caller where that is wanted.
+    pub(crate) fn inline(self, is_inline: bool) -> Self {
+        Self { is_inline, ..self }
     }
 
     /// Runs the work on a blocking thread when it is its turn. Fails at once with [`Error::Unavailable`] when the queue
@@ -27,6 +38,9 @@ impl HeavyWork {
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let _place = self.admitted.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })?;
         let turn = Arc::clone(&self.working).acquire_owned().await.map_err(Error::internal)?;
+        if self.is_inline {
+            return Ok(work());
+        }
         let work = move || {
             // The thread holds the permit, because the work goes on when the caller is dropped.
             let _turn = turn;
