@@ -72,6 +72,7 @@ async fn each_change_has_its_entry_and_none_has_a_secret() {
     world.bed.user("ann@example.com").await;
     let key = world.change("createApiKey", Method::POST, "/api-keys", json!({"name": "k", "scopes": ["*"]})).await;
     let one = format!("/api-keys/{}", key["id"].as_str().unwrap());
+    let new_key = world.change("rotateApiKey", Method::POST, &format!("{one}/rotate"), Value::Null).await;
     world.change("deleteApiKey", Method::DELETE, &one, Value::Null).await;
     let member = json!({"email": "ann@example.com", "role": "viewer"});
     let member = world.change("createMember", Method::POST, "/members", member).await;
@@ -98,7 +99,9 @@ async fn each_change_has_its_entry_and_none_has_a_secret() {
     world.change("deleteWebhook", Method::DELETE, &one, Value::Null).await;
     let template = json!({"name": "Hi", "channel": "email", "subject": "Hi", "text": "Hello"});
     let templates = ["createTemplate", "updateTemplate", "deleteTemplate"];
-    world.live(templates, "/templates", template, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await;
+    world
+        .live(templates, "/templates", template, json!({"name": "Hi", "channel": "email", "subject": "Welcome"}))
+        .await;
     let suppressed = json!({"channel": "email", "address": "somebody@example.com", "reason": "manual"});
     let suppressed = world.change("createSuppression", Method::POST, "/suppressions", suppressed).await;
     let one = format!("/suppressions/{}", suppressed["id"].as_str().unwrap());
@@ -124,6 +127,7 @@ async fn each_change_has_its_entry_and_none_has_a_secret() {
     let text = json!(entries).to_string();
     let secrets = [
         key["key"].as_str().unwrap().split_once('.').unwrap().1,
+        new_key["key"].as_str().unwrap().split_once('.').unwrap().1,
         ticket["url"].as_str().unwrap().split_once("#ticket=").unwrap().1,
         hook["secret"].as_str().unwrap(),
         rotated["secret"].as_str().unwrap(),
@@ -150,9 +154,15 @@ async fn an_entry_shows_what_was_and_what_is() {
     let template = json!({"name": "Hi", "channel": "email", "subject": "Hi", "text": "Hello"});
     let made = bed.post(&owner, &format!("{base}/templates"), template).await;
     let one = format!("{base}/templates/{}", made["id"].as_str().unwrap());
-    assert_eq!(bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(), "200");
+    assert_eq!(
+        bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(),
+        "200"
+    );
     // What changes nothing is not recorded.
-    assert_eq!(bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(), "200");
+    assert_eq!(
+        bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(),
+        "200"
+    );
     let entries = log(&bed, &owner, workspace, "&operation=updateTemplate").await;
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["resource"], json!({"kind": "template", "id": made["id"], "name": "Hi"}));
