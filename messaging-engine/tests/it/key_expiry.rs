@@ -58,10 +58,11 @@ impl Warned {
         assert!(of_keys.iter().all(|one| one["event_type"] == "api_key.expiring"));
         of_keys.len()
     }
+}
 
-    async fn look(&self, app: &App) {
-        sweep(app).await.unwrap();
-    }
+/// Looks for keys that end soon, as the jobs of a process do.
+async fn look(app: &App) {
+    sweep(app).await.unwrap();
 }
 
 #[tokio::test]
@@ -72,13 +73,13 @@ async fn each_warning_is_given_once_by_whoever_looks() {
     let mut told = Vec::new();
     for day in 0..62 {
         // Both look, at the same time.
-        tokio::join!(warned.look(&app), warned.look(&other));
+        tokio::join!(look(&app), look(&other));
         told.push(warned.count().await);
         // The clock is set back for a moment, and forward again.
         if day % 10 == 9 {
             let now = warned.product.app.now();
             warned.product.clock.set(now - 5 * DAY);
-            warned.look(&app).await;
+            look(&app).await;
             warned.product.clock.set(now);
         }
         warned.product.clock.advance(DAY);
@@ -92,7 +93,7 @@ async fn the_event_says_which_key_ends_when() {
     let warned = Warned::start().await;
     let key = warned.key(60).await;
     warned.product.clock.advance(47 * DAY);
-    warned.look(&warned.product.app).await;
+    look(&warned.product.app).await;
     let page = PageRequest { after: None, limit: 10 };
     let hooks = warned.product.store.webhooks(warned.product.workspace, page).await.unwrap().items;
     let told = warned.product.store.deliveries(warned.product.workspace, hooks[0].id, None, page).await.unwrap();
@@ -114,7 +115,7 @@ async fn nobody_is_warned_of_keys_that_need_nobody() {
     let new = warned.product.post(&warned.operator, &format!("{}/rotate", one(&rotated)), json!({})).await;
     assert_eq!(new.summary(), "201");
     for day in 0..70 {
-        warned.look(&warned.product.app).await;
+        look(&warned.product.app).await;
         // The new key lives 60 days as well and is the only one that somebody is warned of.
         assert_eq!(warned.count().await, usize::from(day >= 46) + usize::from(day >= 57), "{day}");
         warned.product.clock.advance(DAY);

@@ -85,11 +85,14 @@ impl ApiKeyStatus {
 impl ApiKey {
     /// State of the key at `now`.
     pub fn status(&self, now: Timestamp) -> ApiKeyStatus {
-        match self {
-            _ if self.revoked_at.is_some() => ApiKeyStatus::Revoked,
-            _ if !self.is_live(now) => ApiKeyStatus::Expired,
-            _ if self.replaced_by.is_some() => ApiKeyStatus::Replaced,
-            _ => ApiKeyStatus::Active,
+        if self.revoked_at.is_some() {
+            ApiKeyStatus::Revoked
+        } else if !self.is_live(now) {
+            ApiKeyStatus::Expired
+        } else if self.replaced_by.is_some() {
+            ApiKeyStatus::Replaced
+        } else {
+            ApiKeyStatus::Active
         }
     }
 
