@@ -61,6 +61,7 @@ pub mod prelude {
     pub use messaging_core::domain::search::messages::DueMessages;
     pub use messaging_core::domain::security::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
     pub use messaging_core::domain::security::api_key::ApiKey;
+    pub use messaging_core::domain::security::api_key::usage::OperationUse;
     pub use messaging_core::domain::security::audit::{AuditEntry, AuditFilter, Chain, StoredRow};
     pub use messaging_core::domain::security::digest::Digest;
     pub use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
@@ -277,6 +278,9 @@ macro_rules! for_every_read {
                 api_key_anywhere(id: ApiKeyId) -> Option<Stored<ApiKey>>;
                 api_keys(workspace: WorkspaceId, page: PageRequest) -> Slice<(ApiKey, Option<Timestamp>)>;
                 api_key_last_used(workspace: WorkspaceId, id: ApiKeyId) -> Option<Timestamp>;
+                api_key_uses(workspace: WorkspaceId, keys: &[ApiKeyId]) -> Vec<OperationUse>;
+                api_keys_to_warn_of(now: Timestamp, limit: usize) -> Vec<Stored<ApiKey>>;
+                api_keys_ending(after: Timestamp, until: Timestamp, limit: usize) -> Vec<ApiKey>;
             }
             impl Lists {
                 list(workspace: WorkspaceId, id: ListId) -> Option<Stored<ContactList>>;

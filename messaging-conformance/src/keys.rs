@@ -2,9 +2,11 @@
 
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::api_key::ApiKey;
+use messaging_core::domain::security::api_key::usage::OperationUse;
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::ids::WorkspaceId;
+use messaging_core::ids::{ApiKeyId, WorkspaceId};
 use messaging_core::ports::store::Store;
+use messaging_core::time::Timestamp;
 
 use super::sample::{at, id, key};
 use super::{all_pages, first, put, refuse};
@@ -74,6 +76,84 @@ pub async fn last_use_is_listed(store: &dyn Store) {
     }
     assert_eq!(store.api_key_last_used(id(), used.id).await.unwrap(), None);
     assert_eq!(store.api_key(workspace, used.id).await.unwrap().unwrap().revision, 1);
+}
+
+fn used(key_id: ApiKeyId, operation: &str, used_at: Timestamp) -> OperationUse {
+    let ip = used_at.as_millis().to_be_bytes()[7];
+    let ip = Some([192, 0, 2, ip].into());
+    OperationUse { key_id, operation: operation.to_owned(), first_at: used_at, used_at, ip }
+}
+
+fn note(uses: &[OperationUse]) -> Write {
+    Write::Account(AccountWrite::NoteKeyUses(uses.to_vec()))
+}
+
+/// Of each key and operation the first time is kept, and the latest with its address, also when an earlier use is noted
+/// after it. Keys of other workspaces and keys that are not there have none.
+pub async fn uses_are_kept_by_operation(store: &dyn Store) {
+    let (workspace, other) = (id(), id());
+    let (one, two, foreign) = (key(workspace), key(workspace), key(other));
+    put(store, [add(&one), add(&two), add(&foreign)]).await;
+    let gone: ApiKeyId = id();
+    put(store, [note(&[used(one.id, "a", at(50)), used(one.id, "b", at(60)), used(gone, "a", at(50))])]).await;
+    put(store, [note(&[used(one.id, "a", at(90)), used(two.id, "a", at(70)), used(foreign.id, "a", at(70))])]).await;
+    let nameless = OperationUse { ip: None, ..used(two.id, "a", at(95)) };
+    put(store, [note(&[used(one.id, "a", at(80)), nameless])]).await;
+
+    let mut found = store.api_key_uses(workspace, &[one.id, two.id, foreign.id, gone]).await.unwrap();
+    found.sort_by(|one, other| (one.key_id, &one.operation).cmp(&(other.key_id, &other.operation)));
+    let mut expected = [
+        OperationUse { first_at: at(50), ..used(one.id, "a", at(90)) },
+        used(one.id, "b", at(60)),
+        OperationUse { first_at: at(70), ip: None, ..used(two.id, "a", at(95)) },
+    ];
+    expected.sort_by(|one, other| (one.key_id, &one.operation).cmp(&(other.key_id, &other.operation)));
+    assert_eq!(found, expected);
+    assert_eq!(store.api_key_uses(workspace, &[two.id]).await.unwrap().len(), 1);
+    assert_eq!(store.api_key_uses(workspace, &[]).await.unwrap(), []);
+    // A key whose id was unknown then has none when it comes.
+    put(store, [add(&ApiKey { id: gone, ..key(workspace) })]).await;
+    assert_eq!(store.api_key_uses(workspace, &[gone]).await.unwrap(), []);
+}
+
+/// Keys are found when their next warning is due, and while they end soon; those that are revoked or replaced are not.
+pub async fn keys_are_found_before_they_end(store: &dyn Store) {
+    const DAY: i64 = 24 * 3_600_000;
+    let days = |n: i64| Timestamp::from_millis(n * DAY);
+    // An installation of its own, long before all other keys.
+    let begin = -40_000;
+    let ends = |n: i64| ApiKey {
+        created_at: days(begin),
+        expires_at: Some(days(begin + n)),
+        revoked_at: None,
+        replaced_by: None,
+        warned_days: None,
+        ..key(id())
+    };
+    let (first, second) = (ends(60), ends(70));
+    let (revoked, replaced) =
+        (ApiKey { revoked_at: Some(days(begin)), ..ends(60) }, ApiKey { replaced_by: Some(id()), ..ends(60) });
+    put(store, [add(&first), add(&second), add(&revoked), add(&replaced)]).await;
+    let due = async |n: i64| {
+        let found = store.api_keys_to_warn_of(days(begin + n), 10).await.unwrap();
+        found.into_iter().map(|stored| stored.record.id).collect::<Vec<_>>()
+    };
+    assert_eq!(due(45).await, []);
+    assert_eq!(due(46).await, [first.id]);
+    assert_eq!(due(56).await, [first.id, second.id]);
+    assert_eq!(store.api_keys_to_warn_of(days(begin + 56), 1).await.unwrap().len(), 1);
+    put(store, [Write::put(ApiKey { warned_days: Some(14), ..first.clone() }, Expect::Revision(1))]).await;
+    assert_eq!(due(56).await, [second.id]);
+    assert_eq!(due(57).await, [second.id, first.id]);
+
+    let ending = async |after: i64, until: i64| {
+        let found = store.api_keys_ending(days(begin + after), days(begin + until), 10).await.unwrap();
+        found.into_iter().map(|key| key.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ending(0, 59).await, []);
+    assert_eq!(ending(59, 60).await, [first.id]);
+    assert_eq!(ending(60, 70).await, [second.id]);
+    assert_eq!(ending(0, 70).await, [first.id, second.id]);
 }
 
 /// Pages neither skip nor repeat.

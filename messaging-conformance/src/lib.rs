@@ -264,6 +264,7 @@ macro_rules! conformance_tests {
                 all_pools_are_listed_in_order, listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there,
                 addresses_are_granted_and_revoked;
             keys: keys_round_trip, a_key_is_found_by_secret_and_prefix, prefix_is_unique, last_use_is_listed,
+                uses_are_kept_by_operation, keys_are_found_before_they_end,
                 listing_is_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             lanes: a_busy_lane_does_not_delay_others, lanes_take_turns, senders_take_turns_within_one_limit, a_lane_gives_no_more_than_allowed,
                 a_lane_may_have_a_share_of_its_own,

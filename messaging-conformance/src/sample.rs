@@ -148,6 +148,9 @@ pub fn key(workspace_id: WorkspaceId) -> ApiKey {
         created_at: at(5),
         expires_at: Some(at(6)),
         revoked_at: Some(at(7)),
+        rotated_from: Some(self::id()),
+        replaced_by: Some(self::id()),
+        warned_days: Some(14),
     }
 }
 

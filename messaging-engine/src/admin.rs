@@ -380,6 +380,9 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             created_at: now,
             expires_at: None,
             revoked_at: None,
+            rotated_from: None,
+            replaced_by: None,
+            warned_days: None,
         };
         changes.push(Write::put(workspace, Expect::Absent));
         changes.push(Write::put(member, Expect::Absent));

@@ -21,6 +21,7 @@ pub(crate) mod event_signal;
 pub(crate) mod fence;
 pub(crate) mod form_posts;
 pub(crate) mod heavy_work;
+pub(crate) mod key_uses;
 pub(crate) mod known_urls;
 mod last_uses;
 pub(crate) mod memory_budget;
@@ -89,6 +90,7 @@ use event_signal::{EventSignal, EventWait};
 use fence::KnownFence;
 use form_posts::FormPosts;
 use heavy_work::HeavyWork;
+use key_uses::KeyUses;
 use known_urls::KnownUrls;
 use last_uses::LastUses;
 use memory_budget::MemoryBudget;
@@ -130,6 +132,7 @@ pub(crate) struct Shared {
     pub(crate) known_urls: KnownUrls,
     pub(crate) recent_clicks: Mutex<RecentClicks>,
     pub(crate) last_uses: LastUses,
+    pub(crate) key_uses: KeyUses,
     pub(crate) request_logger: RequestLogger,
     pub(crate) running_keys: RunningKeys,
     pub(crate) write_queues: WriteQueues,

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::invoke::{Invocation, invoke};
+use crate::ops::messages::batch::SendAllMessages;
 use crate::ops::messages::{AcceptedMessage, SendMessage};
 use crate::ops::runnable::{Runnable, Typed};
 use crate::ops::{self, Answer, Endpoint, Operation, Output as _, Request};
@@ -132,7 +133,10 @@ impl App {
             // A key belongs to one workspace and is not asked which is meant; whoever names another is mistaken.
             (Some(workspace), Some(named)) if workspace != named => Err(Error::WorkspaceForbidden),
             (None, _) if matches!(endpoint.access, Access::Scope(_) | Access::Scopes(..)) => Err(no_workspace()),
-            _ => invoke(&admitted.invocation(request, true), runnable).await,
+            _ => {
+                self.note_operation(&admitted.caller, endpoint.id, request.client_ip);
+                invoke(&admitted.invocation(request, true), runnable).await
+            }
         }
     }
 }
@@ -152,6 +156,7 @@ impl Admitted<'_> {
     pub async fn run(&self, request: Request<'_>) -> Result<Answer, Error> {
         // Again, because the body may have taken its time.
         self.refuse_at_the_end().await?;
+        self.app.note_operation(&self.caller, self.endpoint.id, request.client_ip);
         let mut runnable = (self.endpoint.begin)();
         let answer = invoke(&self.invocation(&request, false), runnable.as_mut()).await?;
         answer.ok_or_else(|| Error::internal("the operation answered nothing"))
@@ -169,13 +174,19 @@ impl Admitted<'_> {
 
     fn invocation<'b>(&'b self, request: &'b Request<'b>, typed: bool) -> Invocation<'b> {
         let Self { app, endpoint, ref caller, workspace } = *self;
-        Invocation { app, endpoint, caller, workspace, request, typed, find }
+        Invocation { app, endpoint, caller, workspace, request, typed, find, access_of }
     }
 }
 
 /// The operation of an id.
 fn find(id: &str) -> Option<&'static Endpoint> {
     ops::all().iter().find(|endpoint| endpoint.id == id)
+}
+
+/// Access that the operation of an id asks for, also of one that stands in no list.
+fn access_of(id: &str) -> Option<Access> {
+    let of_drop_in = (id == SendAllMessages::ID).then_some(SendAllMessages::ACCESS);
+    of_drop_in.or_else(|| find(id).map(|endpoint| endpoint.access))
 }
 
 fn parameter<'a>(path: &'a [(String, String)], wanted: &str) -> Option<&'a str> {
@@ -188,4 +199,18 @@ fn no_workspace() -> Error {
     let rule = "no workspace is named: give one with `workspace(id)`, or a caller that belongs to one";
     violations.add_parameter(WORKSPACE, FieldCode::Required, rule);
     Error::Validation(violations)
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::domain::security::api_key::usage;
+
+    use super::*;
+
+    #[test]
+    fn the_operations_that_rules_of_scopes_name_are_known() {
+        for operation in usage::named_operations() {
+            assert!(access_of(operation).is_some(), "{operation} is no operation");
+        }
+    }
 }

@@ -74,6 +74,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<keys::ListApiKeys>(),
         Endpoint::of::<keys::CreateApiKey>(),
         Endpoint::of::<keys::DeleteApiKey>(),
+        Endpoint::of::<keys::rotation::RotateApiKey>(),
         Endpoint::of::<sessions::Login>(),
         Endpoint::of::<sessions::Logout>(),
         Endpoint::of::<sessions::GetMe>(),

@@ -34,6 +34,8 @@ pub(crate) mod images;
 pub(crate) mod importing;
 pub(crate) mod inbound_messages;
 pub(crate) mod ingesting;
+mod key_expiry;
+mod key_uses;
 pub(crate) mod lookups;
 pub(crate) mod message_content;
 pub(crate) mod message_parts;

@@ -175,6 +175,7 @@ impl Standalone {
         let end = app.store().health();
         // What a store that hangs does not take is lost.
         let _ = tokio::time::timeout(LAST_LOGGED, app.requests_written()).await;
+        let _ = tokio::time::timeout(LAST_LOGGED, app.write_key_uses()).await;
         app.store().close().await;
         // A stale address would mislead whoever looks for a running server.
         for (file, _) in files {

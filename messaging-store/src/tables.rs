@@ -104,6 +104,7 @@ pub(crate) fn change_account(on: &mut dyn Statements, write: &AccountWrite) -> R
         AccountWrite::CountSignIn(attempt) => sign_ins::count(on, attempt),
         AccountWrite::ForgetSignIns(attempt) => sign_ins::forget_email(on, attempt),
         AccountWrite::TouchApiKey(id, at) => keys::touch(on, *id, *at),
+        AccountWrite::NoteKeyUses(uses) => keys::note_uses(on, uses),
     }
 }
 

@@ -204,6 +204,7 @@ pub(crate) const OWNED: &[Owned] = &[
         postgres: postgres!("replies", "substring(route FROM 'wsp_[0-9A-Z]{26}') = $1"),
     },
     both!("api_key_uses", "id", through!("id", "id", "api_keys")),
+    both!("api_key_operations", "id, operation", through!("id", "id", "api_keys")),
     both!("api_keys", "workspace, id", workspace!()),
     both!("channels", "workspace, channel", workspace!()),
     both!("sending_domains", "workspace, id", workspace!()),

@@ -10,6 +10,7 @@ mod campaign;
 mod copies;
 mod deletion;
 mod imports;
+mod key_rotation;
 mod keys;
 mod mail;
 #[cfg(feature = "postgres")]

@@ -1,6 +1,7 @@
 //! Writes about users and API keys: sessions, tickets, attempts to sign in, last uses.
 
 use crate::domain::security::account::{Session, Ticket};
+use crate::domain::security::api_key::usage::OperationUse;
 use crate::domain::security::digest::Digest;
 use crate::domain::security::login_attempts::SignInAttempt;
 use crate::ids::{ApiKeyId, UserId};
@@ -28,6 +29,9 @@ pub enum AccountWrite {
     ForgetSignIns(SignInAttempt),
     /// Notes when a key was last used.
     TouchApiKey(ApiKeyId, Timestamp),
+    /// Notes the operations that keys were used for, each with its last time; nothing where a key is gone or the operation
+    /// was used later.
+    NoteKeyUses(Vec<OperationUse>),
 }
 
 impl AccountWrite {

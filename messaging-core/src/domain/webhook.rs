@@ -42,6 +42,8 @@ macro_rules! event_types {
             Test,
             #[serde(rename = "audit.recorded")]
             AuditRecorded,
+            #[serde(rename = "api_key.expiring")]
+            KeyExpiring,
         }
 
         /// Type of event that a webhook asks for; `*` stands for all types of events of messages.
@@ -52,13 +54,21 @@ macro_rules! event_types {
             $($name,)+
             #[serde(rename = "audit.recorded")]
             AuditRecorded,
+            #[serde(rename = "api_key.expiring")]
+            KeyExpiring,
             #[serde(rename = "*")]
             Everything,
         }
 
         impl EventType {
             /// Every type, in the order of the stored numbers.
-            pub const ALL: [Self; 13] = [$(Self::$name,)+ Self::Test, Self::AuditRecorded];
+            pub const ALL: [Self; 14] = [$(Self::$name,)+ Self::Test, Self::AuditRecorded, Self::KeyExpiring];
+
+            /// True for events of a workspace that are no events of messages: those alone are told of them who ask for
+            /// them by name, which takes the rights of an admin.
+            pub const fn is_administrative(self) -> bool {
+                matches!(self, Self::AuditRecorded | Self::KeyExpiring)
+            }
 
             /// The type of a message's event; `None` for `queued`, the first, of which webhooks are not told.
             pub const fn of(kind: EventKind) -> Option<Self> {
@@ -70,12 +80,16 @@ macro_rules! event_types {
         }
 
         impl Topic {
+            /// True for a topic that takes the rights of an admin, see [`EventType::is_administrative`].
+            pub const fn is_administrative(self) -> bool {
+                matches!(self, Self::AuditRecorded | Self::KeyExpiring)
+            }
+
             /// True if a webhook with this topic asks for events of a type.
             pub const fn covers(self, event_type: EventType) -> bool {
                 match (self, event_type) {
-                    // Told to those alone who ask for it by name: it is no event of a message.
-                    (Self::AuditRecorded, EventType::AuditRecorded) => true,
-                    (_, EventType::AuditRecorded) => false,
+                    (Self::AuditRecorded, EventType::AuditRecorded) | (Self::KeyExpiring, EventType::KeyExpiring) => true,
+                    (_, event_type) if event_type.is_administrative() => false,
                     $((Self::$name, EventType::$name))|+ | (Self::Everything, _) => true,
                     _ => false,
                 }
@@ -180,8 +194,9 @@ mod tests {
     #[test]
     fn a_topic_covers_its_type_and_everything_all_of_messages() {
         for event_type in EventType::ALL {
-            assert_eq!(Topic::Everything.covers(event_type), event_type != EventType::AuditRecorded);
+            assert_eq!(Topic::Everything.covers(event_type), !event_type.is_administrative());
             assert_eq!(Topic::AuditRecorded.covers(event_type), event_type == EventType::AuditRecorded);
+            assert_eq!(Topic::KeyExpiring.covers(event_type), event_type == EventType::KeyExpiring);
             assert_eq!(Topic::Bounce.covers(event_type), event_type == EventType::Bounce);
         }
     }

@@ -27,6 +27,7 @@ use super::counted_sites::CountedSites;
 use super::domain_looks::DomainLooks;
 use super::event_signal::EventSignal;
 use super::fence::KnownFence;
+use super::key_uses::KeyUses;
 use super::known_urls::KnownUrls;
 use super::last_uses::LastUses;
 use super::memory_budget::MemoryBudget;
@@ -205,6 +206,7 @@ impl Builder {
             known_urls: KnownUrls::default(),
             recent_clicks: Mutex::default(),
             last_uses: LastUses::default(),
+            key_uses: KeyUses::default(),
             request_logger: RequestLogger::default(),
             running_keys: RunningKeys::default(),
             write_queues: WriteQueues::default(),

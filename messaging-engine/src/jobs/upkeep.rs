@@ -61,11 +61,13 @@ pub enum Sweep {
     Requests,
     /// Old entries of audit logs.
     Audit,
+    /// API keys that end soon, of which somebody is warned.
+    KeyExpiry,
 }
 
 impl Sweep {
     /// Every kind; each is one job of the installation.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Replies,
         Self::SignIns,
         Self::Captures,
@@ -89,6 +91,7 @@ impl Sweep {
         Self::Requests,
         Self::Audit,
         Self::Subscriptions,
+        Self::KeyExpiry,
     ];
 
     /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
@@ -132,6 +135,7 @@ impl Sweep {
             Self::SiteActivity => "site_activity",
             Self::Requests => "requests",
             Self::Audit => "audit",
+            Self::KeyExpiry => "key_expiry",
         }
     }
 }

@@ -11,7 +11,7 @@ use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::input::{UnknownMembers, schema_of};
 use messaging_core::patch::Patch;
 use messaging_core::ports::Store;
-use messaging_core::scope::Scope;
+use messaging_core::scope::{Access, Scope};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
@@ -104,6 +104,8 @@ pub struct Context<'a> {
     pub(super) commit_permit: Option<SemaphorePermit<'a>>,
     /// The [`Operation::ID`](crate::ops::Operation::ID) of the operation.
     pub(super) operation: &'static str,
+    /// Tells what an operation asks for, by its id; `None` for one that there is not.
+    pub(super) access_of: fn(&str) -> Option<Access>,
     /// The workspace that the call is about, where it is about one.
     pub(super) workspace: Option<WorkspaceId>,
     /// The path as in [`Request::path`]; cursors are bound to it.

@@ -9,6 +9,7 @@ use messaging_core::changes::{Changes, Reply, ReplyKey, Write};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::input::BodyKind;
 use messaging_core::ports::store::{CommitError, StoreError};
+use messaging_core::scope::Access;
 use messaging_core::violation::Violations;
 use serde_json::Value;
 
@@ -48,6 +49,8 @@ pub(crate) struct Invocation<'a> {
     pub(crate) typed: bool,
     /// Finds an operation by its id.
     pub(crate) find: fn(&str) -> Option<&'static Endpoint>,
+    /// Tells what an operation asks for, by its id.
+    pub(crate) access_of: fn(&str) -> Option<Access>,
 }
 
 /// Carries out a call. Answers it encoded where that is needed: of a call with bytes, and under an Idempotency-Key.
@@ -238,6 +241,7 @@ fn context<'a>(invocation: &Invocation<'a>, endpoint: &'static Endpoint, progres
         quota: request.quota,
         commit_permit: None,
         operation: endpoint.id,
+        access_of: invocation.access_of,
         workspace,
         path: request.path,
         query: request.query,

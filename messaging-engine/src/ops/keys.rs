@@ -2,8 +2,14 @@
 //!
 //! Contract section 2.2. A key's secret is in clear in one answer only, that of its creation; the store has a digest.
 
+pub mod rotation;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::security::api_key::usage::{self, MAX_SHOWN, OperationUse};
 use messaging_core::domain::security::api_key::{self, ApiKey};
 use messaging_core::domain::security::digest::Digest;
 use messaging_core::domain::security::ip_block::IpBlock;
@@ -50,9 +56,46 @@ pub struct ApiKeyView {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked; null means that it was not.
     pub revoked_at: Option<Timestamp>,
-    /// The whole key. Only in the answer to its creation; it cannot be shown again.
+    /// Key whose place it took by a rotation; null means none.
+    pub rotated_from: Option<ApiKeyId>,
+    /// Key that took its place by a rotation; null means none.
+    pub replaced_by: Option<ApiKeyId>,
+    /// The last uses of operations, each operation once, the newest first; at most 20. Up to a minute late.
+    #[serde(default)]
+    pub recent_use: Vec<RecentUse>,
+    /// Scopes that nothing it did in 30 days asked for. Null while that is not known: for a key that was watched for less
+    /// than 30 days, or not used in that time.
+    #[serde(default)]
+    pub unused_scopes: Option<Vec<Scope>>,
+    /// The fewest scopes that are enough for what it did in 30 days; null as for `unused_scopes`.
+    #[serde(default)]
+    pub needed_scopes: Option<Vec<Scope>>,
+    /// The whole key. Only in the answer to its creation or to the rotation that made it; it cannot be shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Secret>,
+}
+
+/// The last use of an operation by a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ApiKeyUse")]
+#[non_exhaustive]
+pub struct RecentUse {
+    /// Id of the operation, such as `sendMessage`.
+    pub operation: String,
+    /// When it was last used.
+    pub at: Timestamp,
+    /// Address of the caller; null where it is not known, and for whoever may not see personal data.
+    pub ip: Option<IpAddr>,
+}
+
+/// Terms by which uses of keys are shown.
+struct Seen {
+    /// Tells what an operation asks for.
+    access_of: fn(&str) -> Option<Access>,
+    /// True if whoever looks sees personal data.
+    shows_addresses: bool,
+    /// Time of the call.
+    now: Timestamp,
 }
 
 impl ApiKeyView {
@@ -69,8 +112,26 @@ impl ApiKeyView {
             last_used_at,
             expires_at: key.expires_at,
             revoked_at: key.revoked_at,
+            rotated_from: key.rotated_from,
+            replaced_by: key.replaced_by,
+            recent_use: Vec::new(),
+            unused_scopes: None,
+            needed_scopes: None,
             key: None,
         }
+    }
+
+    /// The same with what the key was used for, the newest use first.
+    fn with_uses(self, uses: &[OperationUse], seen: &Seen) -> Self {
+        let found = usage::scopes(&self.scopes, uses, seen.access_of, seen.now);
+        let (unused, needed) = found.map(|found| (found.unused, found.needed)).unzip();
+        let shown = |used: &OperationUse| RecentUse {
+            operation: used.operation.clone(),
+            at: used.used_at,
+            ip: used.ip.filter(|_| seen.shows_addresses),
+        };
+        let recent_use = uses.iter().take(MAX_SHOWN).map(shown).collect();
+        Self { recent_use, unused_scopes: unused, needed_scopes: needed, ..self }
     }
 }
 
@@ -93,7 +154,19 @@ impl Operation for ListApiKeys {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ApiKeyView>, Error> {
         let page = cx.page(&call.query)?;
         let slice = cx.store().api_keys(call.path.workspace_id, page).await?;
-        Ok(cx.answer_page(slice, |(key, last_used_at)| ApiKeyView::of(key, last_used_at)))
+        let ids: Vec<_> = slice.items.iter().map(|(key, _)| key.id).collect();
+        let mut uses: HashMap<ApiKeyId, Vec<OperationUse>> = HashMap::new();
+        for used in cx.store().api_key_uses(call.path.workspace_id, &ids).await? {
+            uses.entry(used.key_id).or_default().push(used);
+        }
+        for of_key in uses.values_mut() {
+            of_key.sort_by(|one, other| (other.used_at, &one.operation).cmp(&(one.used_at, &other.operation)));
+        }
+        let seen = Seen { access_of: cx.access_of, shows_addresses: cx.sees_addresses(), now: cx.now };
+        Ok(cx.answer_page(slice, |(key, last_used_at)| {
+            let uses = uses.get(&key.id).map_or(&[][..], Vec::as_slice);
+            ApiKeyView::of(key, last_used_at).with_uses(uses, &seen)
+        }))
     }
 }
 
@@ -168,6 +241,9 @@ impl Operation for CreateApiKey {
             created_at: cx.now,
             expires_at,
             revoked_at: None,
+            rotated_from: None,
+            replaced_by: None,
+            warned_days: None,
         };
         cx.change(Write::put(key.clone(), Expect::Absent));
         Ok(ApiKeyView { key: Some(text.into()), ..ApiKeyView::of(key, None) })

@@ -75,6 +75,7 @@ pub(super) const REFUSED_SIGN_IN: &str = "loginRefused";
 pub(super) const RECORDED: &[Recording] = &[
     // Keys and members.
     Recording::of("createApiKey", "api_key"),
+    Recording::of("rotateApiKey", "api_key"),
     Recording::of("deleteApiKey", "api_key"),
     Recording::of("createMember", "member"),
     Recording::of("updateMember", "member"),

@@ -109,9 +109,11 @@ fn check_url(cx: &mut Context<'_>, url: &str) -> Option<Unprocessable> {
     }
 }
 
-/// Refuses a webhook that is told of the audit log by somebody who may not read that: it is for owner and admins.
+/// Refuses a webhook that is told of the audit log or of keys by somebody who may not read them: they are for owner and
+/// admins.
 fn require_audit_reader(cx: &Context<'_>, workspace: WorkspaceId, events: &[Topic]) -> Result<(), Error> {
-    if events.contains(&Topic::AuditRecorded) { cx.caller.needs(workspace, Scope::All) } else { Ok(()) }
+    let is_for_admins = events.iter().any(|topic| topic.is_administrative());
+    if is_for_admins { cx.caller.needs(workspace, Scope::All) } else { Ok(()) }
 }
 
 /// The faults that were found, those of fields first.
@@ -161,7 +163,8 @@ pub struct WebhookInput {
     /// An absolute https URL of a public host.
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
-    /// Which events it hears of; `*` for all of messages. `audit.recorded` asks for the rights of an admin, or scope `*`.
+    /// Which events it hears of; `*` for all of messages. `audit.recorded` and `api_key.expiring` ask for the rights of an
+    /// admin, or scope `*`.
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Vec<Topic>,
     /// `paused` to hold events until it is resumed.
@@ -288,7 +291,8 @@ pub struct WebhookPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: Replace<String>,
-    /// Which events it hears of; `*` for all of messages. `audit.recorded` asks for the rights of an admin, or scope `*`.
+    /// Which events it hears of; `*` for all of messages. `audit.recorded` and `api_key.expiring` ask for the rights of an
+    /// admin, or scope `*`.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Replace<Vec<Topic>>,

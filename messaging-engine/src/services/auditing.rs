@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 
 use messaging_core::changes::{Changes, Write};
+use messaging_core::domain::automation::Automation;
+use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::security::account::User;
 use messaging_core::domain::security::audit::changes::{AuditChange, Detail, between};
 use messaging_core::domain::security::audit::{Actor, ActorKind, AuditEntry, AuditRow, Resource};
@@ -10,8 +12,9 @@ use messaging_core::domain::webhook::EventType;
 use messaging_core::domain::webhook::delivery::{Delivery, Subject};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::app::App;
 
@@ -100,6 +103,34 @@ impl App {
         Ok(writes)
     }
 
+    /// The writes that record what the server did by itself to a campaign.
+    pub(crate) async fn record_own_campaign_change(
+        &self,
+        operation: &str,
+        before: &Campaign,
+        after: &Campaign,
+    ) -> Result<Vec<Write>, StoreError> {
+        let state = |of: &Campaign| json!({"status": of.status, "pause_reason": of.pause_reason, "failure_reason": of.failure_reason});
+        let changes = between(Some(&state(before)), Some(&state(after)), Detail::Values);
+        let (id, name) = (Some(after.id.to_string()), Some(after.plan.name.clone()));
+        let resource = Resource { kind: "campaign".to_owned(), id, name };
+        self.record_entry(&[Some(after.workspace_id)], &Recorded::by_system(operation, resource, changes)).await
+    }
+
+    /// The writes that record what the server did by itself to an automation.
+    pub(crate) async fn record_own_automation_change(
+        &self,
+        operation: &str,
+        before: &Automation,
+        after: &Automation,
+    ) -> Result<Vec<Write>, StoreError> {
+        let state = |of: &Automation| json!({"status": of.status, "pause_reason": of.pause_reason});
+        let changes = between(Some(&state(before)), Some(&state(after)), Detail::Values);
+        let (id, name) = (Some(after.id.to_string()), Some(after.name.clone()));
+        let resource = Resource { kind: "automation".to_owned(), id, name };
+        self.record_entry(&[Some(after.workspace_id)], &Recorded::by_system(operation, resource, changes)).await
+    }
+
     /// The changes of a command of the operator with its entries; a command that changes nothing has none.
     pub(crate) async fn record_command(&self, mut changes: Changes, command: Command) -> Result<Changes, StoreError> {
         if changes.is_empty() {
@@ -121,14 +152,24 @@ impl App {
 
     /// The writes that tell the webhooks of a workspace of an entry.
     async fn tell_of_entry(&self, workspace: WorkspaceId, entry: &AuditEntry) -> Result<Vec<Write>, StoreError> {
-        let event_type = EventType::AuditRecorded;
+        let Ok(Value::Object(data)) = serde_json::to_value(entry) else { return Ok(Vec::new()) };
+        self.tell_of_record(workspace, EventType::AuditRecorded, &data, entry.at).await
+    }
+
+    /// The writes that tell the webhooks of a workspace of something that is no event of a message.
+    pub(crate) async fn tell_of_record(
+        &self,
+        workspace: WorkspaceId,
+        event_type: EventType,
+        data: &Map<String, Value>,
+        at: Timestamp,
+    ) -> Result<Vec<Write>, StoreError> {
         let listeners = self.listeners(workspace).await?;
         let mut writes = Vec::new();
         for webhook in listeners.webhooks.iter().filter(|webhook| webhook.wants(event_type)) {
-            let Ok(Value::Object(data)) = serde_json::to_value(entry) else { continue };
-            let event = (self.new_id(entry.at), event_type);
+            let event = (self.new_id(at), event_type);
             let receiver = (workspace, webhook.id);
-            let delivery = Delivery::new(self.new_id(entry.at), receiver, event, Subject::Record(data), entry.at);
+            let delivery = Delivery::new(self.new_id(at), receiver, event, Subject::Record(data.clone()), at);
             writes.extend(self.start_delivery(webhook.status, delivery));
         }
         Ok(writes)

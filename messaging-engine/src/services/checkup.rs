@@ -9,12 +9,18 @@ pub mod host;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::installation::checkup::{CheckId, CheckReport, NodeFacts, judge_fence, judge_node_clock};
+use messaging_core::domain::installation::checkup::{
+    CheckId, CheckReport, NodeFacts, judge_api_keys, judge_fence, judge_node_clock,
+};
+use messaging_core::domain::security::api_key::expiry;
 use messaging_core::ports::store::{NodeView, StoreError};
 
 use crate::app::App;
 use crate::app::checks::Known;
 use host::{Host, check_host};
+
+/// API keys that end soon and are looked at, at most.
+const MAX_KEYS: usize = 1000;
 
 /// How long findings are shown before the host is looked at again.
 const FRESH: Duration = Duration::from_mins(5);
@@ -37,8 +43,18 @@ impl App {
         let after_clock = reports.iter().rposition(|report| report.id == CheckId::Clock).map_or(0, |at| at + 1);
         reports.splice(after_clock..after_clock, self.check_nodes().await?);
         reports.push(judge_fence(&checkup.options.database, self.store().fence().await?));
+        reports.push(self.check_api_keys().await?);
         reports.extend(of_domains?);
         Ok(reports)
+    }
+
+    /// The API keys of all workspaces that end soon.
+    async fn check_api_keys(&self) -> Result<CheckReport, StoreError> {
+        let now = self.now();
+        let mut ending = self.store().api_keys_ending(now, now + expiry::SOON, MAX_KEYS + 1).await?;
+        let more = ending.len() > MAX_KEYS;
+        ending.truncate(MAX_KEYS);
+        Ok(judge_api_keys(&ending, more, now))
     }
 
     /// The clocks of the processes that work on the database, where there are several.

@@ -52,9 +52,11 @@ impl App {
             let Some(Stored { record, revision }) = found.filter(|found| is_of_copy(&found.record)) else {
                 return Ok(());
             };
-            let Some(held) = record.hold_back(self.now()) else { return Ok(()) };
+            let Some(held) = record.clone().hold_back(self.now()) else { return Ok(()) };
             let put = self.put_automation(&held, &held.design.read(), Expect::Revision(revision)).await?;
-            match self.commit_in_background(Changes::from_iter([put])).await {
+            let mut changes = Changes::from_iter([put]);
+            changes.extend(self.record_own_automation_change("pauseAutomation", &record, &held).await?);
+            match self.commit_in_background(changes).await {
                 // Somebody has changed it meanwhile, which only people do.
                 Err(CommitError::Conflict) => {}
                 outcome => return outcome,

@@ -28,7 +28,7 @@ impl App {
             for campaign in page.items.iter().filter(|one| is_of_copy(one)) {
                 let pause =
                     |found: &Campaign| found.hold_back(PauseReason::Restored, self.now()).filter(|_| is_of_copy(found));
-                self.change_campaign(campaign, pause).await?;
+                self.change_campaign("pauseCampaign", campaign, pause).await?;
             }
             after = page.next;
             if after.is_none() {
@@ -42,14 +42,16 @@ impl App {
     pub(crate) async fn cancel_open_campaigns(&self) -> Result<usize, CommitError> {
         let page = self.store().open_campaigns(PageRequest { after: None, limit: PAGE }).await?;
         for campaign in &page.items {
-            self.change_campaign(campaign, |found| found.cancel(self.now()).ok()).await?;
+            self.change_campaign("cancelCampaign", campaign, |found| found.cancel(self.now()).ok()).await?;
         }
         Ok(page.items.len())
     }
 
-    /// Commits what becomes of a campaign, as it is by then; nothing where `change` says so.
+    /// Commits what becomes of a campaign, as it is by then, and records it as what people do by `operation`; nothing where
+    /// `change` says so.
     async fn change_campaign(
         &self,
+        operation: &str,
         campaign: &Campaign,
         change: impl Fn(&Campaign) -> Option<Campaign>,
     ) -> Result<(), CommitError> {
@@ -58,6 +60,7 @@ impl App {
             let Some(stored) = self.store().campaign(campaign.workspace_id, id).await? else { return Ok(()) };
             let Some(changed) = change(&stored.record) else { return Ok(()) };
             let mut changes = Changes::from_iter(self.campaign_changed(&changed, self.now()));
+            changes.extend(self.record_own_campaign_change(operation, &stored.record, &changed).await?);
             changes.push(Write::put(Box::new(changed), Expect::Revision(stored.revision)));
             match self.commit_in_background(changes).await {
                 // Somebody has changed it meanwhile, which only people do.

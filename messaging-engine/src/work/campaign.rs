@@ -195,15 +195,21 @@ impl RunCampaign {
 
 /// Commits a campaign.
 async fn put(cx: &JobContext, campaign: &Campaign, revision: u32) -> Result<(), JobError> {
+    put_with(cx, campaign, revision, Vec::new()).await
+}
+
+/// Commits a campaign with further writes.
+async fn put_with(cx: &JobContext, campaign: &Campaign, revision: u32, more: Vec<Write>) -> Result<(), JobError> {
     let put = Write::put(Box::new(campaign.clone()), Expect::Revision(revision));
-    Ok(cx.commit(std::iter::once(put).chain(App::forget_addresses(campaign)).collect()).await?)
+    Ok(cx.commit(std::iter::once(put).chain(App::forget_addresses(campaign)).chain(more).collect()).await?)
 }
 
 /// Pauses a campaign until a person says that it is still wanted.
 async fn hold_back(cx: &JobContext, stored: &Stored<Campaign>, now: Timestamp) -> Result<Step, JobError> {
     if let Some(paused) = stored.record.hold_back(PauseReason::Stale, now) {
         tracing::warn!(campaign = %paused.id, "a campaign is hours late and waits for a person");
-        put(cx, &paused, stored.revision).await?;
+        let entry = cx.app.record_own_campaign_change("pauseCampaign", &stored.record, &paused).await?;
+        put_with(cx, &paused, stored.revision, entry).await?;
     }
     Ok(Step::Again)
 }
@@ -221,7 +227,8 @@ async fn fail(
         return Ok(campaign.starts_at().map_or(Step::End, Step::At));
     };
     tracing::error!(campaign = %campaign.id, ?reason, "a campaign cannot be sent");
-    put(cx, &failed, stored.revision).await?;
+    let entry = cx.app.record_own_campaign_change("failCampaign", campaign, &failed).await?;
+    put_with(cx, &failed, stored.revision, entry).await?;
     Ok(Step::Again)
 }
 

@@ -27,6 +27,8 @@ const SLICE: usize = 500;
 const ROW_ERROR_SLICE: usize = 20;
 /// Unconfirmed subscriptions forgotten at a time, each in a commit of its own.
 const UNCONFIRMED_SLICE: usize = 50;
+/// API keys looked at at a time, each with a commit of its own.
+const KEY_SLICE: usize = 50;
 /// Slices of one run; then others have their turn.
 const MAX_SLICES: usize = 200;
 /// What a run did not come to waits so long.
@@ -123,6 +125,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::SiteActivity => store.forget_site_activity(Quarter::of(now - SITE_ACTIVITY_KEPT), SLICE).await,
         Sweep::Requests => store.forget_requests(now - request_log::KEPT, request_log::KEPT_ROWS, SLICE).await,
         Sweep::Audit => forget_audit(app).await,
+        Sweep::KeyExpiry => app.warn_of_ending_keys(KEY_SLICE).await,
     }
 }
 

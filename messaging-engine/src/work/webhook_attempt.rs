@@ -9,6 +9,7 @@ use http::Method;
 use http::header::HeaderMap;
 use messaging_core::changes::{Condition, Expect, Observation, UpdateDelivery, WebhookWrite, Write};
 use messaging_core::domain::audience::contact::erasure::ErasedAddresses;
+use messaging_core::domain::security::api_key::expiry;
 use messaging_core::domain::security::audit::changes::AuditChange;
 use messaging_core::domain::security::audit::{self, Resource};
 use messaging_core::domain::security::redaction::Redactor;
@@ -129,10 +130,10 @@ async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Op
             let body = serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data });
             (body, ErasedAddresses::default())
         }
-        Subject::Test(None) if delivery.event_type == EventType::AuditRecorded => {
+        Subject::Test(None) if delivery.event_type.is_administrative() => {
             let (id, event_type) = (delivery.event_id, delivery.event_type);
             let (timestamp, workspace_id) = (delivery.created_at, delivery.workspace_id);
-            let data = audit::sample();
+            let data = if event_type == EventType::KeyExpiring { expiry::sample() } else { audit::sample() };
             let body = serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data });
             (body, ErasedAddresses::default())
         }

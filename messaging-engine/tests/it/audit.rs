@@ -72,6 +72,7 @@ async fn each_change_has_its_entry_and_none_has_a_secret() {
     world.bed.user("ann@example.com").await;
     let key = world.change("createApiKey", Method::POST, "/api-keys", json!({"name": "k", "scopes": ["*"]})).await;
     let one = format!("/api-keys/{}", key["id"].as_str().unwrap());
+    let new_key = world.change("rotateApiKey", Method::POST, &format!("{one}/rotate"), Value::Null).await;
     world.change("deleteApiKey", Method::DELETE, &one, Value::Null).await;
     let member = json!({"email": "ann@example.com", "role": "viewer"});
     let member = world.change("createMember", Method::POST, "/members", member).await;
@@ -126,6 +127,7 @@ async fn each_change_has_its_entry_and_none_has_a_secret() {
     let text = json!(entries).to_string();
     let secrets = [
         key["key"].as_str().unwrap().split_once('.').unwrap().1,
+        new_key["key"].as_str().unwrap().split_once('.').unwrap().1,
         ticket["url"].as_str().unwrap().split_once("#ticket=").unwrap().1,
         hook["secret"].as_str().unwrap(),
         rotated["secret"].as_str().unwrap(),

@@ -24,7 +24,8 @@ async fn a_new_key_is_shown_once_and_works() {
     let mut expected = json!({"id": created["id"], "name": "backend", "prefix": prefix,
         "scopes": ["messages:send", "pii:read"], "rate_limit": 1200, "ip_allowlist": ["10.0.0.0/8", "2001:db8::1"],
         "created_at": "2026-01-31T09:15:00.000Z", "last_used_at": null,
-        "expires_at": "2026-01-31T23:00:00.000Z", "revoked_at": null, "key": text});
+        "expires_at": "2026-01-31T23:00:00.000Z", "revoked_at": null, "rotated_from": null, "replaced_by": null,
+        "recent_use": [], "unused_scopes": null, "needed_scopes": null, "key": text});
     assert_eq!(created.body, expected);
 
     let Caller::Key(key) = bed.app.authenticate(&text).await.unwrap() else { panic!("not a key") };

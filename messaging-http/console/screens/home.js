@@ -1,6 +1,6 @@
 // Home: what happened lately, what needs somebody, the first steps, and events as they come.
 import { allowed, urlOf, workspace } from "../lib/api.js";
-import { Code, count, dayOf, Figure, Head, html, laterDay, Loaded, number, percent, Sandboxed, startOf, t, useCall, useEffect, useState } from "../lib/ui.js";
+import { Code, count, dayOf, Figure, Head, html, laterDay, Loaded, number, percent, relative, Sandboxed, startOf, t, useCall, useEffect, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 
 export default function Home() {
@@ -70,6 +70,7 @@ function Needs() {
   const [names, setNames] = useState(null);
   useEffect(() => { if (failing.length) import("../lib/channels.js").then(setNames); }, [failing.length > 0]);
   const system = useCall(allowed("getSystem") && "getSystem");
+  const keys = useCall(allowed("listApiKeys") && "listApiKeys", { query: { limit: 200 } });
   const found = [];
   if (system.data?.fenced) found.push([t("Nothing is sent: this is a restored copy. {cure}", { cure: system.data.fenced.cure ?? "" }), href("system")]);
   const held = (system.data?.held ?? []).filter(({ reason }) => reason === "held").reduce((sum, one) => sum + one.count, 0);
@@ -80,6 +81,9 @@ function Needs() {
   for (const one of webhooks.data?.data ?? []) {
     if (one.status === "disabled") found.push([t("The webhook {url} was disabled because its deliveries failed", { url: one.url }), href(`webhooks/${one.id}`)]);
   }
+  for (const one of (keys.data?.data ?? []).filter(endsSoon)) {
+    found.push([t("The API key {name} ends {when}: programs that call with it are refused afterwards", { name: one.name, when: relative(one.expires_at) }), href("keys")]);
+  }
   for (const one of names ? failing : []) {
     found.push([t("{channel} is not sent: {error}", { channel: names.channelName(one.channel), error: one.error ?? "" }), href(`channels/${one.channel}`)]);
   }
@@ -88,6 +92,14 @@ function Needs() {
   return html`<section class="notice warning" aria-labelledby="needs"><h2 id="needs">${t("Needs you")}</h2>
     <ul>${found.slice(0, 8).map(([text, link]) => html`<li><a href=${link}>${text}</a></li>`)}</ul>
     ${found.length > 8 && html`<p>${t("and {number} more", { number: number(found.length - 8) })}</p>`}</section>`;
+}
+
+const SOON = 14 * 86400000;
+
+/** A key that ends soon, and that nobody has revoked or replaced. */
+function endsSoon({ expires_at, revoked_at, replaced_by }) {
+  const left = new Date(expires_at) - Date.now();
+  return Boolean(expires_at) && !revoked_at && !replaced_by && left > 0 && left <= SOON;
 }
 
 // ---- the first steps ----

@@ -1,18 +1,21 @@
-// API keys: which there are and when they were last used, a new one with its scopes, and deleting one.
+// API keys: which there are and what they were used for, a new one with its scopes, one in the place of another, and deleting one.
 import { allowed, urlOf } from "../lib/api.js";
 import { absolute, Action, Badge, Code, confirm, Copy, Empty, Head, html, number, relative, t, Time, useCall, useState } from "../lib/ui.js";
 import { Field, Form, useFaults, useForm } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
 import { List } from "../lib/table.js";
 import { keepFocus, useFirstFocus, useFocusBack } from "../lib/focus.js";
+import { LastUse, Rotation, ScopesOf } from "./key_use.js";
 
 export default function Keys({ query }) {
   const [made, setMade] = useState(null);
+  const [rotated, setRotated] = useState(null);
   const [reloads, setReloads] = useState(0);
   const again = () => setReloads((n) => n + 1);
   const isNew = query.new && allowed("createApiKey");
   const done = (key) => {
     setMade(key);
+    setRotated(null);
     changeQuery({ new: null });
     again();
   };
@@ -22,14 +25,15 @@ export default function Keys({ query }) {
     </${Head}>
     ${made && html`<${Made} key_=${made} onClose=${() => setMade(null)} />`}
     ${isNew && html`<${NewKey} onDone=${done} />`}
+    ${rotated && html`<${Rotation} key=${rotated.id} row=${rotated} onDone=${done} onCancel=${() => setRotated(null)} />`}
     <${List} id="listApiKeys" reloads=${reloads} caption=${t("API keys")} columns=${columns()} empty=${html`<${NoKeys} />`}
-      actions=${(row) => html`<${Revoke} row=${row} onDone=${() => { again(); keepFocus(); }} />`} />`;
+      actions=${(row) => html`<${Rotate} row=${row} onClick=${() => { setMade(null); setRotated(row); scrollTo(0, 0); }} /> <${Revoke} row=${row} onDone=${() => { again(); keepFocus(); }} />`} />`;
 }
 
 const columns = () => [
   { label: t("Name"), cell: (row) => html`<strong dir="auto">${row.name}</strong> <${State} row=${row} /><br /><code class="muted">${row.prefix}…</code>` },
-  { label: t("Scopes"), wide: true, cell: (row) => html`<div>${row.scopes.map((scope) => html`<code class="tag">${scope === "*" ? t("everything") : scope}</code>`)}</div>` },
-  { label: t("Last used"), cell: (row) => (row.last_used_at ? html`<${Time} at=${row.last_used_at} />` : html`<span class="muted">${t("never")}</span>`) },
+  { label: t("Scopes"), wide: true, cell: (row) => html`<${ScopesOf} row=${row} />` },
+  { label: t("Last used"), cell: (row) => html`<${LastUse} row=${row} />` },
   { label: t("Requests"), cell: (row) => html`<div><span class="nowrap">${t("{number} a minute", { number: number(row.rate_limit) })}</span>
       ${row.ip_allowlist.length > 0 && html`<br /><span class="muted">${t("only from {addresses}", { addresses: row.ip_allowlist.join(", ") })}</span>`}
       ${row.expires_at && html`<br /><span class="muted">${isPast(row.expires_at) ? t("expired") : t("expires")} <${Time} at=${row.expires_at} /></span>`}</div>` },
@@ -40,7 +44,16 @@ const isPast = (time) => new Date(time) < new Date();
 
 function State({ row }) {
   if (row.revoked_at) return html`<${Badge} status="revoked">${t("revoked")}</${Badge}>`;
-  return row.expires_at && isPast(row.expires_at) ? html`<${Badge} status="disabled">${t("expired")}</${Badge}>` : null;
+  if (row.expires_at && isPast(row.expires_at)) return html`<${Badge} status="disabled">${t("expired")}</${Badge}>`;
+  return row.replaced_by ? html`<${Badge} status="paused">${t("replaced")}</${Badge}>` : null;
+}
+
+/** A key that works and that no other has replaced. */
+const isActive = (row) => !row.revoked_at && !row.replaced_by && !(row.expires_at && isPast(row.expires_at));
+
+function Rotate({ row, onClick }) {
+  if (!allowed("rotateApiKey") || !isActive(row)) return null;
+  return html`<button type="button" class="small" onClick=${onClick}>${t("Rotate")}<span class="sr"> ${row.name}</span></button>`;
 }
 
 function NoKeys() {

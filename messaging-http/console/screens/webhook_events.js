@@ -15,6 +15,7 @@ const EVENTS = [
   ["suppressed", "Not sent, because the recipient is suppressed."],
   ["cancelled", "Taken back before it was sent."],
   ["audit.recorded", "Somebody changed something in the workspace; for admins."],
+  ["api_key.expiring", "An API key ends in 14 or 3 days; for admins."],
 ];
 
 export const EVENT_NAMES = EVENTS.map(([name]) => name);

@@ -63,7 +63,8 @@ pub async fn examine(settings: &Settings, examination: &Examination) -> Vec<Chec
     let mut reports = check_host(&host).await;
     if !is_new {
         let unread = "The database cannot be read.";
-        reports.push(skipped(CheckId::Fence, "-", unread, "see the check secret_key"));
+        reports
+            .extend([CheckId::Fence, CheckId::ApiKeys].map(|id| skipped(id, "-", unread, "see the check secret_key")));
         let skip = |id| skipped(id, "-", "The sending domains cannot be read.", "see the check secret_key");
         reports.extend(CheckId::OF_DOMAIN.map(skip));
     }

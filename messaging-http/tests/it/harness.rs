@@ -166,6 +166,9 @@ impl TestServer {
             created_at: self.app.now(),
             expires_at: None,
             revoked_at: None,
+            rotated_from: None,
+            replaced_by: None,
+            warned_days: None,
         };
         change(&mut key);
         (format!("{prefix}.{secret}"), Write::put(key, Expect::Absent))

@@ -73,8 +73,9 @@ pub(crate) const TABLES: &[Table] = &[
     same("ending_workspaces", "workspace, deletes_at, state"),
     same("members", "workspace, user_id, owner, invited, revision, doc"),
     same("sign_in_failures", "n, at, network, site, email, account, slowed"),
-    same("api_keys", "workspace, id, prefix, secret, revision, doc"),
+    same("api_keys", "workspace, id, prefix, secret, revision, doc, ends_at, warn_at"),
     same("api_key_uses", "id, used_at"),
+    same("api_key_operations", "id, operation, first_at, used_at, ip"),
     table(
         "installation",
         "name, value",

@@ -9,6 +9,7 @@
 mod dmarc;
 mod domain;
 mod inbound_tls;
+mod keys;
 mod machine;
 mod mail;
 mod names;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 pub use dmarc::{DmarcAction, DmarcPolicy};
 pub use domain::{DomainFacts, exempt_domain, judge_domain};
 pub use inbound_tls::{TlsaFact, judge_sts, judge_tlsa};
+pub use keys::judge_api_keys;
 pub use machine::{
     DiskFacts, FileFact, NodeFacts, SecretKeyFact, judge_clock, judge_disk, judge_fence, judge_files, judge_node_clock,
     judge_resolver, judge_secret_key,
@@ -67,6 +69,8 @@ pub enum CheckId {
     Fence,
     /// The certificate of the SMTP listeners, and what is published of it (an extension of the contract's list).
     Certificate,
+    /// API keys that end soon (an extension of the contract's list).
+    ApiKeys,
     /// The keys of a sending domain.
     Dkim,
     /// The bounce domain of a sending domain.
@@ -81,7 +85,7 @@ pub enum CheckId {
 
 impl CheckId {
     /// Those of the host, in the order in which they are shown.
-    pub const OF_HOST: [Self; 15] = [
+    pub const OF_HOST: [Self; 16] = [
         Self::Name,
         Self::Address,
         Self::Ptr,
@@ -97,6 +101,7 @@ impl CheckId {
         Self::Blocklist,
         Self::Certificate,
         Self::Fence,
+        Self::ApiKeys,
     ];
 
     /// Those of each sending domain.
@@ -120,6 +125,7 @@ impl CheckId {
             Self::Blocklist => "blocklist",
             Self::Fence => "fence",
             Self::Certificate => "certificate",
+            Self::ApiKeys => "api_keys",
             Self::Dkim => "dkim",
             Self::ReturnPath => "return_path",
             Self::Dmarc => "dmarc",

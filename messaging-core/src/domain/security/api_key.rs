@@ -2,6 +2,10 @@
 //!
 //! Contract sections 2.1 and 2.2.
 
+pub mod expiry;
+pub mod rotation;
+pub mod usage;
+
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -42,9 +46,56 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
+    /// The key whose place this one took by a rotation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotated_from: Option<ApiKeyId>,
+    /// The key that took the place of this one by a rotation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<ApiKeyId>,
+    /// Days before its end of the last warning that was given, see [`expiry::WARN_DAYS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warned_days: Option<u8>,
+}
+
+/// State of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApiKeyStatus {
+    /// It works.
+    Active,
+    /// Another key has taken its place; it works until the overlap ends.
+    Replaced,
+    /// Its time is over.
+    Expired,
+    /// Somebody has revoked it.
+    Revoked,
+}
+
+impl ApiKeyStatus {
+    /// The text form.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Replaced => "replaced",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+        }
+    }
 }
 
 impl ApiKey {
+    /// State of the key at `now`.
+    pub fn status(&self, now: Timestamp) -> ApiKeyStatus {
+        if self.revoked_at.is_some() {
+            ApiKeyStatus::Revoked
+        } else if !self.is_live(now) {
+            ApiKeyStatus::Expired
+        } else if self.replaced_by.is_some() {
+            ApiKeyStatus::Replaced
+        } else {
+            ApiKeyStatus::Active
+        }
+    }
+
     /// Whether the key works at `now`.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
@@ -116,6 +167,27 @@ pub fn random_text(entropy: &dyn Entropy, alphabet: &[u8], length: usize) -> Str
     text
 }
 
+/// A key without scopes that never ends.
+#[cfg(test)]
+pub(crate) fn sample(created_at: Timestamp) -> ApiKey {
+    ApiKey {
+        id: "key_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+        workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
+        name: "backend".to_owned(),
+        prefix: "mk_live_ab12cd34ef56".to_owned(),
+        secret_digest: Digest::of(""),
+        scopes: Vec::new(),
+        rate_limit: 600,
+        ip_allowlist: Vec::new(),
+        created_at,
+        expires_at: None,
+        revoked_at: None,
+        rotated_from: None,
+        replaced_by: None,
+        warned_days: None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,19 +218,23 @@ mod tests {
     }
 
     #[test]
+    fn a_key_has_the_state_that_says_most() {
+        let (at, other) = (Timestamp::from_millis, "key_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap());
+        let key = |expires_at, revoked_at, replaced_by| {
+            ApiKey { expires_at, revoked_at, replaced_by, ..sample(Timestamp::from_millis(0)) }.status(at(10)).as_str()
+        };
+        assert_eq!(key(None, None, None), "active");
+        assert_eq!(key(Some(at(11)), None, None), "active");
+        assert_eq!(key(Some(at(11)), None, Some(other)), "replaced");
+        assert_eq!(key(Some(at(10)), None, Some(other)), "expired");
+        assert_eq!(key(Some(at(9)), Some(at(3)), Some(other)), "revoked");
+    }
+
+    #[test]
     fn blocks_admit_what_they_contain() {
         let key = |list: &[&str]| ApiKey {
-            id: "key_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
-            workspace_id: "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(),
-            name: String::new(),
-            prefix: String::new(),
-            secret_digest: Digest::of(""),
-            scopes: vec![],
-            rate_limit: 600,
             ip_allowlist: list.iter().map(ToString::to_string).collect(),
-            created_at: Timestamp::from_millis(0),
-            expires_at: None,
-            revoked_at: None,
+            ..sample(Timestamp::from_millis(0))
         };
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         assert!(key(&[]).admits(address("192.0.2.1")));

@@ -131,7 +131,7 @@ pub fn sample(event_type: EventType) -> EventData {
         E::Failed => (MessageStatus::Failed, json!({"reason": "provider_error", "message": "a sample"})),
         E::Suppressed => (MessageStatus::Suppressed, json!({"recipient": recipient, "reason": "unsubscribe"})),
         E::Cancelled => (MessageStatus::Cancelled, json!({})),
-        E::Test | E::AuditRecorded => (MessageStatus::Delivered, json!({"recipient": recipient})),
+        E::Test | E::AuditRecorded | E::KeyExpiring => (MessageStatus::Delivered, json!({"recipient": recipient})),
     };
     EventData {
         message_id: MessageId::from_bytes([0; 16]),

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::{PageRequest, Slice, StoreError, Stored};
 use crate::domain::security::api_key::ApiKey;
+use crate::domain::security::api_key::usage::OperationUse;
 use crate::domain::security::digest::Digest;
 use crate::ids::{ApiKeyId, WorkspaceId};
 use crate::time::Timestamp;
@@ -27,4 +28,18 @@ pub trait ApiKeys {
     ) -> Result<Slice<(ApiKey, Option<Timestamp>)>, StoreError>;
     /// When a key of the workspace was last used; `None` when it was not, or is not there.
     async fn api_key_last_used(&self, workspace: WorkspaceId, id: ApiKeyId) -> Result<Option<Timestamp>, StoreError>;
+    /// The operations that some keys of the workspace were used for, in any order.
+    async fn api_key_uses(&self, workspace: WorkspaceId, keys: &[ApiKeyId]) -> Result<Vec<OperationUse>, StoreError>;
+    /// Keys of all workspaces whose next warning
+    /// ([`next_warning`](crate::domain::security::api_key::expiry::next_warning)) is due at `now`, and keys of which an
+    /// earlier version did not know when that is.
+    async fn api_keys_to_warn_of(&self, now: Timestamp, limit: usize) -> Result<Vec<Stored<ApiKey>>, StoreError>;
+    /// Keys of all workspaces that end ([`end`](crate::domain::security::api_key::expiry::end)) after `after` and not later
+    /// than `until`, those that end first first.
+    async fn api_keys_ending(
+        &self,
+        after: Timestamp,
+        until: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<ApiKey>, StoreError>;
 }

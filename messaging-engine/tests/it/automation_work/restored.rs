@@ -2,6 +2,7 @@
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::installation::fence::Fence;
+use messaging_engine::Caller;
 use messaging_engine::admin::{self, Queued};
 use serde_json::json;
 
@@ -52,6 +53,11 @@ async fn a_copy_works_on_no_automation_until_it_is_activated() {
     let id = journeys.under_way().await;
     journeys.restore().await;
     assert_eq!(journeys.state(&id).await, "paused restored");
+    let operator = Caller::Operator(Some(journeys.workspace));
+    let audit = journeys.get(&operator, &journeys.at("audit?actor=system")).await;
+    assert_eq!(audit["data"].as_array().unwrap().len(), 1);
+    let entry = &audit["data"][0];
+    assert_eq!((&entry["operation"], &entry["resource"]["id"]), (&json!("pauseAutomation"), &json!(id)));
     // A timer that is due, and an event that is accepted meanwhile, which a pause keeps from entering anybody.
     journeys.event("signup", "bob", json!({})).await;
     journeys.hours_pass(5).await;

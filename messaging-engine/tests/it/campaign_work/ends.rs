@@ -6,6 +6,7 @@ use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::campaign::PauseReason;
 use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::domain::message::MessageStatus;
+use messaging_core::domain::security::audit::AuditFilter;
 use messaging_core::ids::CampaignId;
 use messaging_core::ports::store::PageRequest;
 use serde_json::{Value, json};
@@ -206,6 +207,16 @@ async fn what_is_hours_late_waits_for_a_person() {
         assert_eq!((&view["status"], &view["pause_reason"]), (&json!("paused"), &json!("stale")));
     }
     assert_eq!(serde_json::to_value(PauseReason::Stale).unwrap(), json!("stale"));
+    // The audit log says that the server did it, and why.
+    let filter = AuditFilter { actor: Some("system".to_owned()), ..AuditFilter::default() };
+    let page = PageRequest { after: None, limit: 10 };
+    let entries = mailing.store.audit_entries(Some(mailing.workspace), &filter, page).await.unwrap().items;
+    assert_eq!(entries.len(), 2);
+    for entry in &entries {
+        assert_eq!((entry.operation.as_str(), entry.resource.kind.as_str()), ("pauseCampaign", "campaign"));
+        let changed: Vec<_> = entry.changes.iter().map(|change| (change.pointer.as_str(), &change.after)).collect();
+        assert_eq!(changed, [("/pause_reason", &json!("stale")), ("/status", &json!("paused"))]);
+    }
     assert_eq!(mailing.attempts(), 0);
     for id in [late, under_way] {
         mailing.act(id, "schedule", json!({})).await;

@@ -4,6 +4,7 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ids::CampaignId;
+use messaging_engine::Caller;
 use messaging_engine::admin::{self, Queued};
 use serde_json::json;
 
@@ -88,6 +89,10 @@ async fn with_cancel_no_campaign_from_before_is_ever_sent() {
     for id in [sending, scheduled] {
         assert_eq!(mailing.state(id).await, "cancelled -");
     }
+    let operator = Caller::Operator(Some(mailing.workspace));
+    let audit = mailing.get(&operator, &mailing.at("audit?actor=system")).await;
+    let told: Vec<_> = audit["data"].as_array().unwrap().iter().map(|entry| entry["operation"].clone()).collect();
+    assert_eq!(told, ["cancelCampaign", "cancelCampaign", "pauseCampaign", "pauseCampaign"]);
     assert_eq!(mailing.tally(sending).await, format!("cancelled {}, delivered {begun}", 60 - begun));
     assert_eq!(mailing.attempts(), begun);
     let new = mailing.send(json!({})).await;

@@ -158,7 +158,7 @@ impl World {
             | "cancelMessage" | "createApiKey" | "createCustomField" | "createList" | "createMember"
             | "createMemberTicket" | "createSendingDomain" | "createWorkspace" | "declareWinner" | "login" | "logout"
             | "pauseCampaign" | "pauseWebhook" | "recalculateSegment" | "redeemTicket" | "replayDelivery"
-            | "resumeWebhook" | "revertTemplate" | "rotateDkim" | "rotateWebhookSecret" | "scheduleCampaign"
+            | "resumeWebhook" | "revertTemplate" | "rotateApiKey" | "rotateDkim" | "rotateWebhookSecret" | "scheduleCampaign"
             | "setChannel" | "setPassword" | "testWebhook" | "unscheduleCampaign" | "updateCampaign"
             | "updateCustomField" | "updateList" | "updateMember" | "updateSegment" | "updateSendingDomain"
             | "updateWorkspace" | "verifySendingDomain" | "restoreWorkspace" | "retryQueue" | "suspendQueue"

@@ -81,7 +81,15 @@ impl Records {
         };
         Self {
             member: sample::member(home, user.id, Role::Owner),
-            key: ApiKey { id: fixed(3), prefix: "mk_live_3".to_owned(), ..sample::key(home) },
+            // The first release had no rotations and no warnings.
+            key: ApiKey {
+                id: fixed(3),
+                prefix: "mk_live_3".to_owned(),
+                rotated_from: None,
+                replaced_by: None,
+                warned_days: None,
+                ..sample::key(home)
+            },
             event: MessageEvent { id: fixed(8), ..sample::event(&message, EventKind::Delivered, 25) },
             webhook: Webhook { id: fixed(11), ..sample::webhook(home) },
             suppression: Suppression { id: fixed(12), ..sample::suppression(home, Channel::Email, "no@example.org") },

@@ -1,6 +1,7 @@
 //! Every judgment as a table: what was found, how it ends, and words that its sentence or cure must have.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use super::*;
 use crate::domain::installation::fence::Fence;
@@ -9,6 +10,7 @@ use crate::domain::mail::mta_sts::parse;
 use crate::domain::mail::sending_domain::Check;
 use crate::domain::mail::spf::{Answers, Evaluation, Step, evaluate};
 use crate::domain::mail::verification::{Finding, Findings};
+use crate::domain::security::api_key::{ApiKey, sample as a_key};
 use crate::time::Timestamp;
 
 #[track_caller]
@@ -453,6 +455,22 @@ fn a_policy_is_read_as_receivers_read_it() {
     assert_eq!(action("v=DMARC1; p=reject", true), Some(DmarcAction::Reject));
     assert_eq!(action("v=DMARC1; p=reject; t=y", false), Some(DmarcAction::Quarantine));
     assert_eq!(action("p=reject", false), None);
+}
+
+#[test]
+fn keys_that_end_soon_are_named() {
+    let now = Timestamp::from_millis(0);
+    let day = Duration::from_hours(24);
+    let key =
+        |name: &str, days: u32| ApiKey { name: name.to_owned(), expires_at: Some(now + day * days), ..a_key(now) };
+    check(&judge_api_keys(&[], false, now), Good, "No API key ends");
+    let one = judge_api_keys(&[key("backend", 3)], false, now);
+    check(&one, Warning, "within 3 days");
+    assert_eq!(one.found, "backend (mk_live_ab12cd34ef56…) at 1970-01-04T00:00:00.000Z");
+    let many: Vec<_> = (0..12).map(|n| key(&format!("k{n}"), 5)).collect();
+    let found = |more| judge_api_keys(&many, more, now).found;
+    assert!(found(false).contains("k9 ") && !found(false).contains("k10") && found(false).ends_with(", and 2 more"));
+    assert!(found(true).ends_with(", and more than 2 more"));
 }
 
 #[test]
