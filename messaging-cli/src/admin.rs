@@ -340,9 +340,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         Admin::SetOperator(set) => {
             output.resource(&admin::set_operator(app, &set.email, !set.off).await.map_err(refused)?)
         }
-        Admin::ResetFactors(reset) => {
-            output.resource(&admin::reset_factors(app, &reset.email).await.map_err(refused)?)
-        }
+        Admin::ResetFactors(reset) => output.resource(&admin::reset_factors(app, &reset.email).await.map_err(refused)?),
         Admin::CreateWorkspace(workspace) => {
             let view = admin::create_workspace(app, &workspace.name, &workspace.owner).await.map_err(refused)?;
             output.resource(&view)

@@ -73,9 +73,9 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
-        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FactorId, FieldId, FormId, ImageId,
-        ImportId, ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId,
-        WebhookId, WorkspaceId,
+        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FactorId, FieldId,
+        FormId, ImageId, ImportId, ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId,
+        TemplateId, UserId, WebhookId, WorkspaceId,
     };
     pub use messaging_core::ports::store::campaigns::CampaignMessageFilter;
     pub use messaging_core::ports::store::events::LogPosition;
@@ -90,9 +90,9 @@ pub mod prelude {
         AutomationCounts, Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters,
         CustomFields, DmarcSource, DmarcTotals, DomainReports, EventLog, Images, Imports, Installation, IpPools,
         KeptCounts, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies,
-        RequestLogs, RunFilter, Sandbox, SearchIndex, SecondFactors, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces,
-        Sources, StoreCursor, StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions, Templates, Urls,
-        Verification, Webhooks,
+        RequestLogs, RunFilter, Sandbox, SearchIndex, SecondFactors, Segments, SendingDomains, SeriesOf, SignIns,
+        Slice, SoftBounces, Sources, StoreCursor, StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions,
+        Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};

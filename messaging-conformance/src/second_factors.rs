@@ -138,8 +138,11 @@ pub async fn factors_go_with_their_user(store: &dyn Store) {
     for one in &people {
         let pending = pending_sign_in(&format!("mf_{}", one.id), one.id);
         let factor = put_factor(&factor(one.id), Expect::Absent);
-        put(store, [Write::put(one.clone(), Expect::Absent), factor, put_codes(one.id, &["code"]), put_pending(&pending)])
-            .await;
+        put(
+            store,
+            [Write::put(one.clone(), Expect::Absent), factor, put_codes(one.id, &["code"]), put_pending(&pending)],
+        )
+        .await;
     }
     put(store, [Write::Account(AccountWrite::DeleteUser(people[0].id, 1))]).await;
     put(store, [Write::Account(AccountWrite::DeleteFactors(people[1].id))]).await;

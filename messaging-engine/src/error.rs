@@ -57,7 +57,9 @@ pub enum Error {
         kinds: Vec<FactorKind>,
     },
     /// A code that is tried in the second step of a sign-in is wrong.
-    #[error("the code is wrong, was used already or is too old; {tries_left} more can be tried before one has to sign in again")]
+    #[error(
+        "the code is wrong, was used already or is too old; {tries_left} more can be tried before one has to sign in again"
+    )]
     WrongCode {
         /// Codes that may still be tried in this sign-in.
         tries_left: u32,

@@ -104,7 +104,8 @@ pub async fn reset_factors(app: &App, email: &str) -> Result<ResetFactorsReport,
         if user.second_factor || removed > 0 {
             let password_version = user.password_version.wrapping_add(1);
             changes.push(Write::Account(AccountWrite::DeleteFactors(user.id)));
-            changes.push(Write::put(User { second_factor: false, password_version, ..user }, Expect::Revision(revision)));
+            changes
+                .push(Write::put(User { second_factor: false, password_version, ..user }, Expect::Revision(revision)));
         }
         let command = Command::new("admin reset-factors", "user", Some(report.id.to_string()), Some(&report.email));
         Ok((app.record_command(changes, command).await?, report))

@@ -306,8 +306,7 @@ impl Operation for GetMe {
             });
         }
         let user = &session.user;
-        let recovery_codes_left =
-            if user.second_factor { cx.store().recovery_code_count(user.id).await? } else { 0 };
+        let recovery_codes_left = if user.second_factor { cx.store().recovery_code_count(user.id).await? } else { 0 };
         Ok(MeReport {
             user: UserView::of(user.clone()),
             has_password: user.password_hash.is_some(),

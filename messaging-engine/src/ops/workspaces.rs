@@ -220,7 +220,8 @@ impl Operation for UpdateWorkspace {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "workspace update";
-    const SUMMARY: &'static str = "Change a workspace's name, time zone, opt-out words, log of requests, or whether members need a second factor";
+    const SUMMARY: &'static str =
+        "Change a workspace's name, time zone, opt-out words, log of requests, or whether members need a second factor";
     type Path = InWorkspace;
     type Query = Empty;
     type Body = WorkspacePatch;

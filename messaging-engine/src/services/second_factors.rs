@@ -9,7 +9,9 @@ use messaging_core::changes::{AccountWrite, Changes, Expect, Write};
 use messaging_core::domain::security::account::User;
 use messaging_core::domain::security::api_key::random_text;
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::domain::security::factor::{Factor, FactorKind, FactorProof, MAX_FACTORS, PENDING_FOR, PendingSignIn};
+use messaging_core::domain::security::factor::{
+    Factor, FactorKind, FactorProof, MAX_FACTORS, PENDING_FOR, PendingSignIn,
+};
 use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
 use messaging_core::domain::security::secret::Secret;
 use messaging_core::domain::security::totp::TotpSecret;
@@ -77,7 +79,12 @@ impl App {
 
     /// Judges a code of a confirmed factor or a recovery code of a user. Answers the write that uses it up, or `None` where
     /// it is not good.
-    pub(crate) async fn judge_code(&self, user: UserId, code: &str, now: Timestamp) -> Result<Option<Write>, StoreError> {
+    pub(crate) async fn judge_code(
+        &self,
+        user: UserId,
+        code: &str,
+        now: Timestamp,
+    ) -> Result<Option<Write>, StoreError> {
         if totp::is_code(code) {
             let factors = self.live_factors(user).await?;
             let mut confirmed = factors.into_iter().filter(|factor| factor.record.confirmed_at.is_some());

@@ -121,7 +121,11 @@ async fn a_factor_is_added_confirmed_and_asked_for() {
     assert_eq!(confirmed["recovery_codes"].as_array().unwrap().len(), 10);
     let caller = bed.app.authenticate(first).await.unwrap();
     assert_eq!(confirm(&bed, &caller, id, "123456").await.summary(), "409 invalid_state");
-    assert_eq!(bed.app.authenticate(second).await.unwrap_err().code(), "invalid_credentials", "opened without a factor");
+    assert_eq!(
+        bed.app.authenticate(second).await.unwrap_err().code(),
+        "invalid_credentials",
+        "opened without a factor"
+    );
     let me = bed.get(&caller, "/auth/me").await;
     assert_eq!((&me["second_factor"], &me["recovery_codes_left"]), (&json!(true), &json!(10)));
     let listed = bed.get(&caller, "/auth/factors").await;
@@ -131,7 +135,11 @@ async fn a_factor_is_added_confirmed_and_asked_for() {
     bed.clock.advance(STEP);
     let token = first_step(&bed, ANN).await;
     assert!(token.starts_with("mf_"), "{token}");
-    assert_eq!(bed.app.authenticate(&token).await.unwrap_err().code(), "invalid_credentials", "it opens nothing itself");
+    assert_eq!(
+        bed.app.authenticate(&token).await.unwrap_err().code(),
+        "invalid_credentials",
+        "it opens nothing itself"
+    );
     let session = second_step(&bed, &token, &secret.code_at(bed.app.now())).await;
     assert_eq!((session.summary().as_str(), &session["user"]["email"]), ("200", &json!(ANN)));
     assert!(bed.app.authenticate(session["token"].as_str().unwrap()).await.is_ok());
@@ -329,7 +337,10 @@ async fn a_factor_is_not_removed_without_proof() {
     let caller = ann.caller(&bed).await;
     let me = bed.get(&caller, "/auth/me").await;
     assert_eq!((&me["second_factor"], &me["recovery_codes_left"]), (&json!(false), &json!(0)));
-    assert_eq!(bed.post(&caller, "/auth/recovery-codes", json!({"password": PASSWORD})).await.summary(), "409 invalid_state");
+    assert_eq!(
+        bed.post(&caller, "/auth/recovery-codes", json!({"password": PASSWORD})).await.summary(),
+        "409 invalid_state"
+    );
 }
 
 #[tokio::test]
@@ -467,9 +478,8 @@ async fn factors_are_in_the_audit_log_and_their_secrets_are_not() {
     let log = bed.get(&owner, &format!("/workspaces/{workspace}/audit?limit=200")).await;
     let entries = log["data"].as_array().unwrap();
     let operations: Vec<_> = entries.iter().rev().map(|entry| entry["operation"].as_str().unwrap()).collect();
-    let expected = [
-        "createFactor", "confirmFactor", "loginRefused", "loginWithFactor", "createRecoveryCodes", "deleteFactor",
-    ];
+    let expected =
+        ["createFactor", "confirmFactor", "loginRefused", "loginWithFactor", "createRecoveryCodes", "deleteFactor"];
     let found: Vec<_> = operations.iter().filter(|operation| expected.contains(operation)).copied().collect();
     assert_eq!(found, expected, "{operations:?}");
     let told = log.body.to_string();

@@ -91,7 +91,8 @@ async fn everything_sealed_is_sealed_anew_and_nothing_twice() {
 async fn secrets_of_second_factors_are_sealed_anew() {
     let bed = Bed::start();
     bed.user("ann@example.com").await;
-    let token = bed.post(&Caller::Anonymous, "/auth/login", json!({"email": "ann@example.com", "password": PASSWORD})).await;
+    let token =
+        bed.post(&Caller::Anonymous, "/auth/login", json!({"email": "ann@example.com", "password": PASSWORD})).await;
     let token = token["token"].as_str().unwrap();
     let caller = bed.app.authenticate(token).await.unwrap();
     let made = bed.post(&caller, "/auth/factors", json!({"kind": "totp"})).await;

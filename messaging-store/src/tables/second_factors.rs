@@ -16,10 +16,9 @@ use crate::sql::{Sql, key, params, sql};
 pub(crate) fn put(on: &mut dyn Statements, factor: &Factor, expect: Expect) -> Result<(), Fault> {
     let mut row = params![key(factor.user_id), key(factor.id), factor.expires_at(), document(factor)?];
     match expect {
-        Expect::Absent => on.run(
-            sql!("INSERT INTO factors (user_id, id, expires_at, revision, doc) VALUES ($1, $2, $3, 1, $4)"),
-            row,
-        ),
+        Expect::Absent => {
+            on.run(sql!("INSERT INTO factors (user_id, id, expires_at, revision, doc) VALUES ($1, $2, $3, 1, $4)"), row)
+        }
         Expect::Revision(revision) => {
             row.push(revision.into());
             on.run_one(
@@ -87,9 +86,8 @@ pub(crate) fn take_pending(on: &mut dyn Statements, token: &Digest) -> Result<()
 #[async_trait]
 impl<D: Database> SecondFactors for SqlStore<D> {
     async fn factors_of(&self, user: UserId, page: PageRequest) -> Result<Slice<Stored<Factor>>, StoreError> {
-        const SQL: Sql = sql!(
-            "SELECT revision, doc FROM factors WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3"
-        );
+        const SQL: Sql =
+            sql!("SELECT revision, doc FROM factors WHERE user_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3");
         let query = Query::new(SQL, params![key(user), below(&page), one_more(&page)], stored::<Factor>);
         self.page(query, page, |factor| factor.record.id.to_bytes()).await
     }

@@ -75,7 +75,9 @@ mod tests {
         for (code, digest) in codes.iter().zip(&digests) {
             let code = code.expose();
             assert!(code.len() == 19 && code.split('-').all(|group| group.len() == 4), "{code}");
-            for typed in [code.to_owned(), code.to_uppercase(), code.replace('-', ""), format!(" {code} ").replace('0', "O")] {
+            for typed in
+                [code.to_owned(), code.to_uppercase(), code.replace('-', ""), format!(" {code} ").replace('0', "O")]
+            {
                 assert!(digest_of(user, &typed) == Some(*digest), "{typed}");
             }
             assert!(digest_of(UserId::from_bytes([2; 16]), code) != Some(*digest), "codes are a person's own");
@@ -85,7 +87,9 @@ mod tests {
     #[test]
     fn other_texts_are_no_codes() {
         let user = UserId::from_bytes([1; 16]);
-        for text in ["", "123456", "0000-0000-0000-000", "0000-0000-0000-00000", "0000-0000-0000-000u", "0000-0000-0000-000é"] {
+        for text in
+            ["", "123456", "0000-0000-0000-000", "0000-0000-0000-00000", "0000-0000-0000-000u", "0000-0000-0000-000é"]
+        {
             assert!(digest_of(user, text).is_none(), "{text}");
         }
         assert!(digest_of(user, "0000-0000-0000-000l") == digest_of(user, "0000000000000001"));

@@ -151,7 +151,9 @@ impl Operation for CreateFactor {
         let FactorInput { kind, name } = call.body;
         let Stored { record: user, revision } = caller_now(cx).await?;
         if cx.app.live_factors(user.id).await?.len() >= MAX_FACTORS {
-            let rule = format!("somebody has at most {MAX_FACTORS} factors, those among them that wait for their confirmation");
+            let rule = format!(
+                "somebody has at most {MAX_FACTORS} factors, those among them that wait for their confirmation"
+            );
             return Err(refuse("/kind", FieldCode::TooManyItems, rule).into());
         }
         let id = cx.new_id();
@@ -223,8 +225,7 @@ impl Operation for ConfirmFactor {
     const ACCESS: Access = Access::Session;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "factor confirm";
-    const SUMMARY: &'static str =
-        "Confirm a second factor by a code: sign-ins ask for it from now on, and after the first your other sessions end";
+    const SUMMARY: &'static str = "Confirm a second factor by a code: sign-ins ask for it from now on, and after the first your other sessions end";
     const ANSWERS_SECRET: bool = true;
     type Path = FactorPath;
     type Query = Empty;
@@ -338,7 +339,9 @@ impl Operation for CreateRecoveryCodes {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<RecoveryCodesReport, Error> {
         let Stored { record: user, revision } = caller_now(cx).await?;
         if !user.second_factor {
-            return Err(Error::AccountState("recovery codes come with a second factor: add one with POST /auth/factors"));
+            return Err(Error::AccountState(
+                "recovery codes come with a second factor: add one with POST /auth/factors",
+            ));
         }
         prove(cx, &user, call.body).await?;
         let recovery_codes = new_recovery_codes(cx, &user);
