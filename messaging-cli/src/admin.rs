@@ -35,6 +35,7 @@ const EXAMPLES: &str = "Examples:
   messaging admin list-users --all --json | jq -r '.data[].email'
   messaging admin login-link --email ann@example.com
   messaging admin set-operator --email ann@example.com
+  messaging admin reset-factors --email ann@example.com
   messaging admin delete-workspace --id wsp_… --now
   messaging admin delete-user --email ann@example.com
   messaging admin dns-records
@@ -71,6 +72,8 @@ enum Admin {
     ListUsers(ListPage),
     /// Let a user look after the whole installation, with `/system`; --off takes that back
     SetOperator(SetOperator),
+    /// Remove all second factors of a user who has lost them, and their recovery codes; the user's sessions end
+    ResetFactors(ResetFactors),
     /// Make a link by which a user signs in once within ten minutes, also one who has lost the password
     LoginLink(LoginLink),
     /// Let a restored or copied installation send again, once what waits was cancelled or not
@@ -138,6 +141,13 @@ struct SetOperator {
     /// The user is an operator no more
     #[arg(long)]
     off: bool,
+}
+
+#[derive(Debug, Args)]
+struct ResetFactors {
+    /// The sign-in name
+    #[arg(long, value_name = "EMAIL")]
+    email: String,
 }
 
 #[derive(Debug, Args)]
@@ -330,6 +340,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
         Admin::SetOperator(set) => {
             output.resource(&admin::set_operator(app, &set.email, !set.off).await.map_err(refused)?)
         }
+        Admin::ResetFactors(reset) => output.resource(&admin::reset_factors(app, &reset.email).await.map_err(refused)?),
         Admin::CreateWorkspace(workspace) => {
             let view = admin::create_workspace(app, &workspace.name, &workspace.owner).await.map_err(refused)?;
             output.resource(&view)

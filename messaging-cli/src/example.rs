@@ -95,6 +95,9 @@ fn by_hand(id: &str) -> Option<Value> {
         "configureDns" => json!({"provider": "cloudflare", "credentials": {"api_token": "token-of-the-zone"}}),
         "createApiKey" => json!({"name": "backend", "scopes": ["messages:send"]}),
         "setPassword" => json!({"current": "the one until now", "password": "a battery staple"}),
+        "createFactor" => json!({"kind": "totp", "name": "Phone"}),
+        "confirmFactor" | "deleteFactor" | "createRecoveryCodes" => json!({"code": "123456"}),
+        "loginWithFactor" => json!({"token": "mf_…", "code": "123456"}),
         "redeemTicket" => json!({"ticket": "mt_…", "password": "a battery staple"}),
         _ => return None,
     })

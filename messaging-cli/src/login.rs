@@ -4,6 +4,7 @@ use clap::{Arg, ArgMatches, Command};
 use messaging_core::time::Timestamp;
 use messaging_engine::ops::Endpoint;
 use messaging_engine::ops::sessions::Login;
+use messaging_engine::ops::sessions::second_step::LoginWithFactor;
 use messaging_engine::ops::workspaces::ListWorkspaces;
 use serde_json::{Value, json};
 
@@ -11,6 +12,7 @@ use crate::arguments::{self, API_KEY, PROFILE, URL, WORKSPACE};
 use crate::failure::{Failure, accepted};
 use crate::output::{self, Output};
 use crate::profile::{self, Profile};
+use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::{self, Target};
 use crate::{terminal, user_files};
@@ -24,7 +26,8 @@ const EXAMPLES: &str = "Asks for an API key, or for email and password, without 
 What it saves is in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session \
 lasts 12 hours; an API key lasts until it is revoked.
 
-Without a terminal the key, or with --email the password, is read from standard input. --api-key gives it on the command \
+Without a terminal the key, or with --email the password, is read from standard input, and the code of a second factor \
+from its next line. --api-key gives it on the command \
 line, where other users of the machine may see it.
 
 Commands use the profile `default` unless --profile, MESSAGING_PROFILE, --url or MESSAGING_URL say otherwise, or a \
@@ -146,9 +149,37 @@ async fn sign_in(
 async fn session(url: &str, email: &str, password: &str) -> Result<(String, Option<Timestamp>), Failure> {
     let body = json!({"email": email, "password": password});
     let request = Request { body: body.to_string().into(), ..Request::new(Endpoint::row::<Login>()) };
-    let login = accepted(Target::server(url, None, None)?.call(&request).await?)?;
+    let target = Target::server(url, None, None)?;
+    let mut reply = target.call(&request).await?;
+    if let Some(pending) = second_step(&reply) {
+        reply = with_factor(&target, &pending).await?;
+    }
+    let login = accepted(reply)?;
     let token = login["token"].as_str().unwrap_or_default().to_owned();
     Ok((token, login["expires_at"].as_str().and_then(|time| time.parse().ok())))
+}
+
+/// The token for the second step of a sign-in, where the answer asks for one.
+fn second_step(reply: &Reply) -> Option<String> {
+    let answer: Value = serde_json::from_slice(&reply.body).ok()?;
+    let is_asked = answer["error"]["code"] == "second_factor_required";
+    is_asked.then(|| answer["error"]["details"]["token"].as_str().map(ToOwned::to_owned))?
+}
+
+/// Asks for a code and does the second step of a sign-in; again while another code can be tried and somebody types it.
+async fn with_factor(target: &Target, token: &str) -> Result<Reply, Failure> {
+    loop {
+        let code = terminal::ask("Code of your second factor, or a recovery code: ")?;
+        let body = json!({"token": token, "code": code.trim()});
+        let request = Request { body: body.to_string().into(), ..Request::new(Endpoint::row::<LoginWithFactor>()) };
+        let reply = target.call(&request).await?;
+        let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
+        let tries_left = answer["error"]["details"]["tries_left"].as_u64().unwrap_or(0);
+        if tries_left == 0 || !terminal::has_somebody() {
+            return Ok(reply);
+        }
+        output::note("the code is wrong, was used already or is too old");
+    }
 }
 
 /// The workspace of the credentials, where they open one only.

@@ -64,6 +64,7 @@ pub mod prelude {
     pub use messaging_core::domain::security::api_key::usage::OperationUse;
     pub use messaging_core::domain::security::audit::{AuditEntry, AuditFilter, Chain, StoredRow};
     pub use messaging_core::domain::security::digest::Digest;
+    pub use messaging_core::domain::security::factor::{Factor, PendingSignIn};
     pub use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
     pub use messaging_core::domain::security::request_log::{LoggedBodies, LoggedRequest, RequestFilter};
     pub use messaging_core::domain::segment::Segment;
@@ -73,9 +74,9 @@ pub mod prelude {
     pub use messaging_core::domain::webhook::Webhook;
     pub use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus};
     pub use messaging_core::ids::{
-        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FieldId, FormId, ImageId,
-        ImportId, ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId, TemplateId, UserId,
-        WebhookId, WorkspaceId,
+        ApiKeyId, AutomationId, BlobId, CampaignId, ContactId, DeliveryId, DomainId, EventId, FactorId, FieldId,
+        FormId, ImageId, ImportId, ListId, MessageId, PoolId, RequestId, RunId, SegmentId, SessionId, SuppressionId,
+        TemplateId, UserId, WebhookId, WorkspaceId,
     };
     pub use messaging_core::ports::store::campaigns::CampaignMessageFilter;
     pub use messaging_core::ports::store::events::LogPosition;
@@ -90,9 +91,9 @@ pub mod prelude {
         AutomationCounts, Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters,
         CustomFields, DmarcSource, DmarcTotals, DomainReports, EventLog, Images, Imports, Installation, IpPools,
         KeptCounts, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies,
-        RequestLogs, RunFilter, Sandbox, SearchIndex, Segments, SendingDomains, SeriesOf, SignIns, Slice, SoftBounces,
-        Sources, StoreCursor, StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions, Templates, Urls,
-        Verification, Webhooks,
+        RequestLogs, RunFilter, Sandbox, SearchIndex, SecondFactors, Segments, SendingDomains, SeriesOf, SignIns,
+        Slice, SoftBounces, Sources, StoreCursor, StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions,
+        Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
     pub use messaging_core::ports::{BlobStore, Uploads};
@@ -335,6 +336,14 @@ macro_rules! for_every_read {
                 capture(workspace: WorkspaceId, message: MessageId) -> Option<Capture>;
                 captures(workspace: WorkspaceId, page: PageRequest) -> Slice<Capture>;
                 trim_captures(keep: usize, limit: usize) -> u64;
+            }
+            impl SecondFactors {
+                factors_of(user: UserId, page: PageRequest) -> Slice<Stored<Factor>>;
+                factor(user: UserId, id: FactorId) -> Option<Stored<Factor>>;
+                factors(page: PageRequest) -> Slice<Factor>;
+                has_recovery_code(user: UserId, code: &Digest) -> bool;
+                recovery_code_count(user: UserId) -> u64;
+                pending_sign_in(token: &Digest) -> Option<(PendingSignIn, u32)>;
             }
             impl Segments {
                 segment(workspace: WorkspaceId, id: SegmentId) -> Option<Stored<Segment>>;

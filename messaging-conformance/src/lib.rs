@@ -69,6 +69,7 @@ pub mod request_logs;
 pub mod sample;
 pub mod sandbox;
 pub mod search;
+pub mod second_factors;
 pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
@@ -309,6 +310,8 @@ macro_rules! conformance_tests {
             search: contacts_are_found_by_a_piece_of_text, a_search_of_contacts_combines_with_filters,
                 a_note_is_followed_once, messages_are_found_by_a_piece_of_text,
                 a_search_of_messages_goes_through_all_blocks, erased_messages_are_not_found;
+            second_factors: factors_round_trip, factors_of_everybody_are_listed, recovery_codes_are_good_once,
+                codes_of_a_sign_in_are_counted, what_is_over_is_forgotten, factors_go_with_their_user;
             segments: segments_round_trip, listing_is_exact_while_rows_are_inserted,
                 the_interest_is_that_of_all_dynamic_segments, members_are_calculated_and_counted,
                 a_calculation_goes_through_everybody, every_kind_of_change_is_followed,

@@ -29,6 +29,7 @@ use messaging_core::domain::message::{Capture, EventKind, Message, MessageConten
 use messaging_core::domain::security::account::{Member, Session, Ticket, User, Workspace};
 use messaging_core::domain::security::api_key::ApiKey;
 use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::factor::{Factor, FactorProof, PendingSignIn};
 use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
@@ -70,6 +71,7 @@ pub fn user() -> User {
         password_hash: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),
         password_version: 3,
         operator: true,
+        second_factor: true,
         created_by: Some(WorkspaceId::from_bytes([7; 16])),
         signed_in: true,
         created_at: at(1),
@@ -102,6 +104,33 @@ pub fn session(token: &str, expires_at: Timestamp) -> Session {
     }
 }
 
+/// A confirmed second factor.
+pub fn factor(user_id: UserId) -> Factor {
+    Factor {
+        id: id(),
+        user_id,
+        name: "Телефон".to_owned(),
+        proof: FactorProof::Totp { sealed: "sealed:1:AAAA".to_owned(), used_step: Some(56_666_666) },
+        confirmed_at: Some(at(3)),
+        last_used_at: Some(at(4)),
+        created_at: at(2),
+    }
+}
+
+/// A sign-in that waits for a second factor.
+pub fn pending_sign_in(token: &str, user_id: UserId) -> PendingSignIn {
+    PendingSignIn {
+        digest: Digest::of(token),
+        user_id,
+        password_version: 3,
+        cookie: true,
+        is_vouched: true,
+        password_hash: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),
+        created_at: at(1),
+        expires_at: at(2),
+    }
+}
+
 /// A workspace.
 pub fn workspace() -> Workspace {
     Workspace {
@@ -110,6 +139,7 @@ pub fn workspace() -> Workspace {
         timezone: "Europe/Riga".to_owned(),
         opt_out_keywords: vec!["STOPP".to_owned()],
         request_log: RequestLog::Writes,
+        require_second_factor: true,
         end: None,
         created_at: at(3),
     }

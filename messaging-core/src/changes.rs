@@ -147,7 +147,7 @@ pub enum Write {
     Delete(DocumentKey),
     /// Changes nothing. A conflict unless something is as it was read.
     Expect(Condition),
-    /// Changes what belongs to users and keys: sessions, tickets, attempts to sign in, last uses.
+    /// Changes what belongs to users and keys: sessions, tickets, second factors, attempts to sign in, last uses.
     Account(AccountWrite),
     /// Keeps the check value of the secret key. A conflict when there is one.
     PutKeyCheck(String),

@@ -155,6 +155,8 @@ ids! {
     BlobId = "blb";
     /// A session of a person.
     SessionId = "ses";
+    /// A second factor of a person.
+    FactorId = "fac";
     /// A request; shown in `X-Request-Id`.
     RequestId = "req";
     /// An entry of an audit log.

@@ -50,7 +50,7 @@ use crate::ops::{Page, PageQuery};
 use crate::services::auditing::Command;
 use crate::services::dkim::{ALGORITHMS, NewKeys};
 
-pub use self::accounts::{UserReport, list_users, list_workspaces, login_link};
+pub use self::accounts::{ResetFactorsReport, UserReport, list_users, list_workspaces, login_link, reset_factors};
 pub use self::deletion::{DeletedWorkspace, delete_user, delete_workspace, remove_workspace};
 pub use self::dns_records::{InstallationRecord, dns_records};
 pub use self::embedding::embedded_workspace;
@@ -434,6 +434,7 @@ fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
         timezone: "UTC".to_owned(),
         opt_out_keywords: Vec::new(),
         request_log: RequestLog::default(),
+        require_second_factor: false,
         end: None,
         created_at: now,
     };

@@ -10,6 +10,8 @@ use http::StatusCode;
 use messaging_core::DomainError;
 use messaging_core::domain::automation::state::NotPossible;
 use messaging_core::domain::campaign::refusal::Refusal;
+use messaging_core::domain::security::factor::FactorKind;
+use messaging_core::domain::security::secret::Secret;
 use messaging_core::error::JsonFault;
 use messaging_core::ids::{ContactId, DomainId, WorkspaceId};
 use messaging_core::input::{MAX_LEVELS, MAX_VALUES};
@@ -43,6 +45,28 @@ pub enum Error {
          match"
     )]
     InvalidCredentials,
+    /// The first step of a sign-in was right, and the person has a second factor (contract section 25).
+    #[error(
+        "the person has a second factor: send the token of `details` and a code of it, or a recovery code, to POST \
+         /auth/login/factor within ten minutes"
+    )]
+    SecondFactorRequired {
+        /// Token of the sign-in, for its second step.
+        token: Secret,
+        /// Kinds of the person's factors.
+        kinds: Vec<FactorKind>,
+    },
+    /// A code that is tried in the second step of a sign-in is wrong.
+    #[error(
+        "the code is wrong, was used already or is too old; {tries_left} more can be tried before one has to sign in again"
+    )]
+    WrongCode {
+        /// Codes that may still be tried in this sign-in.
+        tries_left: u32,
+    },
+    /// The token of a second step is unknown or used, or its time or tries are over.
+    #[error("this sign-in is over: its token is unknown or was used, or its time or tries are over; sign in again")]
+    SignInOver,
     /// An API key without the needed scope.
     #[error("scope required: {0}")]
     ScopeRequired(Scope),
@@ -63,6 +87,12 @@ pub enum Error {
     /// The session's role does not have a scope that a part of the request takes.
     #[error("the role in this workspace does not have the scope {0}")]
     RoleLacks(Scope),
+    /// The workspace demands a second factor of its members, and the caller has none.
+    #[error(
+        "this workspace demands a second factor of its members: add one to your account, in the console under Account or with \
+         POST /auth/factors"
+    )]
+    SecondFactorMissing,
     /// The caller's address is not in the key's allowlist.
     #[error("the caller's address is not on the key's allowlist")]
     IpNotAllowed,
@@ -340,13 +370,18 @@ impl Error {
     pub const fn status(&self) -> StatusCode {
         match self {
             Self::InvalidJson(_) | Self::InvalidCursor | Self::InvalidIdempotencyKey => StatusCode::BAD_REQUEST,
-            Self::MissingCredentials | Self::InvalidCredentials => StatusCode::UNAUTHORIZED,
+            Self::MissingCredentials
+            | Self::InvalidCredentials
+            | Self::SecondFactorRequired { .. }
+            | Self::WrongCode { .. }
+            | Self::SignInOver => StatusCode::UNAUTHORIZED,
             Self::ScopeRequired(_)
             | Self::WorkspaceForbidden
             | Self::SessionRequired
             | Self::RoleForbidden
             | Self::OperatorRequired
             | Self::RoleLacks(_)
+            | Self::SecondFactorMissing
             | Self::IpNotAllowed => StatusCode::FORBIDDEN,
             Self::NotFound | Self::RouteNotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -382,7 +417,8 @@ impl Error {
             Self::InvalidCursor => "invalid_cursor",
             Self::InvalidIdempotencyKey => "invalid_idempotency_key",
             Self::MissingCredentials => "missing_credentials",
-            Self::InvalidCredentials => "invalid_credentials",
+            Self::InvalidCredentials | Self::WrongCode { .. } | Self::SignInOver => "invalid_credentials",
+            Self::SecondFactorRequired { .. } | Self::SecondFactorMissing => "second_factor_required",
             Self::ScopeRequired(_) => "scope_required",
             Self::WorkspaceForbidden => "workspace_forbidden",
             Self::SessionRequired => "session_required",
@@ -428,6 +464,8 @@ impl Error {
                 Some(json!({"pointer": pointer, "contact_id": contact_id}))
             }
             Self::InUse { by } => Some(json!({"by": by})),
+            Self::SecondFactorRequired { token, kinds } => Some(json!({"token": token, "kinds": kinds})),
+            Self::WrongCode { tries_left } => Some(json!({"tries_left": tries_left})),
             Self::OutcomeUnknown { .. } => Some(json!({"outcome": "unknown"})),
             _ => None,
         }

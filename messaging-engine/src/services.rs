@@ -52,6 +52,7 @@ mod request_logging;
 mod restored_automations;
 mod restored_campaigns;
 mod role_mail;
+pub(crate) mod second_factors;
 mod secret_keys;
 mod secrets;
 mod segments;

@@ -131,10 +131,22 @@ function Screen({ screen, route }) {
   useEffect(() => { if (loaded && !memory().scroll) focusHeading(); }, [loaded]);
   if (failure) return html`<h1 tabindex="-1">${t(screen.title)}</h1><${Failed} error=${failure} retry=${() => location.reload()} />`;
   if (!loaded) return html`<${Loading} />`;
+  if (lacksFactor(screen)) return html`<${FactorFirst} screen=${screen} />`;
   if (screen.needs && !allowed(screen.needs)) {
     return html`<h1 tabindex="-1">${t(screen.title)}</h1><${Refused} needs=${missing(screen.needs)} />`;
   }
   return html`<${loaded.default} route=${route} segments=${route.segments.slice(1)} query=${route.query} />`;
+}
+
+// The screens of a workspace that demands a second factor, for a member who has none.
+function lacksFactor({ path }) {
+  return workspace()?.require_second_factor && !me()?.second_factor && !["account", "sign-in"].includes(path);
+}
+
+function FactorFirst({ screen }) {
+  return html`<h1 tabindex="-1">${t(screen.title)}</h1><div class="notice warning"><p><strong>${t("{name} demands a second factor of its members.", { name: workspace().name })}</strong></p>
+    <p>${t("Add one to your account to go on. It takes a minute and an app on your phone.")}</p>
+    <div class="actions"><a class="button primary" href=${href("account")}>${t("Add a second factor")}</a></div></div>`;
 }
 
 let isFirst = true;

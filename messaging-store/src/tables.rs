@@ -36,6 +36,7 @@ pub(crate) mod replies;
 pub(crate) mod request_logs;
 pub(crate) mod sandbox;
 pub(crate) mod search;
+pub(crate) mod second_factors;
 pub(crate) mod segments;
 pub(crate) mod sending_domains;
 pub(crate) mod sign_ins;
@@ -105,6 +106,14 @@ pub(crate) fn change_account(on: &mut dyn Statements, write: &AccountWrite) -> R
         AccountWrite::ForgetSignIns(attempt) => sign_ins::forget_email(on, attempt),
         AccountWrite::TouchApiKey(id, at) => keys::touch(on, *id, *at),
         AccountWrite::NoteKeyUses(uses) => keys::note_uses(on, uses),
+        AccountWrite::PutFactor(factor, expect) => second_factors::put(on, factor, *expect),
+        AccountWrite::DeleteFactor(user, id) => second_factors::delete(on, *user, *id),
+        AccountWrite::DeleteFactors(user) => second_factors::delete_all(on, *user),
+        AccountWrite::PutRecoveryCodes(user, codes) => second_factors::put_recovery_codes(on, *user, codes),
+        AccountWrite::TakeRecoveryCode(user, code) => second_factors::take_recovery_code(on, *user, code),
+        AccountWrite::PutPendingSignIn(pending) => second_factors::put_pending(on, pending),
+        AccountWrite::CountCode(token) => second_factors::count_code(on, token),
+        AccountWrite::TakePendingSignIn(token) => second_factors::take_pending(on, token),
     }
 }
 

@@ -189,6 +189,13 @@ pub(crate) const OWNED: &[Owned] = &[
     by_text!("tickets", "digest", "doc LIKE '%\"' || $1 || '\"%'"),
     both!("members", "workspace, user_id", workspace!()),
     by_text!("sessions", "token", concat!("user_id IN (SELECT id FROM users WHERE ", left_alone!(), ")")),
+    by_text!("pending_sign_ins", "digest", concat!("user_id IN (SELECT id FROM users WHERE ", left_alone!(), ")")),
+    by_text!(
+        "recovery_codes",
+        "user_id, digest",
+        concat!("user_id IN (SELECT id FROM users WHERE ", left_alone!(), ")")
+    ),
+    by_text!("factors", "user_id, id", concat!("user_id IN (SELECT id FROM users WHERE ", left_alone!(), ")")),
     by_text!("users", "id", left_alone!()),
     // Those of its keys and of the operator, and those of people, whose routes name it.
     Owned {

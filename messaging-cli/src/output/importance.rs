@@ -26,6 +26,7 @@ pub(super) const ORDERS: &[(&str, &[&str])] = &[
     ("key_", &["id", "name", "scopes", "revoked_at", "expires_at", "last_used_at", "prefix"]),
     ("wsp_", &["id", "name", "timezone", "created_at"]),
     ("usr_", &["user_id", "id", "email", "role", "name"]),
+    ("fac_", &["id", "kind", "name", "confirmed_at", "last_used_at"]),
     ("ses_", &["id", "current", "last_used_at", "ip", "user_agent"]),
 ];
 

@@ -42,6 +42,7 @@ pub mod replies;
 pub mod request_logs;
 pub mod sandbox;
 pub mod search;
+pub mod second_factors;
 pub mod segments;
 pub mod sending_domains;
 pub mod sign_ins;
@@ -98,6 +99,7 @@ pub use replies::Replies;
 pub use request_logs::RequestLogs;
 pub use sandbox::Sandbox;
 pub use search::SearchIndex;
+pub use second_factors::SecondFactors;
 pub use segments::Segments;
 pub use sending_domains::SendingDomains;
 pub use sign_ins::SignIns;
@@ -161,6 +163,7 @@ pub trait Store:
     + RequestLogs
     + Sandbox
     + SearchIndex
+    + SecondFactors
     + Segments
     + SendingDomains
     + SignIns

@@ -1,11 +1,11 @@
 //! The users and workspaces of the installation, as the operator looks at them.
 
-use messaging_core::changes::{AccountWrite, Changes, Write};
+use messaging_core::changes::{AccountWrite, Changes, Expect, Write};
 use messaging_core::domain::security::account::User;
 use messaging_core::domain::security::page_cursor::CursorScope;
 use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::ids::UserId;
-use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
+use messaging_core::ports::store::{PageRequest, Slice, StoreCursor, Stored};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, refuse};
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,18 @@ impl UserReport {
     }
 }
 
+/// A user whose second factors were removed, as `admin reset-factors` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ResetFactorsReport {
+    /// Its id.
+    pub id: UserId,
+    /// The sign-in name, lower case.
+    pub email: String,
+    /// Number of factors that were removed, those among them that were never confirmed.
+    pub removed: u64,
+}
+
 /// Lists the users of the installation, newest first.
 pub async fn list_users(app: &App, page: &PageQuery) -> Result<Page<UserReport>, Error> {
     let listing = Listing { app, name: "users" };
@@ -71,6 +83,31 @@ pub async fn login_link(app: &App, email: &str) -> Result<TicketReport, Error> {
         let changes = Changes::from_iter([Write::Account(AccountWrite::PutTicket(ticket))]).of_setup();
         let User { id, email, .. } = &user.record;
         let command = Command::new("admin login-link", "user", Some(id.to_string()), Some(email));
+        Ok((app.record_command(changes, command).await?, report))
+    })
+    .await
+}
+
+/// Removes all second factors of a user and their recovery codes, for somebody who has lost them. What was opened as them
+/// is over, and links that were made for them; the password stays.
+pub async fn reset_factors(app: &App, email: &str) -> Result<ResetFactorsReport, Error> {
+    app.until_committed(|| async {
+        let user = match email.parse::<UserEmail>() {
+            Ok(email) => app.store().user_by_email(email.as_str()).await?,
+            Err(_) => None,
+        };
+        let unknown = || refuse("/email", FieldCode::NotFound, "is no user's: see `messaging admin list-users`");
+        let Stored { record: user, revision } = user.ok_or_else(unknown)?;
+        let removed = app.live_factors(user.id).await?.len() as u64;
+        let report = ResetFactorsReport { id: user.id, email: user.email.clone(), removed };
+        let mut changes = Changes::default();
+        if user.second_factor || removed > 0 {
+            let password_version = user.password_version.wrapping_add(1);
+            changes.push(Write::Account(AccountWrite::DeleteFactors(user.id)));
+            changes
+                .push(Write::put(User { second_factor: false, password_version, ..user }, Expect::Revision(revision)));
+        }
+        let command = Command::new("admin reset-factors", "user", Some(report.id.to_string()), Some(&report.email));
         Ok((app.record_command(changes, command).await?, report))
     })
     .await

@@ -6,15 +6,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use messaging_core::changes::{Changes, Expect, SwitchSecretKey, Write};
+use messaging_core::changes::{AccountWrite, Changes, Expect, SwitchSecretKey, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::settings::ChannelSettings;
 use messaging_core::domain::mail::auto_dns::KeptDnsAccount;
 use messaging_core::domain::mail::sending_domain::{DkimKey, SendingDomain};
 use messaging_core::domain::security::account::Workspace;
+use messaging_core::domain::security::factor::{Factor, FactorProof};
 use messaging_core::domain::security::secret_key::{SecretKey, replace_channel_secrets};
 use messaging_core::domain::webhook::Webhook;
-use messaging_core::ids::{DomainId, WebhookId, WorkspaceId};
+use messaging_core::ids::{DomainId, FactorId, UserId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{CommitError, PageRequest, Slice, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,8 @@ pub struct ResealReport {
     pub channels: u64,
     /// Webhooks with secrets.
     pub webhooks: u64,
+    /// Second factors of users.
+    pub factors: u64,
     /// Secrets that no key opens; they stay as they are.
     pub unreadable: u64,
 }
@@ -46,7 +49,7 @@ pub struct ResealReport {
 impl ResealReport {
     /// Records that were sealed anew.
     pub const fn records(&self) -> u64 {
-        self.domains + self.channels + self.webhooks
+        self.domains + self.channels + self.webhooks + self.factors
     }
 
     /// Adds the numbers of a later pass. Its number of unreadable secrets replaces the one before, because every pass
@@ -55,6 +58,7 @@ impl ResealReport {
         self.domains += other.domains;
         self.channels += other.channels;
         self.webhooks += other.webhooks;
+        self.factors += other.factors;
         self.unreadable = other.unreadable;
     }
 }
@@ -98,6 +102,15 @@ pub async fn reseal(app: &App) -> Result<ResealReport, Error> {
             reseal_workspace(app, id, &mut report).await?;
         }
     }
+    let (sealer, mut factors) = (Sealer::new(app), Pages::default());
+    while let Some(page) = factors.next(|page| app.store().factors(page)).await? {
+        for mut factor in page {
+            if sealer.seal_factor(&mut factor) {
+                report.factors += u64::from(reseal_factor(app, factor.user_id, factor.id).await?);
+            }
+        }
+    }
+    report.unreadable += sealer.unreadable();
     Ok(report)
 }
 
@@ -165,6 +178,17 @@ async fn reseal_channel(app: &App, workspace: WorkspaceId, channel: Channel) -> 
     .await
 }
 
+/// Seals the secret of a second factor anew in a commit of its own; answers whether it was changed.
+async fn reseal_factor(app: &App, user: UserId, id: FactorId) -> Result<bool, Error> {
+    app.until_committed(|| async {
+        let Some(mut found) = app.store().factor(user, id).await? else { return Ok((Changes::default(), false)) };
+        let is_new = Sealer::new(app).seal_factor(&mut found.record);
+        let put = AccountWrite::PutFactor(Box::new(found.record), Expect::Revision(found.revision));
+        Ok((is_new.then_some(Write::Account(put)).into_iter().collect(), is_new))
+    })
+    .await
+}
+
 /// Seals records anew, in memory, and counts the secrets that no key opens. Each `seal_…` answers whether anything
 /// changed.
 struct Sealer<'a> {
@@ -216,6 +240,13 @@ impl<'a> Sealer<'a> {
         let previous = webhook.previous_secret.as_mut().map(|(secret, _)| secret);
         let secrets = [&mut webhook.secret].into_iter().chain(previous);
         secrets.map(|secret| self.replace(&place, secret)).filter(|is_new| *is_new).count() > 0
+    }
+
+    fn seal_factor(&self, factor: &mut Factor) -> bool {
+        let place = Factor::place(factor.user_id, factor.id);
+        match &mut factor.proof {
+            FactorProof::Totp { sealed, .. } => self.replace(&place, sealed),
+        }
     }
 
     fn seal_channel(&self, settings: &mut ChannelSettings) -> bool {

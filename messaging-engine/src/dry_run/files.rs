@@ -161,6 +161,7 @@ impl DryRunWorkspace {
             timezone: "UTC".into(),
             opt_out_keywords: Vec::new(),
             request_log: RequestLog::default(),
+            require_second_factor: false,
             end: None,
             created_at: now,
         };

@@ -147,7 +147,7 @@ async fn logs(
     let is_for_operators = is_own || matches!(caller, Caller::Operator(_));
     match (of_call, caller) {
         (Some(workspace), _) => Ok([Some(workspace)].into_iter().chain(is_for_operators.then_some(None)).collect()),
-        (None, Caller::Session(session)) if resource.kind == "user" || resource.kind == "session" => {
+        (None, Caller::Session(session)) if matches!(resource.kind.as_str(), "user" | "session" | "factor") => {
             of_person(app, session.user.id).await
         }
         (None, _) => match &notes.user {

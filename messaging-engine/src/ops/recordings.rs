@@ -86,11 +86,16 @@ pub(super) const RECORDED: &[Recording] = &[
     Recording::of("leaveWorkspace", "member").after(After::Nothing),
     // Sign-ins.
     Recording::of("login", "user").after(After::Nothing),
+    Recording::of("loginWithFactor", "user").after(After::Nothing),
     Recording::of("logout", "user").after(After::Nothing),
     Recording::of("redeemTicket", "user").after(After::Nothing),
     Recording::of("setPassword", "user"),
     Recording::of("deleteSession", "session").after(After::Nothing),
     Recording::of("deleteOtherSessions", "user").after(After::Nothing),
+    Recording::of("createFactor", "factor").after(After::Nothing),
+    Recording::of("confirmFactor", "factor").after(After::Nothing),
+    Recording::of("deleteFactor", "factor").after(After::Nothing),
+    Recording::of("createRecoveryCodes", "user").after(After::Nothing),
     // Settings.
     Recording::of("createWorkspace", "workspace"),
     Recording::of("updateWorkspace", "workspace"),

@@ -2,8 +2,10 @@
 //!
 //! Contract section 2.3. The token is known to its holder alone; the store keeps its digest.
 
+pub mod factors;
 pub mod invitations;
 pub mod own;
+pub mod second_step;
 pub mod tickets;
 
 use std::time::Duration;
@@ -36,6 +38,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, NoContent, Operation};
 use crate::ops::session_cookie::SessionCookie;
 use crate::services::lookups::SESSION_MARKER;
+use crate::services::second_factors::FirstStep;
 use crate::services::tickets::{SECRET_ALPHABET, SECRET_LENGTH};
 
 /// How long a session lasts (contract section 2.3).
@@ -149,6 +152,10 @@ impl Operation for Login {
             record_refused_sign_in(cx, &email).await?;
         }
         let (attempt, user) = checked?;
+        if user.record.second_factor {
+            let step = FirstStep { cookie, ..FirstStep::default() };
+            return Err(cx.app.ask_second_factor(&user.record, step, cx.now).await?);
+        }
         cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
         Ok(open_session(cx, user.record, cookie))
     }
@@ -233,6 +240,8 @@ pub struct Membership {
     pub timezone: String,
     /// Whether the sandbox captures its email: nothing leaves, whatever is said to be sent or delivered.
     pub email_sandboxed: bool,
+    /// Whether members without a second factor reach nothing of it.
+    pub require_second_factor: bool,
     /// What the caller may do there.
     pub role: Role,
     /// The scopes that the role has there.
@@ -248,6 +257,10 @@ pub struct MeReport {
     pub user: UserView,
     /// Whether a password is set. Without one, only tickets sign in.
     pub has_password: bool,
+    /// Whether sign-ins ask for a second factor.
+    pub second_factor: bool,
+    /// Recovery codes that are left; 0 without a second factor.
+    pub recovery_codes_left: u64,
     /// May look after the whole installation: `/system`.
     pub operator: bool,
     /// Where the person is a member who has accepted, newest workspace first; at most 1000, `GET /workspaces` lists them
@@ -283,6 +296,7 @@ impl Operation for GetMe {
                 name: workspace.name,
                 timezone: workspace.timezone,
                 email_sandboxed: provider.is_some_and(|provider| provider.name == SANDBOX),
+                require_second_factor: workspace.require_second_factor,
                 role: member.role,
                 scopes: Scope::ALL
                     .iter()
@@ -291,9 +305,16 @@ impl Operation for GetMe {
                     .collect(),
             });
         }
-        let has_password = session.user.password_hash.is_some();
-        let operator = session.user.operator;
-        Ok(MeReport { user: UserView::of(session.user.clone()), has_password, operator, workspaces })
+        let user = &session.user;
+        let recovery_codes_left = if user.second_factor { cx.store().recovery_code_count(user.id).await? } else { 0 };
+        Ok(MeReport {
+            user: UserView::of(user.clone()),
+            has_password: user.password_hash.is_some(),
+            second_factor: user.second_factor,
+            recovery_codes_left,
+            operator: user.operator,
+            workspaces,
+        })
     }
 }
 

@@ -45,6 +45,8 @@ pub struct WorkspaceView {
     pub opt_out_keywords: Vec<String>,
     /// Which requests of the API are logged: `failures`, unless told otherwise.
     pub request_log: RequestLog,
+    /// Whether members without a second factor reach nothing of it; API keys are not asked.
+    pub require_second_factor: bool,
     /// When everything of it is removed; null unless it is under deletion.
     pub deletes_at: Option<Timestamp>,
     /// When it was created.
@@ -62,6 +64,7 @@ impl WorkspaceView {
             timezone: workspace.timezone,
             opt_out_keywords: workspace.opt_out_keywords,
             request_log: workspace.request_log,
+            require_second_factor: workspace.require_second_factor,
             deletes_at: workspace.end.map(|end| end.deletes_at),
             created_at: workspace.created_at,
         }
@@ -132,6 +135,7 @@ impl Operation for CreateWorkspace {
             timezone: "UTC".to_owned(),
             opt_out_keywords: Vec::new(),
             request_log: RequestLog::default(),
+            require_second_factor: false,
             end: None,
             created_at: cx.now,
         };
@@ -163,6 +167,10 @@ pub struct WorkspacePatch {
     /// writes without bodies, or `off`. Null means `failures`.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub request_log: Patch<RequestLog>,
+    /// Whether members without a second factor reach nothing of the workspace but their own account. Whoever switches it on
+    /// needs one. Null means false.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub require_second_factor: Patch<bool>,
 }
 
 /// Words of a workspace that opt out.
@@ -212,7 +220,8 @@ impl Operation for UpdateWorkspace {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "workspace update";
-    const SUMMARY: &'static str = "Change a workspace's name, time zone, opt-out words or log of requests";
+    const SUMMARY: &'static str =
+        "Change a workspace's name, time zone, opt-out words, log of requests, or whether members need a second factor";
     type Path = InWorkspace;
     type Query = Empty;
     type Body = WorkspacePatch;
@@ -241,6 +250,16 @@ impl Operation for UpdateWorkspace {
             Patch::Null => workspace.request_log = RequestLog::default(),
             Patch::Set(setting) => workspace.request_log = setting,
         }
+        match call.body.require_second_factor {
+            Patch::Absent => {}
+            Patch::Null | Patch::Set(false) => workspace.require_second_factor = false,
+            Patch::Set(true) => {
+                if has_no_factor(cx.caller) {
+                    cx.violations.add("/require_second_factor", FieldCode::NotAllowed, FACTOR_FIRST);
+                }
+                workspace.require_second_factor = true;
+            }
+        }
         if workspace.timezone != stored.record.timezone {
             let segments = cx.app.segments_with_zone(workspace.id).await?;
             cx.changes.extend(cx.app.calculate_all_anew(workspace.id, segments, cx.now).await?);
@@ -250,6 +269,14 @@ impl Operation for UpdateWorkspace {
         }
         Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
     }
+}
+
+/// Said to whoever would lock themselves out.
+const FACTOR_FIRST: &str = "would lock you out: add a second factor to your own account first, with POST /auth/factors";
+
+/// True for a person without a second factor.
+fn has_no_factor(caller: &Caller) -> bool {
+    matches!(caller, Caller::Session(session) if !session.user.second_factor)
 }
 
 /// The name of a workspace that is to be deleted, so that nobody deletes another one by mistake.

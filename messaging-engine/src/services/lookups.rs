@@ -83,6 +83,8 @@ impl App {
     /// Whether a caller may do what an operation asks for, and in which workspace: [`Caller::admit`] after the one
     /// membership that the call is about was looked up. Answers the caller to call the operation with.
     ///
+    /// A person without a second factor is refused where the workspace demands one.
+    ///
     /// However many workspaces somebody is a member of, by their own will or not, this is one look-up by key.
     pub(crate) async fn admit_caller(
         &self,
@@ -102,6 +104,12 @@ impl App {
             }
         }
         let workspace = caller.admit(access, in_path, in_header)?;
+        if let (Caller::Session(session), Some(id)) = (&caller, workspace)
+            && !session.user.second_factor
+            && self.workspace(id).await?.is_some_and(|workspace| workspace.require_second_factor)
+        {
+            return Err(Error::SecondFactorMissing);
+        }
         Ok((caller, workspace))
     }
 

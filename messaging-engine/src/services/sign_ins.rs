@@ -33,6 +33,6 @@ impl App {
     }
 }
 
-fn refuse(blocks: SignInBlocks, attempt: SignInAttempt) -> Result<(), Error> {
+pub(super) fn refuse(blocks: SignInBlocks, attempt: SignInAttempt) -> Result<(), Error> {
     blocks.wait(attempt.at).map_or(Ok(()), |retry_after| Err(Error::RateLimited { retry_after }))
 }

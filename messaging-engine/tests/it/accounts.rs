@@ -37,7 +37,8 @@ async fn a_session_lasts_twelve_hours() {
     let session = bed.app.authenticate(token).await.unwrap();
     assert_eq!(
         bed.get(&session, "/auth/me").await.body,
-        json!({"user": user, "has_password": true, "operator": false, "workspaces": []})
+        json!({"user": user, "has_password": true, "second_factor": false, "recovery_codes_left": 0, "operator": false,
+            "workspaces": []})
     );
 
     bed.clock.advance(Duration::from_hours(12) - Duration::from_millis(1));

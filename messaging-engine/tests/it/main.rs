@@ -68,6 +68,7 @@ mod require_tls;
 mod returned_mail;
 mod role_mail;
 mod search;
+mod second_factors;
 mod secret_key;
 mod secret_key_rotation;
 mod segments;

@@ -6,15 +6,16 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::mail::link_token::{Link, LinkKey, ReturnPurpose};
+use messaging_core::domain::security::totp::TotpSecret;
 use messaging_core::ports::Transport;
 use messaging_core::ports::resolver::NoResolver;
 use messaging_engine::services::callbacks::CallbackCall;
 use messaging_engine::vault::{KeyRefused, Vault};
-use messaging_engine::{App, Error, KeyRing, SecretKey, admin};
+use messaging_engine::{App, Caller, Error, KeyRing, SecretKey, admin};
 use messaging_testing::{CallingProvider, MemoryFetch};
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, KEY};
+use crate::bed::{Bed, KEY, PASSWORD};
 use crate::support::Product;
 
 const NEW: SecretKey = SecretKey::from_bytes([9; 32]);
@@ -84,6 +85,27 @@ async fn everything_sealed_is_sealed_anew_and_nothing_twice() {
     let opened = Vault::new(NEW.as_bytes()).open(&stored.secret_place(), previous).unwrap();
     assert_eq!(opened, hook["secret"].as_str().unwrap());
     assert_eq!(admin::reseal(&product.app).await.unwrap().records(), 0, "nothing is sealed twice");
+}
+
+#[tokio::test]
+async fn secrets_of_second_factors_are_sealed_anew() {
+    let bed = Bed::start();
+    bed.user("ann@example.com").await;
+    let token =
+        bed.post(&Caller::Anonymous, "/auth/login", json!({"email": "ann@example.com", "password": PASSWORD})).await;
+    let token = token["token"].as_str().unwrap();
+    let caller = bed.app.authenticate(token).await.unwrap();
+    let made = bed.post(&caller, "/auth/factors", json!({"kind": "totp"})).await;
+    let secret = TotpSecret::from_base32(made["secret"].as_str().unwrap()).unwrap();
+    assert_eq!(opened_by(&bed, KEY).await, (1, 1));
+    rotate(&bed.app).await;
+    let report = admin::reseal(&bed.app).await.unwrap();
+    assert_eq!((report.factors, report.records(), report.unreadable), (1, 1, 0));
+    assert_eq!(opened_by(&bed, NEW).await, (1, 1));
+    let confirm = format!("/auth/factors/{}/confirm", made["id"].as_str().unwrap());
+    let code = secret.code_at(bed.app.now());
+    assert_eq!(bed.post(&caller, &confirm, json!({"code": code})).await.summary(), "200");
+    assert_eq!(admin::reseal(&bed.app).await.unwrap().records(), 0);
 }
 
 #[tokio::test]

@@ -227,7 +227,8 @@ export async function call(id, args = {}) {
       if (!args.quiet) record({ id, path: args.path, query: args.query, body: args.body, answer });
       return answer;
     } catch (error) {
-      if (error.status === 401 && signInAgain && session.me && await hasEnded()) {
+      // What needs no session was refused for what it brought.
+      if (error.status === 401 && !operations[id].access.public && signInAgain && session.me && await hasEnded()) {
         await signInAgain();
       } else if (error.retryAfter > PATIENCE_SECONDS || !error.retryAfter || !isRead(id) || attempt >= READ_ATTEMPTS) {
         if (!args.quiet && !args.signal?.aborted) {

@@ -1,9 +1,10 @@
-// The account: who is signed in, the password, sessions, and what this browser keeps: theme, single keys.
+// The account: who is signed in, the password, the second factor, sessions, and what this browser keeps: theme, single keys.
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { Action, announce, confirm, count, Facts, Head, html, Loaded, t, Time, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { List, Table } from "../lib/table.js";
 import { href } from "../lib/route.js";
+import { SecondFactor } from "./account_factors.js";
 import { chooseTheme, chosenTheme, SHORTCUTS_OFF, THEMES } from "../app.js";
 
 export default function Account() {
@@ -17,6 +18,7 @@ export default function Account() {
     <${Invitations} />
     <${Workspaces} />
     <${Password} />
+    <${SecondFactor} />
     <${Sessions} />
     <${Browser} />`;
 }

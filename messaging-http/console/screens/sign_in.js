@@ -18,6 +18,10 @@ export async function redeem(ticket) {
     location.hash = pending.chooses ? "#/sign-in" : "#/";
     return true;
   } catch (error) {
+    if (error.code === "second_factor_required") {
+      pending = { token: error.details.token };
+      return false;
+    }
     pending = { said: error.code === "link_expired" ? t("This link was used already, or its time is over. Ask for another one, or sign in.") : error.message };
     return false;
   }
@@ -27,7 +31,7 @@ let pending = {};
 
 export default function SignIn() {
   useEffect(() => { document.title = `${t("Sign in")} · messaging`; }, []);
-  const { chooses, said, invitation, email } = pending;
+  const { chooses, said, invitation, email, token } = pending;
   const done = () => {
     pending = {};
     if (location.hash.startsWith("#/sign-in")) go("");
@@ -42,7 +46,7 @@ export default function SignIn() {
   return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Sign in")}</h1>
     ${said && html`<div class="notice warning" role="alert"><p>${said}</p></div>`}
     ${invitation && html`<div class="notice"><p>${t("You are invited to {name} as {role}. Sign in as {email} to accept.", { name: invitation.name, role: t(invitation.role), email })}</p></div>`}
-    <${SignInForm} onDone=${invitation ? undefined : done} email=${email} />
+    <${SignInForm} onDone=${invitation ? undefined : done} email=${email} begun=${token} />
     <details><summary>${t("No account, or the password forgotten?")}</summary>
       <p class="muted">${t("Who runs the server creates users, and links that sign in once:")}</p>
       <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details></div>`;
@@ -78,14 +82,39 @@ function Invitation({ invitation, ticket, email, onDone }) {
       <a class="button" href="#/" onClick=${onDone}>${t("Not now")}</a></div></div>`;
 }
 
-/** Email and password. */
-export function SignInForm({ onDone, email: known = "" }) {
+/** Email and password, and then a code where the person has a second factor; `begun` is the token of a sign-in that asks for one. */
+export function SignInForm({ onDone, email: known = "", begun }) {
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState("");
-  const submit = () => call("login", { body: { email, password, cookie: true }, quiet: true });
+  const [token, setToken] = useState(begun);
+  const submit = async () => {
+    try {
+      await call("login", { body: { email, password, cookie: true }, quiet: true });
+    } catch (error) {
+      if (error.code !== "second_factor_required") throw error;
+      setPassword("");
+      setToken(error.details.token);
+      return false;
+    }
+    return true;
+  };
+  if (token) return html`<${SecondStep} token=${token} onDone=${onDone} onBack=${() => setToken(null)} />`;
   return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} about=${email}>
     <${Input} label=${t("Email")} type="email" value=${email} onInput=${setEmail} autocomplete="username" autofocus=${!known} />
     <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="current-password" autofocus=${Boolean(known)} />
+  </${Credentials}>`;
+}
+
+function SecondStep({ token, onDone, onBack }) {
+  const [code, setCode] = useState("");
+  const submit = () => call("loginWithFactor", { body: { token, code }, quiet: true });
+  const wrong = ({ details }) => (details.tries_left > 0
+    ? t("The code is wrong, was used already or is too old.")
+    : t("This sign-in is over: too many codes were wrong, or it took too long. Begin again."));
+  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} wrong=${wrong}
+      extra=${html`<button type="button" onClick=${onBack}>${t("Begin again")}</button>`}>
+    <${Input} label=${t("Code")} type="text" value=${code} onInput=${setCode} autocomplete="one-time-code" autocapitalize="none" spellcheck=${false} autofocus
+      help=${t("The six digits that your app shows, or a recovery code. Lost both? Who runs the server has “messaging admin reset-factors”.")} />
   </${Credentials}>`;
 }
 
@@ -105,10 +134,11 @@ function Input({ label, onInput, help, ...rest }) {
     ${help && html`<p class="help" id="${id}-help">${help}</p>`}</div>`;
 }
 
-const LABELS = { "/email": "Email", "/password": "Password" };
+const LABELS = { "/email": "Email", "/password": "Password", "/code": "Code" };
 
-// `about` is what a wait is for: another email need not wait.
-function Credentials({ submit, onDone, text, about, children }) {
+// `about` is what a wait is for: another email need not wait. A `submit` that answers false opened no session; `wrong` tells
+// what a 401 means.
+function Credentials({ submit, onDone, text, about, wrong, extra, children }) {
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
   const [wait, setWait] = useState(0);
@@ -126,12 +156,12 @@ function Credentials({ submit, onDone, text, about, children }) {
     setBusy(true);
     setFault(null);
     try {
-      await submit();
+      if (await submit() === false) return;
       await loadSession();
       onDone?.();
     } catch (error) {
       if (error.status === 429) setWait(error.retryAfter ?? 60);
-      const own = { 401: t("Email or password is wrong."), 429: t("Too many attempts.") }[error.status];
+      const own = { 401: wrong?.(error) ?? t("Email or password is wrong."), 429: t("Too many attempts.") }[error.status];
       const said = own ?? (error.violations.map(({ pointer, message }) => `${t(LABELS[pointer] ?? "")} ${message}.`).join(" ") || error.message);
       setFault(said);
       announce(said, { fault: true });
@@ -142,6 +172,6 @@ function Credentials({ submit, onDone, text, about, children }) {
   return html`<form class="form" onSubmit=${run} novalidate>
     ${fault && html`<div class="notice fault" role="alert"><p>${fault} ${wait > 0 && t("Try again in {seconds} seconds.", { seconds: wait })}</p></div>`}
     ${children}
-    <div class="actions"><button type="submit" class="primary" disabled=${busy || wait > 0}>${text}</button></div>
+    <div class="actions"><button type="submit" class="primary" disabled=${busy || wait > 0}>${text}</button>${extra}</div>
   </form>`;
 }

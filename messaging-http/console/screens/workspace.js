@@ -1,4 +1,4 @@
-// The workspace: its name, time zone, opt-out words and log of requests, and another one.
+// The workspace: its name, time zone, opt-out words, log of requests and whether members need a second factor, and another one.
 import { allowed, chooseWorkspace, loadSession, missing, workspace } from "../lib/api.js";
 import { Action, absolute, confirm, Copy, Facts, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
@@ -50,7 +50,7 @@ function Settings({ one, onDone }) {
     await loadSession();
   };
   return html`<section class="stack" aria-labelledby="settings"><h2 id="settings">${t("Settings")}</h2>
-    <${Form} key=${JSON.stringify(one)} id="updateWorkspace" initial=${{ name: one.name, timezone: one.timezone, opt_out_keywords: one.opt_out_keywords, request_log: one.request_log }}
+    <${Form} key=${JSON.stringify(one)} id="updateWorkspace" initial=${{ name: one.name, timezone: one.timezone, opt_out_keywords: one.opt_out_keywords, request_log: one.request_log, require_second_factor: one.require_second_factor }}
       body=${(values) => ({ ...values, opt_out_keywords: values.opt_out_keywords ?? [] })} onDone=${changed} done=${t("Saved")}>
       <${Field} name="name" label=${t("Name")} required dir="auto" autocomplete="off" />
       <${Field} name="timezone" kind="select" label=${t("Time zone")} required options=${zones(one.timezone)}
@@ -59,6 +59,8 @@ function Settings({ one, onDone }) {
         help=${t("One of these words alone, as an answer by SMS or WhatsApp, ends messages to that person, besides STOP and the like. Up to 20, with commas between them.")} />
       <${Field} name="request_log" kind="select" label=${t("Log of requests")} options=${LOGS.map(([value, text]) => [value, t(text)])}
         help=${t("What the screen Requests shows. Secrets are never kept, and everything goes after seven days.")} />
+      <${Field} name="require_second_factor" kind="checkbox" label=${t("Members need a second factor")}
+        help=${t("Members without one reach nothing of this workspace until they add one to their account. API keys go on working.")} />
     </${Form}></section>`;
 }
 

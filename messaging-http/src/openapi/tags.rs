@@ -3,8 +3,9 @@
 use messaging_engine::ops::Endpoint;
 
 /// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
-pub(super) const ALL: [&str; 32] = [
+pub(super) const ALL: [&str; 33] = [
     "auth",
+    "factor",
     "session",
     "invitation",
     "workspace",
@@ -56,6 +57,7 @@ pub(super) fn description(tag: &str) -> &'static str {
         "custom-field" => "Attributes of contacts that have a declared type.",
         "deliverability" => "How mail arrives: by mailbox provider, sending domain and IP pool, and in a sentence.",
         "domain" => "The domains mail is sent from: their DNS records, keys and verification.",
+        "factor" => "Second factors of a person, which every sign-in asks for, and recovery codes.",
         "event" => "What contacts did in your product; segments and automations look at it.",
         "form" => "Forms by which readers subscribe to public lists.",
         "health" => "Whether the server can take requests.",

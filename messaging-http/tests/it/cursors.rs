@@ -80,8 +80,14 @@ impl Tenant {
                 user_agent: None,
             }))
         };
+        let factor = || {
+            let factor = messaging_conformance::sample::factor(world.user);
+            Write::Account(AccountWrite::PutFactor(Box::new(factor), Expect::Absent))
+        };
         server
             .commit([
+                factor(),
+                factor(),
                 sent(),
                 sent(),
                 session(&token),

@@ -16,6 +16,7 @@ use messaging_core::changes::{Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::ip_pool::source::{NamedSource, PathRow, SourceAddress, SourceRow};
 use messaging_core::domain::delivery::path::PathState;
 use messaging_core::domain::mail::auto_dns::DnsProviderName;
+use messaging_core::domain::security::totp::TotpSecret;
 use messaging_core::domain::security::user_email::UserEmail;
 use messaging_core::entropy::{Entropy, SeededEntropy};
 use messaging_core::ports::clock::ManualClock;
@@ -95,6 +96,8 @@ struct Run {
     service: ApiService,
     kept: BTreeMap<String, String>,
     token: String,
+    /// The secret of the factor that was added.
+    secret: Option<TotpSecret>,
     failures: Vec<String>,
     _directory: tempfile::TempDir,
 }
@@ -162,7 +165,8 @@ impl Run {
             ("password".to_owned(), dev.console_password.unwrap().expose().to_owned()),
             ("workspace".to_owned(), dev.workspace_id.to_string()),
         ]);
-        Self { app, clock, entropy, service, kept, token: String::new(), failures: Vec::new(), _directory: directory }
+        let (token, secret, failures) = (String::new(), None, Vec::new());
+        Self { app, clock, entropy, service, kept, token, secret, failures, _directory: directory }
     }
 
     /// Puts in what was kept, by name; the longest name that fits.
@@ -207,6 +211,9 @@ impl Run {
                 None => panic!("{head}: {word}"),
             }
         }
+        if let Some(secret) = &self.secret {
+            self.kept.insert("code".to_owned(), secret.code_at(self.app.now()));
+        }
         let body = self.filled(body);
         let uri = format!("{}{query}", self.path(endpoint, &given));
         let mut request = Request::builder().method((endpoint.method)()).uri(&uri);
@@ -231,10 +238,15 @@ impl Run {
             response.headers().get("content-type").is_some_and(|it| it.as_bytes().starts_with(b"application/json"));
         let Ok(answer) = response.into_body().collect().await;
         let answer = String::from_utf8_lossy(&answer.to_bytes()).into_owned();
-        if status != endpoint.success && Some(status) != endpoint.other_success {
+        let parsed: Value = serde_json::from_str(&answer).unwrap_or_default();
+        if let Some(pending) = parsed["error"]["details"]["token"].as_str() {
+            self.kept.insert("pending".to_owned(), pending.to_owned());
+        } else if status != endpoint.success && Some(status) != endpoint.other_success {
             self.failures.push(format!("{head}: {uri} {body} answered {status} {answer}"));
         }
-        let parsed: Value = serde_json::from_str(&answer).unwrap_or_default();
+        if endpoint.id == "createFactor" {
+            self.secret = parsed["secret"].as_str().and_then(TotpSecret::from_base32);
+        }
         if let Some(token) = parsed["token"].as_str().filter(|_| self.token.is_empty()) {
             token.clone_into(&mut self.token);
         }

@@ -27,6 +27,7 @@ mod mounted;
 mod openapi;
 mod readers;
 mod request_log;
+mod second_factors;
 mod standalone;
 mod submission;
 mod text_messages;

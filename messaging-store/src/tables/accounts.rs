@@ -13,6 +13,7 @@ use crate::fault::Fault;
 use crate::pages::{below, one_more};
 use crate::row::{count, document, id, record, stored, time};
 use crate::sql::{Sql, key, params, sql};
+use crate::tables::second_factors;
 
 pub(crate) fn put_user(on: &mut dyn Statements, user: &User, expect: Expect) -> Result<(), Fault> {
     let mut row = params![key(user.id), user.email.as_str(), document(user)?];
@@ -43,6 +44,7 @@ pub(crate) fn delete_user(on: &mut dyn Statements, user: UserId, revision: u32) 
         on.run(sql, params![key(user)])?;
     }
     on.run(TICKETS, params![user.to_string()])?;
+    second_factors::delete_all(on, user)?;
     on.run_one(sql!("DELETE FROM users WHERE id = $1 AND revision = $2"), params![key(user), revision])
 }
 

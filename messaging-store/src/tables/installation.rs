@@ -6,6 +6,7 @@ use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::installation::quarantine::Quarantined;
 use messaging_core::domain::mail::auto_dns::KeptDnsAccount;
 use messaging_core::domain::mail::sending_domain::{DkimKey, SendingDomain};
+use messaging_core::domain::security::factor::{Factor, FactorProof};
 use messaging_core::domain::security::secret_key;
 use messaging_core::domain::webhook::Webhook;
 use messaging_core::ports::store::{Installation, KeyHolder, SealedSecret, StoreError};
@@ -131,6 +132,7 @@ impl<D: Database + Processes> Installation for SqlStore<D> {
             sql!(r#"SELECT doc FROM sending_domains WHERE doc LIKE '%"dkim":[_"%' OR doc LIKE '%:"sealed:%' LIMIT $1"#);
         const WEBHOOKS: Sql = sql!("SELECT doc FROM webhooks LIMIT $1");
         const CHANNELS: Sql = sql!(r#"SELECT doc FROM channels WHERE doc LIKE '%:"sealed:%' LIMIT $1"#);
+        const FACTORS: Sql = sql!("SELECT doc FROM factors LIMIT $1");
         let mut secrets = Vec::new();
         for SendingDomain { id, dkim, dns_account, .. } in documents(&self.0, DOMAINS, limit).await? {
             let account =
@@ -145,6 +147,11 @@ impl<D: Database + Processes> Installation for SqlStore<D> {
         for settings in documents::<ChannelSettings>(&self.0, CHANNELS, limit).await? {
             let sealed = secret_key::channel_secrets(&settings).into_iter();
             secrets.extend(sealed.map(|(place, sealed)| SealedSecret { place, sealed }));
+        }
+        for factor in documents::<Factor>(&self.0, FACTORS, limit).await? {
+            let place = Factor::place(factor.user_id, factor.id);
+            let FactorProof::Totp { sealed, .. } = factor.proof;
+            secrets.push(SealedSecret { place, sealed });
         }
         secrets.truncate(limit);
         Ok(secrets)

@@ -83,7 +83,7 @@ impl<D: Database> Replies for SqlStore<D> {
         self.one(query.point()).await
     }
 
-    /// Replies first, then sessions and tickets.
+    /// Replies first, then sessions, tickets and what second factors leave.
     async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         const SESSIONS: Sql = sql!(
             sqlite: "DELETE FROM sessions WHERE token IN (SELECT token FROM sessions WHERE expires_at <= ?1 LIMIT ?2)",
@@ -95,8 +95,21 @@ impl<D: Database> Replies for SqlStore<D> {
             postgres: "DELETE FROM tickets WHERE ctid = ANY (ARRAY (
                 SELECT ctid FROM tickets WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))",
         );
+        const PENDING: Sql = sql!(
+            sqlite: "DELETE FROM pending_sign_ins WHERE digest IN (
+                SELECT digest FROM pending_sign_ins WHERE expires_at <= ?1 LIMIT ?2)",
+            postgres: "DELETE FROM pending_sign_ins WHERE ctid = ANY (ARRAY (
+                SELECT ctid FROM pending_sign_ins WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2
+                FOR UPDATE SKIP LOCKED))",
+        );
+        const FACTORS: Sql = sql!(
+            sqlite: "DELETE FROM factors WHERE (user_id, id) IN (
+                SELECT user_id, id FROM factors WHERE expires_at <= ?1 LIMIT ?2)",
+            postgres: "DELETE FROM factors WHERE ctid = ANY (ARRAY (
+                SELECT ctid FROM factors WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))",
+        );
         let mut forgotten = self.sweep_aged(&EXPIRED, now, limit).await?;
-        for sql in [SESSIONS, TICKETS] {
+        for sql in [SESSIONS, TICKETS, PENDING, FACTORS] {
             let left = limit.saturating_sub(usize::try_from(forgotten).unwrap_or(limit));
             if left > 0 {
                 forgotten += self.sweep(sql, params![now, sql_limit(left)]).await?;

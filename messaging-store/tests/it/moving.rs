@@ -432,6 +432,7 @@ mod after_cases {
         campaigns: sends_change_with_their_revision, what_open_campaigns_name_is_held;
         contacts: every_filter_narrows;
         counters: totals_and_series_are_sums, links_are_counted_by_variant_and_number, events_are_counted_by_name;
+        second_factors: factors_round_trip, recovery_codes_are_good_once, codes_of_a_sign_in_are_counted;
         segments: every_kind_of_change_is_followed, members_are_calculated_and_counted;
         sign_ins: failures_of_an_email_count;
         templates: versions_round_trip;

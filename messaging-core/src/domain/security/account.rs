@@ -31,6 +31,9 @@ pub struct User {
     /// May look after the whole installation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub operator: bool,
+    /// Has a confirmed second factor, which every sign-in asks for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub second_factor: bool,
     /// The workspace that invited this person before anybody else had. Sessions and the password then come from links that
     /// administrators of workspaces made, so they prove nothing to other workspaces; `None` once the operator has vouched
     /// for the person.
@@ -53,6 +56,7 @@ impl User {
             password_hash: None,
             password_version: 0,
             operator: false,
+            second_factor: false,
             created_by: None,
             signed_in: false,
             created_at,
@@ -162,6 +166,9 @@ pub struct Workspace {
     /// The requests of the API that are logged.
     #[serde(default, skip_serializing_if = "RequestLog::is_default")]
     pub request_log: RequestLog,
+    /// Members without a second factor reach nothing of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_second_factor: bool,
     /// The end that was set to it; `None` unless it is under deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<WorkspaceEnd>,

@@ -37,9 +37,10 @@ const PARTS: &[&str] = &[
 /// Names, in the same form, that make a member a secret when they are the whole name.
 const NAMES: &[&str] = &["auth", "p256dh", "otp", "pin"];
 
-/// Beginnings of texts that are secrets of ours wherever they stand: API keys, sessions, secrets of webhooks, and what links
+/// Beginnings of texts that are secrets of ours wherever they stand: API keys, sessions, second factors, secrets of webhooks, and what links
 /// of tickets, uploads and callbacks go on with.
-const MARKERS: &[&str] = &["mk_live_", "ms_", "whsec_", "#ticket=", "/uploads/", "/callbacks/", "Bearer ", "Basic "];
+const MARKERS: &[&str] =
+    &["mk_live_", "ms_", "mf_", "otpauth://", "whsec_", "#ticket=", "/uploads/", "/callbacks/", "Bearer ", "Basic "];
 
 /// Length of a text after a marker from which on it is taken for a secret.
 const LEAST_SECRET: usize = 16;
@@ -152,6 +153,8 @@ mod tests {
             "mk_live_ab12cd34ef56.4vQxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
             "the key mk_live_ab12cd34ef56.4vQxxxxxxxx",
             "ms_0123456789abcdef0123",
+            "mf_0123456789abcdef0123",
+            "otpauth://totp/mail.example.com:ann",
             "whsec_0123456789abcdef",
             "https://mail.example/console#ticket=0123456789abcdef",
             "https://mail.example/uploads/0123456789abcdef",

@@ -11,6 +11,7 @@ use crate::time::Timestamp;
 pub trait Replies {
     /// The reply remembered under a key, unless it expired before `now`.
     async fn reply(&self, key: &ReplyKey, now: Timestamp) -> Result<Option<Reply>, StoreError>;
-    /// Removes up to `limit` replies that expired, and sessions with them; answers how many.
+    /// Removes up to `limit` replies that expired, and with them sessions, tickets, sign-ins that wait and second factors that
+    /// nobody has confirmed; answers how many.
     async fn forget_expired(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }

@@ -146,7 +146,7 @@ impl Operation for DeleteOtherSessions {
 }
 
 /// Makes this session the only one of its user: the others were opened under an earlier version of the password.
-fn renew(cx: &mut Context<'_>, session: Session, user: User, revision: u32) {
+pub(super) fn renew(cx: &mut Context<'_>, session: Session, user: User, revision: u32) {
     let user = User { password_version: user.password_version.wrapping_add(1), ..user };
     cx.change(Write::Account(AccountWrite::DeleteSession(session.token_digest)));
     cx.change(Write::Account(AccountWrite::PutSession(Session { password_version: user.password_version, ..session })));

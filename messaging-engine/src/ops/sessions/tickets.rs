@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::members::{MemberPath, highest_grantable_role};
 use crate::ops::operation::{Call, Operation};
+use crate::services::second_factors::FirstStep;
 use crate::services::tickets::MEMBERS_LIFETIME;
 
 /// Said where a password comes with a ticket that sets none.
@@ -87,6 +88,7 @@ impl Operation for Redeem {
         let ticket = live_ticket(cx, &digest).await?;
         let stored_user = cx.store().user(ticket.user_id).await?.ok_or(Error::LinkExpired)?;
         let mut user = stored_user.record.clone();
+        let mut is_vouched = false;
         if let Some((invitation, stored)) = invitation_of(cx, &ticket).await? {
             if !is_first_opened(cx, &user, &invitation).await? {
                 return match password {
@@ -101,12 +103,22 @@ impl Operation for Redeem {
             return Err(Error::LinkExpired);
         } else if password.is_some() || user.password_hash.is_none() {
             // The operator vouches for the person; a password that somebody else may have set stays what it was.
+            is_vouched = true;
             user = user.vouched_for();
         }
+        let password_hash = match password {
+            Some(password) => {
+                let turn = cx.app.password_turn(cx.client_ip).await?;
+                Some(cx.app.hash_password_in(turn, password.into_inner()).await?)
+            }
+            None => None,
+        };
+        if user.second_factor {
+            let step = FirstStep { cookie, is_vouched, password_hash, ticket: Some(digest) };
+            return Err(cx.app.ask_second_factor(&stored_user.record, step, cx.now).await?);
+        }
         cx.change(Write::Account(AccountWrite::TakeTicket(digest)));
-        if let Some(password) = password {
-            let turn = cx.app.password_turn(cx.client_ip).await?;
-            let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);
+        if password_hash.is_some() {
             user = User { password_hash, password_version: user.password_version.wrapping_add(1), ..user };
         }
         if user != stored_user.record {

@@ -1,0 +1,209 @@
+//! Second factors of people, and sign-ins that wait for one.
+//!
+//! Contract section 25. A factor counts once it was confirmed, that is, used for the first time.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::security::account::User;
+use crate::domain::security::digest::Digest;
+use crate::ids::{FactorId, UserId};
+use crate::time::Timestamp;
+
+/// The most factors of a person, those that wait for their confirmation among them.
+pub const MAX_FACTORS: usize = 10;
+
+/// Time in which a new factor can be confirmed.
+pub const CONFIRMED_WITHIN: Duration = Duration::from_mins(15);
+
+/// Time in which the second step of a sign-in can be done.
+pub const PENDING_FOR: Duration = Duration::from_mins(10);
+
+/// Codes that may be tried in one sign-in (contract section 25).
+pub const MAX_TRIES: u32 = 5;
+
+/// Kind of a factor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FactorKind {
+    /// An app that shows codes.
+    Totp,
+}
+
+/// Means by which a factor is checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum FactorProof {
+    /// Codes that follow from a secret and the time.
+    Totp {
+        /// The secret in base32, sealed for [`Factor::place`].
+        sealed: String,
+        /// Step of the last good code, after which later ones alone are taken.
+        used_step: Option<u64>,
+    },
+}
+
+/// A second factor of a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its id.
+    pub id: FactorId,
+    /// Id of the person.
+    pub user_id: UserId,
+    /// The person's name for it, 1 to 100 characters.
+    pub name: String,
+    /// Means by which it is checked.
+    pub proof: FactorProof,
+    /// When it was first used, from when on it counts.
+    pub confirmed_at: Option<Timestamp>,
+    /// When it was last used.
+    pub last_used_at: Option<Timestamp>,
+    /// When it was added.
+    pub created_at: Timestamp,
+}
+
+impl Factor {
+    /// Kind of the factor.
+    pub const fn kind(&self) -> FactorKind {
+        match self.proof {
+            FactorProof::Totp { .. } => FactorKind::Totp,
+        }
+    }
+
+    /// Until when it has to be confirmed; `None` once it was.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.confirmed_at.is_none().then(|| self.created_at + CONFIRMED_WITHIN)
+    }
+
+    /// True until it has to be confirmed, and for good once it was.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.expires_at().is_none_or(|end| now < end)
+    }
+
+    /// The place that the secret of a factor is sealed for.
+    pub fn place(user: UserId, id: FactorId) -> String {
+        format!("factor/{user}/{id}")
+    }
+
+    /// The same after a use, which confirms it.
+    #[must_use]
+    pub fn used(self, now: Timestamp) -> Self {
+        Self { confirmed_at: self.confirmed_at.or(Some(now)), last_used_at: Some(now), ..self }
+    }
+}
+
+/// A sign-in whose first step is done, and that waits for a factor. Its token is known to its holder alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingSignIn {
+    /// SHA-256 of the token.
+    pub digest: Digest,
+    /// Id of the person.
+    pub user_id: UserId,
+    /// The person's [`password_version`](User::password_version) at the first step; under another one it is void.
+    pub password_version: u32,
+    /// Whether the session becomes a cookie of a browser.
+    pub cookie: bool,
+    /// True for one by a link of the operator, who vouches for the person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_vouched: bool,
+    /// The argon2id hash of a password that is set once the factor is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_hash: Option<String>,
+    /// When the first step was done.
+    pub created_at: Timestamp,
+    /// Until when the second step can be done.
+    pub expires_at: Timestamp,
+}
+
+impl PendingSignIn {
+    /// True while a code can be tried, after so many others.
+    pub fn takes_a_try(&self, tries: u32, now: Timestamp) -> bool {
+        tries < MAX_TRIES && now < self.expires_at
+    }
+
+    /// The person as the sign-in leaves them; `None` where the password changed since the first step.
+    pub fn completed(&self, user: User) -> Option<User> {
+        if user.password_version != self.password_version {
+            return None;
+        }
+        let user = if self.is_vouched { user.vouched_for() } else { user };
+        Some(match &self.password_hash {
+            None => user,
+            Some(hash) => User {
+                password_hash: Some(hash.clone()),
+                password_version: user.password_version.wrapping_add(1),
+                ..user
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Id as _, WorkspaceId};
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn user() -> User {
+        User::new(UserId::from_bytes([1; 16]), "ann@example.com".to_owned(), at(0))
+    }
+
+    fn pending() -> PendingSignIn {
+        PendingSignIn {
+            digest: Digest::of("mf_token"),
+            user_id: user().id,
+            password_version: 0,
+            cookie: false,
+            is_vouched: false,
+            password_hash: None,
+            created_at: at(0),
+            expires_at: at(0) + PENDING_FOR,
+        }
+    }
+
+    #[test]
+    fn a_factor_expires_unless_it_is_confirmed() {
+        let factor = Factor {
+            id: FactorId::from_bytes([2; 16]),
+            user_id: user().id,
+            name: "phone".to_owned(),
+            proof: FactorProof::Totp { sealed: "sealed:1:AAAA".to_owned(), used_step: None },
+            confirmed_at: None,
+            last_used_at: None,
+            created_at: at(0),
+        };
+        let end = at(0) + CONFIRMED_WITHIN;
+        assert_eq!(factor.expires_at(), Some(end));
+        assert!(factor.is_live(at(899_999)) && !factor.is_live(end));
+        let used = factor.used(at(5)).used(at(7));
+        assert_eq!((used.confirmed_at, used.last_used_at), (Some(at(5)), Some(at(7))));
+        assert!(used.is_live(at(i64::MAX / 2)));
+    }
+
+    #[test]
+    fn five_tries_or_ten_minutes_end_a_sign_in() {
+        let pending = pending();
+        for (tries, now, takes) in
+            [(0, 0, true), (4, 599_999, true), (5, 0, false), (u32::MAX, 0, false), (0, 600_000, false)]
+        {
+            assert_eq!(pending.takes_a_try(tries, at(now)), takes, "{tries} {now}");
+        }
+    }
+
+    #[test]
+    fn a_sign_in_does_at_its_end_what_its_first_step_asked_for() {
+        assert_eq!(pending().completed(user()), Some(user()));
+        assert_eq!(pending().completed(User { password_version: 1, ..user() }), None);
+        let made = User { created_by: Some(WorkspaceId::from_bytes([3; 16])), ..user() };
+        let with_password =
+            PendingSignIn { is_vouched: true, password_hash: Some("$argon2id$".to_owned()), ..pending() };
+        let after = with_password.completed(made).unwrap();
+        assert_eq!((after.created_by, after.password_version), (None, 2));
+        assert_eq!(after.password_hash.as_deref(), Some("$argon2id$"));
+    }
+}

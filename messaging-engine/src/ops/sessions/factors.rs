@@ -1,0 +1,391 @@
+//! The second factors of whoever is signed in, and their recovery codes.
+//!
+//! Contract section 25. Where it is silent: the first factor that is confirmed ends the person's other sessions, which were
+//! opened without one, and brings recovery codes; the last one that is removed takes them along. Each change of factors
+//! writes the user as well, whose record says whether there is one, so that two changes at the same moment do not miss each
+//! other.
+
+use http::{Method, StatusCode};
+use messaging_core::changes::{AccountWrite, Expect, Write};
+use messaging_core::domain::security::account::User;
+use messaging_core::domain::security::factor::{Factor, FactorKind, MAX_FACTORS};
+use messaging_core::domain::security::secret::Secret;
+use messaging_core::domain::security::{password, recovery_code};
+use messaging_core::ids::FactorId;
+use messaging_core::input::{BodyKind, Empty, Input, PageQuery};
+use messaging_core::ports::store::Stored;
+use messaging_core::scope::Access;
+use messaging_core::time::Timestamp;
+use messaging_core::validate::{Setters, Validate};
+use messaging_core::violation::{FieldCode, refuse};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::own::renew;
+use super::{check_password, signed_in};
+use crate::error::Error;
+use crate::ops::context::Context;
+use crate::ops::operation::{Call, NoContent, Operation};
+use crate::ops::page::Page;
+
+/// Name of a factor that was given none.
+const UNNAMED: &str = "Authenticator app";
+
+/// Said of a factor that counts already.
+const IS_CONFIRMED: Error = Error::AccountState("the factor is confirmed already");
+
+/// A second factor as shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Factor")]
+#[non_exhaustive]
+pub struct FactorView {
+    /// Its id.
+    pub id: FactorId,
+    /// `totp`: an app that shows codes.
+    pub kind: FactorKind,
+    /// The person's name for it.
+    pub name: String,
+    /// Since when sign-ins ask for it; null until it was confirmed.
+    pub confirmed_at: Option<Timestamp>,
+    /// Until when it has to be confirmed; null once it was.
+    pub expires_at: Option<Timestamp>,
+    /// When a code of it was last used.
+    pub last_used_at: Option<Timestamp>,
+    /// When it was added.
+    pub created_at: Timestamp,
+}
+
+impl FactorView {
+    fn of(factor: Factor) -> Self {
+        Self {
+            id: factor.id,
+            kind: factor.kind(),
+            expires_at: factor.expires_at(),
+            name: factor.name,
+            confirmed_at: factor.confirmed_at,
+            last_used_at: factor.last_used_at,
+            created_at: factor.created_at,
+        }
+    }
+}
+
+/// `GET /auth/factors`
+pub struct ListFactors;
+
+impl Operation for ListFactors {
+    const ID: &'static str = "listFactors";
+    const METHOD: Method = Method::GET;
+    const PATH: &'static str = "/auth/factors";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "factor list";
+    const SUMMARY: &'static str = "List your second factors, those that wait for their confirmation among them";
+    type Path = Empty;
+    type Query = PageQuery;
+    type Body = Empty;
+    type Output = Page<FactorView>;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<FactorView>, Error> {
+        let user = signed_in(cx.caller)?.user.id;
+        let page = cx.page(&call.query)?;
+        let mut slice = cx.store().factors_of(user, page).await?;
+        slice.items.retain(|factor| factor.record.is_live(cx.now));
+        Ok(cx.answer_page(slice, |factor| FactorView::of(factor.record)))
+    }
+}
+
+/// A new second factor.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct FactorInput {
+    /// Kind of the factor: `totp`, an app that shows codes.
+    pub kind: FactorKind,
+    /// A name for it, 1 to 100 characters, such as that of the device. Left out, it is called "Authenticator app".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1, max = 100))]
+    pub name: Option<String>,
+}
+
+impl Input for FactorInput {}
+
+/// A new second factor, with what an app needs to show its codes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "NewFactor")]
+#[non_exhaustive]
+pub struct NewFactorReport {
+    /// Its id.
+    pub id: FactorId,
+    /// `totp`: an app that shows codes.
+    pub kind: FactorKind,
+    /// The person's name for it.
+    pub name: String,
+    /// The secret in base32, to be typed into an app. It cannot be shown again.
+    pub secret: Secret,
+    /// The same as an `otpauth://` address, to be shown as a QR code.
+    pub uri: Secret,
+    /// Until when it has to be confirmed by a code.
+    pub expires_at: Timestamp,
+    /// When it was added.
+    pub created_at: Timestamp,
+}
+
+/// `POST /auth/factors`
+pub struct CreateFactor;
+
+impl Operation for CreateFactor {
+    const ID: &'static str = "createFactor";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/auth/factors";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "factor create";
+    const SUMMARY: &'static str = "Add a second factor, which counts once it is confirmed by a code";
+    const ANSWERS_SECRET: bool = true;
+    type Path = Empty;
+    type Query = Empty;
+    type Body = FactorInput;
+    type Output = NewFactorReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NewFactorReport, Error> {
+        let FactorInput { kind, name } = call.body;
+        let Stored { record: user, revision } = caller_now(cx).await?;
+        if cx.app.live_factors(user.id).await?.len() >= MAX_FACTORS {
+            let rule = format!(
+                "somebody has at most {MAX_FACTORS} factors, those among them that wait for their confirmation"
+            );
+            return Err(refuse("/kind", FieldCode::TooManyItems, rule).into());
+        }
+        let id = cx.new_id();
+        let (secret, proof) = cx.app.new_totp_secret(user.id, id);
+        let factor = Factor {
+            id,
+            user_id: user.id,
+            name: name.unwrap_or_else(|| UNNAMED.to_owned()),
+            proof,
+            confirmed_at: None,
+            last_used_at: None,
+            created_at: cx.now,
+        };
+        let uri = secret.uri(&cx.app.installation_name().await?, &user.email);
+        let report = NewFactorReport {
+            id,
+            kind,
+            name: factor.name.clone(),
+            secret: secret.to_base32().into(),
+            uri: uri.into(),
+            expires_at: factor.expires_at().unwrap_or(cx.now),
+            created_at: cx.now,
+        };
+        cx.change(Write::Account(AccountWrite::PutFactor(Box::new(factor), Expect::Absent)));
+        cx.change(Write::put(user, Expect::Revision(revision)));
+        Ok(report)
+    }
+}
+
+/// The path of a second factor.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+pub struct FactorPath {
+    /// The factor.
+    pub id: FactorId,
+}
+
+/// A code that confirms a factor.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ConfirmFactorInput {
+    /// The code that the app shows now.
+    #[validate(length(min = 1, max = 100))]
+    pub code: Secret,
+}
+
+impl Input for ConfirmFactorInput {}
+
+/// A second factor that was confirmed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ConfirmedFactor")]
+#[non_exhaustive]
+pub struct ConfirmedFactorReport {
+    /// The factor.
+    #[serde(flatten)]
+    pub factor: FactorView,
+    /// Ten codes that sign in without the factor, once each. They cannot be shown again. Null where the person has some
+    /// already, with another factor.
+    pub recovery_codes: Option<Vec<Secret>>,
+}
+
+/// `POST /auth/factors/{id}/confirm`
+pub struct ConfirmFactor;
+
+impl Operation for ConfirmFactor {
+    const ID: &'static str = "confirmFactor";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/auth/factors/{id}/confirm";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "factor confirm";
+    const SUMMARY: &'static str = "Confirm a second factor by a code: sign-ins ask for it from now on, and after the first your other sessions end";
+    const ANSWERS_SECRET: bool = true;
+    type Path = FactorPath;
+    type Query = Empty;
+    type Body = ConfirmFactorInput;
+    type Output = ConfirmedFactorReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ConfirmedFactorReport, Error> {
+        let Stored { record: user, revision } = caller_now(cx).await?;
+        let found = own_factor(cx, &user, call.path.id).await?;
+        if found.record.confirmed_at.is_some() {
+            return Err(IS_CONFIRMED);
+        }
+        let rule = "is not the code that the app shows now; where the app shows it, look whether its clock is right";
+        let used = cx.app.use_code(found.record, call.body.code.expose(), cx.now);
+        let factor = used.ok_or_else(|| refuse("/code", FieldCode::Conflict, rule))?;
+        let view = FactorView::of(factor.clone());
+        cx.change(Write::Account(AccountWrite::PutFactor(Box::new(factor), Expect::Revision(found.revision))));
+        if user.second_factor {
+            cx.change(Write::put(user, Expect::Revision(revision)));
+            return Ok(ConfirmedFactorReport { factor: view, recovery_codes: None });
+        }
+        let recovery_codes = Some(new_recovery_codes(cx, &user));
+        let token = signed_in(cx.caller)?.token_digest;
+        let session = cx.store().session(&token).await?.ok_or(Error::InvalidCredentials)?;
+        // This session goes on, and is the only one.
+        renew(cx, session, User { second_factor: true, ..user }, revision);
+        Ok(ConfirmedFactorReport { factor: view, recovery_codes })
+    }
+}
+
+/// Proof that whoever calls is the person, and not somebody who has found an open session.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ProofInput {
+    /// The present code of an authenticator app, or a recovery code. One of `code` and `password` is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1, max = 100))]
+    pub code: Option<Secret>,
+    /// The password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1, max = password::MAX_COMPARED))]
+    pub password: Option<Secret>,
+}
+
+impl Input for ProofInput {
+    const BODY: BodyKind = BodyKind::Optional;
+}
+
+/// `DELETE /auth/factors/{id}`
+pub struct DeleteFactor;
+
+impl Operation for DeleteFactor {
+    const ID: &'static str = "deleteFactor";
+    const METHOD: Method = Method::DELETE;
+    const PATH: &'static str = "/auth/factors/{id}";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
+    const CLI: &'static str = "factor delete";
+    const SUMMARY: &'static str =
+        "Remove one of your second factors, with a code or the password; one that was never confirmed goes without";
+    type Path = FactorPath;
+    type Query = Empty;
+    type Body = ProofInput;
+    type Output = NoContent;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
+        let Stored { record: mut user, revision } = caller_now(cx).await?;
+        let found = own_factor(cx, &user, call.path.id).await?.record;
+        if found.confirmed_at.is_some() {
+            prove(cx, &user, call.body).await?;
+            let others = cx.app.live_factors(user.id).await?;
+            user.second_factor =
+                others.iter().any(|other| other.record.id != found.id && other.record.confirmed_at.is_some());
+            if !user.second_factor {
+                cx.change(Write::Account(AccountWrite::PutRecoveryCodes(user.id, Vec::new())));
+            }
+        }
+        cx.change(Write::Account(AccountWrite::DeleteFactor(user.id, found.id)));
+        cx.change(Write::put(user, Expect::Revision(revision)));
+        Ok(NoContent)
+    }
+}
+
+/// Recovery codes, shown once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RecoveryCodes")]
+#[non_exhaustive]
+pub struct RecoveryCodesReport {
+    /// Ten codes that sign in without a factor, once each. They cannot be shown again.
+    pub recovery_codes: Vec<Secret>,
+}
+
+/// `POST /auth/recovery-codes`
+pub struct CreateRecoveryCodes;
+
+impl Operation for CreateRecoveryCodes {
+    const ID: &'static str = "createRecoveryCodes";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/auth/recovery-codes";
+    const ACCESS: Access = Access::Session;
+    const SUCCESS: StatusCode = StatusCode::CREATED;
+    const CLI: &'static str = "factor recovery-codes";
+    const SUMMARY: &'static str = "Make ten new recovery codes, with a code or the password; the older ones end";
+    const ANSWERS_SECRET: bool = true;
+    type Path = Empty;
+    type Query = Empty;
+    type Body = ProofInput;
+    type Output = RecoveryCodesReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<RecoveryCodesReport, Error> {
+        let Stored { record: user, revision } = caller_now(cx).await?;
+        if !user.second_factor {
+            return Err(Error::AccountState(
+                "recovery codes come with a second factor: add one with POST /auth/factors",
+            ));
+        }
+        prove(cx, &user, call.body).await?;
+        let recovery_codes = new_recovery_codes(cx, &user);
+        cx.change(Write::put(user, Expect::Revision(revision)));
+        Ok(RecoveryCodesReport { recovery_codes })
+    }
+}
+
+/// The person who calls, as they are now.
+async fn caller_now(cx: &Context<'_>) -> Result<Stored<User>, Error> {
+    let id = signed_in(cx.caller)?.user.id;
+    cx.store().user(id).await?.ok_or(Error::InvalidCredentials)
+}
+
+/// A factor of a person that counts, or can be confirmed.
+async fn own_factor(cx: &Context<'_>, user: &User, id: FactorId) -> Result<Stored<Factor>, Error> {
+    let found = cx.store().factor(user.id, id).await?;
+    found.filter(|factor| factor.record.is_live(cx.now)).ok_or(Error::NotFound)
+}
+
+/// New recovery codes in place of those that there are.
+fn new_recovery_codes(cx: &mut Context<'_>, user: &User) -> Vec<Secret> {
+    let (codes, digests) = recovery_code::generate(user.id, cx.app.entropy());
+    cx.change(Write::Account(AccountWrite::PutRecoveryCodes(user.id, digests)));
+    codes
+}
+
+/// Makes sure that the person themselves calls, by a code or the password. Wrong ones count as failed sign-ins.
+async fn prove(cx: &mut Context<'_>, user: &User, proof: ProofInput) -> Result<(), Error> {
+    let attempt = match proof {
+        ProofInput { code: Some(code), .. } => {
+            let attempt = cx.app.admit_sign_in(&user.email, cx.client_ip).await?;
+            // A commit outside of `changes`, as for passwords: a repetition counts as another attempt.
+            cx.app.count_sign_in(attempt).await?;
+            let used = cx.app.judge_code(user.id, code.expose(), cx.now).await?;
+            cx.change(used.ok_or(Error::InvalidCredentials)?);
+            attempt
+        }
+        ProofInput { password: Some(password), .. } => check_password(cx, &user.email, password).await?.0,
+        ProofInput { .. } => {
+            let rule = "a code of a factor or a recovery code is needed, or `password`";
+            return Err(refuse("/code", FieldCode::Required, rule).into());
+        }
+    };
+    cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
+    Ok(())
+}

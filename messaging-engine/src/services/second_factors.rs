@@ -1,0 +1,164 @@
+//! Second factors: judging codes, and sign-ins that wait for one (contract section 25).
+//!
+//! A code is judged by what is stored, and what uses it up is a write of the commit that does what the code was asked for:
+//! of two who come with the same code at the same moment one is refused.
+
+use std::net::IpAddr;
+
+use messaging_core::changes::{AccountWrite, Changes, Expect, Write};
+use messaging_core::domain::security::account::User;
+use messaging_core::domain::security::api_key::random_text;
+use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::factor::{
+    Factor, FactorKind, FactorProof, MAX_FACTORS, PENDING_FOR, PendingSignIn,
+};
+use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
+use messaging_core::domain::security::secret::Secret;
+use messaging_core::domain::security::totp::TotpSecret;
+use messaging_core::domain::security::{recovery_code, totp};
+use messaging_core::ids::{FactorId, UserId};
+use messaging_core::ports::store::{CommitError, PageRequest, StoreError, Stored};
+use messaging_core::time::Timestamp;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::services::sign_ins::refuse;
+use crate::services::tickets::{SECRET_ALPHABET, SECRET_LENGTH};
+
+/// The text before the random part of the token of a sign-in that waits for a factor.
+const PENDING_MARKER: &str = "mf_";
+
+/// The first step of a sign-in by somebody with a second factor.
+#[derive(Debug, Default)]
+pub(crate) struct FirstStep {
+    /// Whether the session becomes a cookie of a browser.
+    pub(crate) cookie: bool,
+    /// True for one by a link of the operator, who vouches for the person.
+    pub(crate) is_vouched: bool,
+    /// The hash of a password that is to be set.
+    pub(crate) password_hash: Option<String>,
+    /// The ticket that it was done with, which it uses up.
+    pub(crate) ticket: Option<Digest>,
+}
+
+impl App {
+    /// The factors of a user that can be used or confirmed, newest first.
+    pub(crate) async fn live_factors(&self, user: UserId) -> Result<Vec<Stored<Factor>>, StoreError> {
+        // Those that nobody confirmed in time are there until they are swept.
+        let (mut page, now) = (PageRequest { after: None, limit: 5 * MAX_FACTORS }, self.now());
+        let mut live = Vec::new();
+        loop {
+            let slice = self.store().factors_of(user, page).await?;
+            live.extend(slice.items.into_iter().filter(|factor| factor.record.is_live(now)));
+            match slice.next {
+                Some(next) if live.len() < MAX_FACTORS => page.after = Some(next),
+                _ => return Ok(live),
+            }
+        }
+    }
+
+    /// A new secret for codes, and how it is stored.
+    pub(crate) fn new_totp_secret(&self, user: UserId, id: FactorId) -> (TotpSecret, FactorProof) {
+        let secret = TotpSecret::generate(self.entropy());
+        let sealed = self.vault().seal(&Factor::place(user, id), &secret.to_base32(), self.entropy());
+        (secret, FactorProof::Totp { sealed, used_step: None })
+    }
+
+    /// The factor after a code of it was used; `None` if the code is not good at `now`.
+    pub(crate) fn use_code(&self, factor: Factor, code: &str, now: Timestamp) -> Option<Factor> {
+        let FactorProof::Totp { sealed, used_step } = &factor.proof;
+        let opened = self.vault().open(&Factor::place(factor.user_id, factor.id), sealed).ok();
+        let Some(secret) = opened.as_deref().and_then(TotpSecret::from_base32) else {
+            tracing::error!(factor = %factor.id, "the secret of a second factor is unusable");
+            return None;
+        };
+        let step = secret.step_of(code, now, *used_step)?;
+        let proof = FactorProof::Totp { sealed: sealed.clone(), used_step: Some(step) };
+        Some(Factor { proof, ..factor.used(now) })
+    }
+
+    /// Judges a code of a confirmed factor or a recovery code of a user. Answers the write that uses it up, or `None` where
+    /// it is not good.
+    pub(crate) async fn judge_code(
+        &self,
+        user: UserId,
+        code: &str,
+        now: Timestamp,
+    ) -> Result<Option<Write>, StoreError> {
+        if totp::is_code(code) {
+            let factors = self.live_factors(user).await?;
+            let mut confirmed = factors.into_iter().filter(|factor| factor.record.confirmed_at.is_some());
+            return Ok(confirmed.find_map(|Stored { record, revision }| {
+                let used = self.use_code(record, code, now)?;
+                Some(Write::Account(AccountWrite::PutFactor(Box::new(used), Expect::Revision(revision))))
+            }));
+        }
+        let Some(digest) = recovery_code::digest_of(user, code) else { return Ok(None) };
+        let is_good = self.store().has_recovery_code(user, &digest).await?;
+        Ok(is_good.then_some(Write::Account(AccountWrite::TakeRecoveryCode(user, digest))))
+    }
+
+    /// Keeps the first step of a sign-in, in a commit of its own, and answers the refusal that asks for the second. The
+    /// attempt stays counted as failed until then.
+    pub(crate) async fn ask_second_factor(&self, user: &User, step: FirstStep, now: Timestamp) -> Result<Error, Error> {
+        let FirstStep { cookie, is_vouched, password_hash, ticket } = step;
+        let token = format!("{PENDING_MARKER}{}", random_text(self.entropy(), SECRET_ALPHABET, SECRET_LENGTH));
+        let pending = PendingSignIn {
+            digest: Digest::of(&token),
+            user_id: user.id,
+            password_version: user.password_version,
+            cookie,
+            is_vouched,
+            password_hash,
+            created_at: now,
+            expires_at: now + PENDING_FOR,
+        };
+        let taken = ticket.map(|ticket| Write::Account(AccountWrite::TakeTicket(ticket)));
+        let kept = Write::Account(AccountWrite::PutPendingSignIn(Box::new(pending)));
+        match self.commit(taken.into_iter().chain([kept]).collect()).await {
+            Ok(()) => {}
+            // Somebody else has used the ticket.
+            Err(CommitError::Conflict) => return Err(Error::LinkExpired),
+            Err(error) => return Err(error.into_store_error().into()),
+        }
+        let factors = self.live_factors(user.id).await?;
+        let confirmed = factors.iter().filter(|factor| factor.record.confirmed_at.is_some());
+        let mut kinds: Vec<FactorKind> = confirmed.map(|factor| factor.record.kind()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        Ok(Error::SecondFactorRequired { token: Secret::from(token), kinds })
+    }
+
+    /// A sign-in that takes a code, with the number of those that were tried.
+    pub(crate) async fn pending_sign_in(&self, token: &Digest, now: Timestamp) -> Result<(PendingSignIn, u32), Error> {
+        let found = self.store().pending_sign_in(token).await?;
+        found.filter(|(pending, tries)| pending.takes_a_try(*tries, now)).ok_or(Error::SignInOver)
+    }
+
+    /// Counts a code of a sign-in as wrong, before it is looked at, among the failed sign-ins of its email and its caller's
+    /// network.
+    ///
+    /// Somebody whose email is guessed at from many places has waited before the first step, and does not wait again: the
+    /// tries of one sign-in are few.
+    pub(crate) async fn count_code(
+        &self,
+        token: &Digest,
+        email: &str,
+        client: Option<IpAddr>,
+    ) -> Result<SignInAttempt, Error> {
+        let attempt = SignInAttempt::new(email, client, self.now());
+        let blocks = self.store().sign_in_blocks(&attempt).await?;
+        refuse(SignInBlocks { account: None, ..blocks }, attempt)?;
+        let attempt = attempt.after(blocks);
+        let writes = [AccountWrite::CountSignIn(attempt), AccountWrite::CountCode(*token)].map(Write::Account);
+        match self.commit(Changes::from_iter(writes)).await {
+            Ok(()) => Ok(attempt),
+            // Others were counted meanwhile.
+            Err(CommitError::Conflict) => {
+                self.pending_sign_in(token, attempt.at).await?;
+                Err(Error::RateLimited { retry_after: 1 })
+            }
+            Err(error) => Err(error.into_store_error().into()),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+// The second factor of whoever is signed in: adding one with an app, recovery codes, removing one.
+import { loadSession, me } from "../lib/api.js";
+import { Action, absolute, Code, Copy, count, html, Loaded, t, Time, useCall, useState } from "../lib/ui.js";
+import { Field, Form, withoutEmpty } from "../lib/form.js";
+import { useFirstFocus, useFocusBack } from "../lib/focus.js";
+import { Table } from "../lib/table.js";
+import { qr } from "../lib/qr.js";
+
+export function SecondFactor() {
+  const found = useCall("listFactors", { query: { limit: 50 } });
+  // What is open: a new factor, its recovery codes, or the question for a proof.
+  const [open, setOpen] = useState(null);
+  const { second_factor: has, recovery_codes_left: left, workspaces } = me();
+  const demanding = workspaces.filter((one) => one.require_second_factor);
+  const reload = async () => {
+    await loadSession();
+    found.reload();
+  };
+  const show = (next) => async (answer) => {
+    await reload();
+    setOpen(next?.(answer) ?? null);
+  };
+  const codesOf = ({ recovery_codes: codes }) => codes && { codes };
+  return html`<section class="stack" aria-labelledby="second-factor"><h2 id="second-factor">${t("Second factor")}</h2>
+    <p class="muted">${has
+      ? t("Whoever signs in as you needs a code as well, by a link too.")
+      : t("With one, your password or a link alone opens nothing: whoever signs in as you needs a code of an app on your phone as well.")}</p>
+    ${!has && demanding.length > 0 && html`<p class="notice warning">${t("{names} demands one: until you add it, you reach nothing there.", { names: demanding.map(({ name }) => name).join(", ") })}</p>`}
+    <${Loaded} of=${found}>${({ data }) => data.length > 0 && html`<${Table} caption=${t("Second factors")} rows=${data} columns=${[
+      { label: t("Name"), cell: (row) => html`<bdi>${row.name}</bdi>` },
+      { label: t("In use since"), cell: (row) => (row.confirmed_at ? html`<${Time} at=${row.confirmed_at} />` : html`<span class="muted">${t("not confirmed")}</span>`) },
+      { label: t("Last used"), cell: (row) => (row.last_used_at ? html`<${Time} at=${row.last_used_at} />` : html`<span class="muted">–</span>`) },
+    ]} actions=${(row) => (row.confirmed_at
+      ? html`<button type="button" class="small" onClick=${() => setOpen({ removes: row })}>${t("Remove")}<span class="sr"> ${row.name}</span></button>`
+      : html`<${Action} id="deleteFactor" className="small" args=${{ path: { id: row.id }, body: {} }} onDone=${reload} done=${t("Removed")}>${t("Remove")}<span class="sr"> ${row.name}</span></${Action}>`)} />`}</${Loaded}>
+    ${has && html`<p class=${left < 3 ? "notice warning" : "muted"}>${t("{number} left.", { number: count(left, "recovery code", "recovery codes") })}</p>`}
+    ${open?.codes && html`<${RecoveryCodes} codes=${open.codes} onClose=${() => setOpen(null)} />`}
+    ${open?.adds && html`<${NewFactor} onMade=${(made) => setOpen({ made })} onClose=${() => setOpen(null)} />`}
+    ${open?.made && html`<${Enrolment} made=${open.made} onDone=${show(codesOf)} onClose=${show()} />`}
+    ${open?.removes && html`<${Proof} key=${open.removes.id} id="deleteFactor" path=${{ id: open.removes.id }} title=${t("Remove {name}", { name: open.removes.name })}
+      submit=${t("Remove")} done=${t("Removed")} danger onDone=${show()} onClose=${() => setOpen(null)} />`}
+    ${open?.renews && html`<${Proof} id="createRecoveryCodes" title=${t("New recovery codes")} submit=${t("Make ten new codes")} done=${t("The older codes have ended.")}
+      onDone=${show(codesOf)} onClose=${() => setOpen(null)} />`}
+    ${!open && html`<div class="actions"><button type="button" class=${has ? "" : "primary"} onClick=${() => setOpen({ adds: true })}>${has ? t("Add another") : t("Add a second factor")}</button>
+      ${has && html`<button type="button" onClick=${() => setOpen({ renews: true })}>${t("New recovery codes")}</button>`}</div>`}
+  </section>`;
+}
+
+function NewFactor({ onMade, onClose }) {
+  const part = useFirstFocus();
+  useFocusBack();
+  return html`<section ref=${part} class="card" aria-labelledby="new-factor"><h3 id="new-factor">${t("An app that shows codes")}</h3>
+    <${Form} id="createFactor" initial=${{ kind: "totp", name: "" }} submit=${t("Go on")} onDone=${onMade}
+      extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
+      <${Field} name="name" label=${t("Name")} autocomplete="off" dir="auto" placeholder=${t("My phone")} help=${t("Where the app is, so that you know which one you lost.")} />
+    </${Form}></section>`;
+}
+
+function Enrolment({ made, onDone, onClose }) {
+  const part = useFirstFocus();
+  useFocusBack();
+  return html`<section ref=${part} class="card" aria-labelledby="enrolment"><h3 id="enrolment">${t("Scan this with the app")}</h3>
+    <div class="stack"><${Picture} text=${made.uri} />
+      <details><summary>${t("It cannot be scanned?")}</summary>
+        <p>${t("Type this key into the app, as one that is based on time:")}</p>
+        <p><code>${grouped(made.secret)}</code> <${Copy} text=${made.secret} label=${html`${t("Copy")}<span class="sr"> ${t("key")}</span>`} /></p>
+        <p><a href=${made.uri}>${t("Open the app on this device")}</a></p></details></div>
+    <${Form} id="confirmFactor" path=${{ id: made.id }} body=${({ code = "" }) => ({ code })} submit=${t("Confirm")} done=${t("It is asked for from now on.")} onDone=${onDone}
+      extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
+      <${Field} name="code" label=${t("Code")} autocomplete="one-time-code" inputmode="numeric"
+        help=${t("The six digits that the app shows now. Until {time}.", { time: absolute(made.expires_at) })} />
+    </${Form}></section>`;
+}
+
+const QUIET_ZONE = 4;
+
+// Drawn as a path, because the page takes no pictures that are not files of the server.
+function Picture({ text }) {
+  const rows = qr(text);
+  if (!rows) return null;
+  const side = rows.length + 2 * QUIET_ZONE;
+  const squares = rows.flatMap((line, row) => line.map((dark, column) => (dark ? `M${column + QUIET_ZONE} ${row + QUIET_ZONE}h1v1h-1z` : "")));
+  return html`<svg class="qr" viewBox="0 0 ${side} ${side}" role="img" aria-label=${t("QR code of the key")} shape-rendering="crispEdges">
+    <rect width=${side} height=${side} fill="#fff" /><path d=${squares.join("")} fill="#000" /></svg>`;
+}
+
+function grouped(secret) {
+  return secret.replace(/(.{4})(?=.)/g, "$1 ");
+}
+
+function RecoveryCodes({ codes, onClose }) {
+  const part = useFirstFocus("button");
+  useFocusBack();
+  const text = codes.join("\n");
+  return html`<section ref=${part} class="notice good" aria-labelledby="recovery-codes"><h3 id="recovery-codes">${t("Keep these recovery codes")}</h3>
+    <p>${t("Each signs you in once without the app. They are shown only now; keep them where you find them without your phone.")}</p>
+    <${Code} text=${text} label=${t("Recovery codes")} />
+    <div class="actions"><button type="button" onClick=${onClose}>${t("I have kept them")}</button></div></section>`;
+}
+
+// A code or the password, so that nobody who finds an open session does it.
+function Proof({ title, onClose, ...form }) {
+  const part = useFirstFocus();
+  useFocusBack();
+  return html`<section ref=${part} class="card" aria-labelledby="proof"><h3 id="proof">${title}</h3>
+    <${Form} ...${form} body=${withoutEmpty} refusal=${({ code }) => code === "invalid_credentials" && { text: t("The code or password is wrong, or the code was used already.") }}
+      extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
+      <${Field} name="code" label=${t("Code")} autocomplete="one-time-code" help=${t("The six digits that the app shows, or a recovery code.")} />
+      ${me().has_password && html`<${Field} name="password" kind="password" label=${t("or your password")} autocomplete="current-password" />`}
+    </${Form}></section>`;
+}
