@@ -14,6 +14,11 @@ use crate::bed::{Bed, PASSWORD, PUBLIC_URL, Reply};
 const SITE: &str = "track.service.test";
 const VERIFIED: u8 = 0b101;
 
+#[expect(clippy::disallowed_methods, reason = "keys of tests are nobody's")]
+fn random() -> SystemRandom {
+    SystemRandom::new()
+}
+
 fn encoded(octets: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(octets)
 }
@@ -30,7 +35,7 @@ struct Device {
 
 impl Device {
     fn new(credential: &'static str) -> Self {
-        let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::default()).unwrap();
+        let document = Ed25519KeyPair::generate_pkcs8(&random()).unwrap();
         let pair = Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap();
         Self { pair, credential, user: None, origin: PUBLIC_URL, flags: VERIFIED, count: 0 }
     }

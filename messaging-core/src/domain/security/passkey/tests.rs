@@ -7,6 +7,11 @@ use super::*;
 
 const CHALLENGE: [u8; 32] = [7; 32];
 
+#[expect(clippy::disallowed_methods, reason = "keys of tests are nobody's")]
+fn random() -> SystemRandom {
+    SystemRandom::new()
+}
+
 fn site() -> Site {
     Site::of("https://mail.example.com/console").unwrap()
 }
@@ -27,12 +32,12 @@ struct Device {
 
 impl Device {
     fn new(is_ec: bool) -> Self {
-        let random = SystemRandom::default();
+        let source = random();
         let ec = is_ec.then(|| {
-            let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
-            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref(), &random).unwrap()
+            let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &source).unwrap();
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, document.as_ref(), &source).unwrap()
         });
-        let ed = Ed25519KeyPair::from_pkcs8(Ed25519KeyPair::generate_pkcs8(&random).unwrap().as_ref()).unwrap();
+        let ed = Ed25519KeyPair::from_pkcs8(Ed25519KeyPair::generate_pkcs8(&source).unwrap().as_ref()).unwrap();
         let client =
             json!({"challenge": encoded(CHALLENGE), "origin": "https://mail.example.com", "crossOrigin": false});
         Self { ec, ed, flags: PRESENT | VERIFIED, count: 0, site: "mail.example.com".to_owned(), client }
@@ -77,7 +82,7 @@ impl Device {
         let (data, client) = (self.data(self.flags), self.client("webauthn.get"));
         let signed = [data.as_slice(), digest(&SHA256, &client).as_ref()].concat();
         let signature = match &self.ec {
-            Some(pair) => pair.sign(&SystemRandom::default(), &signed).unwrap().as_ref().to_vec(),
+            Some(pair) => pair.sign(&random(), &signed).unwrap().as_ref().to_vec(),
             None => self.ed.sign(&signed).as_ref().to_vec(),
         };
         Assertion {
