@@ -18,7 +18,7 @@ use messaging_core::input::{MAX_LEVELS, MAX_VALUES};
 use messaging_core::ports::store::{StoreError, StoreHealth};
 use messaging_core::scope::Scope;
 use messaging_core::violation::Violations;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Seconds after which a request is tried again that a file stood in the way of: somebody has to put it right.
 const FILE_RETRY: u64 = 5;
@@ -47,14 +47,16 @@ pub enum Error {
     InvalidCredentials,
     /// The first step of a sign-in was right, and the person has a second factor (contract section 25).
     #[error(
-        "the person has a second factor: send the token of `details` and a code of it, or a recovery code, to POST \
-         /auth/login/factor within ten minutes"
+        "the person has a second factor: send the token of `details` and a code of it, a recovery code or the assertion of a \
+         passkey to POST /auth/login/factor within ten minutes"
     )]
     SecondFactorRequired {
         /// Token of the sign-in, for its second step.
         token: Secret,
         /// Kinds of the person's factors.
         kinds: Vec<FactorKind>,
+        /// What a browser is told to use a passkey of the person, where there is one.
+        options: Option<Box<Map<String, Value>>>,
     },
     /// A code that is tried in the second step of a sign-in is wrong.
     #[error(
@@ -464,7 +466,10 @@ impl Error {
                 Some(json!({"pointer": pointer, "contact_id": contact_id}))
             }
             Self::InUse { by } => Some(json!({"by": by})),
-            Self::SecondFactorRequired { token, kinds } => Some(json!({"token": token, "kinds": kinds})),
+            Self::SecondFactorRequired { token, kinds, options: None } => Some(json!({"token": token, "kinds": kinds})),
+            Self::SecondFactorRequired { token, kinds, options } => {
+                Some(json!({"token": token, "kinds": kinds, "options": options}))
+            }
             Self::WrongCode { tries_left } => Some(json!({"tries_left": tries_left})),
             Self::OutcomeUnknown { .. } => Some(json!({"outcome": "unknown"})),
             _ => None,

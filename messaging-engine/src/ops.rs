@@ -79,6 +79,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sessions::Logout>(),
         Endpoint::of::<sessions::GetMe>(),
         Endpoint::of::<sessions::second_step::LoginWithFactor>(),
+        Endpoint::of::<sessions::second_step::BeginPasskeyLogin>(),
         Endpoint::of::<sessions::factors::ListFactors>(),
         Endpoint::of::<sessions::factors::CreateFactor>(),
         Endpoint::of::<sessions::factors::ConfirmFactor>(),

@@ -246,6 +246,8 @@ impl<'a> Sealer<'a> {
         let place = Factor::place(factor.user_id, factor.id);
         match &mut factor.proof {
             FactorProof::Totp { sealed, .. } => self.replace(&place, sealed),
+            // Its public half is all that is kept.
+            FactorProof::Passkey { .. } => false,
         }
     }
 

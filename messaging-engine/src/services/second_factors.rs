@@ -9,16 +9,19 @@ use messaging_core::changes::{AccountWrite, Changes, Expect, Write};
 use messaging_core::domain::security::account::User;
 use messaging_core::domain::security::api_key::random_text;
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::domain::security::factor::{
-    Factor, FactorKind, FactorProof, MAX_FACTORS, PENDING_FOR, PendingSignIn,
-};
+use messaging_core::domain::security::factor::{Factor, FactorProof, MAX_FACTORS, PENDING_FOR, PendingSignIn};
 use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
+use messaging_core::domain::security::passkey::{
+    Assertion, PasskeyUser, Site, challenge_of, creation_options, request_options,
+};
 use messaging_core::domain::security::secret::Secret;
+use messaging_core::domain::security::secret_key::SEALED_MARKER;
 use messaging_core::domain::security::totp::TotpSecret;
 use messaging_core::domain::security::{recovery_code, totp};
-use messaging_core::ids::{FactorId, UserId};
+use messaging_core::ids::{FactorId, Id as _, UserId};
 use messaging_core::ports::store::{CommitError, PageRequest, StoreError, Stored};
 use messaging_core::time::Timestamp;
+use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::error::Error;
@@ -27,6 +30,12 @@ use crate::services::tickets::{SECRET_ALPHABET, SECRET_LENGTH};
 
 /// The text before the random part of the token of a sign-in that waits for a factor.
 const PENDING_MARKER: &str = "mf_";
+
+/// The text before the rest of the token of a sign-in by a passkey alone.
+pub(crate) const PASSKEY_MARKER: &str = "mp_";
+
+/// What the tokens of sign-ins by a passkey alone are sealed for.
+const PASSKEY_PLACE: &str = "passkey/sign-in";
 
 /// The first step of a sign-in by somebody with a second factor.
 #[derive(Debug, Default)]
@@ -66,7 +75,7 @@ impl App {
 
     /// The factor after a code of it was used; `None` if the code is not good at `now`.
     pub(crate) fn use_code(&self, factor: Factor, code: &str, now: Timestamp) -> Option<Factor> {
-        let FactorProof::Totp { sealed, used_step } = &factor.proof;
+        let FactorProof::Totp { sealed, used_step } = &factor.proof else { return None };
         let opened = self.vault().open(&Factor::place(factor.user_id, factor.id), sealed).ok();
         let Some(secret) = opened.as_deref().and_then(TotpSecret::from_base32) else {
             tracing::error!(factor = %factor.id, "the secret of a second factor is unusable");
@@ -123,10 +132,75 @@ impl App {
         }
         let factors = self.live_factors(user.id).await?;
         let confirmed = factors.iter().filter(|factor| factor.record.confirmed_at.is_some());
-        let mut kinds: Vec<FactorKind> = confirmed.map(|factor| factor.record.kind()).collect();
+        let (mut kinds, mut passkeys) = (Vec::new(), Vec::new());
+        for Stored { record, .. } in confirmed {
+            kinds.push(record.kind());
+            passkeys.extend(record.passkey().map(|passkey| passkey.credential.clone()));
+        }
         kinds.sort_unstable();
         kinds.dedup();
-        Ok(Error::SecondFactorRequired { token: Secret::from(token), kinds })
+        let site = self.passkey_site().filter(|_| !passkeys.is_empty());
+        let options = site.map(|site| Box::new(request_options(&site, &challenge_of(&token), &passkeys)));
+        Ok(Error::SecondFactorRequired { token: Secret::from(token), kinds, options })
+    }
+
+    /// The site that browsers keep passkeys of this installation for.
+    pub(crate) fn passkey_site(&self) -> Option<Site> {
+        Site::of(&self.settings().public_url)
+    }
+
+    /// A passkey that is to be made, and what a browser is told to make it.
+    pub(crate) fn new_passkey(&self, site: &Site, user: &User, known: &[String]) -> (FactorProof, Map<String, Value>) {
+        let nonce = random_text(self.entropy(), SECRET_ALPHABET, SECRET_LENGTH);
+        let name = user.name.as_deref().unwrap_or(&user.email);
+        let person = PasskeyUser { handle: user.id.to_bytes(), email: &user.email, name };
+        let options = creation_options(site, &challenge_of(&nonce), person, known);
+        (FactorProof::Passkey { nonce, passkey: None }, options)
+    }
+
+    /// Judges a signature of a passkey of a user. Answers the write that notes its use, or `None` where it is not good.
+    pub(crate) async fn judge_assertion(
+        &self,
+        user: UserId,
+        assertion: &Assertion,
+        challenge: &[u8; 32],
+        now: Timestamp,
+    ) -> Result<Option<Write>, StoreError> {
+        let Some(site) = self.passkey_site() else { return Ok(None) };
+        for Stored { record, revision } in self.live_factors(user).await? {
+            let Some(passkey) = record.passkey().filter(|passkey| passkey.credential == assertion.id) else { continue };
+            match assertion.verify(&site, challenge, passkey) {
+                Ok(after) => {
+                    let proof = FactorProof::Passkey { nonce: String::new(), passkey: Some(after) };
+                    let used = Factor { proof, ..record.used(now) };
+                    let put = AccountWrite::PutFactor(Box::new(used), Expect::Revision(revision));
+                    return Ok(Some(Write::Account(put)));
+                }
+                Err(fault) => tracing::info!(factor = %record.id, %fault, "a passkey was refused"),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The token of a sign-in by a passkey alone, and until when it works. Nothing is stored before it is used: it is sealed,
+    /// and whoever uses it leaves a row under its digest.
+    pub(crate) fn new_passkey_token(&self, cookie: bool, now: Timestamp) -> (Secret, Timestamp) {
+        let nonce = random_text(self.entropy(), SECRET_ALPHABET, SECRET_LENGTH);
+        let expires_at = now + PENDING_FOR;
+        let text = format!("{} {} {nonce}", expires_at.as_millis(), u8::from(cookie));
+        let sealed = self.vault().seal(PASSKEY_PLACE, &text, self.entropy());
+        let token = format!("{PASSKEY_MARKER}{}", sealed.trim_start_matches(SEALED_MARKER));
+        (token.into(), expires_at)
+    }
+
+    /// Until when a token of [`App::new_passkey_token`] works, and whether the session becomes a cookie; `None` for any other
+    /// text.
+    pub(crate) fn read_passkey_token(&self, token: &str) -> Option<(Timestamp, bool)> {
+        let sealed = format!("{SEALED_MARKER}{}", token.strip_prefix(PASSKEY_MARKER)?);
+        let text = self.vault().open(PASSKEY_PLACE, &sealed).ok()?;
+        let mut words = text.split(' ');
+        let expires_at = Timestamp::from_millis(words.next()?.parse().ok()?);
+        Some((expires_at, words.next()? == "1"))
     }
 
     /// A sign-in that takes a code, with the number of those that were tried.

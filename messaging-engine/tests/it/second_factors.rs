@@ -1,5 +1,7 @@
 //! Contract section 25: second factors, and what somebody meets who tries to get past one.
 
+mod passkeys;
+
 use std::time::Duration;
 
 use http::Method;

@@ -1,9 +1,10 @@
 // The second factor of whoever is signed in: adding one with an app, recovery codes, removing one.
-import { loadSession, me } from "../lib/api.js";
-import { Action, absolute, Code, Copy, count, html, Loaded, t, Time, useCall, useState } from "../lib/ui.js";
+import { call, loadSession, me } from "../lib/api.js";
+import { Action, absolute, announce, Code, Copy, count, html, Loaded, t, Time, useCall, useState } from "../lib/ui.js";
 import { Field, Form, withoutEmpty } from "../lib/form.js";
 import { useFirstFocus, useFocusBack } from "../lib/focus.js";
 import { Table } from "../lib/table.js";
+import { hasPasskeys, makePasskey } from "../lib/passkey.js";
 import { qr } from "../lib/qr.js";
 
 export function SecondFactor() {
@@ -24,10 +25,11 @@ export function SecondFactor() {
   return html`<section class="stack" aria-labelledby="second-factor"><h2 id="second-factor">${t("Second factor")}</h2>
     <p class="muted">${has
       ? t("Whoever signs in as you needs a code as well, by a link too.")
-      : t("With one, your password or a link alone opens nothing: whoever signs in as you needs a code of an app on your phone as well.")}</p>
+      : t("With one, your password or a link alone opens nothing: whoever signs in as you needs a code of an app on your phone, or a passkey, as well.")}</p>
     ${!has && demanding.length > 0 && html`<p class="notice warning">${t("{names} demands one: until you add it, you reach nothing there.", { names: demanding.map(({ name }) => name).join(", ") })}</p>`}
     <${Loaded} of=${found}>${({ data }) => data.length > 0 && html`<${Table} caption=${t("Second factors")} rows=${data} columns=${[
       { label: t("Name"), cell: (row) => html`<bdi>${row.name}</bdi>` },
+      { label: t("Kind"), cell: (row) => (row.kind === "passkey" ? t("passkey") : t("app")) },
       { label: t("In use since"), cell: (row) => (row.confirmed_at ? html`<${Time} at=${row.confirmed_at} />` : html`<span class="muted">${t("not confirmed")}</span>`) },
       { label: t("Last used"), cell: (row) => (row.last_used_at ? html`<${Time} at=${row.last_used_at} />` : html`<span class="muted">–</span>`) },
     ]} actions=${(row) => (row.confirmed_at
@@ -35,25 +37,53 @@ export function SecondFactor() {
       : html`<${Action} id="deleteFactor" className="small" args=${{ path: { id: row.id }, body: {} }} onDone=${reload} done=${t("Removed")}>${t("Remove")}<span class="sr"> ${row.name}</span></${Action}>`)} />`}</${Loaded}>
     ${has && html`<p class=${left < 3 ? "notice warning" : "muted"}>${t("{number} left.", { number: count(left, "recovery code", "recovery codes") })}</p>`}
     ${open?.codes && html`<${RecoveryCodes} codes=${open.codes} onClose=${() => setOpen(null)} />`}
-    ${open?.adds && html`<${NewFactor} onMade=${(made) => setOpen({ made })} onClose=${() => setOpen(null)} />`}
-    ${open?.made && html`<${Enrolment} made=${open.made} onDone=${show(codesOf)} onClose=${show()} />`}
+    ${open?.adds && html`<${NewFactor} kind=${open.adds} onMade=${(made) => setOpen({ made })} onClose=${() => setOpen(null)} />`}
+    ${open?.made?.kind === "passkey" && html`<${NewPasskey} made=${open.made} onDone=${show(codesOf)} onClose=${show()} />`}
+    ${open?.made?.kind === "totp" && html`<${Enrolment} made=${open.made} onDone=${show(codesOf)} onClose=${show()} />`}
     ${open?.removes && html`<${Proof} key=${open.removes.id} id="deleteFactor" path=${{ id: open.removes.id }} title=${t("Remove {name}", { name: open.removes.name })}
       submit=${t("Remove")} done=${t("Removed")} danger onDone=${show()} onClose=${() => setOpen(null)} />`}
     ${open?.renews && html`<${Proof} id="createRecoveryCodes" title=${t("New recovery codes")} submit=${t("Make ten new codes")} done=${t("The older codes have ended.")}
       onDone=${show(codesOf)} onClose=${() => setOpen(null)} />`}
-    ${!open && html`<div class="actions"><button type="button" class=${has ? "" : "primary"} onClick=${() => setOpen({ adds: true })}>${has ? t("Add another") : t("Add a second factor")}</button>
+    ${!open && html`<div class="actions"><button type="button" class=${has ? "" : "primary"} onClick=${() => setOpen({ adds: "totp" })}>${t("Add an app")}</button>
+      ${hasPasskeys() && html`<button type="button" onClick=${() => setOpen({ adds: "passkey" })}>${t("Add a passkey")}</button>`}
       ${has && html`<button type="button" onClick=${() => setOpen({ renews: true })}>${t("New recovery codes")}</button>`}</div>`}
   </section>`;
 }
 
-function NewFactor({ onMade, onClose }) {
+function NewFactor({ kind, onMade, onClose }) {
   const part = useFirstFocus();
   useFocusBack();
-  return html`<section ref=${part} class="card" aria-labelledby="new-factor"><h3 id="new-factor">${t("An app that shows codes")}</h3>
-    <${Form} id="createFactor" initial=${{ kind: "totp", name: "" }} submit=${t("Go on")} onDone=${onMade}
+  return html`<section ref=${part} class="card" aria-labelledby="new-factor"><h3 id="new-factor">${kind === "totp" ? t("An app that shows codes") : t("A passkey of this device or a security key")}</h3>
+    <${Form} id="createFactor" initial=${{ kind, name: "" }} submit=${t("Go on")} onDone=${onMade}
       extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
-      <${Field} name="name" label=${t("Name")} autocomplete="off" dir="auto" placeholder=${t("My phone")} help=${t("Where the app is, so that you know which one you lost.")} />
+      <${Field} name="name" label=${t("Name")} autocomplete="off" dir="auto" placeholder=${t("My phone")} help=${t("Where it is, so that you know which one you lost.")} />
     </${Form}></section>`;
+}
+
+// The device is asked at once, and again where that was given up.
+function NewPasskey({ made, onDone, onClose }) {
+  const part = useFirstFocus("button");
+  useFocusBack();
+  const [fault, setFault] = useState(null);
+  const make = async () => {
+    setFault(null);
+    try {
+      const credential = await makePasskey(made.options);
+      const answer = await call("confirmFactor", { path: { id: made.id }, body: { credential }, quiet: true });
+      announce(t("It is asked for from now on."));
+      onDone(answer);
+    } catch (error) {
+      const said = error.violations?.map(({ message }) => message).join(" ")
+        || (error.name === "InvalidStateError" ? t("This device has a passkey of yours already.") : t("No passkey was made."));
+      setFault(said);
+      announce(said, { fault: true });
+    }
+  };
+  return html`<section ref=${part} class="card" aria-labelledby="new-passkey"><h3 id="new-passkey">${t("Make the passkey")}</h3>
+    <p>${t("The browser asks for your fingerprint, your face, a PIN or a security key. A passkey signs in without a password, too.")}</p>
+    ${fault && html`<p class="notice fault" role="alert">${fault}</p>`}
+    <div class="actions"><button type="button" class="primary" onClick=${make}>${fault ? t("Try again") : t("Go on")}</button>
+      <button type="button" onClick=${onClose}>${t("Cancel")}</button></div></section>`;
 }
 
 function Enrolment({ made, onDone, onClose }) {

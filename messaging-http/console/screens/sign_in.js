@@ -2,6 +2,7 @@
 // somebody who has an account shows the invitation, which they accept signed in.
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { announce, html, t, useEffect, useId, useState } from "../lib/ui.js";
+import { hasPasskeys, usePasskey } from "../lib/passkey.js";
 import { go } from "../lib/route.js";
 import { Brand } from "../app.js";
 
@@ -19,7 +20,7 @@ export async function redeem(ticket) {
     return true;
   } catch (error) {
     if (error.code === "second_factor_required") {
-      pending = { token: error.details.token };
+      pending = { step: error.details };
       return false;
     }
     pending = { said: error.code === "link_expired" ? t("This link was used already, or its time is over. Ask for another one, or sign in.") : error.message };
@@ -31,7 +32,7 @@ let pending = {};
 
 export default function SignIn() {
   useEffect(() => { document.title = `${t("Sign in")} · messaging`; }, []);
-  const { chooses, said, invitation, email, token } = pending;
+  const { chooses, said, invitation, email, step } = pending;
   const done = () => {
     pending = {};
     if (location.hash.startsWith("#/sign-in")) go("");
@@ -46,7 +47,7 @@ export default function SignIn() {
   return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Sign in")}</h1>
     ${said && html`<div class="notice warning" role="alert"><p>${said}</p></div>`}
     ${invitation && html`<div class="notice"><p>${t("You are invited to {name} as {role}. Sign in as {email} to accept.", { name: invitation.name, role: t(invitation.role), email })}</p></div>`}
-    <${SignInForm} onDone=${invitation ? undefined : done} email=${email} begun=${token} />
+    <${SignInForm} onDone=${invitation ? undefined : done} email=${email} begun=${step} />
     <details><summary>${t("No account, or the password forgotten?")}</summary>
       <p class="muted">${t("Who runs the server creates users, and links that sign in once:")}</p>
       <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details></div>`;
@@ -82,40 +83,62 @@ function Invitation({ invitation, ticket, email, onDone }) {
       <a class="button" href="#/" onClick=${onDone}>${t("Not now")}</a></div></div>`;
 }
 
-/** Email and password, and then a code where the person has a second factor; `begun` is the token of a sign-in that asks for one. */
+/** Email and password, and then a code or a passkey where the person has a second factor; `begun` is a sign-in that asks for one: `{ token, kinds, options }`. */
 export function SignInForm({ onDone, email: known = "", begun }) {
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState("");
-  const [token, setToken] = useState(begun);
+  const [step, setStep] = useState(begun);
+  const [isPasskey, setPasskey] = useState(false);
   const submit = async () => {
     try {
       await call("login", { body: { email, password, cookie: true }, quiet: true });
     } catch (error) {
       if (error.code !== "second_factor_required") throw error;
       setPassword("");
-      setToken(error.details.token);
+      setStep(error.details);
       return false;
     }
     return true;
   };
-  if (token) return html`<${SecondStep} token=${token} onDone=${onDone} onBack=${() => setToken(null)} />`;
-  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} about=${email}>
+  if (step) return html`<${SecondStep} ...${step} onDone=${onDone} onBack=${() => setStep(null)} />`;
+  if (isPasskey) return html`<${PasskeyAlone} onDone=${onDone} onBack=${() => setPasskey(false)} />`;
+  const extra = hasPasskeys() && html`<button type="button" onClick=${() => setPasskey(true)}>${t("Use a passkey")}</button>`;
+  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} about=${email} extra=${extra}>
     <${Input} label=${t("Email")} type="email" value=${email} onInput=${setEmail} autocomplete="username" autofocus=${!known} />
     <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="current-password" autofocus=${Boolean(known)} />
   </${Credentials}>`;
 }
 
-function SecondStep({ token, onDone, onBack }) {
+function SecondStep({ token, kinds, options, onDone, onBack }) {
   const [code, setCode] = useState("");
+  const isAlone = !kinds.includes("totp");
+  // Somebody without an app may still have a recovery code.
+  const [isPasskey, setPasskey] = useState(Boolean(options) && hasPasskeys());
   const submit = () => call("loginWithFactor", { body: { token, code }, quiet: true });
+  const sign = async () => call("loginWithFactor", { body: { token, assertion: await usePasskey(options) }, quiet: true });
   const wrong = ({ details }) => (details.tries_left > 0
-    ? t("The code is wrong, was used already or is too old.")
-    : t("This sign-in is over: too many codes were wrong, or it took too long. Begin again."));
-  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} wrong=${wrong}
-      extra=${html`<button type="button" onClick=${onBack}>${t("Begin again")}</button>`}>
+    ? (isPasskey ? t("The passkey was refused.") : t("The code is wrong, was used already or is too old."))
+    : t("This sign-in is over: too many tries were wrong, or it took too long. Begin again."));
+  const extra = html`<button type="button" onClick=${onBack}>${t("Begin again")}</button>`;
+  if (isPasskey) {
+    return html`<${Credentials} submit=${sign} onDone=${onDone} text=${t("Use your passkey")} wrong=${wrong}
+        extra=${html`<button type="button" onClick=${() => setPasskey(false)}>${isAlone ? t("Use a recovery code") : t("Use a code")}</button>${extra}`}>
+      <p>${t("The browser asks for your fingerprint, your face, a PIN or a security key.")}</p></${Credentials}>`;
+  }
+  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} wrong=${wrong} extra=${extra}>
     <${Input} label=${t("Code")} type="text" value=${code} onInput=${setCode} autocomplete="one-time-code" autocapitalize="none" spellcheck=${false} autofocus
       help=${t("The six digits that your app shows, or a recovery code. Lost both? Who runs the server has “messaging admin reset-factors”.")} />
   </${Credentials}>`;
+}
+
+function PasskeyAlone({ onDone, onBack }) {
+  const submit = async () => {
+    const { token, options } = await call("beginPasskeyLogin", { body: { cookie: true }, quiet: true });
+    return call("loginWithFactor", { body: { token, assertion: await usePasskey(options) }, quiet: true });
+  };
+  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Use your passkey")} wrong=${() => t("The passkey was refused.")}
+      extra=${html`<button type="button" onClick=${onBack}>${t("Use email and password")}</button>`}>
+    <p>${t("The browser asks for your fingerprint, your face, a PIN or a security key.")}</p></${Credentials}>`;
 }
 
 function PasswordForm({ onDone }) {
@@ -161,6 +184,12 @@ function Credentials({ submit, onDone, text, about, wrong, extra, children }) {
       onDone?.();
     } catch (error) {
       if (error.status === 429) setWait(error.retryAfter ?? 60);
+      // What the browser says where nobody showed a passkey.
+      if (error instanceof DOMException) {
+        setFault(t("No passkey was used."));
+        announce(t("No passkey was used."), { fault: true });
+        return;
+      }
       const own = { 401: wrong?.(error) ?? t("Email or password is wrong."), 429: t("Too many attempts.") }[error.status];
       const said = own ?? (error.violations.map(({ pointer, message }) => `${t(LABELS[pointer] ?? "")} ${message}.`).join(" ") || error.message);
       setFault(said);

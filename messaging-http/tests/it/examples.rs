@@ -150,7 +150,13 @@ impl Run {
             .resolver(Arc::new(EmptyDns))
             .dns_providers([(DnsProviderName::Cloudflare, Arc::new(zone) as Arc<dyn DnsProvider>)])
             .temporary_stores(Arc::new(TemporaryDatabases::new(directory.path().join("trials"))))
-            .settings(Settings::default().hostname("mail.example.com").grants_every_source(true))
+            .settings(
+                Settings::default()
+                    .hostname("mail.example.com")
+                    // Browsers keep passkeys for it.
+                    .public_url("http://localhost:8080")
+                    .grants_every_source(true),
+            )
             .transports(messaging_transport::defaults(&Options::new("mail.example.com")))
             .build()
             .await

@@ -73,7 +73,7 @@ async fn what_the_second_step_takes_is_checked() {
         (json!({}), "validation_failed"),
         (json!({"token": "mf_unknown", "code": "123456"}), "invalid_credentials"),
         (json!({"token": "mf_unknown", "code": "123456", "cookie": true}), "validation_failed"),
-        (json!({"token": "x".repeat(201), "code": "1"}), "validation_failed"),
+        (json!({"token": "x".repeat(401), "code": "1"}), "validation_failed"),
         (json!({"token": "x".repeat(17 << 10), "code": "1"}), "payload_too_large"),
     ] {
         let reply = post(&server, "/v1/auth/login/factor", &[], &body).await;

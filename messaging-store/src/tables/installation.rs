@@ -132,7 +132,7 @@ impl<D: Database + Processes> Installation for SqlStore<D> {
             sql!(r#"SELECT doc FROM sending_domains WHERE doc LIKE '%"dkim":[_"%' OR doc LIKE '%:"sealed:%' LIMIT $1"#);
         const WEBHOOKS: Sql = sql!("SELECT doc FROM webhooks LIMIT $1");
         const CHANNELS: Sql = sql!(r#"SELECT doc FROM channels WHERE doc LIKE '%:"sealed:%' LIMIT $1"#);
-        const FACTORS: Sql = sql!("SELECT doc FROM factors LIMIT $1");
+        const FACTORS: Sql = sql!(r#"SELECT doc FROM factors WHERE doc LIKE '%:"sealed:%' LIMIT $1"#);
         let mut secrets = Vec::new();
         for SendingDomain { id, dkim, dns_account, .. } in documents(&self.0, DOMAINS, limit).await? {
             let account =
@@ -150,8 +150,9 @@ impl<D: Database + Processes> Installation for SqlStore<D> {
         }
         for factor in documents::<Factor>(&self.0, FACTORS, limit).await? {
             let place = Factor::place(factor.user_id, factor.id);
-            let FactorProof::Totp { sealed, .. } = factor.proof;
-            secrets.push(SealedSecret { place, sealed });
+            if let FactorProof::Totp { sealed, .. } = factor.proof {
+                secrets.push(SealedSecret { place, sealed });
+            }
         }
         secrets.truncate(limit);
         Ok(secrets)

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::security::account::User;
 use crate::domain::security::digest::Digest;
+use crate::domain::security::passkey::Passkey;
 use crate::ids::{FactorId, UserId};
 use crate::time::Timestamp;
 
@@ -30,6 +31,8 @@ pub const MAX_TRIES: u32 = 5;
 pub enum FactorKind {
     /// An app that shows codes.
     Totp,
+    /// A key that a device keeps, which signs in alone as well.
+    Passkey,
 }
 
 /// Means by which a factor is checked.
@@ -42,6 +45,13 @@ pub enum FactorProof {
         sealed: String,
         /// Step of the last good code, after which later ones alone are taken.
         used_step: Option<u64>,
+    },
+    /// Signatures of a key that a device keeps.
+    Passkey {
+        /// Random text that the challenge to make the key follows from.
+        nonce: String,
+        /// The key, once the device has made it.
+        passkey: Option<Passkey>,
     },
 }
 
@@ -69,6 +79,15 @@ impl Factor {
     pub const fn kind(&self) -> FactorKind {
         match self.proof {
             FactorProof::Totp { .. } => FactorKind::Totp,
+            FactorProof::Passkey { .. } => FactorKind::Passkey,
+        }
+    }
+
+    /// The passkey of a factor that is one and is confirmed.
+    pub const fn passkey(&self) -> Option<&Passkey> {
+        match &self.proof {
+            FactorProof::Passkey { passkey, .. } => passkey.as_ref(),
+            FactorProof::Totp { .. } => None,
         }
     }
 

@@ -39,8 +39,19 @@ const NAMES: &[&str] = &["auth", "p256dh", "otp", "pin"];
 
 /// Beginnings of texts that are secrets of ours wherever they stand: API keys, sessions, second factors, secrets of webhooks, and what links
 /// of tickets, uploads and callbacks go on with.
-const MARKERS: &[&str] =
-    &["mk_live_", "ms_", "mf_", "otpauth://", "whsec_", "#ticket=", "/uploads/", "/callbacks/", "Bearer ", "Basic "];
+const MARKERS: &[&str] = &[
+    "mk_live_",
+    "ms_",
+    "mf_",
+    "mp_",
+    "otpauth://",
+    "whsec_",
+    "#ticket=",
+    "/uploads/",
+    "/callbacks/",
+    "Bearer ",
+    "Basic ",
+];
 
 /// Length of a text after a marker from which on it is taken for a secret.
 const LEAST_SECRET: usize = 16;

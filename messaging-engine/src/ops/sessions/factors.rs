@@ -8,7 +8,8 @@
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::account::User;
-use messaging_core::domain::security::factor::{Factor, FactorKind, MAX_FACTORS};
+use messaging_core::domain::security::factor::{Factor, FactorKind, FactorProof, MAX_FACTORS};
+use messaging_core::domain::security::passkey::{NewCredential, challenge_of};
 use messaging_core::domain::security::secret::Secret;
 use messaging_core::domain::security::{password, recovery_code};
 use messaging_core::ids::FactorId;
@@ -20,16 +21,19 @@ use messaging_core::validate::{Setters, Validate};
 use messaging_core::violation::{FieldCode, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::own::renew;
+use super::second_step::NO_SITE;
 use super::{check_password, signed_in};
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, NoContent, Operation};
 use crate::ops::page::Page;
 
-/// Name of a factor that was given none.
-const UNNAMED: &str = "Authenticator app";
+/// Names of factors that were given none.
+const UNNAMED_APP: &str = "Authenticator app";
+const UNNAMED_PASSKEY: &str = "Passkey";
 
 /// Said of a factor that counts already.
 const IS_CONFIRMED: Error = Error::AccountState("the factor is confirmed already");
@@ -41,7 +45,7 @@ const IS_CONFIRMED: Error = Error::AccountState("the factor is confirmed already
 pub struct FactorView {
     /// Its id.
     pub id: FactorId,
-    /// `totp`: an app that shows codes.
+    /// `totp`: an app that shows codes. `passkey`: a key that a device keeps, which signs in alone as well.
     pub kind: FactorKind,
     /// The person's name for it.
     pub name: String,
@@ -99,9 +103,9 @@ impl Operation for ListFactors {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FactorInput {
-    /// Kind of the factor: `totp`, an app that shows codes.
+    /// Kind of the factor: `totp`, an app that shows codes, or `passkey`, a key that a device keeps.
     pub kind: FactorKind,
-    /// A name for it, 1 to 100 characters, such as that of the device. Left out, it is called "Authenticator app".
+    /// A name for it, 1 to 100 characters, such as that of the device. Left out, it is called after its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub name: Option<String>,
@@ -109,22 +113,24 @@ pub struct FactorInput {
 
 impl Input for FactorInput {}
 
-/// A new second factor, with what an app needs to show its codes.
+/// A new second factor, with what an app or a browser needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "NewFactor")]
 #[non_exhaustive]
 pub struct NewFactorReport {
     /// Its id.
     pub id: FactorId,
-    /// `totp`: an app that shows codes.
+    /// `totp`: an app that shows codes. `passkey`: a key that a device keeps.
     pub kind: FactorKind,
     /// The person's name for it.
     pub name: String,
-    /// The secret in base32, to be typed into an app. It cannot be shown again.
-    pub secret: Secret,
-    /// The same as an `otpauth://` address, to be shown as a QR code.
-    pub uri: Secret,
-    /// Until when it has to be confirmed by a code.
+    /// The secret in base32, to be typed into an app. It cannot be shown again. Null for a passkey.
+    pub secret: Option<Secret>,
+    /// The same as an `otpauth://` address, to be shown as a QR code. Null for a passkey.
+    pub uri: Option<Secret>,
+    /// Options for the browser that makes a passkey, as `parseCreationOptionsFromJSON` reads them; null for an app.
+    pub options: Option<Map<String, Value>>,
+    /// Until when it has to be confirmed.
     pub expires_at: Timestamp,
     /// When it was added.
     pub created_at: Timestamp,
@@ -140,7 +146,8 @@ impl Operation for CreateFactor {
     const ACCESS: Access = Access::Session;
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "factor create";
-    const SUMMARY: &'static str = "Add a second factor, which counts once it is confirmed by a code";
+    const SUMMARY: &'static str =
+        "Add a second factor, which counts once it is confirmed by a code, or by the passkey that the browser has made";
     const ANSWERS_SECRET: bool = true;
     type Path = Empty;
     type Query = Empty;
@@ -150,33 +157,43 @@ impl Operation for CreateFactor {
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NewFactorReport, Error> {
         let FactorInput { kind, name } = call.body;
         let Stored { record: user, revision } = caller_now(cx).await?;
-        if cx.app.live_factors(user.id).await?.len() >= MAX_FACTORS {
+        let factors = cx.app.live_factors(user.id).await?;
+        if factors.len() >= MAX_FACTORS {
             let rule = format!(
                 "somebody has at most {MAX_FACTORS} factors, those among them that wait for their confirmation"
             );
             return Err(refuse("/kind", FieldCode::TooManyItems, rule).into());
         }
         let id = cx.new_id();
-        let (secret, proof) = cx.app.new_totp_secret(user.id, id);
+        let (mut secret, mut uri, mut options) = (None, None, None);
+        let (proof, unnamed) = match kind {
+            FactorKind::Totp => {
+                let (made, proof) = cx.app.new_totp_secret(user.id, id);
+                secret = Some(made.to_base32().into());
+                uri = Some(made.uri(&cx.app.installation_name().await?, &user.email).into());
+                (proof, UNNAMED_APP)
+            }
+            FactorKind::Passkey => {
+                let site = cx.app.passkey_site().ok_or(NO_SITE)?;
+                let known: Vec<_> = factors.iter().filter_map(|factor| factor.record.passkey()).collect();
+                let known: Vec<_> = known.into_iter().map(|passkey| passkey.credential.clone()).collect();
+                let (proof, told) = cx.app.new_passkey(&site, &user, &known);
+                options = Some(told);
+                (proof, UNNAMED_PASSKEY)
+            }
+        };
         let factor = Factor {
             id,
             user_id: user.id,
-            name: name.unwrap_or_else(|| UNNAMED.to_owned()),
+            name: name.unwrap_or_else(|| unnamed.to_owned()),
             proof,
             confirmed_at: None,
             last_used_at: None,
             created_at: cx.now,
         };
-        let uri = secret.uri(&cx.app.installation_name().await?, &user.email);
-        let report = NewFactorReport {
-            id,
-            kind,
-            name: factor.name.clone(),
-            secret: secret.to_base32().into(),
-            uri: uri.into(),
-            expires_at: factor.expires_at().unwrap_or(cx.now),
-            created_at: cx.now,
-        };
+        let expires_at = factor.expires_at().unwrap_or(cx.now);
+        let name = factor.name.clone();
+        let report = NewFactorReport { id, kind, name, secret, uri, options, expires_at, created_at: cx.now };
         cx.change(Write::Account(AccountWrite::PutFactor(Box::new(factor), Expect::Absent)));
         cx.change(Write::put(user, Expect::Revision(revision)));
         Ok(report)
@@ -190,14 +207,18 @@ pub struct FactorPath {
     pub id: FactorId,
 }
 
-/// A code that confirms a factor.
+/// What confirms a factor.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ConfirmFactorInput {
     /// The code that the app shows now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
-    pub code: Secret,
+    pub code: Option<Secret>,
+    /// The passkey that the browser has made, as its `toJSON` writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Map<String, Value>>,
 }
 
 impl Input for ConfirmFactorInput {}
@@ -238,9 +259,7 @@ impl Operation for ConfirmFactor {
         if found.record.confirmed_at.is_some() {
             return Err(IS_CONFIRMED);
         }
-        let rule = "is not the code that the app shows now; where the app shows it, look whether its clock is right";
-        let used = cx.app.use_code(found.record, call.body.code.expose(), cx.now);
-        let factor = used.ok_or_else(|| refuse("/code", FieldCode::Conflict, rule))?;
+        let factor = confirmed(cx, found.record, call.body)?;
         let view = FactorView::of(factor.clone());
         cx.change(Write::Account(AccountWrite::PutFactor(Box::new(factor), Expect::Revision(found.revision))));
         if user.second_factor {
@@ -254,6 +273,24 @@ impl Operation for ConfirmFactor {
         renew(cx, session, User { second_factor: true, ..user }, revision);
         Ok(ConfirmedFactorReport { factor: view, recovery_codes })
     }
+}
+
+/// The factor once it was used for the first time.
+fn confirmed(cx: &Context<'_>, factor: Factor, input: ConfirmFactorInput) -> Result<Factor, Error> {
+    let ConfirmFactorInput { code, credential } = input;
+    let FactorProof::Passkey { nonce, .. } = &factor.proof else {
+        let code = code.ok_or_else(|| refuse("/code", FieldCode::Required, "the code that the app shows"))?;
+        let rule = "is not the code that the app shows now; look whether the clock of its device is right";
+        let used = cx.app.use_code(factor, code.expose(), cx.now);
+        return Ok(used.ok_or_else(|| refuse("/code", FieldCode::Conflict, rule))?);
+    };
+    let credential = credential
+        .ok_or_else(|| refuse("/credential", FieldCode::Required, "the passkey that the browser has made"))?;
+    let site = cx.app.passkey_site().ok_or(NO_SITE)?;
+    let made = NewCredential::read(credential).and_then(|made| made.verify(&site, &challenge_of(nonce)));
+    let passkey = made.map_err(|fault| refuse("/credential", FieldCode::Conflict, fault))?;
+    let proof = FactorProof::Passkey { nonce: String::new(), passkey: Some(passkey) };
+    Ok(Factor { proof, ..factor.used(cx.now) })
 }
 
 /// Proof that whoever calls is the person, and not somebody who has found an open session.

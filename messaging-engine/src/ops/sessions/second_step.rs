@@ -7,34 +7,61 @@
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::domain::security::factor::MAX_TRIES;
+use messaging_core::domain::security::factor::{MAX_TRIES, PendingSignIn};
+use messaging_core::domain::security::passkey::{Assertion, challenge_of, request_options};
 use messaging_core::domain::security::secret::Secret;
-use messaging_core::input::{Empty, Input};
+use messaging_core::ids::{Id as _, UserId};
+use messaging_core::input::{BodyKind, Empty, Input};
 use messaging_core::scope::Access;
+use messaging_core::time::Timestamp;
 use messaging_core::validate::{Setters, Validate};
+use messaging_core::violation::{FieldCode, Violations, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{LoginReport, open_session};
 use crate::error::Error;
 use crate::ops::auditing::record_refused_sign_in;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+use crate::services::second_factors::PASSKEY_MARKER;
 
-/// A second factor for a sign-in.
+/// Said where browsers keep no passkeys for the installation.
+pub(super) const NO_SITE: Error = Error::SettingNeeded {
+    setting: "public_url",
+    cure: "browsers keep passkeys for a name that is reached over https, or for localhost",
+};
+
+/// A second factor for a sign-in, or a passkey alone.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FactorLoginInput {
-    /// The token that the first step answered in `details.token`. It works for ten minutes and five codes.
-    #[validate(length(min = 1, max = 200))]
+    /// The token that the first step answered in `details.token`, or that of `POST /auth/login/passkey`. It works for ten
+    /// minutes; that of a first step for five tries.
+    #[validate(length(min = 1, max = 400))]
     pub token: Secret,
     /// The present code of an authenticator app, or a recovery code. Each counts once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
-    pub code: Secret,
+    pub code: Option<Secret>,
+    /// The assertion of a passkey, as `toJSON` of the browser writes it. One of `code` and `assertion` is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assertion: Option<Map<String, Value>>,
 }
 
-impl Input for FactorLoginInput {}
+impl Input for FactorLoginInput {
+    fn check(&self, violations: &mut Violations) {
+        match (&self.code, &self.assertion) {
+            (None, None) => {
+                violations.add("/code", FieldCode::Required, "a code is needed, or the assertion of a passkey")
+            }
+            (Some(_), Some(_)) => violations.add("/code", FieldCode::NotAllowed, "goes without an assertion"),
+            _ => {}
+        }
+    }
+}
 
 /// `POST /auth/login/factor`
 pub struct LoginWithFactor;
@@ -53,14 +80,28 @@ impl Operation for LoginWithFactor {
     type Output = LoginReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
-        let FactorLoginInput { token, code } = call.body;
+        let FactorLoginInput { token, code, assertion } = call.body;
+        let assertion = assertion.map(Assertion::read).transpose();
+        let assertion = assertion.map_err(|fault| refuse("/assertion", FieldCode::InvalidFormat, fault))?;
+        if token.expose().starts_with(PASSKEY_MARKER) {
+            let assertion =
+                assertion.ok_or_else(|| refuse("/assertion", FieldCode::Required, "the token is for a passkey"))?;
+            return by_passkey_alone(cx, &token, &assertion).await;
+        }
         let digest = Digest::of(token.expose());
         let (pending, tries) = cx.app.pending_sign_in(&digest, cx.now).await?;
         let stored = cx.store().user(pending.user_id).await?.ok_or(Error::SignInOver)?;
         let user = pending.completed(stored.record.clone()).ok_or(Error::SignInOver)?;
         // A commit outside of `changes`, as for passwords. It is safe here: a repetition counts as another try.
         let attempt = cx.app.count_code(&digest, &user.email, cx.client_ip).await?;
-        let Some(used) = cx.app.judge_code(user.id, code.expose(), cx.now).await? else {
+        let used = match (code, assertion) {
+            (_, Some(assertion)) => {
+                cx.app.judge_assertion(user.id, &assertion, &challenge_of(token.expose()), cx.now).await?
+            }
+            (Some(code), None) => cx.app.judge_code(user.id, code.expose(), cx.now).await?,
+            (None, None) => None,
+        };
+        let Some(used) = used else {
             record_refused_sign_in(cx, &user.email).await?;
             return Err(Error::WrongCode { tries_left: MAX_TRIES.saturating_sub(tries + 1) });
         };
@@ -71,5 +112,90 @@ impl Operation for LoginWithFactor {
             cx.change(Write::put(user.clone(), Expect::Revision(stored.revision)));
         }
         Ok(open_session(cx, user, pending.cookie))
+    }
+}
+
+/// Signs in whoever the device says that its passkey is of, with both factors at once.
+async fn by_passkey_alone(cx: &mut Context<'_>, token: &Secret, assertion: &Assertion) -> Result<LoginReport, Error> {
+    let digest = Digest::of(token.expose());
+    let (expires_at, cookie) = cx.app.read_passkey_token(token.expose()).ok_or(Error::SignInOver)?;
+    if expires_at <= cx.now || cx.store().pending_sign_in(&digest).await?.is_some() {
+        return Err(Error::SignInOver);
+    }
+    let handle = assertion.user_handle().ok_or(Error::InvalidCredentials)?;
+    let user = cx.store().user(UserId::from_bytes(handle)).await?.ok_or(Error::InvalidCredentials)?.record;
+    let attempt = cx.app.admit_sign_in(&user.email, cx.client_ip).await?;
+    // A commit outside of `changes`, as for passwords.
+    cx.app.count_sign_in(attempt).await?;
+    let challenge = challenge_of(token.expose());
+    let Some(used) = cx.app.judge_assertion(user.id, assertion, &challenge, cx.now).await? else {
+        record_refused_sign_in(cx, &user.email).await?;
+        return Err(Error::InvalidCredentials);
+    };
+    // The row says that the token was used, until it would have been over anyway.
+    let spent = PendingSignIn {
+        digest,
+        user_id: user.id,
+        password_version: user.password_version,
+        cookie,
+        is_vouched: false,
+        password_hash: None,
+        created_at: cx.now,
+        expires_at,
+    };
+    cx.change(used);
+    cx.change(Write::Account(AccountWrite::PutPendingSignIn(Box::new(spent))));
+    cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
+    Ok(open_session(cx, user, cookie))
+}
+
+/// How a sign-in by a passkey begins.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PasskeyLoginInput {
+    /// Whether the session is kept as a cookie of the browser, which no script can read, instead of a token.
+    #[serde(default)]
+    pub cookie: bool,
+}
+
+impl Input for PasskeyLoginInput {
+    const BODY: BodyKind = BodyKind::Optional;
+}
+
+/// What a browser is told to use a passkey.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PasskeyLogin")]
+#[non_exhaustive]
+pub struct PasskeyLoginReport {
+    /// The token, for `POST /auth/login/factor`. It opens one session.
+    pub token: Secret,
+    /// Until when it works.
+    pub expires_at: Timestamp,
+    /// Options for the browser, as `parseRequestOptionsFromJSON` reads them.
+    pub options: Map<String, Value>,
+}
+
+/// `POST /auth/login/passkey`
+pub struct BeginPasskeyLogin;
+
+impl Operation for BeginPasskeyLogin {
+    const ID: &'static str = "beginPasskeyLogin";
+    const METHOD: Method = Method::POST;
+    const PATH: &'static str = "/auth/login/passkey";
+    const ACCESS: Access = Access::Public;
+    const SUCCESS: StatusCode = StatusCode::OK;
+    const CLI: &'static str = "auth passkey";
+    const SUMMARY: &'static str = "Begin to sign in with a passkey alone, which a browser goes on with";
+    type Path = Empty;
+    type Query = Empty;
+    type Body = PasskeyLoginInput;
+    type Output = PasskeyLoginReport;
+
+    async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<PasskeyLoginReport, Error> {
+        let site = cx.app.passkey_site().ok_or(NO_SITE)?;
+        let (token, expires_at) = cx.app.new_passkey_token(call.body.cookie, cx.now);
+        let options = request_options(&site, &challenge_of(token.expose()), &[]);
+        Ok(PasskeyLoginReport { token, expires_at, options })
     }
 }
