@@ -1,0 +1,57 @@
+// Images of the workspace: shown by their address here, chosen in a dialog, uploaded there.
+import { allowed, call } from "../lib/api.js";
+import { announce, dialog, Failed, html, Loaded, t, useCall, useId, useRef, useState } from "../lib/ui.js";
+
+const TYPES = "image/png,image/jpeg,image/gif,image/webp";
+const PATH = /\/i\/([\w.-]+)$/;
+
+/** Where the page may ask for an image of the server's own, or null: those of others are not loaded here. */
+export function shownAt(address) {
+  const token = PATH.exec(address ?? "")?.[1];
+  return token && /^https?:\/\//i.test(address) ? new URL(`../i/${token}`, document.baseURI).href : null;
+}
+
+/** Lets somebody choose or upload an image; comes to it, or to undefined. */
+export function chooseImage() {
+  return dialog((close) => html`<${Choice} close=${close} />`, { title: t("Choose an image"), wide: true });
+}
+
+function Choice({ close }) {
+  const [cursor, setCursor] = useState(undefined);
+  const found = useCall("listImages", { query: { limit: 24, cursor } }, { quiet: true });
+  return html`
+    ${allowed("createImage") && html`<${Upload} onDone=${close} />`}
+    <${Loaded} of=${found}>${({ data, next_cursor: next }) => (data.length
+      ? html`<ul class="image-choice">${data.map((image, nth) => html`<li key=${image.id}><button type="button" onClick=${() => close(image)} aria-label=${t("Image {number}, {width} by {height} pixels", { number: nth + 1, width: image.width, height: image.height })}>
+          <img src=${shownAt(image.url)} alt="" loading="lazy" /><span>${image.width} × ${image.height}</span></button></li>`)}</ul>
+        ${next && html`<button type="button" class="small" onClick=${() => setCursor(next)}>${t("Older images")}</button>`}`
+      : html`<p class="muted">${t("No images yet. Upload the first one.")}</p>`)}</${Loaded}>`;
+}
+
+function Upload({ onDone }) {
+  const id = useId();
+  const input = useRef();
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(null);
+  const send = async () => {
+    const [file] = input.current.files;
+    if (!file) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const image = await call("createImage", { file });
+      announce(t("The image is uploaded"));
+      onDone(image);
+    } catch (failure) {
+      setError(failure);
+      announce(failure.message, { fault: true });
+    } finally {
+      if (input.current) input.current.value = "";
+      setBusy(false);
+    }
+  };
+  return html`<div class="field"><label for=${id}>${t("Upload an image")}</label>
+    <input id=${id} ref=${input} type="file" accept=${TYPES} disabled=${busy} data-operation="createImage" onChange=${send} />
+    <p class="help">${t("PNG, JPEG, GIF or WebP, at most 5 MiB.")}</p>
+    ${error && html`<${Failed} error=${error} />`}</div>`;
+}
