@@ -9,21 +9,23 @@ import { isRich, RichText } from "./rich_text.js";
 
 /**
  * `node` and what hears its next form: `onChange(node)`, or `onNodes(nodes)` for what is written as code. `columns` are how
- * many a section has, `onColumns(number)` hears another number.
+ * many a section has, `onColumns(number)` hears another number. `outside` is that of `RichText`,
+ * `defaults` what elements are like otherwise.
  */
-export function BlockFields({ node, name, onChange, onNodes, columns, onColumns }) {
+export function BlockFields({ node, name, onChange, onNodes, columns, onColumns, outside, defaults }) {
   const kind = kindOf(node);
   const set = (attributeName) => (value) => onChange(withAttribute(node, attributeName, value));
+  const usual = (attributeName) => defaults[node.name]?.[attributeName] ?? defaults["mj-all"]?.[attributeName];
   const settings = SETTINGS[kind] ?? [];
   const isCode = !node.name || !SETTINGS[kind];
   return html`<div class="block-fields">
-    ${(kind === "text" || kind === "heading") && html`<${TextContent} node=${node} name=${name} onChange=${onChange} />`}
+    ${(kind === "text" || kind === "heading") && html`<${TextContent} node=${node} name=${name} onChange=${onChange} outside=${outside} />`}
     ${kind === "button" && html`<${ButtonContent} node=${node} onChange=${onChange} />`}
     ${kind === "image" && html`<${ImageContent} node=${node} onChange=${onChange} />`}
     ${kind === "social" && html`<${SocialContent} node=${node} onChange=${onChange} />`}
     ${columns > 0 && html`<${Columns} columns=${columns} onColumns=${onColumns} />`}
     ${settings.length > 0 && html`<div class="row-of-fields">${settings.map((setting) => html`<${Setting} key=${setting.name} setting=${setting}
-      value=${attribute(node, setting.name)} onChange=${set(setting.name)} />`)}</div>`}
+      usual=${usual(setting.name)} value=${attribute(node, setting.name)} onChange=${set(setting.name)} />`)}</div>`}
     ${isCode && html`<${Code} node=${node} onNodes=${onNodes} />`}
     ${!isCode && onNodes && html`<details class="more"><summary>${t("Code of this block")}</summary><${Code} node=${node} onNodes=${onNodes} /></details>`}
   </div>`;
@@ -35,9 +37,9 @@ function Columns({ columns, onColumns }) {
       <button type="button" aria-pressed=${number === columns} onClick=${() => onColumns(number)}>${number}</button>`)}</div></div>`;
 }
 
-function TextContent({ node, name, onChange }) {
+function TextContent({ node, name, onChange, outside }) {
   const change = (inner) => onChange(withInner(node, inner));
-  if (isRich(node.inner)) return html`<${RichText} label=${name} value=${node.inner} onChange=${change} />`;
+  if (isRich(node.inner)) return html`<${RichText} label=${name} value=${node.inner} onChange=${change} outside=${outside} />`;
   return html`<${TextInput} label=${t("HTML of the text")} value=${node.inner} onChange=${change} multiline mono rows=${6}
     help=${t("Elements in it do not match, so it is shown as it is written.")} />`;
 }

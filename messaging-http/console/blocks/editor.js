@@ -3,22 +3,13 @@
 import { announce, html, t, useEffect, useMemo, useReducer, useRef, useState } from "../lib/ui.js";
 import { parse, write } from "./mjml.js";
 import * as tree from "./tree.js";
-import { ADDED, beginning, isWhole, kindOf, made, madeColumn, nameOf, summaryOf } from "./kinds.js";
+import { ADDED, beginning, defaultsOf, isWhole, kindOf, made, madeColumn, nameOf, summaryOf } from "./kinds.js";
 import { BlockFields } from "./block_fields.js";
 import { Drawing } from "./drawing.js";
 import { History } from "./history.js";
 import { useDrag } from "./drag.js";
 import { useRoving } from "./roving.js";
-
-// The sheet of the editor, which no other screen needs.
-function useSheet() {
-  useEffect(() => {
-    const href = new URL("./blocks.css", import.meta.url).href;
-    if (document.querySelector(`link[href="${href}"]`)) return;
-    const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", href });
-    document.head.append(sheet);
-  }, []);
-}
+import { useSheet } from "./sheet.js";
 
 const keyOf = (place) => (place.length ? place.join("-") : "all");
 const isSame = (one, two) => Boolean(one && two) && keyOf(one) === keyOf(two);
@@ -37,10 +28,12 @@ export default function BlockEditor({ value, onChange, onCode }) {
   useSheet();
   const doc = useMemo(() => parse(value), [value]);
   const [, again] = useReducer((n) => n + 1, 0);
+  const [outside, fromOutside] = useReducer((n) => n + 1, 0);
   const [chosen, setChosen] = useState(null);
   const [isOpen, setOpen] = useState(false);
   const history = useRef(new History());
   const own = useRef(value);
+  const sent = useRef([]);
   const wanted = useRef(null);
   const area = useRef();
   const drop = useRef();
@@ -48,10 +41,13 @@ export default function BlockEditor({ value, onChange, onCode }) {
 
   // What was typed as code is undone like everything else.
   useEffect(() => {
-    if (value === own.current) return;
+    // What was sent from here comes back a moment later, when perhaps more was typed.
+    const echo = sent.current.lastIndexOf(value);
+    sent.current = echo < 0 ? [] : sent.current.slice(echo + 1);
+    if (echo >= 0 || value === own.current) return;
     history.current.note({ source: own.current, chosen: null }, "code", performance.now());
     own.current = value;
-    again();
+    fromOutside();
   }, [value]);
   useEffect(() => {
     if (!wanted.current) return;
@@ -65,13 +61,18 @@ export default function BlockEditor({ value, onChange, onCode }) {
 
   if (doc.fault) return html`<${Unreadable} value=${value} fault=${doc.fault} onChange=${onChange} onCode=${onCode} />`;
   const { body } = doc;
+  const defaults = defaultsOf(doc.before);
 
+  const send = (source) => {
+    own.current = source;
+    sent.current = [...sent.current, source].slice(-100);
+    onChange(source);
+  };
   const put = (source, place, { key = null, focus } = {}) => {
     history.current.note({ source: value, chosen }, key, performance.now());
-    own.current = source;
+    send(source);
     setChosen(place);
     if (focus) wanted.current = { place };
-    onChange(source);
     again();
   };
   // Spaces that meet become one when the source is read again, so a place is known by its number among the blocks.
@@ -85,7 +86,7 @@ export default function BlockEditor({ value, onChange, onCode }) {
   const say = (text, place, among = order.length) => announce(t("{text}, block {number} of {all}", { text, number: order.findIndex((one) => isSame(one, place)), all: among - 1 }), { unseen: true });
 
   const ed = {
-    body, chosen, isOpen,
+    body, defaults, chosen, isOpen, outside,
     is: (place) => isSame(chosen, place),
     choose: (place, { open = true, inside = false } = {}) => {
       setChosen(place);
@@ -140,12 +141,11 @@ export default function BlockEditor({ value, onChange, onCode }) {
   const step = (which) => {
     const found = history.current[which]({ source: value, chosen });
     if (!found) return announce(which === "undo" ? t("Nothing to undo.") : t("Nothing to do again."), { unseen: true });
-    own.current = found.source;
+    send(found.source);
     setChosen(found.chosen);
-    onChange(found.source);
+    fromOutside();
     // The focus stays where it is as long as that is there.
     if (!area.current.contains(document.activeElement)) wanted.current = { place: found.chosen ?? [] };
-    again();
     return announce(which === "undo" ? t("Undone") : t("Done again"), { unseen: true });
   };
 
@@ -227,7 +227,7 @@ function Block({ ed, place, drag }) {
   const columns = tree.isSection(node) ? tree.columnsOf(ed.body, place).length : 0;
   const areColumns = columns > 1;
   // While its text is open, the text itself is seen.
-  const isDrawn = !isAll && !tree.isHolder(node) && !(isOpen && ["text", "heading"].includes(kind));
+  const isDrawn = !isAll && !tree.isHolder(node) && kind !== "spacer" && !(isOpen && ["text", "heading"].includes(kind));
   const toggle = (event) => (isOpen ? ed.choose(place, { open: false }) : ed.choose(place, { inside: event.detail === 0 }));
   const handle = isAll ? null : html`<span class="block-handle" aria-hidden="true" title=${t("Drag to another place")} ...${drag.handle(place)}>⠿</span>`;
   return html`<li class="block block-${kind} ${isChosen ? "chosen" : ""}" ...${isAll ? {} : drag.target(place, node)}>
@@ -241,8 +241,8 @@ function Block({ ed, place, drag }) {
         <button type="button" class="small" aria-label=${t("Delete {name}", { name })} title=${t("Delete")} onClick=${() => ed.remove(place)}>✕</button></div>`}
     </div>
     ${isOpen && html`<${BlockFields} key=${keyOf(place)} node=${node} name=${name} onChange=${(next) => ed.set(place, next)} onNodes=${isAll ? null : (nodes) => ed.setNodes(place, nodes)}
-      columns=${columns} onColumns=${(number) => ed.setColumns(place, number)} />`}
-    ${isDrawn && html`<div class="block-drawing" aria-hidden="true" onClick=${() => !isOpen && ed.choose(place)}><${Drawing} node=${node} /></div>`}
+      columns=${columns} onColumns=${(number) => ed.setColumns(place, number)} outside=${ed.outside} defaults=${ed.defaults} />`}
+    ${isDrawn && html`<div class="block-drawing" aria-hidden="true" onClick=${() => !isOpen && ed.choose(place)}><${Drawing} node=${node} defaults=${ed.defaults} /></div>`}
     ${inner.length > 0 && html`<ol class="block-list ${areColumns ? "side-by-side" : ""}" aria-label=${t("In {name}", { name })}>
       ${inner.map((one) => html`<${Block} key=${keyOf(one)} ed=${ed} place=${one} drag=${drag} />`)}</ol>`}
   </li>`;

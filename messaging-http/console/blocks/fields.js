@@ -11,13 +11,13 @@ function sixDigits(value) {
 }
 
 /** A colour, as a text and as a choice. */
-export function ColorInput({ label, value, onChange, focused }) {
+export function ColorInput({ label, value, usual, onChange, focused }) {
   const id = useId();
   const field = useRef();
   useEffect(() => { if (focused) field.current.focus(); }, []);
   return html`<div class="field"><label for=${id}>${label}</label>
-    <div class="color-field"><input ref=${field} id=${id} class="mono" value=${value ?? ""} autocomplete="off" placeholder="#1a1f2b" onInput=${(event) => onChange(event.target.value)} />
-      <input type="color" aria-label=${t("{label}: choose", { label })} value=${sixDigits(value) ?? "#ffffff"} onInput=${(event) => onChange(event.target.value)} /></div></div>`;
+    <div class="color-field"><input ref=${field} id=${id} class="mono" value=${value ?? ""} autocomplete="off" placeholder=${usual ?? "#1a1f2b"} onInput=${(event) => onChange(event.target.value)} />
+      <input type="color" aria-label=${t("{label}: choose", { label })} value=${sixDigits(value || usual) ?? "#ffffff"} onInput=${(event) => onChange(event.target.value)} /></div></div>`;
 }
 
 /** One of a few values, or none. */
@@ -55,11 +55,12 @@ export function TextInput({ label, value, onChange, help, picks, placeholder, mo
     ${help && html`<p class=${invalid ? "fault-text" : "help"} id="${id}-help">${help}</p>`}</div>`;
 }
 
-/** The control of a setting: an attribute of an element. */
-export function Setting({ setting, value, onChange }) {
-  const { kind, label, placeholder } = setting;
+/** The control of a setting: an attribute of an element. `usual` is what it is where nothing is said. */
+export function Setting({ setting, value, usual, onChange }) {
+  const { kind, label } = setting;
+  const placeholder = usual ?? setting.placeholder;
   const change = (text) => onChange(text === "" ? undefined : text);
-  if (kind === "color") return html`<${ColorInput} label=${t(label)} value=${value} onChange=${change} />`;
+  if (kind === "color") return html`<${ColorInput} label=${t(label)} value=${value} usual=${usual} onChange=${change} />`;
   if (kind === "choice") return html`<${ChoiceInput} label=${t(label)} value=${value} options=${setting.options} onChange=${change} />`;
   return html`<${TextInput} label=${t(label)} value=${value} placeholder=${placeholder} onChange=${change} picks=${kind === "value"} mono=${kind === "value"} />`;
 }

@@ -1,7 +1,7 @@
 // The kinds of blocks: how each is known in MJML, what it is called, what can be set, and what a new one looks like.
 import { t } from "../lib/ui.js";
-import { attribute, isSpace, parsePart } from "./mjml.js";
-import { encoded } from "./language.js";
+import { attribute, attributes, isSpace, parsePart } from "./mjml.js";
+import { encoded, pieces } from "./language.js";
 import { read, words } from "./rich.js";
 
 /** Marks a section that shows a product. */
@@ -171,4 +171,28 @@ export const SETTINGS = {
 /** Whether a node shows something, and is no part of the code around others. */
 export function isShown(node) {
   return !isSpace(node) && !["tag", "comment"].includes(kindOf(node));
+}
+
+// ---- what stands in the head ----
+
+/** What elements are like unless they say otherwise, as `mj-attributes` has it: `{ "mj-button": { color: "…" } }`. */
+export function defaultsOf(before) {
+  const inner = /<mj-attributes\s*>([\s\S]*?)<\/mj-attributes\s*>/.exec(before)?.[1];
+  const { nodes = [] } = inner ? parsePart(inner) : {};
+  const found = {};
+  for (const { name, open } of nodes) {
+    if (!name) continue;
+    found[name] = { ...found[name], ...Object.fromEntries(attributes(open).map((one) => [one.name, one.value])) };
+  }
+  return found;
+}
+
+/** A source as it reads without any values: fallbacks and names in the place of the tags of the template. */
+export function asExample(source) {
+  return pieces(source).map(({ tag, text }) => {
+    if (!tag) return text;
+    if (!text.startsWith("{{")) return "";
+    const fallback = /default\(\s*(?:"([^"]*)"|'([^']*)'|(\d+))/.exec(text);
+    return encoded(fallback ? fallback[1] ?? fallback[2] ?? fallback[3] : /([\w]+)\W*$/.exec(text)?.[1]?.replaceAll("_", " ") ?? "", '"');
+  }).join("");
 }

@@ -4,7 +4,7 @@ const OPEN = { "{{": "}}", "{%": "%}", "{#": "#}" };
 const RAW = /^\{%-?\s*raw\s*-?%\}/;
 const END_RAW = /\{%-?\s*endraw\s*-?%\}/g;
 
-/** Where the template tag that begins at `at` ends, or -1 where none begins there. One without an end reaches to the end. */
+/** Where the template tag that begins at `at` ends, or -1 where none begins there. One that does not end is none. */
 export function tagEnd(text, at) {
   const close = OPEN[text.slice(at, at + 2)];
   if (!close) return -1;
@@ -19,12 +19,13 @@ export function tagEnd(text, at) {
     else if (text.startsWith(close, place)) return rawEnd(text, at, place + 2);
   }
   // A quote that nobody closes is none.
-  return rawEnd(text, at, endAfter(text, close, at + 2));
+  const end = endAfter(text, close, at + 2);
+  return end < 0 ? -1 : rawEnd(text, at, end);
 }
 
 function endAfter(text, close, from) {
   const found = text.indexOf(close, from);
-  return found < 0 ? text.length : found + close.length;
+  return found < 0 ? -1 : found + close.length;
 }
 
 // What stands between `raw` and `endraw` is no language but a text; all of it is one tag here.
@@ -41,6 +42,7 @@ export function pieces(text) {
   for (let at = text.indexOf("{"); at >= 0; at = text.indexOf("{", at)) {
     const end = tagEnd(text, at);
     if (end < 0) {
+      // Of three brackets the last two may begin one.
       at += 1;
       continue;
     }
@@ -68,7 +70,9 @@ export function decoded(text) {
 export function encoded(text, quote) {
   return outside(text, (plain) => {
     const safe = plain.replace(/&(?!(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]+);)/g, "&amp;")
-      .replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("\u00a0", "&nbsp;");
+      .replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("\u00a0", "&nbsp;")
+      // What begins a tag and does not end it would take along whatever follows.
+      .replace(/\{(?=[{%#])/g, "&#123;");
     if (quote === '"') return safe.replaceAll('"', "&quot;");
     return quote === "'" ? safe.replaceAll("'", "&#39;") : safe;
   });
@@ -76,4 +80,11 @@ export function encoded(text, quote) {
 
 function outside(text, change) {
   return pieces(text).map((piece) => (piece.tag ? piece.text : change(piece.text))).join("");
+}
+
+/** A tag in few words: the name of the value, without where it stands and what is shown when there is none. */
+export function briefly(tag) {
+  const plain = /^\{\{-?\s*([\w.]+)\s*(?:\|\s*default\((?:"[^"]*"|'[^']*'|\d+)\)\s*)?-?\}\}$/.exec(tag);
+  const text = plain ? plain[1].replace(/^contact\.attributes\./, "") : tag;
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }

@@ -13,8 +13,11 @@ import { useRoving } from "./roving.js";
 
 const { nodes, marks } = schema;
 
-/** `value` is the HTML of the text, `onChange(html)` hears another one; `label` names it. Null where it is no plain text. */
-export function RichText({ value, onChange, label }) {
+/**
+ * `value` is the HTML of the text, `onChange(html)` hears another one; `label` names it. `outside` is another number whenever
+ * the value did not come from here: what was typed since the last drawing must not be taken back by an older value.
+ */
+export function RichText({ value, onChange, label, outside }) {
   const place = useRef();
   const view = useRef();
   const written = useRef(value);
@@ -59,7 +62,7 @@ export function RichText({ value, onChange, label }) {
     const at = Math.min(state.selection.from, doc.content.size);
     const change = state.tr.replaceWith(0, state.doc.content.size, doc.content).setMeta("outside", true);
     view.current.dispatch(change.setSelection(TextSelection.near(change.doc.resolve(at))));
-  }, [value]);
+  }, [outside]);
 
   const run = (command) => {
     command(view.current.state, view.current.dispatch, view.current);
@@ -152,7 +155,7 @@ function Toolbar({ state, run, asked, onAsk, name }) {
     ["U", t("Underlined"), has(marks.underline), () => run(toggleMark(marks.underline)), "rich-u"],
     ["H", t("Heading"), level > 0, () => style(level ? 0 : 2)],
     ["•", t("List"), isIn(state, nodes.bullet_list), () => toList(nodes.bullet_list)],
-    ["1.", t("Numbered list"), isIn(state, nodes.ordered_list), () => toList(nodes.ordered_list)],
+    ["", t("Numbered list"), isIn(state, nodes.ordered_list), () => toList(nodes.ordered_list), "rich-ol"],
     ...[["⇤", t("Left")], ["↔", t("Centre")], ["⇥", t("Right")]].map(([sign, text], nth) => [sign, text, align === ALIGNMENTS[nth], () => run(aligned(align === ALIGNMENTS[nth] ? "" : ALIGNMENTS[nth]))]),
     [t("Link"), t("Link"), has(marks.link), () => ask("link")],
     ["A", t("Colour"), has(marks.color), () => ask("color"), "rich-a"],

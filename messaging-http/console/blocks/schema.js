@@ -1,7 +1,7 @@
 // What rich text consists of, and the way from HTML to it and back. Nothing is lost on the way: tags of the template
 // language, and elements that are not known here, are things within the text that say what they are and cannot be typed into.
 import { DOMSerializer, Fragment, Schema } from "../vendor/prosemirror.js";
-import { encoded, pieces } from "./language.js";
+import { briefly, encoded, pieces } from "./language.js";
 import { declarations, otherAttributes, read, said, styleOf } from "./rich.js";
 
 // Attributes that a reading of the page itself must bring back, when somebody types where two pieces of text meet.
@@ -21,11 +21,9 @@ export const ALIGNMENTS = ["left", "center", "right"];
 
 const thing = (className, inline) => ({
   inline, group: inline ? "inline" : "block", atom: true, selectable: true, attrs: source.attrs,
-  toDOM: ({ attrs }) => [inline ? "code" : "pre", { ...source.to(attrs), class: className, contenteditable: "false", title: attrs.source }, label(attrs.source)],
+  toDOM: ({ attrs }) => [inline ? "code" : "pre", { ...source.to(attrs), class: className, contenteditable: "false", title: attrs.source }, briefly(attrs.source)],
   parseDOM: [{ tag: `${inline ? "code" : "pre"}.${className}`, getAttrs: source.from }],
 });
-
-const label = (text) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
 
 const list = (tag) => ({
   content: "list_item+", group: "block", attrs: { rest: { default: "" } },

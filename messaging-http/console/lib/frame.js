@@ -33,7 +33,7 @@ export function MailFrame({ source, inline = {}, title, width, scheme }) {
     ${remote && html`<p class="mail-bar"><button type="button" class="small" aria-pressed=${pictures} onClick=${() => setPictures(!pictures)}>${pictures ? t("Hide pictures") : t("Show pictures")}</button>
       <span class="muted">${t("Pictures of other servers tell them that the mail is read.")}</span></p>`}
     <iframe ref=${frame} key=${pictures} src=${page} sandbox="allow-scripts" title=${title ?? t("The mail")} height=${height}
-      width=${width} class=${width ? "narrowed" : ""}></iframe>
+      width=${width} class=${width ? "narrowed" : ""} style=${{ background: scheme === "dark" ? "#121212" : "" }}></iframe>
     ${link && html`<p class="mail-bar"><span class="muted">${t("Link")}</span> <code>${link}</code></p>`}
   </div>`;
 }

@@ -170,7 +170,8 @@ export function a_change_of_an_attribute_touches_nothing_else() {
 
 export function texts_are_read_and_written_around_tags() {
   equal(pieces("a {{ b['}}'] }} {% raw %}{{ x }}{% endraw %}{# c").map((piece) => piece.text), ["a ", "{{ b['}}'] }}", " ", "{% raw %}{{ x }}{% endraw %}", "{# c"]);
-  for (const plain of ["a < b & c > d", "{{ a < b & c }}", "© &unknown; \u00a0", "\"'"]) equal(decoded(encoded(plain, '"')), plain);
+  equal(encoded("{{ a }} {{ b"), "{{ a }} &#123;{ b");
+  for (const plain of ["a < b & c > d", "{{ a < b & c }}", "{{ begun & {% not {# ended", "{{{ a }}", "© &unknown; \u00a0", "\"'"]) equal(decoded(encoded(plain, '"')), plain);
   equal(expressionOf("contact.email", "a \"b\" \\"), "{{ contact.email | default(\"a \\\"b\\\" \\\\\") }}");
   equal(expressionOf("event.cart_id", " "), "{{ event.cart_id }}");
 }
