@@ -1,6 +1,6 @@
 // What rich text consists of, and the way from HTML to it and back. Nothing is lost on the way: tags of the template
 // language, and elements that are not known here, are things within the text that say what they are and cannot be typed into.
-import { DOMSerializer, Fragment, Schema } from "../vendor/prosemirror.js";
+import { Fragment, Schema } from "../vendor/prosemirror.js";
 import { briefly, encoded, pieces } from "./language.js";
 import { declarations, otherAttributes, read, said, styleOf } from "./rich.js";
 
@@ -278,6 +278,3 @@ function line(node) {
 function textHtml(text) {
   return pieces(text).map((piece) => (piece.tag ? piece.text : encoded(piece.text).replace(/ {2}/g, " &nbsp;"))).join("");
 }
-
-/** Draws documents. */
-export const serializer = DOMSerializer.fromSchema(schema);
