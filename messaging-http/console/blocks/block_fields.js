@@ -1,10 +1,11 @@
 // What can be set of the block that is open.
 import { html, t, useEffect, useId, useState } from "../lib/ui.js";
+import { shownAt } from "../lib/own_images.js";
 import { attribute, hasTag, isSpace, parsePart, withAttribute, withChildren, withInner, write } from "./mjml.js";
 import { decoded, encoded } from "./language.js";
 import { kindOf, madeSocial, SETTINGS } from "./kinds.js";
 import { Setting, TextInput } from "./fields.js";
-import { chooseImage, shownAt } from "./images.js";
+import { chooseImage } from "./images.js";
 import { isRich, RichText } from "./rich_text.js";
 
 /**

@@ -5,7 +5,7 @@ import { attribute } from "./mjml.js";
 import { briefly, decoded, pieces } from "./language.js";
 import { kindOf } from "./kinds.js";
 import { declarations, read, said, words } from "./rich.js";
-import { shownAt } from "./images.js";
+import { shownAt } from "../lib/own_images.js";
 
 const SAME = ["p", "h1", "h2", "h3", "h4", "ul", "ol", "li", "strong", "b", "em", "i", "u", "s", "br", "blockquote"];
 const ALIGNS = ["left", "center", "right"];

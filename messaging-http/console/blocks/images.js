@@ -1,15 +1,9 @@
-// Images of the workspace: shown by their address here, chosen in a dialog, uploaded there.
+// Images of the workspace, chosen in a dialog or uploaded there.
 import { allowed, call } from "../lib/api.js";
 import { announce, dialog, Failed, html, Loaded, t, useCall, useId, useRef, useState } from "../lib/ui.js";
+import { shownAt } from "../lib/own_images.js";
 
 const TYPES = "image/png,image/jpeg,image/gif,image/webp";
-const PATH = /\/i\/([\w.-]+)$/;
-
-/** Where the page may ask for an image of the server's own, or null: those of others are not loaded here. */
-export function shownAt(address) {
-  const token = PATH.exec(address ?? "")?.[1];
-  return token && /^https?:\/\//i.test(address) ? new URL(`../i/${token}`, document.baseURI).href : null;
-}
 
 /** Lets somebody choose or upload an image; comes to it, or to undefined. */
 export function chooseImage() {

@@ -101,6 +101,7 @@ function stateOf(doc) {
   const { list_item: item } = nodes;
   const keys = {
     "Mod-b": toggleMark(marks.strong), "Mod-i": toggleMark(marks.em), "Mod-u": toggleMark(marks.underline),
+    "Mod-a": selectText,
     Enter: chainCommands(splitListItem(item), plainAfterHeading),
     "Shift-Enter": (state, dispatch) => {
       dispatch?.(state.tr.replaceSelectionWith(nodes.hard_break.create()).scrollIntoView());
@@ -109,6 +110,13 @@ function stateOf(doc) {
     "Alt-ArrowRight": sinkListItem(item), "Alt-ArrowLeft": liftListItem(item),
   };
   return EditorState.create({ doc, plugins: [keymap(keys), keymap(baseKeymap)] });
+}
+
+// All of the text, not of the document: what is typed in its place keeps the look of the first paragraph.
+function selectText(state, dispatch) {
+  const { doc, tr } = state;
+  dispatch?.(tr.setSelection(TextSelection.between(doc.resolve(0), doc.resolve(doc.content.size))));
+  return true;
 }
 
 // After a heading one goes on with a plain paragraph; a new paragraph keeps the look of the one before.

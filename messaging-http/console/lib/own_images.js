@@ -2,8 +2,10 @@
 // is put into the HTML as it is.
 import { useEffect, useState } from "./ui.js";
 
-const ADDRESS = /https?:\/\/[^\s"'()<>]{1,200}?\/i\/([\w.-]{8,300})/g;
+const ADDRESS = /https?:\/\/[^\s"'()<>]{1,200}?\/i\/([\w-]{64,90})(?![\w-])/g;
 const MOST = 20;
+// A picture of one point that is not seen, while the real one is on its way.
+const NOTHING = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA=";
 const LARGEST = 5 << 20;
 
 // Answers are kept: an address always leads to the same image. Not for ever, because they are long.
@@ -29,6 +31,12 @@ async function load(token) {
   });
 }
 
+/** Where the page may ask for an image of the server's own, or null: those of others are not loaded in it. */
+export function shownAt(address = "") {
+  const [token] = tokensOf(address);
+  return token ? new URL(`../i/${token}`, document.baseURI).href : null;
+}
+
 /** The tokens of the images in a text, each once. */
 export function tokensOf(source = "") {
   return [...new Set([...source.matchAll(ADDRESS)].map(([, token]) => token))].slice(0, MOST);
@@ -49,5 +57,5 @@ export function useOwnImages(source) {
     Promise.all(wanted.map((token) => load(token).catch(() => null).then((image) => keep(token, image)))).then(() => !isGone && loaded((n) => n + 1));
     return () => { isGone = true; };
   }, [wanted.join()]);
-  return withImages(source, kept);
+  return withImages(source, new Map([...kept, ...wanted.map((token) => [token, NOTHING])]));
 }

@@ -43,7 +43,8 @@ async fn save(server: &TestServer, page: &Page, id: &str) -> String {
 
 /// The names of the blocks that are shown, with what is said about each.
 async fn blocks(page: &Page) -> Vec<String> {
-    let names = "return [...document.querySelectorAll('.block-name')].map((one) => one.innerText.replace(/\\s+/g, ' ').trim())";
+    let names =
+        "return [...document.querySelectorAll('.block-name')].map((one) => one.innerText.replace(/\\s+/g, ' ').trim())";
     let names = page.browser.run(names, &[]).await;
     names.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
@@ -222,7 +223,7 @@ async fn nothing_of_a_hostile_template_runs_in_the_editor() {
             .filter((target) => !/^(#|$|http:..127[.]0[.]0[.]1)/.test(target))";
         assert_eq!(page.browser.run(links, &[]).await, json!([]), "block {nth}");
         // Whatever was opened, it stays as it was written.
-        assert!(page.text().await.contains("Discard changes") == false, "block {nth} was changed by opening it");
+        assert!(!page.text().await.contains("Discard changes"), "block {nth} was changed by opening it");
     }
     assert_eq!(page.browser.run("return document.querySelectorAll('main :is(script, iframe:not([sandbox]), svg[onload], form form)').length", &[]).await, 0);
     assert_eq!(page.browser.strangers(), [""; 0]);
