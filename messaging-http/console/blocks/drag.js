@@ -2,6 +2,9 @@
 import { useRef } from "../lib/ui.js";
 
 const FAR = 4;
+// Near the edge of the window the page is scrolled.
+const EDGE = 60;
+const STEP = 14;
 
 /** `onDrop(place, where)` hears what was dragged and `{ before }`, `{ after }` or `{ end }` of where it was let go. */
 export function useDrag(area, onDrop) {
@@ -42,6 +45,9 @@ export function useDrag(area, onDrop) {
         if (!current) return;
         current.moved ||= Math.hypot(event.clientX - current.x, event.clientY - current.y) > FAR;
         clear();
+        const { clientY: y } = event;
+        if (current.moved && y < EDGE) scrollBy(0, -STEP);
+        if (current.moved && y > innerHeight - EDGE) scrollBy(0, STEP);
         const found = current.moved && over(event);
         if (found) found.element.dataset.drop = found.side;
       },

@@ -191,7 +191,7 @@ async fn what_was_written_by_hand_stays_but_for_what_is_changed() {
 }
 
 /// What would set `ran` where it ran.
-const HOSTILE: &str = r##"<mjml><mj-head><mj-attributes><mj-all font-family="Arial" /></mj-attributes></mj-head><mj-body background-color="red;background:url(https://evil.example/a)">
+const HOSTILE: &str = r#"<mjml><mj-head><mj-attributes><mj-all font-family="Arial" /></mj-attributes></mj-head><mj-body background-color="red;background:url(https://evil.example/a)">
   <mj-section background-color="url(https://evil.example/b)" css-class="x onload=window.ran=1"><mj-column>
     <mj-text color="expression(window.ran=1)"><p onclick="window.ran=1">P</p><img src="x" onerror="window.ran=1"> <a href="javascript:window.ran=1">L</a><svg onload="window.ran=1"></svg></mj-text>
     <mj-text><h1><iframe src="javascript:window.ran=1"></iframe><style>@import url(https://evil.example/c)</style>H</h1></mj-text>
@@ -202,7 +202,7 @@ const HOSTILE: &str = r##"<mjml><mj-head><mj-attributes><mj-all font-family="Ari
     <mj-divider border-color="red&quot; onload=&quot;window.ran=1" />
     <mj-raw><script>window.ran = 1; top.ran = 1</script><img src="https://evil.example/g" onerror="window.ran=1"><form action="https://evil.example/h"></form></mj-raw>
   </mj-column></mj-section>
-</mj-body></mjml>"##;
+</mj-body></mjml>"#;
 
 const RAN: &str = "return typeof window.ran === 'undefined' ? 'nothing' : 'something'";
 

@@ -230,7 +230,7 @@ async fn people(filling: &mut Filling<'_>) {
 }
 
 /// MJML with a block of each kind.
-const MJML: &str = r##"<mjml>
+const MJML: &str = r#"<mjml>
   <mj-head><mj-attributes><mj-all font-family="Helvetica, sans-serif" /></mj-attributes></mj-head>
   <mj-body width="600px">
     <mj-section>
@@ -251,7 +251,7 @@ const MJML: &str = r##"<mjml>
     <mj-raw><!-- the end --></mj-raw>
     <mj-section><mj-column><mj-text><a href="{{ unsubscribe_url }}">Unsubscribe</a></mj-text></mj-column></mj-section>
   </mj-body>
-</mjml>"##;
+</mjml>"#;
 
 async fn templates(filling: &mut Filling<'_>) {
     let html = "<style>p { color: #333 }</style><p style=\"margin: 0\">Hi {{ contact.attributes.first_name | default('there') }}, \
