@@ -1,9 +1,9 @@
 // What can be set of the block that is open.
 import { html, t, useEffect, useId, useState } from "../lib/ui.js";
 import { shownAt } from "../lib/own_images.js";
-import { attribute, hasTag, isSpace, parsePart, withAttribute, withChildren, withInner, write } from "./mjml.js";
-import { decoded, encoded } from "./language.js";
-import { kindOf, madeSocial, SETTINGS } from "./kinds.js";
+import { attribute, isSpace, parsePart, withAttribute, withChildren, withInner, write } from "./mjml.js";
+import { decoded, encoded, isUnfinished, pieces } from "./language.js";
+import { kindOf, madeSocial, SETTINGS, WRAPS } from "./kinds.js";
 import { Setting, TextInput } from "./fields.js";
 import { chooseImage } from "./images.js";
 import { isRich, RichText } from "./rich_text.js";
@@ -11,13 +11,14 @@ import { isRich, RichText } from "./rich_text.js";
 /**
  * `node` and what hears its next form: `onChange(node)`, or `onNodes(nodes)` for what is written as code. `columns` are how
  * many a section has, `onColumns(number)` hears another number. `outside` is that of `RichText`,
- * `defaults` what elements are like otherwise.
+ * `defaults` what elements are like otherwise; `onWrap(tags)` puts the block between two tags of the template.
  */
-export function BlockFields({ node, name, onChange, onNodes, columns, onColumns, outside, defaults }) {
+export function BlockFields({ node, name, onChange, onNodes, columns, onColumns, onWrap, outside, defaults }) {
   const kind = kindOf(node);
   const set = (attributeName) => (value) => onChange(withAttribute(node, attributeName, value));
   const usual = (attributeName) => defaults[node.name]?.[attributeName] ?? defaults["mj-all"]?.[attributeName];
   const settings = SETTINGS[kind] ?? [];
+  const isTag = kind === "tag" || kind === "comment";
   const isCode = !node.name || !SETTINGS[kind];
   return html`<div class="block-fields">
     ${(kind === "text" || kind === "heading") && html`<${TextContent} node=${node} name=${name} onChange=${onChange} outside=${outside} />`}
@@ -29,6 +30,7 @@ export function BlockFields({ node, name, onChange, onNodes, columns, onColumns,
       usual=${usual(setting.name)} value=${attribute(node, setting.name)} onChange=${set(setting.name)} />`)}</div>`}
     ${isCode && html`<${Code} node=${node} onNodes=${onNodes} />`}
     ${!isCode && onNodes && html`<details class="more"><summary>${t("Code of this block")}</summary><${Code} node=${node} onNodes=${onNodes} /></details>`}
+    ${onWrap && !isTag && html`<div class="actions">${WRAPS.map(([text, tags]) => html`<button type="button" class="small" onClick=${() => onWrap(tags)}>${t(text)}</button>`)}</div>`}
   </div>`;
 }
 
@@ -41,14 +43,15 @@ function Columns({ columns, onColumns }) {
 function TextContent({ node, name, onChange, outside }) {
   const change = (inner) => onChange(withInner(node, inner));
   if (isRich(node.inner)) return html`<${RichText} label=${name} value=${node.inner} onChange=${change} outside=${outside} />`;
-  return html`<${TextInput} label=${t("HTML of the text")} value=${node.inner} onChange=${change} multiline mono rows=${6}
+  return html`<${Guarded} label=${t("HTML of the text")} value=${node.inner} check=${within(node.name)} onChange=${change} multiline rows=${6}
     help=${t("Elements in it do not match, so it is shown as it is written.")} />`;
 }
 
 function ButtonContent({ node, onChange }) {
-  const isPlain = !node.inner.includes("<") || (hasTag(node.inner) && !/<[a-z/!]/i.test(node.inner));
+  const isPlain = !pieces(node.inner).some((piece) => !piece.tag && piece.text.includes("<"));
   const change = (text) => onChange(withInner(node, isPlain ? encoded(text) : text));
-  return html`<${TextInput} label=${isPlain ? t("Text of the button") : t("HTML of the button")} value=${isPlain ? decoded(node.inner) : node.inner} mono=${!isPlain} picks onChange=${change} />`;
+  if (!isPlain) return html`<${Guarded} label=${t("HTML of the button")} value=${node.inner} check=${within(node.name)} onChange=${change} picks />`;
+  return html`<${TextInput} label=${t("Text of the button")} value=${decoded(node.inner)} picks onChange=${change} />`;
 }
 
 function ImageContent({ node, onChange }) {
@@ -106,22 +109,36 @@ function SocialContent({ node, onChange }) {
   <div><button type="button" class="small" onClick=${add}>${t("Add a link")}</button></div>`;
 }
 
-// The source of a block. It is taken once its elements match; until then it waits here.
-function Code({ node, onNodes }) {
-  const source = write(node);
-  const [typed, setTyped] = useState(source);
+// A source that is taken once it is whole; until then it waits here. `check(text)` tells what is missing.
+function Guarded({ value, check, onChange, ...rest }) {
+  const [typed, setTyped] = useState(value);
   const [fault, setFault] = useState(null);
   useEffect(() => {
-    setTyped(source);
+    setTyped(value);
     setFault(null);
-  }, [source]);
+  }, [value]);
   const change = (text) => {
+    const missing = isUnfinished(text) ? t("A tag of the template has no end yet.") : check(text);
     setTyped(text);
-    const read = parsePart(text);
-    const isEmpty = !text.trim();
-    setFault(isEmpty ? t("Nothing is left of the block: delete it instead.") : read.fault ? t("Line {line}: {message}", read.fault) : null);
-    if (!read.fault && !isEmpty) onNodes(read.nodes);
+    setFault(missing);
+    if (!missing) onChange(text);
   };
-  return html`<${TextInput} label=${t("Code")} value=${typed} onChange=${change} multiline mono rows=${Math.min(16, Math.max(3, source.split("\n").length + 1))}
-    help=${fault ?? t("MJML, HTML and tags of the template, as they are written.")} invalid=${Boolean(fault)} />`;
+  return html`<${TextInput} ...${rest} value=${typed} onChange=${change} mono help=${fault ?? rest.help} invalid=${Boolean(fault)} />`;
+}
+
+// What stands in an element must not end it.
+const within = (name) => (text) => {
+  const { nodes = [], fault } = parsePart(`<${name}>${text}</${name}>`);
+  return fault || nodes.length !== 1 || nodes[0].inner !== text ? t("Elements do not match yet.") : null;
+};
+
+function Code({ node, onNodes }) {
+  const source = write(node);
+  const check = (text) => {
+    const { fault } = parsePart(text);
+    if (!text.trim()) return t("Nothing is left of the block: delete it instead.");
+    return fault ? t("Line {line}: {message}", fault) : null;
+  };
+  return html`<${Guarded} label=${t("Code")} value=${source} check=${check} onChange=${(text) => onNodes(parsePart(text).nodes)} multiline
+    rows=${Math.min(16, Math.max(3, source.split("\n").length + 1))} help=${t("MJML, HTML and tags of the template, as they are written.")} />`;
 }

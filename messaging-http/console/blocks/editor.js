@@ -116,6 +116,12 @@ export default function BlockEditor({ value, onChange, onCode }) {
       change(next.body, next.place, { focus: true });
       announce(t("{name} copied", { name: nameOf(node) }), { unseen: true });
     },
+    wrap: (place, tags) => {
+      const next = tree.wrapped(body, place, tags);
+      setOpen(true);
+      change(next.body, next.place, { focus: true });
+      announce(t("{name} stands between {first} and {last} now", { name: nameOf(tree.at(body, place)), first: tags[0], last: tags[1] }), { unseen: true });
+    },
     remove: (place) => {
       const node = tree.at(body, place);
       const target = isHiddenTarget(body, tree.neighbour(body, place));
@@ -240,7 +246,7 @@ function Block({ ed, place, drag }) {
         <button type="button" class="small" aria-label=${t("Copy {name}", { name })} title=${t("Copy")} onClick=${() => ed.copy(place)}>${t("Copy")}</button>
         <button type="button" class="small" aria-label=${t("Delete {name}", { name })} title=${t("Delete")} onClick=${() => ed.remove(place)}>✕</button></div>`}
     </div>
-    ${isOpen && html`<${BlockFields} key=${keyOf(place)} node=${node} name=${name} onChange=${(next) => ed.set(place, next)} onNodes=${isAll ? null : (nodes) => ed.setNodes(place, nodes)}
+    ${isOpen && html`<${BlockFields} onWrap=${isAll || kind === "column" ? null : (tags) => ed.wrap(place, tags)} key=${keyOf(place)} node=${node} name=${name} onChange=${(next) => ed.set(place, next)} onNodes=${isAll ? null : (nodes) => ed.setNodes(place, nodes)}
       columns=${columns} onColumns=${(number) => ed.setColumns(place, number)} outside=${ed.outside} defaults=${ed.defaults} />`}
     ${isDrawn && html`<div class="block-drawing" aria-hidden="true" onClick=${() => !isOpen && ed.choose(place)}><${Drawing} node=${node} defaults=${ed.defaults} /></div>`}
     ${inner.length > 0 && html`<ol class="block-list ${areColumns ? "side-by-side" : ""}" aria-label=${t("In {name}", { name })}>

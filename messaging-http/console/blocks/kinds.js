@@ -168,6 +168,12 @@ export const SETTINGS = {
   body: [BACKGROUND, { name: "width", label: "Width", placeholder: "600px" }],
 };
 
+/** Tags of the template that a block can be put between, with what that does. */
+export const WRAPS = [
+  ["Show it under a condition", ['{% if contact.attributes.plan == "pro" %}', "{% endif %}"]],
+  ["Repeat it for each item", ["{% for item in order.items %}", "{% endfor %}"]],
+];
+
 /** Whether a node shows something, and is no part of the code around others. */
 export function isShown(node) {
   return !isSpace(node) && !["tag", "comment"].includes(kindOf(node));

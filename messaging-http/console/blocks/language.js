@@ -55,6 +55,11 @@ export function pieces(text) {
   return found;
 }
 
+/** Whether a tag begins in a text and does not end in it. */
+export function isUnfinished(text) {
+  return pieces(text).some((piece) => !piece.tag && /\{[{%#]/.test(piece.text));
+}
+
 const NAMED = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", reg: "®", trade: "™", euro: "€", hellip: "…", ndash: "–", mdash: "—", lsquo: "‘", rsquo: "’", ldquo: "“", rdquo: "”", middot: "·", bull: "•", times: "×", rarr: "→", larr: "←" };
 
 /** A text of a source as people read it: known character references become what they stand for. */

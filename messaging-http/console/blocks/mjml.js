@@ -1,6 +1,6 @@
 // MJML as a tree whose text is the source itself: written again it is the same byte for byte, and a change touches only
 // what it changes. What is not known here stays as it was written.
-import { decoded, encoded, pieces, tagEnd } from "./language.js";
+import { decoded, encoded, tagEnd } from "./language.js";
 
 /** Elements that hold other elements of MJML; the content of all others is a text here. */
 const HOLDERS = ["mj-body", "mj-wrapper", "mj-section", "mj-group", "mj-column", "mj-hero", "mj-social"];
@@ -245,9 +245,4 @@ export function withInner(node, inner) {
 export function withChildren(node, children) {
   const { inner: _, ...rest } = withInner(node, "");
   return { ...rest, children };
-}
-
-/** Whether a text holds a tag of the template language. */
-export function hasTag(text) {
-  return pieces(text).some(({ tag }) => tag);
 }

@@ -96,6 +96,12 @@ export function insertedAfter(body, place, make) {
   return next ? inserted(body, next, make) : appended(body, parent, make);
 }
 
+/** The tree with a tag of the template before a node and one after it; the place is that of the first one. */
+export function wrapped(body, place, [opening, closing]) {
+  const after = insertedAfter(body, place, () => ({ source: closing }));
+  return inserted(after.body, place, () => ({ source: opening }));
+}
+
 /** The tree without the node at a place, and without the space before it. */
 export function removed(body, place) {
   const parent = place.slice(0, -1);

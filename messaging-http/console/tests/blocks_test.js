@@ -1,5 +1,5 @@
 import { attribute, attributes, parse, parsePart, withAttribute, write } from "../blocks/mjml.js";
-import { decoded, encoded, pieces } from "../blocks/language.js";
+import { decoded, encoded, isUnfinished, pieces } from "../blocks/language.js";
 import { ADDED, beginning, kindOf, made, nameOf } from "../blocks/kinds.js";
 import { History } from "../blocks/history.js";
 import { words } from "../blocks/rich.js";
@@ -122,6 +122,14 @@ export function what_is_added_stands_like_its_neighbours() {
   equal(text(empty, tree.appended(body(empty), [0, 0], spacer).body), "<mj-section><mj-column>\n        <mj-spacer height=\"24px\" />\n      </mj-column></mj-section>");
 }
 
+export function a_block_is_put_between_two_tags() {
+  const source = "\n    <mj-section>\n    </mj-section>\n    <mj-section/>\n  ";
+  const { body: next, place } = tree.wrapped(body(source), [1], ["{% if a %}", "{% endif %}"]);
+  equal(text(source, next), "\n    {% if a %}\n    <mj-section>\n    </mj-section>\n    {% endif %}\n    <mj-section/>\n  ");
+  equal(tree.at(next, place).source, "{% if a %}");
+  equal(text("<mj-raw/>", tree.wrapped(body("<mj-raw/>"), [0], ["{% if a %}", "{% endif %}"]).body), "{% if a %}<mj-raw/>{% endif %}");
+}
+
 export function every_kind_that_is_added_is_known_again() {
   for (const [kind] of ADDED) {
     for (const isAlone of [false, true]) {
@@ -172,6 +180,7 @@ export function texts_are_read_and_written_around_tags() {
   equal(pieces("a {{ b['}}'] }} {% raw %}{{ x }}{% endraw %}{# c").map((piece) => piece.text), ["a ", "{{ b['}}'] }}", " ", "{% raw %}{{ x }}{% endraw %}", "{# c"]);
   equal(encoded("{{ a }} {{ b"), "{{ a }} &#123;{ b");
   for (const plain of ["a < b & c > d", "{{ a < b & c }}", "{{ begun & {% not {# ended", "{{{ a }}", "© &unknown; \u00a0", "\"'"]) equal(decoded(encoded(plain, '"')), plain);
+  equal(["{{ a }}", "{ a", "{% if a %}{{ b", "{# c", "}} x"].map(isUnfinished), [false, false, true, true, false]);
   equal(expressionOf("contact.email", "a \"b\" \\"), "{{ contact.email | default(\"a \\\"b\\\" \\\\\") }}");
   equal(expressionOf("event.cart_id", " "), "{{ event.cart_id }}");
 }
