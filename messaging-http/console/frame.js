@@ -3,7 +3,20 @@
 (() => {
   const ORIGIN = "*"; // Ours is opaque, so nobody can be named; what is told is no secret.
 
-  const show = (source) => {
+  // A mail program in these colours follows the rules for them, whatever the browser around prefers.
+  const paint = (scheme) => {
+    document.documentElement.style.colorScheme = scheme ?? "";
+    document.documentElement.style.background = scheme === "dark" ? "#121212" : "";
+    if (!scheme) return;
+    for (const { cssRules } of document.styleSheets) {
+      for (const rule of cssRules) {
+        const wanted = /prefers-color-scheme\s*:\s*(light|dark)/i.exec(rule.media?.mediaText ?? "")?.[1].toLowerCase();
+        if (wanted) rule.media.mediaText = wanted === scheme ? "all" : "not all";
+      }
+    }
+  };
+
+  const show = (source, scheme) => {
     // The mail may come before this page is parsed; it is sent once more when that is done.
     if (!document.body) return;
     const parsed = new DOMParser().parseFromString(source, "text/html");
@@ -21,6 +34,7 @@
     for (const style of parsed.querySelectorAll("head style")) head.append(document.importNode(style, true));
     const body = document.importNode(parsed.body, true);
     document.body.replaceWith(body);
+    paint(scheme);
     measure();
     for (const image of body.querySelectorAll("img")) image.addEventListener("load", measure);
   };
@@ -29,7 +43,7 @@
   const measure = () => parent.postMessage({ height: document.documentElement.getBoundingClientRect().height }, ORIGIN);
 
   addEventListener("message", (event) => {
-    if (event.source === parent && typeof event.data?.source === "string") show(event.data.source);
+    if (event.source === parent && typeof event.data?.source === "string") show(event.data.source, event.data.scheme);
   });
 
   // Links show where they lead, and lead nowhere.

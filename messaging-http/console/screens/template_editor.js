@@ -2,6 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { Badge, html, t, useEffect, useId, useMemo, useRef, useState } from "../lib/ui.js";
 import { Field, Form, useFaults, useForm } from "../lib/form.js";
+import { Later } from "../lib/later.js";
 import { Editor } from "../lib/editor.js";
 import { contentOf } from "../lib/channels.js";
 import TemplatePreview from "./template_preview.js";
@@ -68,7 +69,7 @@ export default function TemplateEditor({ template, contactId, onSaved }) {
 
 function valuesOf(template) {
   const content = contentOf(template.channel).map((name) => [name, template[name] ?? ""]);
-  return { name: template.name, inline_css: template.inline_css, written: template.mjml ? "mjml" : "html", ...Object.fromEntries(content) };
+  return { name: template.name, inline_css: template.inline_css, written: template.mjml ? "blocks" : "html", ...Object.fromEntries(content) };
 }
 
 // The server takes MJML before HTML, so only the one that is edited is sent.
@@ -76,8 +77,8 @@ function bodyOf(values, { channel }) {
   const body = { name: values.name, channel };
   for (const name of contentOf(channel)) body[name] = values[name] || null;
   if (channel !== "email") return body;
-  if (values.written === "mjml") delete body.html;
-  else body.mjml = null;
+  if (values.written === "html") body.mjml = null;
+  else delete body.html;
   return { ...body, inline_css: values.inline_css };
 }
 
@@ -88,7 +89,7 @@ function Fields({ template, faults }) {
   const isEmail = channel === "email";
   // From MJML one goes on with the HTML that was made of it.
   const write = (kind) => {
-    if (kind === "html" && values.written === "mjml" && template.mjml) change("html", template.html);
+    if (kind === "html" && values.written !== "html" && template.mjml) change("html", template.html);
     change("written", kind);
   };
   return html`
@@ -96,12 +97,16 @@ function Fields({ template, faults }) {
     ${contentOf(channel).includes("subject") && html`<${Field} name="subject" label=${channel === "push" ? t("Title") : t("Subject")} dir="auto" />`}
     ${isEmail && html`<${Field} name="preheader" label=${t("Preview text")} dir="auto" help=${t("Shown after the subject in the list of the inbox.")} />
       <div class="field"><span id="written" class="label">${t("Written in")}</span>
-        <div class="segmented" role="group" aria-labelledby="written">${[["html", "HTML"], ["mjml", "MJML"]].map(([id, label]) => html`
-          <button type="button" aria-pressed=${values.written === id} onClick=${() => write(id)}>${label}</button>`)}</div>
-        ${values.written === "mjml" && html`<p class="help">${t("The server makes HTML of it that looks alike in all mail programs.")}</p>`}</div>`}
+        <div class="segmented" role="group" aria-labelledby="written">${WAYS.map(([id, label]) => html`
+          <button type="button" aria-pressed=${values.written === id} onClick=${() => write(id)}>${t(label)}</button>`)}</div>
+        ${values.written !== "html" && html`<p class="help">${t("The server makes HTML of MJML that looks alike in all mail programs. Blocks are MJML, shown without its code.")}</p>`}</div>`}
+    ${isEmail && values.written === "blocks" && html`
+      <${Later} load=${() => import("../blocks/editor.js")} value=${values.mjml ?? ""} onChange=${(mjml) => change("mjml", mjml)} onCode=${() => write("mjml")} />
+      <div class="field check"><label><input type="checkbox" checked=${values.beside ?? false} onChange=${(event) => change("beside", event.target.checked)} />
+        <span>${t("Show the code as well")}</span></label></div>`}
     ${channel === "telegram" || (isEmail && values.written === "html")
       ? html`<${SourceField} name="html" label=${t("HTML")} variables=${names} preview=${faults} rows=${22} />` : null}
-    ${isEmail && values.written === "mjml" && html`<${SourceField} name="mjml" label="MJML" variables=${names} preview=${faults} rows=${22} />`}
+    ${isEmail && (values.written === "mjml" || (values.written === "blocks" && values.beside)) && html`<${SourceField} name="mjml" label="MJML" variables=${names} preview=${faults} rows=${22} />`}
     <${SourceField} name="text" label=${t("Text")} variables=${names} preview=${faults} rows=${isEmail || channel === "telegram" ? 6 : 10}
       help=${isEmail ? t("Left empty, it is made of the HTML when the message is sent.") : undefined} />
     ${isEmail && html`<details class="more"><summary>${t("Sender and more")}</summary><div class="form">
@@ -111,6 +116,8 @@ function Fields({ template, faults }) {
       <${Field} name="inline_css" label=${t("Write the rules of style sheets into the elements, for mail programs that ignore sheets")} kind="checkbox" />
     </div></details>`}`;
 }
+
+const WAYS = [["blocks", "Blocks"], ["mjml", "MJML"], ["html", "HTML"]];
 
 const FALLBACK = '{{ contact.attributes.first_name | default("there") }}';
 

@@ -2,6 +2,7 @@
 import { allowed, call } from "../lib/api.js";
 import { Failed, html, Loading, t, useCall, useEffect, useId, useState } from "../lib/ui.js";
 import { MailFrame } from "../lib/frame.js";
+import { useOwnImages } from "../lib/own_images.js";
 
 const PAUSE_MS = 350;
 
@@ -14,6 +15,7 @@ export default function TemplatePreview({ template, source, isAlone, contactId, 
   const [values, setValues] = useState({});
   const [shown, setShown] = useState({});
   const [view, setView] = useState("wide");
+  const [isDark, setDark] = useState(false);
   const body = { ...contentOnly(source), ...(contact && { contact_id: contact.id }), variables: variablesOf(values) };
   const asked = JSON.stringify([template.id, template.version, body]);
   useEffect(() => {
@@ -38,6 +40,7 @@ export default function TemplatePreview({ template, source, isAlone, contactId, 
   }, [asked]);
 
   const { data, error } = shown;
+  const drawn = useOwnImages(data?.html);
   // Names that were typed just now are known from the preview alone.
   const names = [...new Set([...template.variables, ...Object.keys(values), ...(data?.missing_variables ?? [])])];
   const isMail = template.channel === "email";
@@ -49,14 +52,16 @@ export default function TemplatePreview({ template, source, isAlone, contactId, 
     ${error && (error.status === 422 ? html`<${Broken} error=${error} />` : html`<${Failed} error=${error} />`)}
     ${!data && !error && html`<${Loading} lines=${6} />`}
     ${data && html`<div class="stack">
-      ${isMail && html`<div class="segmented" role="group" aria-label=${t("Show")}>${[["wide", "Wide"], ["narrow", "Narrow"], ["text", "Text"]].map(([name, label]) => html`
-        <button type="button" aria-pressed=${view === name} onClick=${() => setView(name)}>${t(label)}</button>`)}</div>`}
+      ${isMail && html`<div class="actions"><div class="segmented" role="group" aria-label=${t("Show")}>${[["wide", "Wide"], ["narrow", "Narrow"], ["text", "Text"]].map(([name, label]) => html`
+        <button type="button" aria-pressed=${view === name} onClick=${() => setView(name)}>${t(label)}</button>`)}</div>
+        ${view !== "text" && html`<div class="segmented" role="group" aria-label=${t("Colours")}>${[[false, "Light"], [true, "Dark"]].map(([dark, label]) => html`
+          <button type="button" aria-pressed=${isDark === dark} onClick=${() => setDark(dark)}>${t(label)}</button>`)}</div>`}</div>`}
       <div>
         ${(data.subject || isMail) && html`<p dir="auto">${data.subject ? html`<strong>${data.subject}</strong>` : html`<span class="muted">${t("No subject")}</span>`}</p>`}
         ${data.preheader && html`<p class="muted" dir="auto">${data.preheader}</p>`}
       </div>
       ${data.html && view !== "text"
-        ? html`<${MailFrame} source=${data.html} title=${t("Preview")} width=${view === "narrow" ? 360 : undefined} />`
+        ? html`<${MailFrame} source=${drawn} title=${t("Preview")} width=${view === "narrow" ? 360 : undefined} scheme=${isDark ? "dark" : "light"} />`
         : data.text
           ? html`<div class="code"><pre class="wrap" tabindex="0" role="region" aria-label=${t("Preview of the text")} dir="auto">${data.text}</pre></div>`
           : html`<p class="muted">${t("Nothing is written yet.")}</p>`}

@@ -1,4 +1,4 @@
-// Templates: those that are there, by channel; a new one from nothing, from HTML or from a web page.
+// Templates: those that are there, by channel; a new one from the gallery, from nothing, from HTML or from a web page.
 import { allowed } from "../lib/api.js";
 import { Badge, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
@@ -22,7 +22,7 @@ function TemplateList({ query }) {
     <${Head} title=${t("Templates")}>
       ${allowed("createTemplate") && !isNew && !isEmpty && html`
         <a class="button" href=${href("templates", { ...query, new: "html" })}>${t("Import")}</a>
-        <a class="button primary" href=${href("templates", { ...query, new: 1 })}>${t("New template")}</a>`}
+        <a class="button primary" href=${href("templates", { ...query, new: "gallery" })}>${t("New template")}</a>`}
     </${Head}>
     ${isNew && html`<${NewTemplate} kind=${query.new} wantedBy=${query.for} />`}
     ${!isEmpty && html`<${Filters} fields=${[{ name: "channel", label: t("Channel"), options: CHANNELS.map((channel) => [channel, channelName(channel)]) }]} />`}
@@ -38,7 +38,7 @@ function TemplateList({ query }) {
       ]}
       empty=${!isNew && html`<${Empty} title=${t("No templates yet")}
         text=${t("A template is a message with places that are filled for each recipient. Campaigns and automations send templates.")}
-        action=${allowed("createTemplate") && t("New template")} href=${href("templates", { new: 1 })}
+        action=${allowed("createTemplate") && t("New template")} href=${href("templates", { new: "gallery" })}
         example=${`messaging template create --json-body - <<'JSON'\n${JSON.stringify({ name: "Welcome", channel: "email", subject: "Hello", html: "<p>Hello</p>" }, null, 2)}\nJSON`} />`} />`;
 }
 
@@ -50,7 +50,7 @@ function Notes({ warnings }) {
 
 // ---- a new one ----
 
-const WAYS = [["1", "Empty"], ["html", "From HTML"], ["url", "From a web page"]];
+const WAYS = [["gallery", "From the gallery"], ["1", "Empty"], ["html", "From HTML"], ["url", "From a web page"]];
 
 // What a new template of an email begins with: the place for the text, and the link that marketing needs.
 const BEGINNING = `<!doctype html>
@@ -70,6 +70,7 @@ function NewTemplate({ kind, wantedBy }) {
     <h2 id="new-template">${t("New template")}</h2>
     <div class="segmented" role="group" aria-label=${t("Begin with")}>${WAYS.map(([id, label]) => html`
       <button type="button" aria-pressed=${id === shown} onClick=${() => changeQuery({ new: id })}>${t(label)}</button>`)}</div>
+    ${shown === "gallery" && html`<${Later} load=${() => import("../blocks/gallery.js")} onDone=${created} extra=${html`<${Cancel} />`} />`}
     ${shown === "1" && html`<${Form} key="1" id="createTemplate" submit=${t("Create")} extra=${html`<${Cancel} />`} initial=${{ channel: "email" }} onDone=${created}
       body=${({ name, channel, subject }) => ({ name, channel, ...(subject && { subject }), ...(channel === "email" && { html: BEGINNING }) })}>
       <${NewFields} />

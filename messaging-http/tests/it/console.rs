@@ -5,6 +5,7 @@
 //! a directory are tested instead of those that are built in, without compiling again after an edit.
 
 mod audit;
+mod blocks;
 mod budget;
 mod documentation;
 mod elsewhere;

@@ -229,6 +229,30 @@ async fn people(filling: &mut Filling<'_>) {
     filling.work().await;
 }
 
+/// MJML with a block of each kind.
+const MJML: &str = r#"<mjml>
+  <mj-head><mj-attributes><mj-all font-family="Helvetica, sans-serif" /></mj-attributes></mj-head>
+  <mj-body width="600px">
+    <mj-section>
+      <mj-column>
+        <mj-text><h1>Hi {{ contact.attributes.first_name | default("there") }}</h1></mj-text>
+        <mj-text><p>Thanks for <b>order</b> {{ order.id }}. <a href="https://shop.example/orders">Your orders</a></p></mj-text>
+        <mj-image alt="A tent" />
+        <mj-divider />
+        <mj-spacer height="20px" />
+      </mj-column>
+    </mj-section>
+    {% if order.paid %}
+    <mj-section>
+      <mj-column><mj-button href="https://shop.example/">Look</mj-button></mj-column>
+      <mj-column><mj-social><mj-social-element href="https://shop.example/">Shop</mj-social-element></mj-social></mj-column>
+    </mj-section>
+    {% endif %}
+    <mj-raw><!-- the end --></mj-raw>
+    <mj-section><mj-column><mj-text><a href="{{ unsubscribe_url }}">Unsubscribe</a></mj-text></mj-column></mj-section>
+  </mj-body>
+</mjml>"#;
+
 async fn templates(filling: &mut Filling<'_>) {
     let html = "<style>p { color: #333 }</style><p style=\"margin: 0\">Hi {{ contact.attributes.first_name | default('there') }}, \
                 thanks for order {{ order.id }}.</p><p><a href=\"https://shop.example/orders\">Your orders</a></p>\
@@ -237,6 +261,8 @@ async fn templates(filling: &mut Filling<'_>) {
     let id = filling.make("template", "templates", body).await;
     let changed = json!({"name": "Order", "channel": "email", "subject": "Your order {{ order.id }}"});
     filling.call("PATCH", &format!("templates/{id}"), &changed).await;
+    let blocks = json!({"name": "Blocks", "channel": "email", "subject": "In blocks", "mjml": MJML});
+    filling.make("block_template", "templates", blocks).await;
     filling
         .make(
             "text_template",

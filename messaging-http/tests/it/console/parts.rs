@@ -29,6 +29,8 @@ const PARTS: &[&str] = &[
     "#/segments/{segment}?tab=contacts",
     "#/suppressions?new=1",
     "#/templates?new=1",
+    "#/templates?new=gallery",
+    "#/templates/{block_template}",
     "#/templates/{template}?tab=versions",
     "#/campaigns?new=1",
     "#/campaigns/{sent_campaign}?tab=recipients",

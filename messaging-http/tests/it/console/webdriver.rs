@@ -316,5 +316,9 @@ pub(crate) mod keys {
     pub(crate) const TAB: char = '\u{e004}';
     pub(crate) const ENTER: char = '\u{e007}';
     pub(crate) const CONTROL: char = '\u{e009}';
+    pub(crate) const ALT: char = '\u{e00a}';
     pub(crate) const ESCAPE: char = '\u{e00c}';
+    pub(crate) const UP: char = '\u{e013}';
+    pub(crate) const DOWN: char = '\u{e015}';
+    pub(crate) const DELETE: char = '\u{e017}';
 }
