@@ -78,6 +78,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sessions::Logout>(),
         Endpoint::of::<sessions::GetMe>(),
         Endpoint::of::<sessions::tickets::Redeem>(),
+        Endpoint::of::<sessions::sign_on::ConfirmSignOn>(),
         Endpoint::of::<sessions::own::SetPassword>(),
         Endpoint::of::<sessions::own::ListSessions>(),
         Endpoint::of::<sessions::own::DeleteSession>(),

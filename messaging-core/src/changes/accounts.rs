@@ -3,6 +3,7 @@
 use crate::domain::security::account::{Session, Ticket};
 use crate::domain::security::digest::Digest;
 use crate::domain::security::login_attempts::SignInAttempt;
+use crate::domain::security::oidc::LinkedIdentity;
 use crate::ids::{ApiKeyId, UserId};
 use crate::time::Timestamp;
 
@@ -26,6 +27,8 @@ pub enum AccountWrite {
     CountSignIn(SignInAttempt),
     /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
     ForgetSignIns(SignInAttempt),
+    /// Joins a person at a single sign-on provider to a user. A conflict when they are joined to one already.
+    LinkIdentity(LinkedIdentity),
     /// Notes when a key was last used.
     TouchApiKey(ApiKeyId, Timestamp),
 }
@@ -33,6 +36,6 @@ pub enum AccountWrite {
 impl AccountWrite {
     /// Whether it stores something new on behalf of somebody, see [`Changes::adds`](super::Changes::adds).
     pub(super) const fn adds(&self) -> bool {
-        matches!(self, Self::PutSession(_) | Self::PutTicket(_) | Self::CountSignIn(_))
+        matches!(self, Self::PutSession(_) | Self::PutTicket(_) | Self::CountSignIn(_) | Self::LinkIdentity(_))
     }
 }

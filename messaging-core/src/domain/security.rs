@@ -10,6 +10,7 @@ pub mod caller_network;
 pub mod digest;
 pub mod ip_block;
 pub mod login_attempts;
+pub mod oidc;
 pub mod page_cursor;
 pub mod password;
 pub mod redaction;

@@ -37,6 +37,7 @@ impl App {
         let after_clock = reports.iter().rposition(|report| report.id == CheckId::Clock).map_or(0, |at| at + 1);
         reports.splice(after_clock..after_clock, self.check_nodes().await?);
         reports.push(judge_fence(&checkup.options.database, self.store().fence().await?));
+        reports.extend(self.check_sign_on().await?);
         reports.extend(of_domains?);
         Ok(reports)
     }

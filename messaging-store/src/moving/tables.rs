@@ -69,6 +69,7 @@ pub(crate) const TABLES: &[Table] = &[
     same("users", "id, email, revision, doc"),
     same("sessions", "token, id, user_id, password_version, expires_at, used_at, doc"),
     same("tickets", "digest, expires_at, doc"),
+    same("linked_identities", "issuer, subject, user_id, linked_at"),
     same("workspaces", "id, revision, doc"),
     same("ending_workspaces", "workspace, deletes_at, state"),
     same("members", "workspace, user_id, owner, invited, revision, doc"),

@@ -12,6 +12,7 @@ mod inbound_tls;
 mod machine;
 mod mail;
 mod names;
+mod sign_on;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,7 @@ pub use mail::{
     judge_port25_out, judge_smtp_certificate, judge_tls, skipped_blocklist,
 };
 pub use names::{Address, LedBack, judge_address, judge_host_spf, judge_name, judge_ptr, skipped_ptr};
+pub use sign_on::judge_sign_on;
 
 /// What was looked up, or why there is no answer.
 pub type LookUp<T> = Result<T, String>;
@@ -67,6 +69,8 @@ pub enum CheckId {
     Fence,
     /// The certificate of the SMTP listeners, and what is published of it (an extension of the contract's list).
     Certificate,
+    /// The single sign-on provider, where there is one (an extension of the contract's list).
+    Oidc,
     /// The keys of a sending domain.
     Dkim,
     /// The bounce domain of a sending domain.
@@ -120,6 +124,7 @@ impl CheckId {
             Self::Blocklist => "blocklist",
             Self::Fence => "fence",
             Self::Certificate => "certificate",
+            Self::Oidc => "oidc",
             Self::Dkim => "dkim",
             Self::ReturnPath => "return_path",
             Self::Dmarc => "dmarc",
