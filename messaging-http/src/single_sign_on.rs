@@ -226,6 +226,15 @@ mod tests {
     }
 
     #[test]
+    fn the_console_says_every_reason_in_the_same_words() {
+        let screen = include_str!("../console/screens/sign_in.js");
+        for reason in SignOnRefusal::ALL {
+            let line = format!("  {}: \"{reason}\",\n", reason.code());
+            assert!(screen.contains(&line), "{line}");
+        }
+    }
+
+    #[test]
     fn of_two_cookies_none_counts() {
         let of = |text: &'static str, is_https| {
             let headers = HeaderMap::from_iter([(COOKIE, HeaderValue::from_static(text))]);

@@ -27,6 +27,7 @@ mod mounted;
 mod openapi;
 mod readers;
 mod request_log;
+mod single_sign_on;
 mod standalone;
 mod submission;
 mod text_messages;

@@ -44,6 +44,20 @@ pub enum SignOnRefusal {
 }
 
 impl SignOnRefusal {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Expired,
+        Self::Cancelled,
+        Self::Unreachable,
+        Self::Provider,
+        Self::Token,
+        Self::EmailMissing,
+        Self::EmailUnverified,
+        Self::NoAccount,
+        Self::Failed,
+        Self::Busy,
+    ];
+
     /// The word for links and the log.
     pub const fn code(self) -> &'static str {
         match self {
@@ -73,18 +87,7 @@ mod tests {
     #[test]
     fn each_reason_has_its_own_word() {
         let word = |refusal: SignOnRefusal| serde_json::to_value(refusal).unwrap();
-        for refusal in [
-            SignOnRefusal::Expired,
-            SignOnRefusal::Cancelled,
-            SignOnRefusal::Unreachable,
-            SignOnRefusal::Provider,
-            SignOnRefusal::Token,
-            SignOnRefusal::EmailMissing,
-            SignOnRefusal::EmailUnverified,
-            SignOnRefusal::NoAccount,
-            SignOnRefusal::Failed,
-            SignOnRefusal::Busy,
-        ] {
+        for refusal in SignOnRefusal::ALL {
             assert_eq!(word(refusal), refusal.code());
         }
     }
