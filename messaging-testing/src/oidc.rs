@@ -25,7 +25,7 @@ const ISSUER: &str = "https://id.example.com/realms/acme";
 const CLIENT_ID: &str = "messaging app";
 const SECRET: &str = "a secret: with+marks%";
 
-/// How a token is signed.
+/// Way in which a token is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenSigning {
     /// By the key of the moment.

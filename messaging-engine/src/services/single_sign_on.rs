@@ -46,9 +46,9 @@ pub(crate) const ONLY: Error = Error::AccountState(
 pub struct SignOnOffer {
     /// The provider's name.
     pub name: String,
-    /// Where a browser begins to sign in.
+    /// Address at which a browser begins to sign in.
     pub url: String,
-    /// Whether passwords are refused.
+    /// True where passwords are refused.
     pub only: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct SignOnOffer {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SignOnStart {
-    /// Where the browser goes to.
+    /// Address that the browser goes to.
     pub location: String,
     /// What the browser brings back, sealed; good for [`LIFETIME`](messaging_core::domain::security::oidc::flow::LIFETIME).
     pub cookie: Secret,

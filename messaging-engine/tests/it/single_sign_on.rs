@@ -27,7 +27,7 @@ struct SignOnBed {
     provider: Arc<MemoryOidcProvider>,
 }
 
-/// What came of a sign-in.
+/// End of a sign-in.
 #[derive(Debug)]
 enum Ended {
     SignedIn(Caller),

@@ -71,7 +71,7 @@ impl From<Person> for SignOnInput {
     }
 }
 
-/// How a sign-in ends.
+/// End of a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -20,16 +20,16 @@ pub enum ClientAuthentication {
     Post,
 }
 
-/// What of a provider's document is needed.
+/// Parts of a provider's document that a sign-in needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovery {
-    /// Where people are sent to sign in.
+    /// Address that browsers are sent to for signing in.
     pub authorization_endpoint: String,
-    /// Where a code becomes tokens.
+    /// Address at which a code becomes tokens.
     pub token_endpoint: String,
-    /// Where the keys are.
+    /// Address of the keys.
     pub jwks_uri: String,
-    /// How a client with a secret proves who it is.
+    /// Way in which a client with a secret proves who it is.
     pub authentication: ClientAuthentication,
     /// Whether the answer to a browser always names the issuer (RFC 9207).
     pub answer_names_issuer: bool,
