@@ -150,7 +150,7 @@ impl App {
         let _turn = self.sign_on_provider().turns.acquire(vec![share], 1).await.map_err(|_| SignOnRefusal::Busy)?;
         let document = self.provider_document(settings).await?;
         let names_issuer = answer.issuer.is_some() || document.answer_names_issuer;
-        if names_issuer && answer.issuer.as_deref() != Some(&settings.issuer) {
+        if names_issuer && answer.issuer.as_deref() != Some(settings.issuer.as_str()) {
             tracing::warn!("the answer to a single sign-on is that of another issuer");
             return Err(SignOnRefusal::Token);
         }

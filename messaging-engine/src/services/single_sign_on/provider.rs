@@ -15,6 +15,7 @@ use messaging_core::domain::security::oidc::discovery::{
 };
 use messaging_core::domain::security::oidc::jws::{CompactJws, MAX_TOKEN_BYTES};
 use messaging_core::domain::security::oidc::keys::{KeySet, MAX_KEYS_BYTES, MalformedKeySet};
+use messaging_core::domain::security::secret::Secret;
 use messaging_core::error::Chain;
 use messaging_core::ports::fetch::{FetchError, FetchRequest, Fetched, Protocol};
 use messaging_core::ports::store::StoreError;
@@ -218,7 +219,7 @@ impl App {
             .append_pair("code", code)
             .append_pair("redirect_uri", &self.sign_on_redirect_uri())
             .append_pair("code_verifier", verifier);
-        let secret = settings.client_secret.as_ref().map(|secret| secret.expose());
+        let secret = settings.client_secret.as_ref().map(Secret::expose);
         match (secret, document.authentication) {
             (Some(secret), ClientAuthentication::Basic) => {
                 if let Some(value) = basic(&settings.client_id, secret) {

@@ -65,7 +65,7 @@ fn role_named(name: &str) -> Option<Role> {
 
 impl fmt::Display for GroupRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = ROLES.iter().find(|(_, role)| *role == self.role).map_or("", |(name, _)| name);
+        let name = ROLES.iter().find(|(_, role)| *role == self.role).map_or("", |(name, _)| *name);
         write!(f, "{}={}:{name}", self.group, self.workspace)
     }
 }
@@ -151,7 +151,7 @@ mod tests {
             assert_eq!((given.group.as_str(), given.workspace, given.to_string()), (group, ACME, text));
         }
         for text in [
-            "".to_owned(),
+            String::new(),
             "staff".to_owned(),
             "staff=".to_owned(),
             format!("={ACME}:viewer"),
@@ -160,7 +160,7 @@ mod tests {
             format!("staff={ACME}:boss"),
             format!("staff={ACME}:Viewer"),
             "staff=Acme:viewer".to_owned(),
-            format!("staff={}:viewer", ANN),
+            format!("staff={ANN}:viewer"),
             format!("{}={ACME}:viewer", "g".repeat(MAX_GROUP + 1)),
         ] {
             assert!(text.parse::<GroupRole>().is_err(), "{text}");

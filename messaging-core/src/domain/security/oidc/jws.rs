@@ -77,7 +77,12 @@ impl<'a> CompactJws<'a> {
         let (header, payload) = signed.split_once('.').ok_or(TokenFault::Malformed)?;
         // The alphabet has no dot, so a token of more parts, such as an encrypted one, is none of base64url.
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenFault::Malformed);
-        let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| TokenFault::Malformed)?;
+        let header = decode(header)?;
+        // A list would be taken for the members in their order.
+        if !header.trim_ascii_start().starts_with(b"{") {
+            return Err(TokenFault::Malformed);
+        }
+        let header: Header = serde_json::from_slice(&header).map_err(|_| TokenFault::Malformed)?;
         let algorithm = JwsAlgorithm::named(&header.alg).ok_or(TokenFault::Algorithm)?;
         if header.crit.is_some() {
             return Err(TokenFault::Malformed);
