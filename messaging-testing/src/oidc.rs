@@ -54,6 +54,10 @@ struct State {
     claims: Map<String, Value>,
     signing: TokenSigning,
     is_down: bool,
+    /// Whoever the UserInfo endpoint is about; where it is anybody, tokens say nothing but who somebody is.
+    told_subject: Option<String>,
+    /// What the UserInfo endpoint says.
+    told: Value,
     /// Whether the key of the moment is the second one, on P-256.
     is_rotated: bool,
     issuer: String,
@@ -76,6 +80,8 @@ impl MemoryOidcProvider {
             claims: Map::new(),
             signing: TokenSigning::Right,
             is_down: false,
+            told_subject: None,
+            told: Value::Null,
             is_rotated: false,
             issuer: ISSUER.to_owned(),
             codes: HashMap::new(),
@@ -122,6 +128,11 @@ impl MemoryOidcProvider {
     pub fn rotate(&self) {
         let mut state = self.lock();
         state.is_rotated = !state.is_rotated;
+    }
+
+    /// Says nothing in tokens from now on but who somebody is, and the rest at the UserInfo endpoint, about this subject.
+    pub fn tells_of(&self, subject: &str) {
+        self.lock().told_subject = Some(subject.to_owned());
     }
 
     /// Names this issuer in its document from now on.
@@ -175,6 +186,9 @@ impl MemoryOidcProvider {
                 Ok(token) => (200, json!({"access_token": "opaque", "token_type": "Bearer", "id_token": token})),
                 Err(error) => (400, json!({"error": error, "error_description": "no"})),
             },
+            "/userinfo" if request.headers.get(AUTHORIZATION).is_some_and(|sent| sent == "Bearer opaque") => {
+                (200, state.told.clone())
+            }
             _ => (404, json!({})),
         };
         Ok(fetched(status, &[("content-type", "application/json")], &body.to_string()))
@@ -201,12 +215,18 @@ impl MemoryOidcProvider {
         let mut claims = json!({
             "iss": ISSUER, "aud": CLIENT_ID, "sub": "person-1", "iat": now, "exp": now + 300, "nonce": code.nonce,
         });
+        let mut told = json!({"sub": state.told_subject});
         for (name, value) in &state.claims {
-            claims[name] = value.clone();
+            let is_told = state.told_subject.is_some() && name != "sub";
+            let target = if is_told { &mut told } else { &mut claims };
+            target[name] = value.clone();
         }
-        if let Value::Object(claims) = &mut claims {
-            claims.retain(|_, value| !value.is_null());
+        for part in [&mut claims, &mut told] {
+            if let Value::Object(part) = part {
+                part.retain(|_, value| !value.is_null());
+            }
         }
+        state.told = if state.told_subject.is_some() { told } else { claims.clone() };
         Ok(state.signed(&claims))
     }
 }
@@ -260,6 +280,7 @@ fn document(issuer: &str) -> Value {
         "authorization_endpoint": format!("{ISSUER}/authorize"),
         "token_endpoint": format!("{ISSUER}/token"),
         "jwks_uri": format!("{ISSUER}/keys"),
+        "userinfo_endpoint": format!("{ISSUER}/userinfo"),
         "id_token_signing_alg_values_supported": ["RS256", "ES256"],
     })
 }

@@ -154,12 +154,12 @@ impl App {
             tracing::warn!("the answer to a single sign-on is that of another issuer");
             return Err(SignOnRefusal::Token);
         }
-        let token = self.token_for(settings, &document, &code, &flow.verifier).await?;
+        let tokens = self.tokens_for(settings, &document, &code, &flow.verifier).await?;
         let refuse = |fault: TokenFault| {
             tracing::warn!(%fault, "an ID token of the single sign-on provider is refused");
             SignOnRefusal::Token
         };
-        let token = CompactJws::parse(&token).map_err(refuse)?;
+        let token = CompactJws::parse(&tokens.id_token).map_err(refuse)?;
         let keys = self.provider_keys(settings, &token).await?;
         let expected = Expected {
             issuer: &settings.issuer,
@@ -168,7 +168,14 @@ impl App {
             groups_claim: &settings.groups_claim,
             now: self.now(),
         };
-        verify(token, &keys, &expected).map_err(refuse)
+        let person = verify(token, &keys, &expected).map_err(refuse)?;
+        if !person.is_incomplete(!settings.group_roles.is_empty()) {
+            return Ok(person);
+        }
+        match self.told_of_person(&document, &tokens).await? {
+            Some(answer) => person.completed_by(&answer, &settings.groups_claim).map_err(refuse),
+            None => Ok(person),
+        }
     }
 
     fn opened_flow(&self, cookie: &str) -> Option<Flow> {

@@ -53,8 +53,12 @@ pub(super) enum ProviderFault {
 
 /// The answer of the token endpoint.
 #[derive(Deserialize)]
-struct TokenAnswer {
-    id_token: String,
+pub(super) struct Tokens {
+    /// The ID token.
+    pub(super) id_token: String,
+    /// What opens the UserInfo endpoint.
+    #[serde(default)]
+    access_token: Option<String>,
 }
 
 /// The same where it refuses (RFC 6749 section 5.2).
@@ -175,14 +179,14 @@ impl App {
         if answer.truncated { Err(ProviderFault::TooLong) } else { Ok(answer) }
     }
 
-    /// The ID token for a code (OpenID Connect Core section 3.1.3).
-    pub(super) async fn token_for(
+    /// The tokens for a code (OpenID Connect Core section 3.1.3).
+    pub(super) async fn tokens_for(
         &self,
         settings: &OidcSettings,
         document: &Discovery,
         code: &str,
         verifier: &str,
-    ) -> Result<String, SignOnRefusal> {
+    ) -> Result<Tokens, SignOnRefusal> {
         let (headers, body) = self.token_request(settings, document, code, verifier);
         let url = document.token_endpoint.clone();
         let answer = match self.ask_provider(Method::POST, url, headers, body, MAX_ANSWER_BYTES).await {
@@ -199,9 +203,33 @@ impl App {
             let is_down = answer.status.is_server_error();
             return Err(if is_down { SignOnRefusal::Unreachable } else { SignOnRefusal::Provider });
         }
-        serde_json::from_slice::<TokenAnswer>(&answer.body).map(|answer| answer.id_token).map_err(|_| {
+        serde_json::from_slice(&answer.body).map_err(|_| {
             tracing::warn!("the single sign-on provider answers a code with no ID token");
             SignOnRefusal::Token
+        })
+    }
+
+    /// What the provider tells of a person besides the token; `None` where it has no place for that.
+    pub(super) async fn told_of_person(
+        &self,
+        document: &Discovery,
+        tokens: &Tokens,
+    ) -> Result<Option<Bytes>, SignOnRefusal> {
+        let Some((url, token)) = document.userinfo_endpoint.clone().zip(tokens.access_token.as_ref()) else {
+            return Ok(None);
+        };
+        let Ok(mut bearer) = HeaderValue::try_from(format!("Bearer {token}")) else { return Ok(None) };
+        bearer.set_sensitive(true);
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        let answer = self.ask_provider(Method::GET, url, headers, Bytes::new(), MAX_TOKEN_BYTES).await;
+        let answer = answer.and_then(|answer| match answer.status {
+            StatusCode::OK => Ok(answer.body),
+            status => Err(ProviderFault::Status(status)),
+        });
+        // Going on without would take roles away that groups give.
+        answer.map(Some).map_err(|fault| {
+            tracing::warn!(error = %Chain(&fault), "the single sign-on provider does not tell who somebody is");
+            SignOnRefusal::Unreachable
         })
     }
 

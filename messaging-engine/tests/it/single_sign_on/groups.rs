@@ -57,6 +57,16 @@ async fn groups_make_a_user_and_set_the_roles_at_each_sign_in() {
 }
 
 #[tokio::test]
+async fn a_provider_may_tell_email_and_groups_apart_from_the_token() {
+    let (sign_on, ..) = mapped().await;
+    sign_on.provider.tells_of("ann");
+    assert_eq!(with_groups(&sign_on, &["viewers"]).await, ["Acme viewer"]);
+    assert_eq!(sign_on.provider.asked("/userinfo"), 1);
+    sign_on.provider.tells_of("bob");
+    assert_eq!(sign_on.sign_in(ann(json!({"groups": ["owners"]}))).await.word(), "token", "it is about somebody else");
+}
+
+#[tokio::test]
 async fn a_role_given_by_hand_stays() {
     let (sign_on, acme, _, owner) = mapped().await;
     assert_eq!(with_groups(&sign_on, &["viewers", "others"]).await, ["Acme viewer", "Other editor"]);

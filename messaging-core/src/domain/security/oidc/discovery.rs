@@ -29,6 +29,8 @@ pub struct Discovery {
     pub token_endpoint: String,
     /// Address of the keys.
     pub jwks_uri: String,
+    /// Address that tells more about a person than a token does.
+    pub userinfo_endpoint: Option<String>,
     /// Way in which a client with a secret proves who it is.
     pub authentication: ClientAuthentication,
     /// Whether the answer to a browser always names the issuer (RFC 9207).
@@ -62,6 +64,8 @@ struct Document {
     token_endpoint: String,
     jwks_uri: String,
     #[serde(default)]
+    userinfo_endpoint: Option<String>,
+    #[serde(default)]
     id_token_signing_alg_values_supported: Option<Vec<String>>,
     #[serde(default)]
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
@@ -90,11 +94,13 @@ impl Discovery {
             return Err(DiscoveryFault::Issuer(document.issuer.chars().take(super::MAX_ISSUER).collect()));
         }
         let schemes: &[&str] = if issuer.starts_with("http://") { &["https", "http"] } else { &["https"] };
-        for (name, url) in [
+        let needed = [
             ("authorization_endpoint", &document.authorization_endpoint),
             ("token_endpoint", &document.token_endpoint),
             ("jwks_uri", &document.jwks_uri),
-        ] {
+        ];
+        let userinfo = document.userinfo_endpoint.as_ref().map(|url| ("userinfo_endpoint", url));
+        for (name, url) in needed.into_iter().chain(userinfo) {
             if !is_absolute(url, schemes) || url.contains('#') {
                 return Err(DiscoveryFault::Endpoint(name));
             }
@@ -108,6 +114,7 @@ impl Discovery {
             authorization_endpoint: document.authorization_endpoint,
             token_endpoint: document.token_endpoint,
             jwks_uri: document.jwks_uri,
+            userinfo_endpoint: document.userinfo_endpoint,
             authentication: match authentication {
                 Some(way) => way,
                 None if has_secret => return Err(DiscoveryFault::Authentication),

@@ -103,6 +103,7 @@ mod tests {
             authorization_endpoint: endpoint.to_owned(),
             token_endpoint: String::new(),
             jwks_uri: String::new(),
+            userinfo_endpoint: None,
             authentication: ClientAuthentication::Basic,
             answer_names_issuer: false,
         };

@@ -136,32 +136,42 @@ mod tests {
     use super::*;
     use crate::ids::Id as _;
 
-    const ACME: WorkspaceId = WorkspaceId::from_bytes([1; 16]);
-    const OTHER: WorkspaceId = WorkspaceId::from_bytes([2; 16]);
-    const ANN: UserId = UserId::from_bytes([3; 16]);
+    fn acme() -> WorkspaceId {
+        WorkspaceId::from_bytes([1; 16])
+    }
+
+    fn other() -> WorkspaceId {
+        WorkspaceId::from_bytes([2; 16])
+    }
+
+    fn ann() -> UserId {
+        UserId::from_bytes([3; 16])
+    }
+
     const NOW: Timestamp = Timestamp::from_millis(0);
 
     #[test]
     fn a_group_is_mapped_to_a_role_in_a_workspace() {
+        let (acme, ann) = (acme(), ann());
         for (group, role) in
             [("staff", "viewer"), ("/ops/all", "owner"), ("CN=Mail,OU=IT", "editor"), ("a:b c", "admin")]
         {
-            let text = format!("{group}={ACME}:{role}");
+            let text = format!("{group}={acme}:{role}");
             let given: GroupRole = text.parse().unwrap();
-            assert_eq!((given.group.as_str(), given.workspace, given.to_string()), (group, ACME, text));
+            assert_eq!((given.group.as_str(), given.workspace, given.to_string()), (group, acme, text));
         }
         for text in [
             String::new(),
             "staff".to_owned(),
             "staff=".to_owned(),
-            format!("={ACME}:viewer"),
-            format!(" ={ACME}:viewer"),
-            format!("staff={ACME}"),
-            format!("staff={ACME}:boss"),
-            format!("staff={ACME}:Viewer"),
+            format!("={acme}:viewer"),
+            format!(" ={acme}:viewer"),
+            format!("staff={acme}"),
+            format!("staff={acme}:boss"),
+            format!("staff={acme}:Viewer"),
             "staff=Acme:viewer".to_owned(),
-            format!("staff={ANN}:viewer"),
-            format!("{}={ACME}:viewer", "g".repeat(MAX_GROUP + 1)),
+            format!("staff={ann}:viewer"),
+            format!("{}={acme}:viewer", "g".repeat(MAX_GROUP + 1)),
         ] {
             assert!(text.parse::<GroupRole>().is_err(), "{text}");
         }
@@ -171,24 +181,24 @@ mod tests {
     fn of_several_groups_the_highest_role_counts() {
         let given = |group: &str, workspace, role| GroupRole { group: group.to_owned(), workspace, role };
         let map = [
-            given("staff", ACME, Role::Viewer),
-            given("leads", ACME, Role::Admin),
-            given("staff", OTHER, Role::Editor),
-            given("nobody", OTHER, Role::Owner),
+            given("staff", acme(), Role::Viewer),
+            given("leads", acme(), Role::Admin),
+            given("staff", other(), Role::Editor),
+            given("nobody", other(), Role::Owner),
         ];
         let of = |groups: &[&str]| roles_of(&map, &groups.iter().map(|&group| group.to_owned()).collect::<Vec<_>>());
-        assert_eq!(of(&["leads", "staff"]), BTreeMap::from([(ACME, Role::Admin), (OTHER, Role::Editor)]));
-        assert_eq!(of(&["staff"]), BTreeMap::from([(ACME, Role::Viewer), (OTHER, Role::Editor)]));
+        assert_eq!(of(&["leads", "staff"]), BTreeMap::from([(acme(), Role::Admin), (other(), Role::Editor)]));
+        assert_eq!(of(&["staff"]), BTreeMap::from([(acme(), Role::Viewer), (other(), Role::Editor)]));
         assert_eq!(of(&["Staff", "nobody "]), BTreeMap::new(), "names are compared as they are");
     }
 
     #[test]
     fn groups_change_what_groups_gave_and_nothing_else() {
-        let by_hand = Member::active(ACME, ANN, Role::Admin, NOW);
+        let by_hand = Member::active(acme(), ann(), Role::Admin, NOW);
         let by_groups = Member { from_groups: true, ..by_hand.clone() };
         let invited =
             Member { status: MemberStatus::Invited, invited_by: Some("bob@example.com".to_owned()), ..by_hand.clone() };
-        let follow = |current: Option<&Member>, wanted| match follow_groups(current, wanted, (ACME, ANN), NOW) {
+        let follow = |current: Option<&Member>, wanted| match follow_groups(current, wanted, (acme(), ann()), NOW) {
             MembershipChange::None => "none".to_owned(),
             MembershipChange::Remove => "remove".to_owned(),
             MembershipChange::Put(Member { role, status, from_groups, .. }) => {

@@ -48,6 +48,30 @@ pub struct Person {
     pub groups: Vec<String>,
 }
 
+impl Person {
+    /// True if a token leaves something open that the provider may tell at its UserInfo endpoint; groups where they are wanted.
+    pub const fn is_incomplete(&self, wants_groups: bool) -> bool {
+        self.email.is_none() || wants_groups && self.groups.is_empty()
+    }
+
+    /// The same person with what the UserInfo endpoint tells besides (OpenID Connect Core section 5.3.2). An answer about
+    /// somebody else is refused.
+    pub fn completed_by(self, answer: &[u8], groups_claim: &str) -> Result<Self, TokenFault> {
+        let claims: Map<String, Value> = serde_json::from_slice(answer).map_err(|_| TokenFault::Malformed)?;
+        if claims.get("sub").and_then(Value::as_str) != Some(self.subject.as_str()) {
+            return Err(TokenFault::Subject);
+        }
+        let told = person(self.subject, &claims, groups_claim);
+        // Whether an email is verified is told beside it.
+        let (email, email_verified) = match self.email {
+            Some(email) => (Some(email), self.email_verified),
+            None => (told.email, told.email_verified),
+        };
+        let groups = if self.groups.is_empty() { told.groups } else { self.groups };
+        Ok(Self { subject: told.subject, email, email_verified, name: self.name.or(told.name), groups })
+    }
+}
+
 /// The claims that decide whether a token counts. One that is given twice is an error.
 #[derive(Deserialize)]
 struct Claims {
@@ -248,6 +272,26 @@ mod tests {
         ] {
             assert_eq!(is_verified(claim.as_object().unwrap()), expected, "{claim}");
         }
+    }
+
+    #[test]
+    fn an_answer_about_the_same_person_adds_what_is_missing() {
+        let of = |claims: Value| person("u-1".to_owned(), claims.as_object().unwrap(), "groups");
+        let told =
+            json!({"sub": "u-1", "email": "b@example.com", "email_verified": true, "name": "B", "groups": ["b"]});
+        let complete = |first: Value, told: &Value| of(first).completed_by(told.to_string().as_bytes(), "groups");
+        let bare = complete(json!({}), &told).unwrap();
+        assert_eq!(bare, of(told.clone()));
+        let own = json!({"email": "a@example.com", "name": "A", "groups": ["a"]});
+        assert_eq!(complete(own.clone(), &told).unwrap(), of(own), "and changes nothing, nor verifies another email");
+        for other in
+            [json!({"sub": "u-2", "email": "b@example.com"}), json!({"email": "b@example.com"}), json!({"sub": 1})]
+        {
+            assert_eq!(complete(json!({}), &other), Err(TokenFault::Subject));
+        }
+        assert_eq!(complete(json!({}), &json!([])), Err(TokenFault::Malformed));
+        assert!(of(json!({})).is_incomplete(false) && of(json!({"email": "a@example.com"})).is_incomplete(true));
+        assert!(!of(json!({"email": "a@example.com"})).is_incomplete(false));
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub enum TokenFault {
     /// Of another sign-in.
     #[error("its nonce is that of another sign-in")]
     Nonce,
+    /// The provider tells more about a person, and it is another one.
+    #[error("the UserInfo endpoint answers about somebody else")]
+    Subject,
     /// Its time is over.
     #[error("it has expired; is the clock of this server right?")]
     Expired,
