@@ -9,7 +9,7 @@ use messaging_core::ids::SessionId;
 use messaging_core::ports::store::Store;
 use messaging_core::scope::Role;
 
-use super::sample::{at, id, joined, member, session, ticket, user, workspace};
+use super::sample::{at, id, identity, joined, member, session, ticket, user, workspace};
 use super::{all_pages, first, put, refuse};
 
 /// A user is found by id and by email, with all fields, at its revision.
@@ -105,6 +105,28 @@ pub async fn tickets_are_taken_once(store: &dyn Store) {
     assert_eq!(store.ticket(&made.digest).await.unwrap(), None);
     refuse(store, [Write::Account(AccountWrite::TakeTicket(made.digest))]).await;
     assert_eq!(store.ticket(&of_workspace.digest).await.unwrap(), Some(of_workspace));
+}
+
+/// A person at a provider is one user, whoever comes second; a user may be several people there.
+pub async fn identities_are_linked_once(store: &dyn Store) {
+    let (ann, bob) = (user(), user());
+    put(store, [&ann, &bob].map(|user| Write::put(user.clone(), Expect::Absent))).await;
+    let link = |subject: &str, user: &User| Write::Account(AccountWrite::LinkIdentity(identity(subject, user.id)));
+    put(store, [link("ann", &ann)]).await;
+    put(store, [link("ann at home", &ann)]).await;
+    refuse(store, [link("ann", &bob)]).await;
+    refuse(store, [link("ann", &ann)]).await;
+    let issuer = identity("ann", ann.id).issuer;
+    for subject in ["ann", "ann at home"] {
+        let found = store.user_by_identity(&issuer, subject).await.unwrap().unwrap();
+        assert_eq!((&found.record, found.revision), (&ann, 1));
+    }
+    for (issuer, subject) in [(issuer.as_str(), "Ann"), ("https://id.example.org/", "ann"), (issuer.as_str(), "")] {
+        assert_eq!(store.user_by_identity(issuer, subject).await.unwrap(), None, "{issuer} {subject}");
+    }
+    put(store, [Write::Account(AccountWrite::DeleteUser(ann.id, 1))]).await;
+    assert_eq!(store.user_by_identity(&issuer, "ann").await.unwrap(), None);
+    put(store, [link("ann", &bob)]).await;
 }
 
 /// All users and all workspaces, newest first, page by page.

@@ -121,6 +121,7 @@ macro_rules! for_every_read {
             impl Accounts {
                 user(id: UserId) -> Option<Stored<User>>;
                 user_by_email(email: &str) -> Option<Stored<User>>;
+                user_by_identity(issuer: &str, subject: &str) -> Option<Stored<User>>;
                 session(token: &Digest) -> Option<Session>;
                 sessions_of(user: UserId, password_version: u32, now: Timestamp, page: PageRequest)
                     -> Slice<(Session, Timestamp)>;

@@ -186,7 +186,7 @@ macro_rules! conformance_tests {
     ($open:path) => {
         $crate::conformance_tests! { $open;
             accounts: users_round_trip, email_is_unique, sessions_begin_and_end,
-                sessions_are_listed_by_user, tickets_are_taken_once, the_operator_lists_everybody,
+                sessions_are_listed_by_user, tickets_are_taken_once, identities_are_linked_once, the_operator_lists_everybody,
                 memberships_list_both_ways,
                 invitations_are_listed_apart, owners_are_counted, listings_are_exact_while_rows_are_inserted, other_workspaces_are_not_there;
             attempts: attempts_round_trip, old_attempts_are_forgotten,

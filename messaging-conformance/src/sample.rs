@@ -30,6 +30,7 @@ use messaging_core::domain::security::account::{Member, Session, Ticket, User, W
 use messaging_core::domain::security::api_key::ApiKey;
 use messaging_core::domain::security::digest::Digest;
 use messaging_core::domain::security::factor::{Factor, FactorProof, PendingSignIn};
+use messaging_core::domain::security::oidc::LinkedIdentity;
 use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
@@ -76,6 +77,12 @@ pub fn user() -> User {
         signed_in: true,
         created_at: at(1),
     }
+}
+
+/// A person at a single sign-on provider who is a user.
+pub fn identity(subject: &str, user_id: UserId) -> LinkedIdentity {
+    let issuer = "https://id.example.org".to_owned();
+    LinkedIdentity { issuer, subject: subject.to_owned(), user_id, linked_at: at(2) }
 }
 
 /// A ticket that the operator made.

@@ -36,6 +36,7 @@ pub(crate) mod running_keys;
 mod secret_keys;
 pub(crate) mod segment_turns;
 mod settings;
+pub(crate) mod sign_on_provider;
 pub(crate) mod signers;
 mod store_clock;
 pub mod sts_policies;
@@ -104,6 +105,7 @@ use running_keys::RunningKeys;
 use secret_keys::SecretKeys;
 use segment_turns::SegmentTurns;
 pub use settings::Settings;
+use sign_on_provider::SignOnProvider;
 use signers::Signers;
 use unreadable_answers::UnreadableAnswers;
 use work_signal::WorkSignal;
@@ -137,6 +139,8 @@ pub(crate) struct Shared {
     pub(crate) running_keys: RunningKeys,
     pub(crate) write_queues: WriteQueues,
     pub(crate) passwords: FairSemaphore,
+    /// Single sign-on provider, as this process knows it.
+    pub(crate) sign_on_provider: SignOnProvider,
     pub(crate) dkim_keys: HeavyWork,
     pub(crate) signers: Signers,
     pub(crate) domain_looks: DomainLooks,

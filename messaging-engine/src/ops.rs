@@ -86,6 +86,7 @@ pub const fn all() -> &'static [Endpoint] {
         Endpoint::of::<sessions::factors::DeleteFactor>(),
         Endpoint::of::<sessions::factors::CreateRecoveryCodes>(),
         Endpoint::of::<sessions::tickets::Redeem>(),
+        Endpoint::of::<sessions::sign_on::ConfirmSignOn>(),
         Endpoint::of::<sessions::own::SetPassword>(),
         Endpoint::of::<sessions::own::ListSessions>(),
         Endpoint::of::<sessions::own::DeleteSession>(),

@@ -57,6 +57,7 @@ mod secret_keys;
 mod secrets;
 mod segments;
 mod sign_ins;
+pub mod single_sign_on;
 mod site_counts;
 mod source_choice;
 pub(crate) mod sources;

@@ -100,8 +100,15 @@ function App() {
     <${Announcements} /><${Dialogs} />`;
 }
 
-// A ticket in the URL signs in; it is taken out of the history before anything else.
+// A ticket in the URL signs in, or has a single sign-on confirmed; it is taken out of the history before anything else.
 async function begin() {
+  const confirm = /[#&]confirm=([^&]+)/.exec(location.hash)?.[1];
+  if (confirm) {
+    history.replaceState(null, "", "#/sign-in");
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    const { confirmSignOn } = await moduleOf("sign_in");
+    confirmSignOn(decodeURIComponent(confirm));
+  }
   const ticket = /[#&]ticket=([^&]+)/.exec(location.hash)?.[1];
   if (ticket) {
     history.replaceState(null, "", "#/sign-in");
@@ -259,8 +266,8 @@ function useShortcuts() {
 let asking;
 onExpired(() => {
   asking ??= moduleOf("sign_in")
-    .then(({ SignInForm }) => dialog((close) => html`<p>${t("Your session has ended. Sign in to go on; nothing you typed is lost.")}</p>
-      <${SignInForm} onDone=${() => close(true)} email=${me()?.user.email} />`, { title: t("Sign in again") }))
+    .then(({ SignInAgain }) => dialog((close) => html`<p>${t("Your session has ended. Sign in to go on; nothing you typed is lost.")}</p>
+      <${SignInAgain} onDone=${() => close(true)} email=${me()?.user.email} />`, { title: t("Sign in again") }))
     .then((done) => {
       asking = undefined;
       if (!done) forgetSession();

@@ -44,6 +44,7 @@ mod service;
 mod service_options;
 mod session_cookie;
 pub mod settings;
+mod single_sign_on;
 pub mod standalone;
 mod submission;
 mod uploads;

@@ -50,6 +50,7 @@ use crate::request_id::request_id;
 use crate::router::{RouteMatch, Router, Slot, Target};
 use crate::service_options::ServiceOptions;
 use crate::session_cookie;
+use crate::single_sign_on::{self, BrowserRequest};
 use crate::uploads;
 use crate::visits::{self, Visit};
 
@@ -264,6 +265,13 @@ impl Pipeline {
             Target::Visit(visit) => return self.visit(visit, &matched, head, body, origin, notes).await,
             Target::Reader(route) => {
                 return self.reader(route, &matched, head, body, (origin, request_id), notes).await;
+            }
+            Target::SignOn(route) => {
+                let request_id = request_id.to_str().unwrap_or_default();
+                let (is_https, has_console) = (self.is_https(), self.console.is_on());
+                let request = BrowserRequest { head, client, request_id, is_https, has_console };
+                let answer = single_sign_on::answer(&self.app, route, request);
+                return Ok(self.survive(answer, route.route(), request_id).await?);
             }
             Target::Upload => return self.upload(&matched, body, origin, notes).await,
             Target::Image => return self.image(&matched, head, client).await,

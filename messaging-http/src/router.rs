@@ -13,6 +13,7 @@ use crate::console;
 use crate::drop_in::DropIn;
 use crate::images;
 use crate::readers::ReaderRoute;
+use crate::single_sign_on::SignOnRoute;
 use crate::uploads;
 use crate::visits::Visit;
 
@@ -43,6 +44,8 @@ pub(crate) enum Target {
     Callback(CallbackRoute),
     /// A send call of another service.
     DropIn(DropIn),
+    /// Single sign-on in a browser.
+    SignOn(SignOnRoute),
     /// The console and its files.
     Console,
 }
@@ -60,6 +63,7 @@ impl Target {
             Self::Image => images::ROUTE,
             Self::Callback(callback) => callback.route(),
             Self::DropIn(drop_in) => drop_in.route(),
+            Self::SignOn(route) => route.route(),
             Self::Console => console::ROUTE,
         }
     }
@@ -113,6 +117,10 @@ impl Router {
         for (table, target) in [(&mut below_base, Target::OpenApi), (&mut at_root, Target::Docs)] {
             table.add(target.route(), Method::GET, targets.len());
             targets.push((Method::GET, target));
+        }
+        for route in SignOnRoute::ALL {
+            below_base.add(route.route(), Method::GET, targets.len());
+            targets.push((Method::GET, Target::SignOn(route)));
         }
         for visit in Visit::ALL {
             at_root.add(visit.route(), visit.method(), targets.len());

@@ -6,6 +6,7 @@ mod database;
 mod error;
 mod in_force;
 mod machine_name;
+mod oidc;
 mod reload;
 mod sources;
 
@@ -133,6 +134,7 @@ impl SettingsArgs {
         for path in [
             &mut self.secret_key_file,
             &mut self.site_rules,
+            &mut self.oidc_client_secret_file,
             &mut self.tls_cert,
             &mut self.tls_key,
             &mut self.console_dir,
@@ -148,6 +150,7 @@ impl SettingsArgs {
     /// Adds the defaults, and checks that the whole makes sense.
     pub fn complete(self) -> Result<Settings, SettingsError> {
         let given = self.clone();
+        let oidc = oidc::oidc(&given)?;
         let defaults = messaging_engine::Settings::default();
         let data = self.data.unwrap_or_else(|| DEFAULT_DATA.into());
         let database = match self.database {
@@ -240,6 +243,7 @@ impl SettingsArgs {
             .audit_kept(audit_kept)
             .data_region(self.data_region.unwrap_or(defaults.data_region));
         engine.postmaster = self.postmaster;
+        engine.oidc = oidc;
         engine.sources = sources;
         engine.warm_sources = warm;
         Ok(Settings {
@@ -317,6 +321,10 @@ mod tests {
             webhook_retry = [1, 2, 3]
             allow_private_targets = true
             segment_refresh = 5
+            oidc_issuer = "https://id.example.org"
+            oidc_client_id = "messaging"
+            oidc_map = ["staff=wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH:editor"]
+            oidc_only = true
             trusted_proxy = ["10.0.0.0/8", "192.0.2.1"]
             smtp_listen = "[::]:25"
             submission_listen = "[::]:587"
@@ -355,6 +363,7 @@ mod tests {
         assert_eq!(settings.engine.webhook_retry, [1, 2, 3].map(Duration::from_secs));
         assert!(settings.allow_private_targets);
         assert_eq!(settings.engine.segment_refresh, Duration::from_secs(5));
+        assert!(settings.engine.oidc.is_some_and(|oidc| oidc.only && oidc.group_roles.len() == 1));
         assert_eq!(settings.console, Console::Directory("/srv/console".into()));
         assert!(settings.require_database);
         assert_eq!(settings.given.tls_cert.as_deref(), Some(Path::new("/etc/cert.pem")));

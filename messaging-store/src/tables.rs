@@ -104,6 +104,7 @@ pub(crate) fn change_account(on: &mut dyn Statements, write: &AccountWrite) -> R
         AccountWrite::TakeTicket(digest) => accounts::take_ticket(on, digest),
         AccountWrite::CountSignIn(attempt) => sign_ins::count(on, attempt),
         AccountWrite::ForgetSignIns(attempt) => sign_ins::forget_email(on, attempt),
+        AccountWrite::LinkIdentity(identity) => accounts::link_identity(on, identity),
         AccountWrite::TouchApiKey(id, at) => keys::touch(on, *id, *at),
         AccountWrite::NoteKeyUses(uses) => keys::note_uses(on, uses),
         AccountWrite::PutFactor(factor, expect) => second_factors::put(on, factor, *expect),

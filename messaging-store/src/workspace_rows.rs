@@ -379,6 +379,7 @@ mod tests {
         ("paths", "of the installation"),
         ("sts_policies", "of domains of recipients, which all workspaces share"),
         ("sign_in_failures", "names addresses by digests and no workspace"),
+        ("linked_identities", "of users who are nobody's own, since whoever is joined to a provider is vouched for"),
         ("health_probe", "of the installation"),
         ("refinery_schema_history", "of the schema"),
         ("schema_compatibility", "of the schema"),

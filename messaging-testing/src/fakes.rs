@@ -9,7 +9,7 @@ mod callbacks;
 mod case;
 mod dns;
 mod fcm;
-mod keys;
+pub(crate) mod keys;
 mod server;
 mod signed;
 mod smpp;

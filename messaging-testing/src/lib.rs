@@ -4,6 +4,7 @@
 //! With it, [`MemoryTransport`] stands in for a transport where a test is about what is sent.
 //! [`CallingProvider`] is one whose provider calls back.
 //! [`MemoryFetch`] is the same for calls of web addresses.
+//! [`MemoryOidcProvider`] is a single sign-on provider behind the same port.
 //! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
 //! [`ScriptedHttpServer`] is the same for HTTP.
 //! [`TestDns`] is a real DNS server on a loopback socket, and [`MemoryDnsProvider`] a zone that can be written to.
@@ -25,6 +26,8 @@ pub mod mailbox_provider;
 #[cfg(feature = "peers")]
 mod memory;
 #[cfg(feature = "peers")]
+mod oidc;
+#[cfg(feature = "peers")]
 mod reply;
 #[cfg(feature = "peers")]
 mod scripted;
@@ -43,6 +46,8 @@ pub use http::{Answer, HttpRequest, ScriptedHttpServer};
 pub use mailbox_provider::{Mailbox, MailboxProvider, SitePolicy, SiteStyle};
 #[cfg(feature = "peers")]
 pub use memory::MemoryTransport;
+#[cfg(feature = "peers")]
+pub use oidc::{MemoryOidcProvider, TokenSigning};
 #[cfg(feature = "peers")]
 pub use reply::outcome;
 #[cfg(feature = "peers")]

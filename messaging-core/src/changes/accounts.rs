@@ -5,6 +5,7 @@ use crate::domain::security::api_key::usage::OperationUse;
 use crate::domain::security::digest::Digest;
 use crate::domain::security::factor::{Factor, PendingSignIn};
 use crate::domain::security::login_attempts::SignInAttempt;
+use crate::domain::security::oidc::LinkedIdentity;
 use crate::ids::{ApiKeyId, FactorId, UserId};
 use crate::revision::Expect;
 use crate::time::Timestamp;
@@ -29,6 +30,8 @@ pub enum AccountWrite {
     CountSignIn(SignInAttempt),
     /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
     ForgetSignIns(SignInAttempt),
+    /// Joins a person at a single sign-on provider to a user. A conflict when they are joined to one already.
+    LinkIdentity(LinkedIdentity),
     /// Notes when a key was last used.
     TouchApiKey(ApiKeyId, Timestamp),
     /// Notes the operations that keys were used for, each with its last time; nothing where a key is gone or the operation
@@ -61,6 +64,7 @@ impl AccountWrite {
             Self::PutSession(_)
                 | Self::PutTicket(_)
                 | Self::CountSignIn(_)
+                | Self::LinkIdentity(_)
                 | Self::PutFactor(..)
                 | Self::PutRecoveryCodes(..)
                 | Self::PutPendingSignIn(_)

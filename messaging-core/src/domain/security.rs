@@ -12,6 +12,7 @@ pub mod digest;
 pub mod factor;
 pub mod ip_block;
 pub mod login_attempts;
+pub mod oidc;
 pub mod page_cursor;
 pub mod passkey;
 pub mod password;

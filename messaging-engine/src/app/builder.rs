@@ -211,6 +211,7 @@ impl Builder {
             running_keys: RunningKeys::default(),
             write_queues: WriteQueues::default(),
             passwords: capacity::passwords(),
+            sign_on_provider: super::sign_on_provider::SignOnProvider::default(),
             dkim_keys: capacity::dkim_keys(),
             signers: Signers::default(),
             domain_looks: DomainLooks::default(),

@@ -36,6 +36,15 @@ pub(crate) const CALLBACKS_WAITING: usize = 512;
 /// Callbacks of one workspace that may wait for their turn.
 pub(crate) const CALLBACKS_WAITING_OF_ONE: usize = 64;
 
+/// Sign-ins that the single sign-on provider is asked about at one time.
+pub(crate) const SIGN_ONS_AT_A_TIME: u64 = 16;
+
+/// Sign-ins that may wait for their turn.
+pub(crate) const SIGN_ONS_WAITING: usize = 128;
+
+/// Sign-ins of one network that may wait for their turn.
+pub(crate) const SIGN_ONS_WAITING_OF_ONE: usize = 16;
+
 /// Parts that may be committed at one time: one is written while the next is decided.
 pub(crate) const PARTS_AT_A_TIME: usize = 2;
 
@@ -87,6 +96,15 @@ pub(crate) fn dry_runs() -> FairSemaphore {
         permits: DRY_RUNS_AT_A_TIME,
         waiting: DRY_RUNS_WAITING,
         waiting_of_one: DRY_RUNS_WAITING_OF_ONE,
+    })
+}
+
+/// The turns to ask the single sign-on provider.
+pub(crate) fn sign_ons() -> FairSemaphore {
+    FairSemaphore::new(Bounds {
+        permits: SIGN_ONS_AT_A_TIME,
+        waiting: SIGN_ONS_WAITING,
+        waiting_of_one: SIGN_ONS_WAITING_OF_ONE,
     })
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::security::audit::DEFAULT_DAYS;
+use messaging_core::domain::security::oidc::OidcSettings;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::validate::Setters;
 
@@ -38,6 +39,8 @@ pub struct Settings {
     /// Whether workspaces may name every address in their IP pools, for trying out; otherwise those alone that the operator
     /// released to them.
     pub grants_every_source: bool,
+    /// The provider that people sign in with; `None` for passwords alone.
+    pub oidc: Option<OidcSettings>,
     /// Shown on workspaces.
     pub data_region: String,
     /// Addresses of this process that email leaves from; empty for the one that the system chooses, named `hostname`.
@@ -78,6 +81,7 @@ impl Default for Settings {
             postmaster: None,
             allow_unqualified_name: false,
             grants_every_source: false,
+            oidc: None,
             data_region: "local".to_owned(),
             sources: Vec::new(),
             warm_sources: Vec::new(),

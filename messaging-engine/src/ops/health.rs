@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
+use crate::services::single_sign_on::SignOnOffer;
 
 /// Whether the server can do its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +19,9 @@ use crate::ops::operation::{Call, Operation};
 pub struct Health {
     /// `ok`.
     pub status: String,
+    /// How people sign in by single sign-on, where that is set up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign_on: Option<SignOnOffer>,
 }
 
 /// `GET /health`
@@ -41,6 +45,6 @@ impl Operation for GetHealth {
             return Err(Error::Unavailable { retry_after: 1 });
         }
         cx.store().ping().await?;
-        Ok(Health { status: "ok".to_owned() })
+        Ok(Health { status: "ok".to_owned(), sign_on: cx.app.sign_on_offer() })
     }
 }

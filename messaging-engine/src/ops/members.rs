@@ -273,7 +273,7 @@ pub(super) fn highest_grantable_role(cx: &Context<'_>, workspace: WorkspaceId) -
 /// Refuses with [`Error::InUse`] to take the last owner away. This also holds when several owners are taken away at the
 /// same moment: every such change also rewrites the workspace at the revision that was read, so all but one of them are
 /// conflicts, run again and count anew.
-async fn require_other_owner(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
+pub(super) async fn require_other_owner(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
     let stored = cx.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
     if cx.store().owner_count(workspace).await? <= 1 {
         return Err(Error::InUse { by: vec![workspace.to_string()] });

@@ -89,6 +89,7 @@ pub(super) const RECORDED: &[Recording] = &[
     Recording::of("loginWithFactor", "user").after(After::Nothing),
     Recording::of("logout", "user").after(After::Nothing),
     Recording::of("redeemTicket", "user").after(After::Nothing),
+    Recording::of("confirmSignOn", "user").after(After::Nothing),
     Recording::of("setPassword", "user"),
     Recording::of("deleteSession", "session").after(After::Nothing),
     Recording::of("deleteOtherSessions", "user").after(After::Nothing),

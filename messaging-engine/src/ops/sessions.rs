@@ -3,9 +3,11 @@
 //! Contract section 2.3. The token is known to its holder alone; the store keeps its digest.
 
 pub mod factors;
+mod group_memberships;
 pub mod invitations;
 pub mod own;
 pub mod second_step;
+pub mod sign_on;
 pub mod tickets;
 
 use std::time::Duration;
@@ -39,6 +41,7 @@ use crate::ops::operation::{Call, NoContent, Operation};
 use crate::ops::session_cookie::SessionCookie;
 use crate::services::lookups::SESSION_MARKER;
 use crate::services::second_factors::FirstStep;
+use crate::services::single_sign_on::ONLY;
 use crate::services::tickets::{SECRET_ALPHABET, SECRET_LENGTH};
 
 /// How long a session lasts (contract section 2.3).
@@ -145,6 +148,9 @@ impl Operation for Login {
     type Output = LoginReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
+        if cx.app.is_sign_on_only() {
+            return Err(ONLY);
+        }
         let LoginInput { email, password, cookie } = call.body;
         let email = normalize_email(&email);
         let checked = check_password(cx, &email, password).await;

@@ -44,6 +44,7 @@ impl App {
         reports.splice(after_clock..after_clock, self.check_nodes().await?);
         reports.push(judge_fence(&checkup.options.database, self.store().fence().await?));
         reports.push(self.check_api_keys().await?);
+        reports.extend(self.check_sign_on().await?);
         reports.extend(of_domains?);
         Ok(reports)
     }

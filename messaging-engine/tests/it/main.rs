@@ -76,6 +76,7 @@ mod sending_domains;
 mod sent_back;
 mod service;
 mod sign_in_links;
+mod single_sign_on;
 mod sources;
 mod store_health;
 mod support;

@@ -1,5 +1,6 @@
-// Signing in: by email and password, or by a ticket in the link; whoever has no password yet then chooses one. A ticket of
-// somebody who has an account shows the invitation, which they accept signed in.
+// Signing in: by email and password, by single sign-on where the server offers it, or by a ticket in the link; whoever has no
+// password yet then chooses one. A ticket of somebody who has an account shows the invitation, which they accept signed in. A
+// first single sign-on of somebody who has a password asks for it once.
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { announce, html, t, useEffect, useId, useState } from "../lib/ui.js";
 import { hasPasskeys, usePasskey } from "../lib/passkey.js";
@@ -28,11 +29,45 @@ export async function redeem(ticket) {
   }
 }
 
+/** Keeps the ticket of a first single sign-on, which a password confirms. */
+export function confirmSignOn(ticket) {
+  pending = { confirm: ticket };
+}
+
 let pending = {};
 
-export default function SignIn() {
+// What became of a single sign-on, by the word in the link back here.
+const REASONS = {
+  expired: "The sign-in took longer than ten minutes, or began in another browser or tab. Please try again.",
+  cancelled: "The sign-in was cancelled, or you may not use this application. Ask whoever manages your accounts.",
+  unreachable: "The sign-in service does not answer. Please try again in a few minutes.",
+  provider: "The sign-in service did not confirm the sign-in. Please try again.",
+  token: "The answer of the sign-in service could not be verified. The log of the server says why.",
+  email_missing: "The sign-in service names no email address of yours. Ask whoever manages your accounts.",
+  email_unverified: "The sign-in service has not verified your email address. Ask whoever manages your accounts.",
+  no_account: "You have no account here. Ask an administrator of your workspace for an invitation.",
+  failed: "The server could not complete the sign-in. Please try again in a minute.",
+  busy: "Too many people sign in at the moment. Please try again in a minute.",
+};
+
+/** How the server offers single sign-on: `{ name, url, only }`; null where it does not, and before that is known. */
+function useSignOn() {
+  const [offer, setOffer] = useState(null);
+  useEffect(() => {
+    let gone = false;
+    call("getHealth", { quiet: true }).then(
+      ({ sign_on }) => !gone && setOffer(sign_on ?? null),
+      () => {},
+    );
+    return () => { gone = true; };
+  }, []);
+  return offer;
+}
+
+export default function SignIn({ query = {} }) {
   useEffect(() => { document.title = `${t("Sign in")} · messaging`; }, []);
-  const { chooses, said, invitation, email, step } = pending;
+  const { chooses, invitation, email, step, confirm } = pending;
+  const said = pending.said ?? (Object.hasOwn(REASONS, query.reason ?? "") ? t(REASONS[query.reason]) : undefined);
   const done = () => {
     pending = {};
     if (location.hash.startsWith("#/sign-in")) go("");
@@ -43,11 +78,12 @@ export default function SignIn() {
       <${PasswordForm} onDone=${done} /></div>`;
   }
   if (me() && invitation) return html`<${Invitation} ...${pending} onDone=${done} />`;
+  if (confirm) return html`<${Confirmation} ticket=${confirm} onDone=${done} />`;
   if (me()) return html`<div class="stack"><h1 tabindex="-1">${t("You are signed in")}</h1><p><a href="#/">${t("Home")}</a></p></div>`;
   return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Sign in")}</h1>
     ${said && html`<div class="notice warning" role="alert"><p>${said}</p></div>`}
     ${invitation && html`<div class="notice"><p>${t("You are invited to {name} as {role}. Sign in as {email} to accept.", { name: invitation.name, role: t(invitation.role), email })}</p></div>`}
-    <${SignInForm} onDone=${invitation ? undefined : done} email=${email} begun=${step} />
+    <${SignInWays} onDone=${invitation ? undefined : done} email=${email} begun=${step} />
     <details><summary>${t("No account, or the password forgotten?")}</summary>
       <p class="muted">${t("Who runs the server creates users, and links that sign in once:")}</p>
       <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details></div>`;
@@ -83,11 +119,67 @@ function Invitation({ invitation, ticket, email, onDone }) {
       <a class="button" href="#/" onClick=${onDone}>${t("Not now")}</a></div></div>`;
 }
 
-/** Email and password, and then a code or a passkey where the person has a second factor; `begun` is a sign-in that asks for one: `{ token, kinds, options }`. */
-export function SignInForm({ onDone, email: known = "", begun }) {
+// Asks once for the password of an account that a single sign-on is joined to, and for its second factor where it has one.
+function Confirmation({ ticket, onDone }) {
+  const [password, setPassword] = useState("");
+  const [step, setStep] = useState(null);
+  const [over, setOver] = useState(false);
+  const again = () => {
+    pending = {};
+    onDone();
+  };
+  const submit = async () => {
+    try {
+      await call("confirmSignOn", { body: { ticket, password, cookie: true }, quiet: true });
+    } catch (error) {
+      if (error.code === "second_factor_required") {
+        setPassword("");
+        setStep(error.details);
+        return false;
+      }
+      if (error.code === "link_expired") setOver(true);
+      throw error;
+    }
+    return true;
+  };
+  return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Confirm that it is you")}</h1>
+    ${step ? html`<${SecondStep} ...${step} onDone=${onDone} onBack=${again} />` : html`
+      <p>${t("There is an account here with your email address, and it has a password. Enter it once; from then on you sign in without it.")}</p>
+      <${Credentials} submit=${submit} onDone=${onDone} text=${t("Confirm")} wrong=${() => t("The password is wrong.")}>
+        <${Input} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="current-password" autofocus />
+      </${Credentials}>`}
+    ${over && html`<p class="muted">${t("The ten minutes for that are over.")}</p>`}
+    <p><a href="#/sign-in" onClick=${again}>${t("Sign in again")}</a></p></div>`;
+}
+
+/** Single sign-on where the server offers it, email and password unless it refuses them; or the second step of a sign-in that has begun, `{ token, kinds, options }`. */
+function SignInWays({ onDone, email, begun }) {
+  const offer = useSignOn();
+  const [step, setStep] = useState(begun);
+  if (step) return html`<${SecondStep} ...${step} onDone=${onDone} onBack=${() => setStep(null)} />`;
+  return html`${offer && html`<p><a class="button primary" href=${offer.url}>${t("Sign in with {name}", offer)}</a></p>`}
+    ${!offer?.only && html`<${SignInForm} onDone=${onDone} email=${email} />`}`;
+}
+
+/** The same in a dialog over work that shall not be lost: single sign-on takes place in another tab. */
+export function SignInAgain({ onDone, email }) {
+  const offer = useSignOn();
+  const [fault, setFault] = useState(null);
+  const goOn = async () => {
+    if (await loadSession()) onDone();
+    else setFault(t("You are not signed in yet."));
+  };
+  return html`${offer && html`<p class="actions"><a class="button" href=${offer.url} target="_blank" rel="noopener">${t("Sign in with {name} in another tab", offer)}</a>
+      <button type="button" onClick=${goOn}>${t("I am signed in")}</button></p>
+      ${fault && html`<div class="notice fault" role="alert"><p>${fault}</p></div>`}`}
+    ${!offer?.only && html`<${SignInForm} onDone=${onDone} email=${email} />`}`;
+}
+
+/** Email and password, and then a code or a passkey where the person has a second factor. */
+function SignInForm({ onDone, email: known = "" }) {
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState("");
-  const [step, setStep] = useState(begun);
+  const [step, setStep] = useState(null);
   const [isPasskey, setPasskey] = useState(false);
   const submit = async () => {
     try {

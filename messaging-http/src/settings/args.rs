@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use messaging_core::domain::delivery::site::SiteRules;
 use messaging_core::domain::delivery::site::parse::MAX_RULES_BYTES;
 use messaging_core::domain::security::api_key::parse_block;
+use messaging_core::domain::security::oidc::group_roles::GroupRole;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::error::SettingsError;
@@ -196,6 +197,51 @@ optional! {
         /// Changes of contacts and events reach segments at once; this is for the mere passing of time.
         #[arg(long, env = "MESSAGING_SEGMENT_REFRESH", value_name = "SECONDS")]
         pub segment_refresh: Option<u64>,
+
+        /// Issuer of the OpenID Connect provider that people sign in with, a URL [default: passwords alone]
+        ///
+        /// Exactly as its discovery document names it. At the provider register `PUBLIC_URL/v1/auth/oidc/callback` as the
+        /// redirect URI. A provider at a private address, or without TLS, needs --allow-private-targets.
+        #[arg(long, env = "MESSAGING_OIDC_ISSUER", value_name = "URL")]
+        pub oidc_issuer: Option<String>,
+
+        /// Id under which the provider of --oidc-issuer knows this server [default: none]
+        #[arg(long, env = "MESSAGING_OIDC_CLIENT_ID", value_name = "ID")]
+        pub oidc_client_id: Option<String>,
+
+        /// File with the client's secret, one line [default: none, a public client that PKCE protects]
+        #[arg(long, env = "MESSAGING_OIDC_CLIENT_SECRET_FILE", value_name = "FILE")]
+        pub oidc_client_secret_file: Option<PathBuf>,
+
+        /// Name of the provider on the console's button to sign in [default: single sign-on]
+        #[arg(long, env = "MESSAGING_OIDC_NAME", value_name = "NAME")]
+        pub oidc_name: Option<String>,
+
+        /// Claim of ID tokens that lists a person's groups [default: groups]
+        ///
+        /// A name with dots that is no claim leads into objects, such as `realm_access.roles`.
+        #[arg(long, env = "MESSAGING_OIDC_GROUPS_CLAIM", value_name = "CLAIM")]
+        pub oidc_groups_claim: Option<String>,
+
+        /// Roles that groups give in workspaces, comma separated [default: none]
+        ///
+        /// Each is `group=workspace:role`, such as `staff=wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH:editor`. They are set at each
+        /// sign-in; roles given by hand stay. Groups with commas in their names can be named in the file, where this is an
+        /// array.
+        #[arg(long, env = "MESSAGING_OIDC_MAP", value_name = "GROUP=WORKSPACE:ROLE,…", value_delimiter = ',')]
+        pub oidc_map: Option<Vec<GroupRole>>,
+
+        /// Refuse passwords and the sign-in links of workspaces: people sign in with the provider alone [default: false]
+        ///
+        /// `messaging admin login-link` stays as the way back in.
+        #[arg(
+            long,
+            env = "MESSAGING_OIDC_ONLY",
+            value_name = "true|false",
+            num_args = 0..=1,
+            default_missing_value = "true"
+        )]
+        pub oidc_only: Option<bool>,
 
         /// Days for which entries of audit logs are kept [default: 400]
         #[arg(long, env = "MESSAGING_AUDIT_DAYS", value_name = "DAYS")]

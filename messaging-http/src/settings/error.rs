@@ -108,4 +108,39 @@ pub enum SettingsError {
     /// Entries of audit logs would go at once, or never.
     #[error("--audit-days must be from 1 to 36500")]
     AuditDays,
+    /// Single sign-on without a provider, or without a client there.
+    #[error("--{0} is given, and single sign-on needs both --oidc-issuer and --oidc-client-id")]
+    OidcIncomplete(String),
+    /// The issuer is no URL that can be one.
+    #[error(
+        "--oidc-issuer must be the provider's issuer URL such as https://id.example.org/realms/acme, without query and fragment"
+    )]
+    OidcIssuer,
+    /// Codes and secrets would travel in the clear.
+    #[error("--oidc-issuer must begin with https://; a provider without TLS needs --allow-private-targets")]
+    OidcPlain,
+    /// The client's id is no text that can be one.
+    #[error("--oidc-client-id must have 1 to 512 characters")]
+    OidcClientId,
+    /// The provider's name cannot stand on a button.
+    #[error("--oidc-name must have 1 to 60 characters")]
+    OidcName,
+    /// The claim's name is no text that can be one.
+    #[error("--oidc-groups-claim must have 1 to 200 characters")]
+    OidcGroupsClaim,
+    /// The map is too long.
+    #[error("--oidc-map may have 500 entries")]
+    OidcMap,
+    /// The file with the client's secret cannot be read.
+    #[error("failed to read --oidc-client-secret-file {}", path.display())]
+    OidcSecretUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// The error of reading the file.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file holds no secret.
+    #[error("--oidc-client-secret-file {} is empty, or not one line of at most 4096 octets", .0.display())]
+    OidcSecret(PathBuf),
 }

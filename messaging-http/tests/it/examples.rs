@@ -26,11 +26,12 @@ use messaging_core::ports::resolver::{LookupError, Resolver};
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
 use messaging_engine::ops::members::{CreateMember, MemberInput};
+use messaging_engine::ops::sessions::sign_on::{FinishSignOn, SignOnInput, SignOnOutcome};
 use messaging_engine::ops::{self, BodyKind, Endpoint};
 use messaging_engine::{App, Caller, SecretKey, Settings, admin};
 use messaging_http::{ApiService, ServiceOptions};
 use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases};
-use messaging_testing::{MemoryDnsProvider, MemoryFetch, fetched};
+use messaging_testing::{MemoryDnsProvider, MemoryFetch, MemoryOidcProvider, fetched};
 use messaging_transport::Options;
 use serde_json::Value;
 use tower_service::Service;
@@ -112,6 +113,19 @@ async fn invitation(app: &App, name: &str) -> String {
     workspace.to_string()
 }
 
+/// The ticket of a first single sign-on of the user of the run, who has a password.
+async fn first_sign_on(app: &App, provider: &MemoryOidcProvider) -> String {
+    provider.person(serde_json::json!({"email": admin::DEV_EMAIL, "email_verified": true}));
+    let start = app.begin_sign_on().await.unwrap();
+    let query = provider.authorize(&start.location);
+    let client = IpAddr::from([203, 0, 113, 9]);
+    let person = app.finish_sign_on(Some(start.cookie.expose()), &query, client).await.unwrap();
+    match app.run(FinishSignOn).body(SignOnInput::from(person)).by(&Caller::Anonymous).await.unwrap() {
+        SignOnOutcome::Confirm { ticket } => ticket.into_inner(),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// A source of mail with a path, as a node that has sent keeps them.
 async fn source(app: &App) {
     let ip = SourceAddress::from(IpAddr::from([203, 0, 113, 7]));
@@ -143,20 +157,20 @@ impl Run {
         let page = fetched(200, &[("content-type", "text/html")], PAGE);
         fetch.always(PAGE_URL, Ok(Fetched { url: PAGE_URL.to_owned(), ..page }));
         let zone = MemoryDnsProvider::new("acme.example", "an-api-token");
+        let provider = Arc::new(MemoryOidcProvider::new(clock.clone(), fetch));
+        let settings = Settings::default()
+            .hostname("mail.example.com")
+            // Browsers keep passkeys for it.
+            .public_url("http://localhost:8080")
+            .grants_every_source(true);
         let app = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32]))
             .clock(clock.clone())
             .entropy(entropy.clone())
-            .fetch(fetch)
+            .fetch(provider.clone())
             .resolver(Arc::new(EmptyDns))
             .dns_providers([(DnsProviderName::Cloudflare, Arc::new(zone) as Arc<dyn DnsProvider>)])
             .temporary_stores(Arc::new(TemporaryDatabases::new(directory.path().join("trials"))))
-            .settings(
-                Settings::default()
-                    .hostname("mail.example.com")
-                    // Browsers keep passkeys for it.
-                    .public_url("http://localhost:8080")
-                    .grants_every_source(true),
-            )
+            .settings(settings.oidc(MemoryOidcProvider::settings()))
             .transports(messaging_transport::defaults(&Options::new("mail.example.com")))
             .build()
             .await
@@ -164,10 +178,12 @@ impl Run {
         let dev = admin::prepare_dev(&app).await.unwrap();
         source(&app).await;
         let service = ApiService::new(app.clone(), ServiceOptions::default());
+        let sign_on = first_sign_on(&app, &provider).await;
         let (inviting, declined) = (invitation(&app, "Partners").await, invitation(&app, "Elsewhere").await);
         let kept = BTreeMap::from([
             ("inviting".to_owned(), inviting),
             ("declined".to_owned(), declined),
+            ("sign_on".to_owned(), sign_on),
             ("password".to_owned(), dev.console_password.unwrap().expose().to_owned()),
             ("workspace".to_owned(), dev.workspace_id.to_string()),
         ]);

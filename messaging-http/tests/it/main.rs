@@ -28,6 +28,7 @@ mod openapi;
 mod readers;
 mod request_log;
 mod second_factors;
+mod single_sign_on;
 mod standalone;
 mod submission;
 mod text_messages;

@@ -72,6 +72,7 @@ pub(crate) const TABLES: &[Table] = &[
     same("factors", "user_id, id, expires_at, revision, doc"),
     same("recovery_codes", "user_id, digest"),
     same("pending_sign_ins", "digest, user_id, expires_at, tries, doc"),
+    same("linked_identities", "issuer, subject, user_id, linked_at"),
     same("workspaces", "id, revision, doc"),
     same("ending_workspaces", "workspace, deletes_at, state"),
     same("members", "workspace, user_id, owner, invited, revision, doc"),

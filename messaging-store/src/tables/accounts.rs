@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use messaging_core::changes::Expect;
 use messaging_core::domain::security::account::{Member, MemberStatus, Session, Ticket, User, Workspace};
 use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::oidc::LinkedIdentity;
 use messaging_core::ids::{Id as _, SessionId, UserId, WorkspaceId};
 use messaging_core::ports::store::{Accounts, PageRequest, RemovedRows, Slice, StoreError, Stored};
 use messaging_core::time::Timestamp;
@@ -31,9 +32,10 @@ pub(crate) fn put_user(on: &mut dyn Statements, user: &User, expect: Expect) -> 
 
 /// Removes a user with what opens something for them.
 pub(crate) fn delete_user(on: &mut dyn Statements, user: UserId, revision: u32) -> Result<(), Fault> {
-    const OF_USER: [Sql; 3] = [
+    const OF_USER: [Sql; 4] = [
         sql!("DELETE FROM sessions WHERE user_id = $1"),
         sql!("DELETE FROM members WHERE user_id = $1"),
+        sql!("DELETE FROM linked_identities WHERE user_id = $1"),
         sql!("DELETE FROM replies WHERE credential = $1"),
     ];
     const TICKETS: Sql = sql!(
@@ -84,6 +86,14 @@ pub(crate) fn put_ticket(on: &mut dyn Statements, ticket: &Ticket) -> Result<(),
 
 pub(crate) fn take_ticket(on: &mut dyn Statements, digest: &Digest) -> Result<(), Fault> {
     on.run_one(sql!("DELETE FROM tickets WHERE digest = $1"), params![digest.as_bytes().as_slice()])
+}
+
+pub(crate) fn link_identity(on: &mut dyn Statements, identity: &LinkedIdentity) -> Result<(), Fault> {
+    let LinkedIdentity { issuer, subject, user_id, linked_at } = identity;
+    on.run(
+        sql!("INSERT INTO linked_identities (issuer, subject, user_id, linked_at) VALUES ($1, $2, $3, $4)"),
+        params![issuer.as_str(), subject.as_str(), key(*user_id), *linked_at],
+    )
 }
 
 pub(crate) fn put_workspace(on: &mut dyn Statements, workspace: &Workspace, expect: Expect) -> Result<(), Fault> {
@@ -164,6 +174,14 @@ impl<D: Database> Accounts for SqlStore<D> {
     async fn user_by_email(&self, email: &str) -> Result<Option<Stored<User>>, StoreError> {
         const SQL: Sql = sql!("SELECT revision, doc FROM users WHERE email = $1");
         self.one(Query::new(SQL, params![email], stored)).await
+    }
+
+    async fn user_by_identity(&self, issuer: &str, subject: &str) -> Result<Option<Stored<User>>, StoreError> {
+        const SQL: Sql = sql!(
+            "SELECT users.revision, users.doc FROM linked_identities JOIN users ON users.id = linked_identities.user_id
+             WHERE linked_identities.issuer = $1 AND linked_identities.subject = $2"
+        );
+        self.one(Query::new(SQL, params![issuer, subject], stored)).await
     }
 
     async fn session(&self, token: &Digest) -> Result<Option<Session>, StoreError> {

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use messaging_conformance::cluster::Database;
 use messaging_conformance::sample::{
     at, automation, bare_message, campaign, capture, claim, contact, contact_list, custom_field, domain, enqueue,
-    event, id, import, insert, ip, ip_pool, joined, key, product_event, reply, run, segment, session, settings,
-    suppression, template, ticket, webhook, workspace,
+    event, id, identity, import, insert, ip, ip_pool, joined, key, product_event, reply, run, segment, session,
+    settings, suppression, template, ticket, webhook, workspace,
 };
 use messaging_conformance::{Opened, commit, first, put};
 use messaging_core::changes::{
@@ -139,6 +139,7 @@ impl Filled {
                 Write::PutSuppression(suppression(workspace, Channel::Email, "no@example.org"), Expect::Absent),
                 Write::Account(AccountWrite::PutSession(session("token", at(1000)))),
                 Write::Account(AccountWrite::PutTicket(ticket("ticket", at(1000)))),
+                Write::Account(AccountWrite::LinkIdentity(identity("subject", id()))),
                 Write::put(Box::new(webhook(workspace)), Expect::Absent),
                 Write::put(Box::new(import(workspace)), Expect::Absent),
                 Write::Remember(Box::new(reply("key", 0, 1000))),

@@ -13,6 +13,7 @@ mod keys;
 mod machine;
 mod mail;
 mod names;
+mod sign_on;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,7 @@ pub use mail::{
     judge_port25_out, judge_smtp_certificate, judge_tls, skipped_blocklist,
 };
 pub use names::{Address, LedBack, judge_address, judge_host_spf, judge_name, judge_ptr, skipped_ptr};
+pub use sign_on::judge_sign_on;
 
 /// What was looked up, or why there is no answer.
 pub type LookUp<T> = Result<T, String>;
@@ -71,6 +73,8 @@ pub enum CheckId {
     Certificate,
     /// API keys that end soon (an extension of the contract's list).
     ApiKeys,
+    /// The single sign-on provider, where there is one (an extension of the contract's list).
+    Oidc,
     /// The keys of a sending domain.
     Dkim,
     /// The bounce domain of a sending domain.
@@ -126,6 +130,7 @@ impl CheckId {
             Self::Fence => "fence",
             Self::Certificate => "certificate",
             Self::ApiKeys => "api_keys",
+            Self::Oidc => "oidc",
             Self::Dkim => "dkim",
             Self::ReturnPath => "return_path",
             Self::Dmarc => "dmarc",

@@ -211,6 +211,9 @@ pub struct Member {
     /// was needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<Role>,
+    /// Whether groups of a single sign-on provider gave the role: they may change and end the membership.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_groups: bool,
     /// When the person was added.
     pub created_at: Timestamp,
 }
@@ -219,7 +222,7 @@ impl Member {
     /// A membership that is active from its beginning.
     pub const fn active(workspace_id: WorkspaceId, user_id: UserId, role: Role, created_at: Timestamp) -> Self {
         let status = MemberStatus::Active;
-        Self { workspace_id, user_id, role, status, invited_by: None, up_to: None, created_at }
+        Self { workspace_id, user_id, role, status, invited_by: None, up_to: None, from_groups: false, created_at }
     }
 
     /// True for an owner who has accepted: a workspace keeps one.
@@ -233,12 +236,13 @@ impl Member {
     }
 
     /// The membership with another role. One above what the maker of the accepted ticket could give is an invitation again,
-    /// because nobody who could give it knows that the person is who they say; `user` is that person.
+    /// because nobody who could give it knows that the person is who they say; `user` is that person. A role that somebody
+    /// changes is given by hand from then on.
     #[must_use]
     pub fn with_role(self, role: Role, user: &User) -> Self {
         let is_vouched = user.created_by.is_none() || self.up_to.is_none_or(|most| role <= most);
         let status = if is_vouched { self.status } else { MemberStatus::Invited };
-        Self { role, status, ..self }
+        Self { from_groups: self.from_groups && role == self.role, role, status, ..self }
     }
 }
 
@@ -259,6 +263,15 @@ mod tests {
         assert_eq!(status(Some(Role::Owner), Role::Owner, &made), MemberStatus::Active);
         assert_eq!(status(Some(Role::Admin), Role::Owner, &free), MemberStatus::Active);
         assert_eq!(status(None, Role::Owner, &made), MemberStatus::Active);
+    }
+
+    #[test]
+    fn a_role_that_somebody_changes_is_given_by_hand() {
+        let (workspace, at) = (WorkspaceId::from_bytes([1; 16]), Timestamp::from_millis(0));
+        let user = User::new(UserId::from_bytes([2; 16]), "ann@example.com".to_owned(), at);
+        let member = Member { from_groups: true, ..Member::active(workspace, user.id, Role::Editor, at) };
+        assert!(member.clone().with_role(Role::Editor, &user).from_groups);
+        assert!(!member.with_role(Role::Viewer, &user).from_groups);
     }
 
     #[test]

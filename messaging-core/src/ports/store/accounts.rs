@@ -24,6 +24,8 @@ pub trait Accounts {
     async fn user(&self, id: UserId) -> Result<Option<Stored<User>>, StoreError>;
     /// A user by email, lower case.
     async fn user_by_email(&self, email: &str) -> Result<Option<Stored<User>>, StoreError>;
+    /// The user that a person at a single sign-on provider is joined to, by the provider's issuer and the person's subject.
+    async fn user_by_identity(&self, issuer: &str, subject: &str) -> Result<Option<Stored<User>>, StoreError>;
     /// A session by the digest of its token, expired or not.
     async fn session(&self, token: &Digest) -> Result<Option<Session>, StoreError>;
     /// The sessions that a user has opened under this [`password_version`](User::password_version) and that last beyond

@@ -26,6 +26,7 @@ use crate::ops::context::Context;
 use crate::ops::members::{MemberPath, highest_grantable_role};
 use crate::ops::operation::{Call, Operation};
 use crate::services::second_factors::FirstStep;
+use crate::services::single_sign_on::ONLY;
 use crate::services::tickets::MEMBERS_LIFETIME;
 
 /// Said where a password comes with a ticket that sets none.
@@ -86,6 +87,10 @@ impl Operation for Redeem {
         let RedeemInput { ticket, password, cookie } = call.body;
         let digest = Digest::of(ticket.expose());
         let ticket = live_ticket(cx, &digest).await?;
+        // That of the operator stays as the way back in.
+        if ticket.invitation.is_some() && cx.app.is_sign_on_only() {
+            return Err(ONLY);
+        }
         let stored_user = cx.store().user(ticket.user_id).await?.ok_or(Error::LinkExpired)?;
         let mut user = stored_user.record.clone();
         let mut is_vouched = false;
@@ -202,6 +207,9 @@ impl Operation for CreateTicket {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<TicketReport, Error> {
         let MemberPath { workspace_id, user_id } = call.path;
+        if cx.app.is_sign_on_only() {
+            return Err(ONLY);
+        }
         let member = cx.store().member(workspace_id, user_id).await?.ok_or(Error::NotFound)?.record;
         let user = cx.store().user(user_id).await?.ok_or(Error::NotFound)?.record;
         let up_to = highest_grantable_role(cx, workspace_id);
