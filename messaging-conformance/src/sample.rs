@@ -29,8 +29,8 @@ use messaging_core::domain::message::{Capture, EventKind, Message, MessageConten
 use messaging_core::domain::security::account::{Member, Session, Ticket, User, Workspace};
 use messaging_core::domain::security::api_key::ApiKey;
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::domain::security::factor::{Factor, FactorProof, PendingSignIn};
-use messaging_core::domain::security::oidc::LinkedIdentity;
+use messaging_core::domain::security::factor::{Factor, FactorProof, FirstFactor, PendingSignIn};
+use messaging_core::domain::security::oidc::{LinkedIdentity, VouchedPerson};
 use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
@@ -130,6 +130,12 @@ pub fn pending_sign_in(token: &str, user_id: UserId) -> PendingSignIn {
         digest: Digest::of(token),
         user_id,
         password_version: 3,
+        first_factor: FirstFactor::SignOn(Box::new(VouchedPerson {
+            issuer: "https://id.example.com".to_owned(),
+            subject: "248289761001".to_owned(),
+            name: Some("Ann Lee".to_owned()),
+            groups: vec!["staff".to_owned()],
+        })),
         cookie: true,
         is_vouched: true,
         password_hash: Some("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()),

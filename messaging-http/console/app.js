@@ -100,7 +100,8 @@ function App() {
     <${Announcements} /><${Dialogs} />`;
 }
 
-// A ticket in the URL signs in, or has a single sign-on confirmed; it is taken out of the history before anything else.
+// A ticket in the URL signs in, has a single sign-on confirmed or goes on with a second factor; it is taken out of the history
+// before anything else.
 async function begin() {
   const confirm = /[#&]confirm=([^&]+)/.exec(location.hash)?.[1];
   if (confirm) {
@@ -108,6 +109,13 @@ async function begin() {
     dispatchEvent(new HashChangeEvent("hashchange"));
     const { confirmSignOn } = await moduleOf("sign_in");
     confirmSignOn(decodeURIComponent(confirm));
+  }
+  const factor = /[#&]factor=([^&]+)/.exec(location.hash)?.[1];
+  if (factor) {
+    history.replaceState(null, "", "#/sign-in");
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    const { askFactor } = await moduleOf("sign_in");
+    askFactor(decodeURIComponent(factor));
   }
   const ticket = /[#&]ticket=([^&]+)/.exec(location.hash)?.[1];
   if (ticket) {

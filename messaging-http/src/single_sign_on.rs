@@ -90,6 +90,9 @@ async fn callback(app: &App, request: BrowserRequest<'_>) -> Reply {
     let mut reply = match finish(app, request).await {
         Ok(answer) => answered(app, request, &answer),
         Err(Failure::Refused(reason)) => refused(app, request, reason),
+        // Somebody whose codes are guessed at waits.
+        Err(Failure::Failed(Error::RateLimited { .. })) => refused(app, request, SignOnRefusal::Busy),
+        Err(Failure::Failed(error @ Error::SecondFactorRequired { .. })) => asked_for_factor(app, request, &error),
         Err(Failure::Failed(error)) => {
             tracing::error!(request_id = request.request_id, error = %Chain(&error), "a single sign-on failed");
             refused(app, request, SignOnRefusal::Failed)
@@ -147,6 +150,14 @@ fn answered(app: &App, request: BrowserRequest<'_>, answer: &Answer) -> Reply {
         set_cookie(&mut reply, session_cookie::header(cookie, request.is_https));
     }
     reply
+}
+
+/// Leads somebody with a second factor to where the console asks for it, with what other sign-ins answer as `details`.
+fn asked_for_factor(app: &App, request: BrowserRequest<'_>, asked: &Error) -> Reply {
+    let details = asked.details().unwrap_or_default().to_string();
+    let details = utf8_percent_encode(&details, NON_ALPHANUMERIC);
+    let text = "Your account here has a second factor, which every sign-in asks for. That needs the console.";
+    on_to(app, request, &format!("factor={details}"), text)
 }
 
 /// Sends a browser on to a place in the console, or says what is said there.

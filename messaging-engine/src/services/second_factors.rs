@@ -9,7 +9,9 @@ use messaging_core::changes::{AccountWrite, Changes, Expect, Write};
 use messaging_core::domain::security::account::User;
 use messaging_core::domain::security::api_key::random_text;
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::domain::security::factor::{Factor, FactorProof, MAX_FACTORS, PENDING_FOR, PendingSignIn};
+use messaging_core::domain::security::factor::{
+    Factor, FactorProof, FirstFactor, MAX_FACTORS, PENDING_FOR, PendingSignIn,
+};
 use messaging_core::domain::security::login_attempts::{SignInAttempt, SignInBlocks};
 use messaging_core::domain::security::passkey::{
     Assertion, PasskeyUser, Site, challenge_of, creation_options, request_options,
@@ -42,7 +44,9 @@ const PASSKEY_PLACE: &str = "passkey/sign-in";
 pub(crate) struct FirstStep {
     /// Whether the session becomes a cookie of a browser.
     pub(crate) cookie: bool,
-    /// True for one by a link of the operator, who vouches for the person.
+    /// The factor that it has shown.
+    pub(crate) first_factor: FirstFactor,
+    /// True where the operator, by a link, or the single sign-on provider vouches for the person.
     pub(crate) is_vouched: bool,
     /// The hash of a password that is to be set.
     pub(crate) password_hash: Option<String>,
@@ -110,12 +114,13 @@ impl App {
     /// Keeps the first step of a sign-in, in a commit of its own, and answers the refusal that asks for the second. The
     /// attempt stays counted as failed until then.
     pub(crate) async fn ask_second_factor(&self, user: &User, step: FirstStep, now: Timestamp) -> Result<Error, Error> {
-        let FirstStep { cookie, is_vouched, password_hash, ticket } = step;
+        let FirstStep { cookie, first_factor, is_vouched, password_hash, ticket } = step;
         let token = format!("{PENDING_MARKER}{}", random_text(self.entropy(), SECRET_ALPHABET, SECRET_LENGTH));
         let pending = PendingSignIn {
             digest: Digest::of(&token),
             user_id: user.id,
             password_version: user.password_version,
+            first_factor,
             cookie,
             is_vouched,
             password_hash,

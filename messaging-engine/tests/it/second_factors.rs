@@ -14,10 +14,10 @@ use crate::bed::{Bed, Call, PASSWORD, Reply, send};
 
 const ANYBODY: Caller = Caller::Anonymous;
 const ANN: &str = "ann@example.com";
-const STEP: Duration = Duration::from_secs(30);
+pub(crate) const STEP: Duration = Duration::from_secs(30);
 
 /// A person with a second factor.
-struct Person {
+pub(crate) struct Person {
     email: &'static str,
     token: String,
     factor: String,
@@ -31,7 +31,7 @@ impl Person {
         bed.app.authenticate(&self.token).await.unwrap()
     }
 
-    fn code(&self, bed: &Bed) -> String {
+    pub(crate) fn code(&self, bed: &Bed) -> String {
         self.secret.code_at(bed.app.now())
     }
 }
@@ -41,7 +41,7 @@ async fn login(bed: &Bed, email: &str) -> Reply {
 }
 
 /// The token of a sign-in whose first step is done.
-async fn first_step(bed: &Bed, email: &str) -> String {
+pub(crate) async fn first_step(bed: &Bed, email: &str) -> String {
     let reply = login(bed, email).await;
     assert_eq!(reply.summary(), "401 second_factor_required");
     pending(&reply)
@@ -52,19 +52,19 @@ fn pending(reply: &Reply) -> String {
     reply["error"]["details"]["token"].as_str().unwrap().to_owned()
 }
 
-async fn second_step(bed: &Bed, token: &str, code: &str) -> Reply {
+pub(crate) async fn second_step(bed: &Bed, token: &str, code: &str) -> Reply {
     bed.post(&ANYBODY, "/auth/login/factor", json!({"token": token, "code": code})).await
 }
 
 /// Adds a factor for somebody who is signed in.
-async fn add(bed: &Bed, caller: &Caller) -> (String, TotpSecret) {
+pub(crate) async fn add(bed: &Bed, caller: &Caller) -> (String, TotpSecret) {
     let made = bed.post(caller, "/auth/factors", json!({"kind": "totp", "name": "Phone"})).await;
     assert_eq!(made.summary(), "201");
     let secret = TotpSecret::from_base32(made["secret"].as_str().unwrap()).unwrap();
     (made["id"].as_str().unwrap().to_owned(), secret)
 }
 
-async fn confirm(bed: &Bed, caller: &Caller, factor: &str, code: &str) -> Reply {
+pub(crate) async fn confirm(bed: &Bed, caller: &Caller, factor: &str, code: &str) -> Reply {
     bed.post(caller, &format!("/auth/factors/{factor}/confirm"), json!({"code": code})).await
 }
 
@@ -74,7 +74,7 @@ async fn remove(bed: &Bed, caller: &Caller, factor: &str, proof: Value) -> Reply
 }
 
 /// Gives somebody who has a password a second factor. The code of the present step is used up by it.
-async fn enrolled(bed: &Bed, email: &'static str) -> Person {
+pub(crate) async fn enrolled(bed: &Bed, email: &'static str) -> Person {
     let token = login(bed, email).await["token"].as_str().unwrap().to_owned();
     let caller = bed.app.authenticate(&token).await.unwrap();
     let (factor, secret) = add(bed, &caller).await;

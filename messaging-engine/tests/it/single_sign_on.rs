@@ -1,6 +1,7 @@
 //! Contract section 25: single sign-on, with a provider in memory that answers well, badly, or as an attacker would.
 
 mod attacks;
+mod factors;
 mod groups;
 mod joining;
 
@@ -8,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use messaging_core::domain::security::oidc::OidcSettings;
+use messaging_engine::Error;
 use messaging_engine::app::App;
 use messaging_engine::caller::Caller;
 use messaging_engine::ops::sessions::sign_on::{FinishSignOn, SignOnInput, SignOnOutcome};
@@ -32,6 +34,7 @@ struct SignOnBed {
 enum Ended {
     SignedIn(Caller),
     Confirm(String),
+    Factor(String),
     Refused(SignOnRefusal),
 }
 
@@ -47,6 +50,7 @@ impl Ended {
         match self {
             Self::SignedIn(_) => "signed in",
             Self::Confirm(_) => "confirm",
+            Self::Factor(_) => "factor",
             Self::Refused(reason) => reason.code(),
         }
     }
@@ -90,7 +94,11 @@ impl SignOnBed {
         let endpoint = Endpoint::row::<FinishSignOn>();
         let admitted = self.bed.app.admit(Caller::Anonymous, endpoint, &[], None).await.unwrap();
         let request = Request { body: body.into(), client_ip: Some(CLIENT), ..Request::default() };
-        let answer = admitted.run(request).await.unwrap();
+        let answer = match admitted.run(request).await {
+            Err(Error::SecondFactorRequired { token, .. }) => return Ended::Factor(token.into_inner()),
+            Err(Error::RateLimited { .. }) => return Ended::Refused(SignOnRefusal::Busy),
+            answer => answer.unwrap(),
+        };
         match serde_json::from_slice(&answer.body).unwrap() {
             SignOnOutcome::SignedIn => {
                 let Some(SessionCookie::Keep(token, _)) = answer.session_cookie else { panic!("no session") };

@@ -34,6 +34,16 @@ export function confirmSignOn(ticket) {
   pending = { confirm: ticket };
 }
 
+/** Keeps a single sign-on that waits for a second factor: `{ token, kinds, options }` as JSON. */
+export function askFactor(text) {
+  try {
+    const { token, kinds, options } = JSON.parse(text);
+    if (Array.isArray(kinds)) pending = { step: { token, kinds, options } };
+  } catch {
+    pending = {};
+  }
+}
+
 let pending = {};
 
 // What became of a single sign-on, by the word in the link back here.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use messaging_core::domain::security::totp::TotpSecret;
 use messaging_core::ports::clock::ManualClock;
 use messaging_engine::{Settings, admin};
 use messaging_http::ServerOptions;
@@ -145,6 +146,36 @@ async fn somebody_with_a_password_is_led_to_where_it_is_asked_for() {
     let confirmed = browsing.server.request("POST", "/v1/auth/oidc/confirm", &headers, Some(&body)).await;
     assert_eq!((confirmed.status, &confirmed.json()["token"]), (200, &Value::Null));
     assert!(cookie_of(&confirmed, "session").starts_with("__Host-messaging_session=ms_"));
+}
+
+#[tokio::test]
+async fn somebody_with_a_second_factor_is_led_to_where_it_is_asked_for() {
+    let browsing = Browsing::start("https://mail.example.com", Console::BuiltIn).await;
+    let (cookie, back) = browsing.begin().await;
+    let session = cookie_of(&browsing.get(&back, &cookie).await, "session");
+    let headers = [("cookie", session.as_str()), CONSOLE, ("content-type", "application/json")];
+    let post = |target: String, body: Value| {
+        let (server, headers) = (&browsing.server, &headers);
+        async move { server.request("POST", &target, headers, Some(&body.to_string())).await }
+    };
+    let made = post("/v1/auth/factors".to_owned(), json!({"kind": "totp"})).await.json();
+    let secret = TotpSecret::from_base32(made["secret"].as_str().unwrap()).unwrap();
+    let target = format!("/v1/auth/factors/{}/confirm", made["id"].as_str().unwrap());
+    assert_eq!(post(target, json!({"code": secret.code_at(browsing.server.app.now())})).await.status, 200);
+    browsing.clock.advance(Duration::from_secs(30));
+
+    let (cookie, back) = browsing.begin().await;
+    let led = browsing.get(&back, &cookie).await;
+    assert!(cookies(&led).iter().all(|cookie| !cookie.contains("session")), "it opens nothing");
+    let details = led.header("location").unwrap().strip_prefix("https://mail.example.com/console/#factor=").unwrap();
+    let details = percent_encoding::percent_decode_str(details).decode_utf8().unwrap();
+    let details: Value = serde_json::from_str(&details).unwrap();
+    assert_eq!(details["kinds"], json!(["totp"]));
+    let body = json!({"token": details["token"], "code": secret.code_at(browsing.server.app.now())}).to_string();
+    let headers = [("content-type", "application/json")];
+    let done = browsing.server.request("POST", "/v1/auth/login/factor", &headers, Some(&body)).await;
+    assert_eq!((done.status, &done.json()["token"]), (200, &Value::Null));
+    assert!(cookie_of(&done, "session").starts_with("__Host-messaging_session=ms_"));
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::security::account::User;
 use crate::domain::security::digest::Digest;
+use crate::domain::security::oidc::VouchedPerson;
 use crate::domain::security::passkey::Passkey;
 use crate::ids::{FactorId, UserId};
 use crate::time::Timestamp;
@@ -113,6 +114,29 @@ impl Factor {
     }
 }
 
+/// The first factor of a sign-in, which its first step has shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstFactor {
+    /// A password, or the link of a workspace.
+    #[default]
+    Password,
+    /// A link of the operator.
+    OperatorLink,
+    /// A sign-in at the single sign-on provider. The second step joins its person to the user, where they are not joined yet.
+    SignOn(Box<VouchedPerson>),
+}
+
+impl FirstFactor {
+    /// True if it counts where people sign in by single sign-on alone: the operator's link stays as the way back in.
+    pub const fn counts_with_sign_on_only(&self) -> bool {
+        match self {
+            Self::Password => false,
+            Self::OperatorLink | Self::SignOn(_) => true,
+        }
+    }
+}
+
 /// A sign-in whose first step is done, and that waits for a factor. Its token is known to its holder alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingSignIn {
@@ -122,9 +146,12 @@ pub struct PendingSignIn {
     pub user_id: UserId,
     /// The person's [`password_version`](User::password_version) at the first step; under another one it is void.
     pub password_version: u32,
+    /// The factor of the first step.
+    #[serde(default)]
+    pub first_factor: FirstFactor,
     /// Whether the session becomes a cookie of a browser.
     pub cookie: bool,
-    /// True for one by a link of the operator, who vouches for the person.
+    /// True where the operator, by a link, or the single sign-on provider vouches for the person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_vouched: bool,
     /// The argon2id hash of a password that is set once the factor is shown.
@@ -177,6 +204,7 @@ mod tests {
             digest: Digest::of("mf_token"),
             user_id: user().id,
             password_version: 0,
+            first_factor: FirstFactor::Password,
             cookie: false,
             is_vouched: false,
             password_hash: None,
@@ -211,6 +239,19 @@ mod tests {
             [(0, 0, true), (4, 599_999, true), (5, 0, false), (u32::MAX, 0, false), (0, 600_000, false)]
         {
             assert_eq!(pending.takes_a_try(tries, at(now)), takes, "{tries} {now}");
+        }
+    }
+
+    #[test]
+    fn with_sign_on_alone_passwords_do_not_count() {
+        let person =
+            VouchedPerson { issuer: "https://id.example.com".into(), subject: "ann".into(), name: None, groups: vec![] };
+        for (first, counts) in [
+            (FirstFactor::Password, false),
+            (FirstFactor::OperatorLink, true),
+            (FirstFactor::SignOn(Box::new(person)), true),
+        ] {
+            assert_eq!(first.counts_with_sign_on_only(), counts, "{first:?}");
         }
     }
 

@@ -12,6 +12,8 @@ pub mod jws;
 pub mod keys;
 pub mod token_fault;
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::security::secret::Secret;
 use crate::ids::UserId;
 use crate::time::Timestamp;
@@ -45,6 +47,19 @@ pub struct OidcSettings {
     pub group_roles: Vec<GroupRole>,
     /// Whether this is the only way to sign in, but for links of the operator.
     pub only: bool,
+}
+
+/// A person whom a provider has vouched for, as far as they are joined to a user here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VouchedPerson {
+    /// The provider's issuer identifier.
+    pub issuer: String,
+    /// The person at that provider, who never changes.
+    pub subject: String,
+    /// A display name.
+    pub name: Option<String>,
+    /// Those of their groups that give roles here; at most [`MAX_GROUP_ROLES`].
+    pub groups: Vec<String>,
 }
 
 /// A person at a provider who is a user here.

@@ -2,12 +2,13 @@
 //!
 //! Contract section 25. The first step, by a password or a link, answers `second_factor_required` with a token. Where the
 //! contract is silent: a link is used up by its first step, a password that it brings is set by the second, and the session
-//! becomes a cookie if the first step asked for one.
+//! becomes a cookie if the first step asked for one. Where single sign-on is the only way to sign in, only what the operator's
+//! link or the provider began is ended here.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::domain::security::factor::{MAX_TRIES, PendingSignIn};
+use messaging_core::domain::security::factor::{FirstFactor, MAX_TRIES, PendingSignIn};
 use messaging_core::domain::security::passkey::{Assertion, challenge_of, request_options};
 use messaging_core::domain::security::secret::Secret;
 use messaging_core::ids::{Id as _, UserId};
@@ -20,12 +21,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::sign_on::join_after_factor;
 use super::{LoginReport, open_session};
 use crate::error::Error;
 use crate::ops::auditing::record_refused_sign_in;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::second_factors::PASSKEY_MARKER;
+use crate::services::single_sign_on::ONLY;
 
 /// Said where browsers keep no passkeys for the installation.
 pub(super) const NO_SITE: Error = Error::SettingNeeded {
@@ -81,15 +84,22 @@ impl Operation for LoginWithFactor {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<LoginReport, Error> {
         let FactorLoginInput { token, code, assertion } = call.body;
+        let is_passkey_alone = token.expose().starts_with(PASSKEY_MARKER);
+        if is_passkey_alone && cx.app.is_sign_on_only() {
+            return Err(ONLY);
+        }
         let assertion = assertion.map(Assertion::read).transpose();
         let assertion = assertion.map_err(|fault| refuse("/assertion", FieldCode::InvalidFormat, fault))?;
-        if token.expose().starts_with(PASSKEY_MARKER) {
+        if is_passkey_alone {
             let assertion =
                 assertion.ok_or_else(|| refuse("/assertion", FieldCode::Required, "the token is for a passkey"))?;
             return by_passkey_alone(cx, &token, &assertion).await;
         }
         let digest = Digest::of(token.expose());
         let (pending, tries) = cx.app.pending_sign_in(&digest, cx.now).await?;
+        if cx.app.is_sign_on_only() && !pending.first_factor.counts_with_sign_on_only() {
+            return Err(ONLY);
+        }
         let stored = cx.store().user(pending.user_id).await?.ok_or(Error::SignInOver)?;
         let user = pending.completed(stored.record.clone()).ok_or(Error::SignInOver)?;
         // A commit outside of `changes`, as for passwords. It is safe here: a repetition counts as another try.
@@ -108,9 +118,15 @@ impl Operation for LoginWithFactor {
         cx.change(used);
         cx.change(Write::Account(AccountWrite::TakePendingSignIn(digest)));
         cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
-        if user != stored.record {
-            cx.change(Write::put(user.clone(), Expect::Revision(stored.revision)));
-        }
+        let user = match &pending.first_factor {
+            FirstFactor::SignOn(person) => join_after_factor(cx, person, user, stored).await?,
+            FirstFactor::Password | FirstFactor::OperatorLink => {
+                if user != stored.record {
+                    cx.change(Write::put(user.clone(), Expect::Revision(stored.revision)));
+                }
+                user
+            }
+        };
         Ok(open_session(cx, user, pending.cookie))
     }
 }
@@ -137,6 +153,7 @@ async fn by_passkey_alone(cx: &mut Context<'_>, token: &Secret, assertion: &Asse
         digest,
         user_id: user.id,
         password_version: user.password_version,
+        first_factor: FirstFactor::default(),
         cookie,
         is_vouched: false,
         password_hash: None,
@@ -193,6 +210,9 @@ impl Operation for BeginPasskeyLogin {
     type Output = PasskeyLoginReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<PasskeyLoginReport, Error> {
+        if cx.app.is_sign_on_only() {
+            return Err(ONLY);
+        }
         let site = cx.app.passkey_site().ok_or(NO_SITE)?;
         let (token, expires_at) = cx.app.new_passkey_token(call.body.cookie, cx.now);
         let options = request_options(&site, &challenge_of(token.expose()), &[]);

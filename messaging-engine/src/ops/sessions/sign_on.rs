@@ -2,7 +2,8 @@
 //!
 //! Contract section 25. A person is the user that issuer and subject were joined to; nothing else of what the provider says
 //! finds a user again. A first sign-in is joined by the email, which the provider must have verified: to a user without a
-//! password at once, and to one with a password once that was confirmed. Where the contract is silent: somebody whom nobody
+//! password at once, and to one with a password once that was confirmed. Somebody with a second factor shows it at every sign-in,
+//! and is joined by that alone where they have no password. Where the contract is silent: somebody whom nobody
 //! here knows becomes a user only if a group of theirs gives them a role, because providers such as Google let everybody in.
 //! Whoever is joined is vouched for, as by the operator: sessions that a workspace's link opened before are over.
 
@@ -10,10 +11,11 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::account::User;
 use messaging_core::domain::security::audit::{Actor, ActorKind, Resource};
+use messaging_core::domain::security::factor::FirstFactor;
 use messaging_core::domain::security::oidc::flow::LIFETIME;
 use messaging_core::domain::security::oidc::group_roles::roles_of;
 use messaging_core::domain::security::oidc::id_token::Person;
-use messaging_core::domain::security::oidc::{LinkedIdentity, OidcSettings};
+use messaging_core::domain::security::oidc::{LinkedIdentity, OidcSettings, VouchedPerson};
 use messaging_core::domain::security::password;
 use messaging_core::domain::security::secret::Secret;
 use messaging_core::domain::security::user_email::UserEmail;
@@ -34,6 +36,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::ops::recordings::REFUSED_SIGN_IN;
 use crate::services::auditing::{Recorded, actor_of};
+use crate::services::second_factors::FirstStep;
 use crate::services::single_sign_on::SignOnRefusal;
 
 /// The place that a ticket to confirm by a password is sealed for.
@@ -71,7 +74,8 @@ impl From<Person> for SignOnInput {
     }
 }
 
-/// End of a sign-in.
+/// End of a sign-in. Somebody with a second factor is asked for it by the refusal that all sign-ins answer,
+/// [`Error::SecondFactorRequired`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -109,14 +113,14 @@ impl Operation for FinishSignOn {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SignOnOutcome, Error> {
         let settings = cx.app.sign_on().ok_or(Error::NotFound)?;
-        let mut person = call.body;
-        person.groups.retain(|group| settings.group_roles.iter().any(|given| given.group == *group));
-        if let Some(known) = cx.store().user_by_identity(&settings.issuer, &person.subject).await? {
-            let user = known.record.clone();
-            return signed_in(cx, settings, &person, user, Some(known)).await;
+        let SignOnInput { subject, email, email_verified, name, mut groups } = call.body;
+        groups.retain(|group| settings.group_roles.iter().any(|given| given.group == *group));
+        let person = VouchedPerson { issuer: settings.issuer.clone(), subject, name, groups };
+        if let Some(known) = cx.store().user_by_identity(&person.issuer, &person.subject).await? {
+            return signed_in(cx, person, known.record.clone(), Some(known)).await;
         }
-        let Some(email) = person.email.clone() else { return refuse(cx, SignOnRefusal::EmailMissing).await };
-        if !person.email_verified {
+        let Some(email) = email else { return refuse(cx, SignOnRefusal::EmailMissing).await };
+        if !email_verified {
             return refuse(cx, SignOnRefusal::EmailUnverified).await;
         }
         let Some(known) = cx.store().user_by_email(email.as_str()).await? else {
@@ -124,49 +128,75 @@ impl Operation for FinishSignOn {
                 return refuse(cx, SignOnRefusal::NoAccount).await;
             }
             let user = User::new(cx.new_id(), email.as_str().to_owned(), cx.now);
-            return signed_in(cx, settings, &person, user, None).await;
+            return signed_in(cx, person, user, None).await;
         };
         if known.record.password_hash.is_some() {
-            let ticket = ConfirmTicket::seal(cx, settings, known.record.id, person);
+            let ticket = ConfirmTicket::seal(cx, known.record.id, person);
             return Ok(SignOnOutcome::Confirm { ticket });
         }
-        let user = known.record.clone().vouched_for();
-        signed_in(cx, settings, &person, user, Some(known)).await
+        signed_in(cx, person, known.record.clone().vouched_for(), Some(known)).await
     }
 }
 
-/// Signs a person in by the cookie of their browser, and records it.
+/// Signs a person in by the cookie of their browser, and records it; asks for the second factor where they have one.
 async fn signed_in(
     cx: &mut Context<'_>,
-    settings: &OidcSettings,
-    person: &SignOnInput,
+    person: VouchedPerson,
     user: User,
     known: Option<Stored<User>>,
 ) -> Result<SignOnOutcome, Error> {
+    if let Some(known) = known.as_ref().filter(|known| known.record.second_factor) {
+        // Codes that were guessed at hold up the first step too, as for passwords.
+        cx.app.admit_sign_in(&known.record.email, cx.client_ip).await?;
+        return Err(ask_factor(cx, &known.record, person, true).await?);
+    }
     let logs = of_person(cx.app, user.id).await?;
-    let user = join(cx, settings, person, user, known).await?;
+    let user = join(cx, &person, user, known).await?;
     let actor = actor_of(&user);
     record(cx, SIGN_ON, actor, &logs).await?;
     open_session(cx, user, true);
     Ok(SignOnOutcome::SignedIn)
 }
 
+/// The refusal that asks a user, as they are stored, for their second factor. The second step joins the person.
+async fn ask_factor(cx: &Context<'_>, user: &User, person: VouchedPerson, cookie: bool) -> Result<Error, Error> {
+    let first_factor = FirstFactor::SignOn(Box::new(person));
+    let step = FirstStep { cookie, first_factor, is_vouched: true, ..FirstStep::default() };
+    cx.app.ask_second_factor(user, step, cx.now).await
+}
+
+/// Joins a person to the user who has shown their second factor. Over where the provider is another one by now, or the person
+/// is somebody else here.
+pub(super) async fn join_after_factor(
+    cx: &mut Context<'_>,
+    person: &VouchedPerson,
+    user: User,
+    known: Stored<User>,
+) -> Result<User, Error> {
+    let is_of_provider = cx.app.sign_on().is_some_and(|settings| settings.issuer == person.issuer);
+    let joined = cx.store().user_by_identity(&person.issuer, &person.subject).await?;
+    if !is_of_provider || joined.is_some_and(|joined| joined.record.id != user.id) {
+        return Err(Error::SignInOver);
+    }
+    join(cx, person, user, Some(known)).await
+}
+
 /// Makes a person and a user one, where they are not yet, and gives the user the roles of the person's groups. `user` is the user
 /// as they shall be, `known` as they are stored.
 async fn join(
     cx: &mut Context<'_>,
-    settings: &OidcSettings,
-    person: &SignOnInput,
+    person: &VouchedPerson,
     user: User,
     known: Option<Stored<User>>,
 ) -> Result<User, Error> {
+    let settings = cx.app.sign_on().ok_or(Error::NotFound)?;
     let user = User { name: user.name.clone().or_else(|| person.name.clone()), ..user };
     let expect = known.as_ref().map_or(Expect::Absent, |known| Expect::Revision(known.revision));
     if known.is_none_or(|known| known.record != user) {
         cx.change(Write::put(user.clone(), expect));
     }
-    if cx.store().user_by_identity(&settings.issuer, &person.subject).await?.is_none() {
-        let (issuer, subject) = (settings.issuer.clone(), person.subject.clone());
+    if cx.store().user_by_identity(&person.issuer, &person.subject).await?.is_none() {
+        let (issuer, subject) = (person.issuer.clone(), person.subject.clone());
         let identity = LinkedIdentity { issuer, subject, user_id: user.id, linked_at: cx.now };
         cx.change(Write::Account(AccountWrite::LinkIdentity(identity)));
     }
@@ -203,15 +233,14 @@ async fn record(
 /// What a person confirms by a password: that a user here is them.
 #[derive(Debug, Serialize, Deserialize)]
 struct ConfirmTicket {
-    issuer: String,
     user_id: UserId,
-    person: SignOnInput,
+    person: VouchedPerson,
     expires_at: Timestamp,
 }
 
 impl ConfirmTicket {
-    fn seal(cx: &Context<'_>, settings: &OidcSettings, user_id: UserId, person: SignOnInput) -> Secret {
-        let ticket = Self { issuer: settings.issuer.clone(), user_id, person, expires_at: cx.now + LIFETIME };
+    fn seal(cx: &Context<'_>, user_id: UserId, person: VouchedPerson) -> Secret {
+        let ticket = Self { user_id, person, expires_at: cx.now + LIFETIME };
         let text = serde_json::to_string(&ticket).unwrap_or_default();
         cx.app.vault().seal(PLACE, &text, cx.app.entropy()).into()
     }
@@ -220,7 +249,7 @@ impl ConfirmTicket {
     fn open(cx: &Context<'_>, settings: &OidcSettings, sealed: &Secret) -> Result<Self, Error> {
         let text = cx.app.vault().open(PLACE, sealed.expose()).map_err(|_| Error::LinkExpired)?;
         let ticket: Self = serde_json::from_str(&text).map_err(|_| Error::LinkExpired)?;
-        let is_live = cx.now < ticket.expires_at && ticket.issuer == settings.issuer;
+        let is_live = cx.now < ticket.expires_at && ticket.person.issuer == settings.issuer;
         if is_live { Ok(ticket) } else { Err(Error::LinkExpired) }
     }
 }
@@ -265,7 +294,7 @@ impl Operation for ConfirmSignOn {
         let settings = cx.app.sign_on().ok_or(Error::NotFound)?;
         let ticket = ConfirmTicket::open(cx, settings, &ticket)?;
         // Whoever is joined already signs in at the provider.
-        if cx.store().user_by_identity(&ticket.issuer, &ticket.person.subject).await?.is_some() {
+        if cx.store().user_by_identity(&ticket.person.issuer, &ticket.person.subject).await?.is_some() {
             return Err(Error::LinkExpired);
         }
         let user = cx.store().user(ticket.user_id).await?.ok_or(Error::LinkExpired)?.record;
@@ -274,9 +303,12 @@ impl Operation for ConfirmSignOn {
             record_refused_sign_in(cx, &user.email).await?;
         }
         let (attempt, known) = checked?;
+        if known.record.second_factor {
+            return Err(ask_factor(cx, &known.record, ticket.person, cookie).await?);
+        }
         cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
         let user = known.record.clone().vouched_for();
-        let user = join(cx, settings, &ticket.person, user, Some(known)).await?;
+        let user = join(cx, &ticket.person, user, Some(known)).await?;
         Ok(open_session(cx, user, cookie))
     }
 }

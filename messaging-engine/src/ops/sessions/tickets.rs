@@ -9,6 +9,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::account::{Member, MemberStatus, Ticket, TicketInvitation, User};
 use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::factor::FirstFactor;
 use messaging_core::domain::security::password;
 use messaging_core::domain::security::secret::Secret;
 use messaging_core::input::{Empty, Input};
@@ -119,7 +120,9 @@ impl Operation for Redeem {
             None => None,
         };
         if user.second_factor {
-            let step = FirstStep { cookie, is_vouched, password_hash, ticket: Some(digest) };
+            let is_of_operator = ticket.invitation.is_none();
+            let first_factor = if is_of_operator { FirstFactor::OperatorLink } else { FirstFactor::Password };
+            let step = FirstStep { cookie, first_factor, is_vouched, password_hash, ticket: Some(digest) };
             return Err(cx.app.ask_second_factor(&stored_user.record, step, cx.now).await?);
         }
         cx.change(Write::Account(AccountWrite::TakeTicket(digest)));
