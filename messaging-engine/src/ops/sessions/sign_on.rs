@@ -146,8 +146,10 @@ async fn signed_in(
     known: Option<Stored<User>>,
 ) -> Result<SignOnOutcome, Error> {
     if let Some(known) = known.as_ref().filter(|known| known.record.second_factor) {
-        // Codes that were guessed at hold up the first step too, as for passwords.
-        cx.app.admit_sign_in(&known.record.email, cx.client_ip).await?;
+        // As for passwords: the first step counts as failed until the second is done, so that codes are not guessed at by many
+        // sign-ins at once. A commit outside of `changes`.
+        let attempt = cx.app.admit_sign_in(&known.record.email, cx.client_ip).await?;
+        cx.app.count_sign_in(attempt).await?;
         return Err(ask_factor(cx, &known.record, person, true).await?);
     }
     let logs = of_person(cx.app, user.id).await?;
