@@ -85,7 +85,7 @@ pub(crate) fn document_at(prefix: &str) -> Value {
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "servers": [{"url": format!("{prefix}{BASE}")}],
-        "tags": tags::ALL.map(|name| json!({"name": name, "description": tags::description(name)})),
+        "tags": tags::ALL.map(|name| json!({"name": name, "description": tags::description(name)})).as_slice(),
         "paths": paths,
         "components": {
             "schemas": schemas,

@@ -244,8 +244,12 @@ mod tests {
 
     #[test]
     fn with_sign_on_alone_passwords_do_not_count() {
-        let person =
-            VouchedPerson { issuer: "https://id.example.com".into(), subject: "ann".into(), name: None, groups: vec![] };
+        let person = VouchedPerson {
+            issuer: "https://id.example.com".into(),
+            subject: "ann".into(),
+            name: None,
+            groups: vec![],
+        };
         for (first, counts) in [
             (FirstFactor::Password, false),
             (FirstFactor::OperatorLink, true),

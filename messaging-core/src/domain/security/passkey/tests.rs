@@ -48,7 +48,8 @@ impl Device {
             // {1: 2, 3: -7, -1: 1, -2: x, -3: y}
             Some(pair) => {
                 let point = pair.public_key().as_ref();
-                [b"\xa5\x01\x02\x03\x26\x20\x01\x21\x58\x20".as_slice(), &point[1..33], b"\x22\x58\x20", &point[33..]].concat()
+                [b"\xa5\x01\x02\x03\x26\x20\x01\x21\x58\x20".as_slice(), &point[1..33], b"\x22\x58\x20", &point[33..]]
+                    .concat()
             }
             // {1: 1, 3: -8, -1: 6, -2: x}
             None => [b"\xa4\x01\x01\x03\x27\x20\x06\x21\x58\x20".as_slice(), self.ed.public_key().as_ref()].concat(),
