@@ -99,6 +99,7 @@ fn by_hand(id: &str) -> Option<Value> {
         "beginPasskeyLogin" => json!({}),
         "confirmFactor" | "deleteFactor" | "createRecoveryCodes" => json!({"code": "123456"}),
         "loginWithFactor" => json!({"token": "mf_…", "code": "123456"}),
+        "confirmSignOn" => json!({"ticket": "sealed:1:…", "password": "a battery staple"}),
         "redeemTicket" => json!({"ticket": "mt_…", "password": "a battery staple"}),
         _ => return None,
     })

@@ -55,13 +55,14 @@ fn failures(endpoint: &Endpoint, is_listing: bool) -> Vec<(&'static str, &'stati
         // Credentials are in the body of what needs none: a sign-in.
         failures.extend([("401", "Unauthorized"), ("429", "TooManyRequests")]);
     }
-    if endpoint.path.contains('{') {
+    // Confirming a sign-on is only there where a provider is.
+    if endpoint.path.contains('{') || endpoint.id == "confirmSignOn" {
         failures.push(("404", "NotFound"));
     }
     if (endpoint.method)() != Method::GET {
         failures.push(("409", "Conflict"));
     }
-    if endpoint.id == "redeemTicket" {
+    if matches!(endpoint.id, "redeemTicket" | "confirmSignOn") {
         failures.push(("410", "Gone"));
     }
     failures.extend([("422", "UnprocessableEntity"), ("500", "InternalError"), ("503", "Unavailable")]);

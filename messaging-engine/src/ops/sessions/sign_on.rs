@@ -167,8 +167,8 @@ async fn ask_factor(cx: &Context<'_>, user: &User, person: VouchedPerson, cookie
     cx.app.ask_second_factor(user, step, cx.now).await
 }
 
-/// Joins a person to the user who has shown their second factor. Over where the provider is another one by now, or the person
-/// is somebody else here.
+/// Joins a person to the user who has shown their second factor. The sign-in is over where the provider is another one by now, or
+/// the person is somebody else here.
 pub(super) async fn join_after_factor(
     cx: &mut Context<'_>,
     person: &VouchedPerson,

@@ -167,7 +167,8 @@ impl World {
             // It shows a page of somebody else's, which has nothing of the workspace.
             | "importUrlTemplate"
             // They are about whoever calls.
-            | "loginWithFactor" | "beginPasskeyLogin" | "createFactor" | "confirmFactor" | "createRecoveryCodes" => json!({}),
+            | "loginWithFactor" | "beginPasskeyLogin" | "createFactor" | "confirmFactor" | "createRecoveryCodes"
+            | "confirmSignOn" => json!({}),
             id => panic!("{id}: say here what of a contact it could tell a caller without pii:read"),
         }
     }

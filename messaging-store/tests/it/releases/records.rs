@@ -51,10 +51,15 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new() -> Self {
-        // The first release had no log of requests to be set.
-        let workspace = Workspace { id: fixed(1), request_log: RequestLog::default(), ..sample::workspace() };
+        // The first release had no log of requests to be set, and no second factors.
+        let workspace = Workspace {
+            id: fixed(1),
+            request_log: RequestLog::default(),
+            require_second_factor: false,
+            ..sample::workspace()
+        };
         let home = workspace.id;
-        let user = User { id: fixed(2), email: "ada@example.org".to_owned(), ..sample::user() };
+        let user = User { id: fixed(2), email: "ada@example.org".to_owned(), second_factor: false, ..sample::user() };
         let contact = Contact {
             id: fixed(6),
             external_id: Some("user «6»".to_owned()),
