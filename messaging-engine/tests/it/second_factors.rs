@@ -21,7 +21,7 @@ pub(crate) struct Person {
     email: &'static str,
     token: String,
     factor: String,
-    secret: TotpSecret,
+    pub(crate) secret: TotpSecret,
     recovery_codes: Vec<String>,
 }
 
