@@ -40,6 +40,7 @@ mod store_clock;
 pub mod sts_policies;
 pub(crate) mod unknown_kinds;
 pub(crate) mod unreadable_answers;
+pub(crate) mod used_pages;
 pub(crate) mod watched;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
@@ -104,6 +105,7 @@ use segment_turns::SegmentTurns;
 pub use settings::Settings;
 use signers::Signers;
 use unreadable_answers::UnreadableAnswers;
+use used_pages::UsedPages;
 use work_signal::WorkSignal;
 use write_queues::WriteQueues;
 
@@ -163,6 +165,8 @@ pub(crate) struct Shared {
     pub(crate) role_mail_pace: RoleMailPace,
     /// Posts to forms, by callers and addresses.
     pub(crate) form_posts: FormPosts,
+    /// Pages of forms that were posted with a proof of work.
+    pub(crate) used_pages: UsedPages,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
     pub(crate) metrics: Arc<Metrics>,

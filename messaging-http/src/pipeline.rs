@@ -33,6 +33,7 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 
 use self::headers::{IDEMPOTENCY_KEY, bearer, has_type, is_host, is_json, prefers_leniency, wants_csv};
+use crate::archive;
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
@@ -264,6 +265,11 @@ impl Pipeline {
             Target::Visit(visit) => return self.visit(visit, &matched, head, body, origin, notes).await,
             Target::Reader(route) => {
                 return self.reader(route, &matched, head, body, (origin, request_id), notes).await;
+            }
+            Target::Archive(route) => {
+                let [workspace, campaign] =
+                    ["workspace_id", "campaign_id"].map(|name| matched.parameter(name).unwrap_or_default());
+                return Ok(archive::answer(&self.app, route, workspace, campaign, head).await);
             }
             Target::Upload => return self.upload(&matched, body, origin, notes).await,
             Target::Image => return self.image(&matched, head, client).await,

@@ -12,6 +12,7 @@ pub mod ip_block;
 pub mod login_attempts;
 pub mod page_cursor;
 pub mod password;
+pub mod proof_of_work;
 pub mod redaction;
 pub mod request_log;
 pub mod secret;

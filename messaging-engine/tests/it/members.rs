@@ -186,6 +186,7 @@ async fn strangers_neither_lock_a_member_out_nor_hide_a_workspace() {
                 timezone,
                 opt_out_keywords: Vec::new(),
                 request_log: Default::default(),
+                readers: Default::default(),
                 end: None,
                 created_at: now,
             },

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use messaging_core::domain::delivery::site::parse::RulesFault;
+use messaging_core::domain::security::proof_of_work::MAX_BITS;
 use messaging_transport::direct::MalformedMxOverride;
 
 /// The settings make no sense.
@@ -108,4 +109,7 @@ pub enum SettingsError {
     /// Entries of audit logs would go at once, or never.
     #[error("--audit-days must be from 1 to 36500")]
     AuditDays,
+    /// Browsers would work for hours.
+    #[error("--pow-bits must be from 0 to {MAX_BITS}")]
+    PowBits,
 }

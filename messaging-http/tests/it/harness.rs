@@ -127,6 +127,7 @@ impl TestServer {
             timezone: "UTC".to_owned(),
             opt_out_keywords: Vec::new(),
             request_log: Default::default(),
+            readers: Default::default(),
             end: None,
             created_at: self.app.now(),
         };

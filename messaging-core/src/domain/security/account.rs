@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::campaign::archive::ReaderSettings;
 use crate::domain::security::digest::Digest;
 use crate::domain::security::request_log::RequestLog;
 use crate::ids::{SessionId, UserId, WorkspaceId};
@@ -162,6 +163,9 @@ pub struct Workspace {
     /// The requests of the API that are logged.
     #[serde(default, skip_serializing_if = "RequestLog::is_default")]
     pub request_log: RequestLog,
+    /// Settings for the pages of its readers.
+    #[serde(default, skip_serializing_if = "ReaderSettings::is_default")]
+    pub readers: ReaderSettings,
     /// The end that was set to it; `None` unless it is under deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<WorkspaceEnd>,
