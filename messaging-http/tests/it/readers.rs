@@ -164,7 +164,7 @@ async fn a_form_may_ask_for_a_proof_of_work() {
     let script = site.get("/f/proof.js", &[]).await;
     assert_eq!((script.status, script.header("content-type")), (200, Some("text/javascript; charset=utf-8")));
     let tag = script.header("etag").unwrap().to_owned();
-    assert_eq!(site.get("/f/proof.js", &[("if-none-match", &tag)]).await.status, 304);
+    assert_eq!(site.get("/f/proof.js", &[("if-none-match", tag.as_str())]).await.status, 304);
 
     let started = site.started().await;
     let good = proof(&started, 8);

@@ -110,7 +110,7 @@ async fn a_reader_gets_at_most_one_mail_a_week() {
     assert_eq!(readers.mails().len(), 0);
     let stats = readers.get(&readers.caller, &readers.at(&format!("campaigns/{capped}/stats"))).await;
     assert_eq!(stats["skipped"]["frequency_cap"], 1, "{}", stats.body);
-    readers.pass(7 * DAY).await;
+    readers.pass(8 * DAY).await;
     readers.campaign(json!({"list_ids": [readers.list]}), json!({})).await;
     readers.work().await;
     assert_eq!(readers.mails().len(), 1);
