@@ -89,6 +89,7 @@ async fn campaign(product: &Product) -> Result<CampaignId, Box<dyn Error>> {
             audience: Audience::default(),
             variants: Vec::new(),
             settings: Settings::default(),
+            archived: true,
         },
         status: CampaignStatus::Sent,
         phase: None,

@@ -449,6 +449,44 @@ pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
     assert_eq!(store.waiting_tracks(workspace, next.id).await.unwrap(), []);
 }
 
+/// Campaigns that an archive may show are found by when they began, the latest first, page by page.
+pub async fn archived_campaigns_are_ordered_by_their_beginning(store: &dyn Store) {
+    let workspace: WorkspaceId = id();
+    let draft = || {
+        let mut draft = campaign(workspace);
+        draft.plan.audience.segment_ids.clear();
+        draft
+    };
+    let begun =
+        |minute: i64| Campaign { status: CampaignStatus::Sent, started_at: Some(at(minute * 60_000)), ..draft() };
+    let (late, early, same) = (begun(9), begun(3), begun(3));
+    let kept_out = Campaign { plan: CampaignPlan { archived: false, ..begun(5).plan }, ..begun(5) };
+    let removed = begun(6);
+    put(store, [create(&late), create(&early), create(&same), create(&kept_out), create(&removed), create(&draft())])
+        .await;
+    put(store, [Write::Delete(DocumentKey::Campaign(workspace, removed.id))]).await;
+    let found = async |before: Option<CampaignId>, limit| {
+        let found = store.archived_campaigns(workspace, before, limit).await.unwrap();
+        found.into_iter().map(|campaign| campaign.id).collect::<Vec<_>>()
+    };
+    let (second, third) = if early.id < same.id { (same.id, early.id) } else { (early.id, same.id) };
+    assert_eq!(found(None, 9).await, [late.id, second, third]);
+    assert_eq!(found(None, 2).await, [late.id, second]);
+    assert_eq!(found(Some(second), 9).await, [third]);
+    assert_eq!(found(Some(third), 9).await, []);
+    for nowhere in [removed.id, kept_out.id, id()] {
+        assert_eq!(found(Some(nowhere), 9).await, []);
+    }
+    assert_eq!(store.archived_campaigns(id(), None, 9).await.unwrap(), []);
+    assert_eq!(store.archived_campaigns(id(), Some(late.id), 9).await.unwrap(), []);
+    // One that is kept out later is gone, and one that is let in again is back.
+    let later = Campaign { plan: CampaignPlan { archived: false, ..late.plan.clone() }, ..late.clone() };
+    put(store, [replace(&later, 1)]).await;
+    assert_eq!(found(None, 9).await, [second, third]);
+    put(store, [replace(&late, 2)]).await;
+    assert_eq!(found(None, 1).await, [late.id]);
+}
+
 /// A campaign belongs to its workspace.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (mine, other): (WorkspaceId, WorkspaceId) = (id(), id());

@@ -164,6 +164,7 @@ macro_rules! for_every_read {
             impl Campaigns {
                 campaign(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<Campaign>>;
                 campaigns(workspace: WorkspaceId, status: Option<CampaignStatus>, page: PageRequest) -> Slice<Campaign>;
+                archived_campaigns(workspace: WorkspaceId, before: Option<CampaignId>, limit: usize) -> Vec<Campaign>;
                 open_campaigns(page: PageRequest) -> Slice<Campaign>;
                 campaigns_holding(workspace: WorkspaceId, what: Reference, limit: usize) -> Vec<CampaignId>;
                 campaign_progress(workspace: WorkspaceId, id: CampaignId) -> Option<Stored<CampaignProgress>>;

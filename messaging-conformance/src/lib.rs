@@ -222,7 +222,8 @@ macro_rules! conformance_tests {
                 messages_are_found_by_outcome, listing_is_exact_while_rows_are_inserted,
                 the_message_to_a_contact_is_found, other_workspaces_are_not_there;
             campaigns: campaigns_round_trip, listing_is_exact_while_rows_are_inserted,
-                open_campaigns_are_found_in_every_workspace, what_open_campaigns_name_is_held, the_domains_of_open_campaigns_are_held,
+                open_campaigns_are_found_in_every_workspace, archived_campaigns_are_ordered_by_their_beginning,
+                what_open_campaigns_name_is_held, the_domains_of_open_campaigns_are_held,
                 what_is_gone_cannot_be_held, progress_changes_with_its_revision, the_state_of_a_campaign_is_expected,
                 a_removed_campaign_lets_its_rows_go, other_workspaces_are_not_there, sends_change_with_their_revision,
                 a_revision_of_sends_is_met_once, stale_sends_are_forgotten, sends_of_other_workspaces_are_not_there;

@@ -157,7 +157,12 @@ fn subscription(list: &ContactList, contact: &Contact, status: SubscriptionStatu
         Proof::of_reader(SubscriptionAct::Form, at(5), Some("2001:db8::1".parse().unwrap()), Some("Mozilla «»"));
     let proof = Proof { form_id: Some(id()), ..proof };
     let ids = (list.workspace_id, list.id, contact.id);
-    Subscription { asked: vec![at(5), at(6)], brought_contact: true, ..Subscription::new(ids, status, proof) }
+    Subscription {
+        asked: vec![at(5), at(6)],
+        brought_contact: true,
+        is_weekly: true,
+        ..Subscription::new(ids, status, proof)
+    }
 }
 
 fn record(subscription: &Subscription, expect: Expect) -> Write {

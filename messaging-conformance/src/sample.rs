@@ -17,6 +17,7 @@ use messaging_core::domain::audience::subscription::NewStatus;
 use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason, SuppressionSource};
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
 use messaging_core::domain::automation::{Automation, AutomationStatus, Design as AutomationDesign, ReEntry};
+use messaging_core::domain::campaign::archive::ReaderSettings;
 use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{Audience, Campaign, CampaignKind, CampaignPlan, CampaignStatus};
 use messaging_core::domain::channel::Channel;
@@ -153,6 +154,7 @@ pub fn workspace() -> Workspace {
         opt_out_keywords: vec!["STOPP".to_owned()],
         request_log: RequestLog::Writes,
         require_second_factor: true,
+        readers: ReaderSettings::default(),
         end: None,
         created_at: at(3),
     }
@@ -400,6 +402,7 @@ pub fn campaign(workspace_id: WorkspaceId) -> Campaign {
             audience: Audience { list_ids: vec![id()], segment_ids: vec![id()], exclude_list_ids: vec![id()] },
             variants: Vec::new(),
             settings: Settings::default(),
+            archived: true,
         },
         status: CampaignStatus::Draft,
         phase: None,

@@ -35,6 +35,15 @@ impl<T> Patch<T> {
         }
     }
 
+    /// The value after the patch of a field that is `kept` now, and `cleared` where it is cleared.
+    pub fn or(self, kept: T, cleared: T) -> T {
+        match self {
+            Self::Absent => kept,
+            Self::Null => cleared,
+            Self::Set(value) => value,
+        }
+    }
+
     /// The new value, if there is one.
     pub fn value(self) -> Option<T> {
         match self {

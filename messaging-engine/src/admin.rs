@@ -14,6 +14,7 @@ mod secret_key;
 mod verify;
 
 use messaging_core::changes::{Changes, Expect, JobWrite, Write};
+use messaging_core::domain::campaign::archive::ReaderSettings;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::domain::channel::provider::SANDBOX;
@@ -270,7 +271,7 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
     violations.into_result()?;
     app.until_committed(|| async {
         let (workspace, member) = new_workspace(app, name, owner.record.id);
-        let view = WorkspaceView::of(workspace.clone(), &app.settings().data_region);
+        let view = WorkspaceView::of(workspace.clone(), app.settings());
         let command = Command::new("admin create-workspace", "workspace", Some(workspace.id.to_string()), Some(name));
         let command = command.within(workspace.id).after(&view);
         let writes = [Write::put(workspace, Expect::Absent), Write::put(member, Expect::Absent)];
@@ -435,6 +436,7 @@ fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
         opt_out_keywords: Vec::new(),
         request_log: RequestLog::default(),
         require_second_factor: false,
+        readers: ReaderSettings::default(),
         end: None,
         created_at: now,
     };

@@ -42,6 +42,7 @@ mod store_clock;
 pub mod sts_policies;
 pub(crate) mod unknown_kinds;
 pub(crate) mod unreadable_answers;
+pub(crate) mod used_pages;
 pub(crate) mod watched;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
@@ -108,6 +109,7 @@ pub use settings::Settings;
 use sign_on_provider::SignOnProvider;
 use signers::Signers;
 use unreadable_answers::UnreadableAnswers;
+use used_pages::UsedPages;
 use work_signal::WorkSignal;
 use write_queues::WriteQueues;
 
@@ -170,6 +172,8 @@ pub(crate) struct Shared {
     pub(crate) role_mail_pace: RoleMailPace,
     /// Posts to forms, by callers and addresses.
     pub(crate) form_posts: FormPosts,
+    /// Pages of forms that were posted with a proof of work.
+    pub(crate) used_pages: UsedPages,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
     pub(crate) metrics: Arc<Metrics>,

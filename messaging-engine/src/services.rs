@@ -4,6 +4,7 @@
 //! They know no operation and no job; a job is enqueued as data ([`jobs`](crate::jobs)).
 
 pub(crate) mod acceptance;
+pub mod archive;
 mod audiences;
 pub(crate) mod auditing;
 pub(crate) mod auto_dns;

@@ -20,6 +20,7 @@ export const SCREENS = [
   { path: "contacts", title: "Contacts", module: "contacts", group: "Audience", needs: "listContacts", one: "contact" },
   { path: "import", title: "Import", module: "import", group: "Audience", needs: "listImports" },
   { path: "lists", title: "Lists", module: "lists", group: "Audience", needs: "listLists" },
+  { path: "forms", title: "Forms", module: "forms", group: "Audience", needs: "listForms" },
   { path: "segments", title: "Segments", module: "segments", group: "Audience", needs: "listSegments", one: "segment" },
   { path: "suppressions", title: "Suppressions", module: "suppressions", group: "Audience", needs: "listSuppressions" },
   { path: "templates", title: "Templates", module: "templates", group: "Campaigns", needs: "listTemplates", one: "template" },

@@ -63,7 +63,7 @@ fn with_headers(mut reply: Reply, tag: &str) -> Reply {
 }
 
 /// Whether the client has the image already (RFC 9110 section 13.1.2).
-fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+pub(crate) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let named = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     named.flat_map(|text| text.split(',')).any(|one| {
         let one = one.trim();

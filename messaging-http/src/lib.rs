@@ -16,6 +16,7 @@
 //! # }
 //! ```
 
+mod archive;
 mod body;
 mod callbacks;
 mod caller_address;

@@ -33,6 +33,7 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 
 use self::headers::{IDEMPOTENCY_KEY, bearer, has_type, is_host, is_json, prefers_leniency, wants_csv};
+use crate::archive;
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
 use crate::caller_address::caller_address;
@@ -272,6 +273,11 @@ impl Pipeline {
                 let request = BrowserRequest { head, client, request_id, is_https, has_console };
                 let answer = single_sign_on::answer(&self.app, route, request);
                 return Ok(self.survive(answer, route.route(), request_id).await?);
+            }
+            Target::Archive(route) => {
+                let [workspace, campaign] =
+                    ["workspace_id", "campaign_id"].map(|name| matched.parameter(name).unwrap_or_default());
+                return Ok(archive::answer(&self.app, route, workspace, campaign, head).await);
             }
             Target::Upload => return self.upload(&matched, body, origin, notes).await,
             Target::Image => return self.image(&matched, head, client).await,

@@ -4,14 +4,19 @@
 //! readers and in the dark, in the reader's language. What changes something is a form: mail filters follow links.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use messaging_core::domain::audience::form::{FieldTarget, FormField, STARTED, TRAP};
+use messaging_core::domain::audience::form::{FieldTarget, FormField, PROOF, STARTED, TRAP};
 use messaging_core::domain::audience::list::ContactList;
 use messaging_core::domain::audience::reader_texts::{Language, ReaderText, escaped};
+use messaging_core::domain::security::account::Workspace;
 use messaging_core::violation::Violations;
 use messaging_engine::services::confirming::{ReaderList, ReaderPage};
 use messaging_engine::services::forms::FormPage;
+
+/// Keeps search engines from listing a page.
+const UNLISTED: &str = "<meta name=\"robots\" content=\"noindex, nofollow\">";
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}\
@@ -32,25 +37,64 @@ button:hover{background:#1e40af}\
 button:focus-visible,a:focus-visible,input:focus-visible,select:focus-visible\
 {outline:3px solid #f59e0b;outline-offset:2px}";
 
-/// A text in a language, as markup.
-fn say(text: ReaderText, language: Language) -> String {
-    escaped(text.in_language(language))
+/// The texts of a page: in the language of its reader, and those of the workspace where it has its own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Words {
+    language: Language,
+    workspace: Option<Arc<Workspace>>,
 }
 
-/// A text with a name filled in, as markup.
-fn say_of(text: ReaderText, language: Language, place: &str, name: &str) -> String {
-    escaped(&text.in_language(language).replace(place, name))
+impl From<Language> for Words {
+    /// Our own texts.
+    fn from(language: Language) -> Self {
+        Self { language, workspace: None }
+    }
+}
+
+impl Words {
+    /// The texts of a workspace.
+    pub(crate) const fn new(language: Language, workspace: Option<Arc<Workspace>>) -> Self {
+        Self { language, workspace }
+    }
+
+    /// The same texts in another language, where one is known.
+    pub(crate) fn or_in(self, language: Option<Language>) -> Self {
+        Self { language: language.unwrap_or(self.language), ..self }
+    }
+
+    /// Language of the page.
+    pub(crate) const fn language(&self) -> Language {
+        self.language
+    }
+
+    /// A text.
+    fn text(&self, text: ReaderText) -> &str {
+        match &self.workspace {
+            Some(workspace) => workspace.readers.page_texts.say(text, self.language),
+            None => text.in_language(self.language),
+        }
+    }
+
+    /// A text as markup.
+    pub(crate) fn say(&self, text: ReaderText) -> String {
+        escaped(self.text(text))
+    }
+
+    /// A text with a name filled in, as markup.
+    fn say_of(&self, text: ReaderText, place: &str, name: &str) -> String {
+        escaped(&self.text(text).replace(place, name))
+    }
 }
 
 /// A page of a title and one sentence.
-fn plain(title: ReaderText, text: ReaderText, language: Language) -> Bytes {
-    let content = format!("<p>{}</p>", say(text, language));
-    page(&say(title, language), &content, language)
+fn plain(title: ReaderText, text: ReaderText, words: &Words) -> Bytes {
+    let content = format!("<p>{}</p>", words.say(text));
+    page(&words.say(title), &content, words)
 }
 
 /// Asks whether to unsubscribe, and from what where that is a choice. The form goes to the page's own address.
-pub(crate) fn question(asked: Option<&ReaderPage>, language: Language) -> Bytes {
-    let text = say(ReaderText::UnsubscribeText, language);
+pub(crate) fn question(asked: Option<&ReaderPage>, words: &Words) -> Bytes {
+    let text = words.say(ReaderText::UnsubscribeText);
     let mut content = String::new();
     let asked = asked.filter(|asked| !asked.lists.is_empty());
     if asked.is_none() {
@@ -61,54 +105,54 @@ pub(crate) fn question(asked: Option<&ReaderPage>, language: Language) -> Bytes 
         let _ = write!(content, "<fieldset><legend>{text}</legend>");
         for (index, list) in asked.lists.iter().enumerate() {
             let checked = if index == 0 { " checked" } else { "" };
-            let name = say_of(ReaderText::UnsubscribeList, language, "{list}", &list.name);
+            let name = words.say_of(ReaderText::UnsubscribeList, "{list}", &list.name);
             let _ = write!(
                 content,
                 "<label><input type=\"radio\" name=\"list\" value=\"{}\"{checked}> {name}</label>",
                 list.id
             );
         }
-        let all = say_of(ReaderText::UnsubscribeAll, language, "{sender}", &asked.sender);
+        let all = words.say_of(ReaderText::UnsubscribeAll, "{sender}", &asked.sender);
         let _ = write!(content, "<label><input type=\"radio\" name=\"list\" value=\"all\"> {all}</label></fieldset>");
     }
-    let button = say(ReaderText::UnsubscribeButton, language);
+    let button = words.say(ReaderText::UnsubscribeButton);
     let _ = write!(content, "<button type=\"submit\" name=\"confirm\" value=\"yes\">{button}</button></form>");
-    page(&say(ReaderText::UnsubscribeTitle, language), &content, language)
+    page(&words.say(ReaderText::UnsubscribeTitle), &content, words)
 }
 
 /// Says that it is done.
-pub(crate) fn done(language: Language) -> Bytes {
-    plain(ReaderText::UnsubscribedTitle, ReaderText::UnsubscribedText, language)
+pub(crate) fn done(words: &Words) -> Bytes {
+    plain(ReaderText::UnsubscribedTitle, ReaderText::UnsubscribedText, words)
 }
 
 /// Says that a link is none of ours.
-pub(crate) fn unknown(language: Language) -> Bytes {
-    plain(ReaderText::LinkTitle, ReaderText::LinkText, language)
+pub(crate) fn unknown(words: &Words) -> Bytes {
+    plain(ReaderText::LinkTitle, ReaderText::LinkText, words)
 }
 
 /// Says that a link works no longer.
-pub(crate) fn expired(language: Language) -> Bytes {
-    plain(ReaderText::ExpiredTitle, ReaderText::ExpiredText, language)
+pub(crate) fn expired(words: &Words) -> Bytes {
+    plain(ReaderText::ExpiredTitle, ReaderText::ExpiredText, words)
 }
 
 /// Says that nothing happened yet.
-pub(crate) fn trouble(language: Language) -> Bytes {
-    plain(ReaderText::TroubleTitle, ReaderText::TroubleText, language)
+pub(crate) fn trouble(words: &Words) -> Bytes {
+    plain(ReaderText::TroubleTitle, ReaderText::TroubleText, words)
 }
 
 /// Says that it was tried too often.
-pub(crate) fn limited(language: Language) -> Bytes {
-    plain(ReaderText::TroubleTitle, ReaderText::FormLimited, language)
+pub(crate) fn limited(words: &Words) -> Bytes {
+    plain(ReaderText::TroubleTitle, ReaderText::FormLimited, words)
 }
 
 /// Says that a mail is on its way.
-pub(crate) fn mail_sent(language: Language) -> Bytes {
-    plain(ReaderText::SentTitle, ReaderText::SentText, language)
+pub(crate) fn mail_sent(words: &Words) -> Bytes {
+    plain(ReaderText::SentTitle, ReaderText::SentText, words)
 }
 
 /// Says that the reader is subscribed.
-pub(crate) fn subscribed(language: Language) -> Bytes {
-    plain(ReaderText::ConfirmedTitle, ReaderText::ConfirmedText, language)
+pub(crate) fn subscribed(words: &Words) -> Bytes {
+    plain(ReaderText::ConfirmedTitle, ReaderText::ConfirmedText, words)
 }
 
 /// Asks to press a button.
@@ -116,9 +160,9 @@ pub(crate) fn press(
     (title, text): (ReaderText, ReaderText),
     lists: &[ReaderList],
     button: ReaderText,
-    language: Language,
+    words: &Words,
 ) -> Bytes {
-    let mut content = format!("<p>{}</p>", say(text, language));
+    let mut content = format!("<p>{}</p>", words.say(text));
     if !lists.is_empty() {
         content.push_str("<ul>");
         for list in lists {
@@ -128,17 +172,17 @@ pub(crate) fn press(
         }
         content.push_str("</ul>");
     }
-    let button = say(button, language);
+    let button = words.say(button);
     let _ = write!(
         content,
         "<form method=\"post\"><button type=\"submit\" name=\"confirm\" value=\"yes\">{button}</button></form>"
     );
-    page(&say(title, language), &content, language)
+    page(&words.say(title), &content, words)
 }
 
 /// Says what was done, in one line.
-pub(crate) fn happened(title: ReaderText, language: Language) -> Bytes {
-    page(&say(title, language), "", language)
+pub(crate) fn happened(title: ReaderText, words: &Words) -> Bytes {
+    page(&words.say(title), "", words)
 }
 
 /// The name of a list with its text below.
@@ -161,7 +205,7 @@ pub(crate) struct FormState<'a> {
 }
 
 /// The page of a form.
-pub(crate) fn form(shown: &FormPage, state: &FormState<'_>, language: Language) -> Bytes {
+pub(crate) fn form(shown: &FormPage, state: &FormState<'_>, words: &Words) -> Bytes {
     let form = &shown.form;
     let mut content = String::new();
     if let Some(logo) = &form.theme.logo_url {
@@ -173,17 +217,17 @@ pub(crate) fn form(shown: &FormPage, state: &FormState<'_>, language: Language) 
     }
     lists_of_form(&mut content, &shown.lists);
     if state.again {
-        let _ = write!(content, "<p class=\"error\" role=\"alert\">{}</p>", say(ReaderText::FormAgain, language));
+        let _ = write!(content, "<p class=\"error\" role=\"alert\">{}</p>", words.say(ReaderText::FormAgain));
     }
-    content.push_str("<form method=\"post\">");
+    form_tag(&mut content, shown.pow_bits, words);
     for (index, field) in form.fields.iter().enumerate() {
-        field_of_form(&mut content, index, field, state, language);
+        field_of_form(&mut content, index, field, state, words);
     }
     let style =
         form.theme.color.as_deref().map_or_else(String::new, |color| {
             format!(" style=\"background:{};color:{}\"", escaped(color), ink_on(color))
         });
-    let button = say(ReaderText::FormButton, language);
+    let button = words.say(ReaderText::FormButton);
     let _ = write!(
         content,
         "<div class=\"trap\" aria-hidden=\"true\"><input type=\"text\" name=\"{TRAP}\" tabindex=\"-1\" \
@@ -191,7 +235,23 @@ pub(crate) fn form(shown: &FormPage, state: &FormState<'_>, language: Language) 
          <button type=\"submit\"{style}>{button}</button></form>",
         escaped(&shown.started)
     );
-    document(&escaped(&form.name), &content, language, true)
+    let head = if shown.pow_bits > 0 { "<script src=\"proof.js\" defer></script>" } else { "" };
+    document(&escaped(&form.name), head, &content, words.language).into()
+}
+
+/// Begins a form. One that has to be proved says so, and what is said meanwhile, to the script that does it.
+fn form_tag(content: &mut String, pow_bits: u32, words: &Words) {
+    if pow_bits == 0 {
+        content.push_str("<form method=\"post\">");
+        return;
+    }
+    let needed = words.say(ReaderText::FormScript);
+    let _ = write!(
+        content,
+        "<noscript><p class=\"error\">{needed}</p></noscript><form method=\"post\" data-bits=\"{pow_bits}\">\
+         <input type=\"hidden\" name=\"{PROOF}\"><p role=\"status\" hidden>{}</p>",
+        words.say(ReaderText::FormWorking)
+    );
 }
 
 fn lists_of_form(content: &mut String, lists: &[ContactList]) {
@@ -204,10 +264,10 @@ fn lists_of_form(content: &mut String, lists: &[ContactList]) {
     content.push_str("</ul>");
 }
 
-fn field_of_form(content: &mut String, index: usize, field: &FormField, state: &FormState<'_>, language: Language) {
+fn field_of_form(content: &mut String, index: usize, field: &FormField, state: &FormState<'_>, words: &Words) {
     let own = || match field.target() {
-        Some(FieldTarget::Email) => say(ReaderText::FormEmail, language),
-        Some(FieldTarget::Phone) => say(ReaderText::FormPhone, language),
+        Some(FieldTarget::Email) => words.say(ReaderText::FormEmail),
+        Some(FieldTarget::Phone) => words.say(ReaderText::FormPhone),
         Some(FieldTarget::Attribute(key)) => escaped(key),
         None => String::new(),
     };
@@ -221,7 +281,7 @@ fn field_of_form(content: &mut String, index: usize, field: &FormField, state: &
     let pointer = format!("/{}", field.field);
     let is_faulty = state.faults.is_some_and(|faults| faults.as_slice().iter().any(|fault| is_at(fault, &pointer)));
     let required = if field.required { " required" } else { "" };
-    let mark = if field.required { format!(" ({})", say(ReaderText::FormRequired, language)) } else { String::new() };
+    let mark = if field.required { format!(" ({})", words.say(ReaderText::FormRequired)) } else { String::new() };
     let described =
         if is_faulty { format!(" aria-invalid=\"true\" aria-describedby=\"e{index}\"") } else { String::new() };
     let _ = write!(
@@ -232,7 +292,7 @@ fn field_of_form(content: &mut String, index: usize, field: &FormField, state: &
         escaped(answer)
     );
     if is_faulty {
-        let text = say(ReaderText::FormError, language);
+        let text = words.say(ReaderText::FormError);
         let _ = write!(content, "<p class=\"error\" id=\"e{index}\" role=\"alert\">{text}</p>");
     }
 }
@@ -260,14 +320,14 @@ fn ink_on(color: &str) -> &'static str {
 }
 
 /// The page of preferences.
-pub(crate) fn preferences(shown: &ReaderPage, is_saved: bool, bad_address: bool, language: Language) -> Bytes {
+pub(crate) fn preferences(shown: &ReaderPage, is_saved: bool, bad_address: bool, words: &Words) -> Bytes {
     let mut content = String::new();
     if is_saved {
-        let _ = write!(content, "<p role=\"status\">{}</p>", say(ReaderText::PreferencesSaved, language));
+        let _ = write!(content, "<p role=\"status\">{}</p>", words.say(ReaderText::PreferencesSaved));
     }
     content.push_str("<form method=\"post\"><fieldset>");
     if !shown.lists.is_empty() {
-        let _ = write!(content, "<legend>{}</legend>", say(ReaderText::PreferencesLists, language));
+        let _ = write!(content, "<legend>{}</legend>", words.say(ReaderText::PreferencesLists));
     }
     for list in &shown.lists {
         let (id, checked) = (list.id, if list.is_member { " checked" } else { "" });
@@ -279,35 +339,41 @@ pub(crate) fn preferences(shown: &ReaderPage, is_saved: bool, bad_address: bool,
         named(&mut content, &list.name, list.description.as_deref());
         content.push_str("</label>");
     }
-    let _ = write!(
-        content,
-        "</fieldset><label>{} <select name=\"language\">",
-        say(ReaderText::PreferencesLanguage, language)
-    );
+    if let Some(is_weekly) = shown.weekly {
+        let checked = if is_weekly { " checked" } else { "" };
+        let _ = write!(
+            content,
+            "<input type=\"hidden\" name=\"shown\" value=\"weekly\">\
+             <label><input type=\"checkbox\" name=\"weekly\" value=\"yes\"{checked}> {}</label>",
+            words.say(ReaderText::PreferencesWeekly)
+        );
+    }
+    let _ =
+        write!(content, "</fieldset><label>{} <select name=\"language\">", words.say(ReaderText::PreferencesLanguage));
     for one in Language::ALL {
-        let selected = if one == language { " selected" } else { "" };
+        let selected = if one == words.language { " selected" } else { "" };
         let _ = write!(content, "<option value=\"{0}\" lang=\"{0}\"{selected}>{1}</option>", one.code(), one.name());
     }
     content.push_str("</select></label>");
-    button(&mut content, "save", ReaderText::PreferencesSave.in_language(language));
+    button(&mut content, "save", words.text(ReaderText::PreferencesSave));
     content.push_str("</form>");
-    action(&mut content, "stop", &ReaderText::PreferencesAll.in_language(language).replace("{sender}", &shown.sender));
-    let _ = write!(content, "<h2>{}</h2><form method=\"post\">", say(ReaderText::AddressTitle, language));
+    action(&mut content, "stop", &words.text(ReaderText::PreferencesAll).replace("{sender}", &shown.sender));
+    let _ = write!(content, "<h2>{}</h2><form method=\"post\">", words.say(ReaderText::AddressTitle));
     if bad_address {
-        let text = say(ReaderText::FormError, language);
+        let text = words.say(ReaderText::FormError);
         let _ = write!(content, "<p class=\"error\" id=\"bad\" role=\"alert\">{text}</p>");
     }
     let described = if bad_address { " aria-invalid=\"true\" aria-describedby=\"bad\"" } else { "" };
     let _ = write!(
         content,
         "<label>{} <input type=\"email\" name=\"address\" autocomplete=\"email\" required{described}></label>",
-        say(ReaderText::AddressNew, language)
+        words.say(ReaderText::AddressNew)
     );
-    button(&mut content, "address", ReaderText::PreferencesSave.in_language(language));
-    let _ = write!(content, "</form><h2>{}</h2>", say(ReaderText::DataTitle, language));
-    action(&mut content, "data", ReaderText::DataButton.in_language(language));
-    action(&mut content, "erase", ReaderText::EraseTitle.in_language(language));
-    page(&say(ReaderText::PreferencesTitle, language), &content, language)
+    button(&mut content, "address", words.text(ReaderText::PreferencesSave));
+    let _ = write!(content, "</form><h2>{}</h2>", words.say(ReaderText::DataTitle));
+    action(&mut content, "data", words.text(ReaderText::DataButton));
+    action(&mut content, "erase", words.text(ReaderText::EraseTitle));
+    page(&words.say(ReaderText::PreferencesTitle), &content, words)
 }
 
 fn button(content: &mut String, value: &str, text: &str) {
@@ -320,21 +386,20 @@ fn action(content: &mut String, value: &str, text: &str) {
     content.push_str("</form>");
 }
 
-/// A page with a heading.
-fn page(title: &str, content: &str, language: Language) -> Bytes {
-    document(title, &format!("<h1>{title}</h1>{content}"), language, false)
+/// A page with a heading, which no search engine lists.
+fn page(title: &str, content: &str, words: &Words) -> Bytes {
+    let content = format!("<h1>{title}</h1>{content}");
+    document(title, UNLISTED, &content, words.language).into()
 }
 
-/// A page of markup.
-fn document(title: &str, content: &str, language: Language, is_listed: bool) -> Bytes {
-    let robots = if is_listed { "" } else { "<meta name=\"robots\" content=\"noindex, nofollow\">" };
-    let page = format!(
+/// A page of markup; `head` is what its head has besides.
+pub(crate) fn document(title: &str, head: &str, content: &str, language: Language) -> String {
+    format!(
         "<!doctype html><html lang=\"{}\"><head><meta charset=\"utf-8\"><title>{title}</title>\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">{robots}<style>{STYLE}</style></head>\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">{head}<style>{STYLE}</style></head>\
          <body><main>{content}</main></body></html>\n",
         language.code()
-    );
-    page.into()
+    )
 }
 
 #[cfg(test)]
@@ -367,16 +432,17 @@ mod tests {
             description: Some("\"x\"".to_owned()),
             is_member: true,
         };
-        let shown = ReaderPage { language: None, sender: "A & B".to_owned(), lists: vec![list] };
+        let shown = ReaderPage { language: None, sender: "A & B".to_owned(), lists: vec![list], weekly: Some(true) };
         for language in Language::ALL {
+            let words = &Words::from(language);
             for page in [
-                question(Some(&shown), language),
-                preferences(&shown, true, true, language),
+                question(Some(&shown), words),
+                preferences(&shown, true, true, words),
                 press(
                     (ReaderText::ConfirmTitle, ReaderText::ConfirmText),
                     &shown.lists,
                     ReaderText::ConfirmButton,
-                    language,
+                    words,
                 ),
             ] {
                 let page = String::from_utf8(page.to_vec()).unwrap();

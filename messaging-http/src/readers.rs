@@ -6,15 +6,17 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, CONTENT_TYPE, LOCATION, ORIGIN, RETRY_AFTER, USER_AGENT, VARY,
+    ACCEPT, ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, CACHE_CONTROL, CONTENT_TYPE, ETAG, LOCATION, ORIGIN, RETRY_AFTER, USER_AGENT, VARY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use messaging_core::domain::audience::form::{Form, STARTED, TRAP, origin_of};
+use messaging_core::domain::audience::form::{Form, PROOF, STARTED, TRAP, origin_of};
 use messaging_core::domain::audience::reader_texts::{Language, ReaderText};
 use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::mail::link_token::Link;
+use messaging_core::domain::security::digest::Digest;
 use messaging_core::error::Chain;
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::violation::{FieldCode, refuse};
@@ -26,7 +28,8 @@ use messaging_engine::services::unsubscribe::UnsubscribeScope;
 use messaging_engine::{App, Error};
 use serde_json::{Value, json};
 
-use crate::reader_page::{self, FormState};
+use crate::images::is_known;
+use crate::reader_page::{self, FormState, Words};
 use crate::reply::{self, Reply};
 
 /// The longest body that is taken.
@@ -52,11 +55,13 @@ pub(crate) enum ReaderRoute {
     ShowPreferences,
     /// A change of preferences.
     SetPreferences,
+    /// The script that makes the proof of work of a form.
+    FormScript,
 }
 
 impl ReaderRoute {
     /// All of them.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::AskToConfirm,
         Self::Confirm,
         Self::ShowForm,
@@ -64,6 +69,7 @@ impl ReaderRoute {
         Self::FormPreflight,
         Self::ShowPreferences,
         Self::SetPreferences,
+        Self::FormScript,
     ];
 
     /// The path.
@@ -72,13 +78,14 @@ impl ReaderRoute {
             Self::AskToConfirm | Self::Confirm => "/c/{token}",
             Self::ShowForm | Self::PostToForm | Self::FormPreflight => "/f/{token}",
             Self::ShowPreferences | Self::SetPreferences => "/p/{token}",
+            Self::FormScript => "/f/proof.js",
         }
     }
 
     /// The method.
     pub(crate) const fn method(self) -> Method {
         match self {
-            Self::AskToConfirm | Self::ShowForm | Self::ShowPreferences => Method::GET,
+            Self::AskToConfirm | Self::ShowForm | Self::ShowPreferences | Self::FormScript => Method::GET,
             Self::Confirm | Self::PostToForm | Self::SetPreferences => Method::POST,
             Self::FormPreflight => Method::OPTIONS,
         }
@@ -126,18 +133,19 @@ pub(crate) async fn answer(app: &App, route: ReaderRoute, request: ReaderRequest
         ReaderRoute::FormPreflight => preflight(app, &request).await,
         ReaderRoute::ShowPreferences => preferences(app, &request).await,
         ReaderRoute::SetPreferences => set_preferences(app, &request).await,
+        ReaderRoute::FormScript => Ok(form_script(&request.head.headers)),
     };
-    answered.unwrap_or_else(|error| failed(&error, language))
+    answered.unwrap_or_else(|error| failed(&error, &language.into()))
 }
 
 /// The page that says that nothing happened.
-fn failed(error: &Error, language: Language) -> Reply {
+fn failed(error: &Error, words: &Words) -> Reply {
     let (status, page) = match error {
-        Error::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, reader_page::limited(language)),
-        Error::NotFound => (StatusCode::NOT_FOUND, reader_page::unknown(language)),
+        Error::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, reader_page::limited(words)),
+        Error::NotFound => (StatusCode::NOT_FOUND, reader_page::unknown(words)),
         _ => {
             tracing::error!(error = %Chain(error), "a page for a reader could not be answered");
-            (StatusCode::SERVICE_UNAVAILABLE, reader_page::trouble(language))
+            (StatusCode::SERVICE_UNAVAILABLE, reader_page::trouble(words))
         }
     };
     let mut reply = reply::private_page(status, page);
@@ -151,20 +159,26 @@ fn ok(page: Bytes) -> Reply {
     reply::private_page(StatusCode::OK, page)
 }
 
-fn unknown(language: Language) -> Reply {
-    reply::private_page(StatusCode::NOT_FOUND, reader_page::unknown(language))
+fn unknown(words: &Words) -> Reply {
+    reply::private_page(StatusCode::NOT_FOUND, reader_page::unknown(words))
 }
 
-fn expired(language: Language) -> Reply {
-    reply::private_page(StatusCode::GONE, reader_page::expired(language))
+fn expired(words: &Words) -> Reply {
+    reply::private_page(StatusCode::GONE, reader_page::expired(words))
+}
+
+/// The texts of a workspace in the language that a request prefers.
+pub(crate) async fn words_of(app: &App, workspace: WorkspaceId, language: Option<Language>) -> Result<Words, Error> {
+    Ok(Words::new(language.unwrap_or_default(), app.workspace(workspace).await?))
 }
 
 /// Shows what a link confirms, or does it.
 async fn confirm(app: &App, request: &ReaderRequest<'_>, is_pressed: bool) -> Result<Reply, Error> {
-    let language = preferred(&request.head.headers).unwrap_or_default();
+    let language = preferred(&request.head.headers);
     let Some((workspace, message, link)) = app.link_key().read_link(request.token) else {
-        return Ok(unknown(language));
+        return Ok(unknown(&language.unwrap_or_default().into()));
     };
+    let words = words_of(app, workspace, language).await?;
     let reader = reader(&request.head.headers, request.client);
     let followed = match (link, is_pressed) {
         (Link::Confirm, false) => app.subscription_to_confirm(workspace, message).await?,
@@ -172,49 +186,80 @@ async fn confirm(app: &App, request: &ReaderRequest<'_>, is_pressed: bool) -> Re
         (Link::ChangeAddress | Link::Erase, false) => app.reader_to_confirm(workspace, message).await?,
         (Link::ChangeAddress, true) => app.change_reader_address(workspace, message).await?,
         (Link::Erase, true) => app.erase_reader(workspace, message).await?,
-        _ => return Ok(unknown(language)),
+        _ => return Ok(unknown(&words)),
     };
     let page = match followed {
         Followed::Found(page) => page,
-        Followed::Expired => return Ok(expired(language)),
-        Followed::Unknown => return Ok(unknown(language)),
+        Followed::Expired => return Ok(expired(&words)),
+        Followed::Unknown => return Ok(unknown(&words)),
     };
-    let language = page.language.unwrap_or(language);
+    let words = &words.or_in(page.language);
     let (title, text, button, after) = match link {
         Link::ChangeAddress => (
             ReaderText::AddressTitle,
             ReaderText::AddressText,
             ReaderText::ConfirmButton,
-            reader_page::happened(ReaderText::AddressDone, language),
+            reader_page::happened(ReaderText::AddressDone, words),
         ),
         Link::Erase => (
             ReaderText::EraseTitle,
             ReaderText::EraseText,
             ReaderText::EraseTitle,
-            reader_page::happened(ReaderText::EraseDone, language),
+            reader_page::happened(ReaderText::EraseDone, words),
         ),
         _ => (
             ReaderText::ConfirmTitle,
             ReaderText::ConfirmText,
             ReaderText::ConfirmButton,
-            reader_page::subscribed(language),
+            reader_page::subscribed(words),
         ),
     };
-    let asks = || reader_page::press((title, text), &page.lists, button, language);
+    let asks = || reader_page::press((title, text), &page.lists, button, words);
     Ok(ok(if is_pressed { after } else { asks() }))
 }
 
 /// A page of a form, which may have a logo and lead elsewhere.
-fn form_reply(status: StatusCode, page: Bytes, form: &Form) -> Reply {
-    let logo = form.theme.logo_url.as_deref().and_then(origin_of);
-    let target = form.redirect_url.as_deref().and_then(origin_of);
-    reply::form_page(status, page, logo, target)
+fn form_reply(status: StatusCode, state: &FormState<'_>, page: &FormPage, words: &Words) -> Reply {
+    let logo = page.form.theme.logo_url.as_deref().and_then(origin_of);
+    let target = page.form.redirect_url.as_deref().and_then(origin_of);
+    let script = if page.pow_bits > 0 { "'self'" } else { "'none'" };
+    reply::form_page(status, reader_page::form(page, state, words), logo, target, script)
 }
 
 async fn show_form(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, Error> {
-    let language = preferred(&request.head.headers).unwrap_or_default();
-    let Some(page) = app.form_page(request.token).await? else { return Ok(unknown(language)) };
-    Ok(form_reply(StatusCode::OK, reader_page::form(&page, &FormState::default(), language), &page.form))
+    let headers = &request.head.headers;
+    let language = preferred(headers);
+    let Some(page) = app.form_page(request.token).await? else {
+        return Ok(unknown(&language.unwrap_or_default().into()));
+    };
+    if wants_json(headers) {
+        // What a script needs that posts JSON.
+        let body = json!({"started": page.started, "pow_bits": page.pow_bits});
+        let mut reply = reply::json(StatusCode::OK, body.to_string().into());
+        reply::private(&mut reply);
+        allow(&mut reply, allowed_origin(headers, &page.form));
+        return Ok(reply);
+    }
+    let words = words_of(app, page.form.workspace_id, language).await?;
+    Ok(form_reply(StatusCode::OK, &FormState::default(), &page, &words))
+}
+
+/// The script of the page of a form that asks for a proof of work.
+fn form_script(headers: &HeaderMap) -> Reply {
+    const SCRIPT: &str = include_str!("form_proof.js");
+    let tag = format!("\"{}\"", Digest::of(SCRIPT).to_text());
+    let mut reply = if is_known(headers, &tag) {
+        reply::bare(StatusCode::NOT_MODIFIED)
+    } else {
+        reply::file(StatusCode::OK, "text/javascript; charset=utf-8", Bytes::from_static(SCRIPT.as_bytes()))
+    };
+    let headers = reply.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        headers.insert(ETAG, tag);
+    }
+    reply
 }
 
 /// The site that a page asks from, if the form allows it.
@@ -249,6 +294,12 @@ async fn preflight(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, Erro
     Ok(reply)
 }
 
+/// True of a request that asks for JSON rather than for a page.
+fn wants_json(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accepted.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
 fn is_json(headers: &HeaderMap) -> bool {
     let media = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     media.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
@@ -257,7 +308,9 @@ fn is_json(headers: &HeaderMap) -> bool {
 async fn post_to_form(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, Error> {
     let headers = &request.head.headers;
     let language = preferred(headers);
-    let Some(page) = app.form_page(request.token).await? else { return Ok(unknown(language.unwrap_or_default())) };
+    let Some(page) = app.form_page(request.token).await? else {
+        return Ok(unknown(&language.unwrap_or_default().into()));
+    };
     if is_json(headers) {
         let mut reply = match post_json(app, request, &page, language).await {
             Ok(reply) => reply,
@@ -266,31 +319,34 @@ async fn post_to_form(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, E
         allow(&mut reply, allowed_origin(headers, &page.form));
         return Ok(reply);
     }
-    let answers = fields(request.body);
-    let one = |name: &str| answers.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
-    let post =
-        FormPost { trap: one(TRAP).unwrap_or_default(), started: one(STARTED), needs_page: true, language, answers };
-    let shown = language.unwrap_or_default();
+    let words = words_of(app, page.form.workspace_id, language).await?;
+    let post = FormPost { needs_page: true, ..form_post(fields(request.body), language) };
     let state = match app.post_to_form(&page, &post, &reader(headers, request.client)).await? {
-        Posted::Taken => return Ok(taken(&page, shown)),
-        Posted::OutOfTime => FormState { answers: &post.answers, faults: None, again: true },
+        Posted::Taken => return Ok(taken(&page, &words)),
+        Posted::OutOfTime | Posted::Unproved => FormState { answers: &post.answers, faults: None, again: true },
         Posted::Invalid(faults) => {
             let state = FormState { answers: &post.answers, faults: Some(&faults), again: false };
-            let html = reader_page::form(&page, &state, shown);
-            return Ok(form_reply(StatusCode::UNPROCESSABLE_ENTITY, html, &page.form));
+            return Ok(form_reply(StatusCode::UNPROCESSABLE_ENTITY, &state, &page, &words));
         }
     };
-    Ok(form_reply(StatusCode::OK, reader_page::form(&page, &state, shown), &page.form))
+    Ok(form_reply(StatusCode::OK, &state, &page, &words))
+}
+
+/// The post of a form, with the fields that are no answers told apart.
+fn form_post(answers: Vec<(String, String)>, language: Option<Language>) -> FormPost {
+    let one = |name: &str| answers.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
+    let (trap, started, proof) = (one(TRAP).unwrap_or_default(), one(STARTED), one(PROOF));
+    FormPost { trap, started, proof, needs_page: false, language, answers }
 }
 
 /// What follows a post that was taken, the same for every address.
-fn taken(page: &FormPage, language: Language) -> Reply {
+fn taken(page: &FormPage, words: &Words) -> Reply {
     if let Some(target) = page.form.redirect_url.as_deref().and_then(|url| HeaderValue::from_str(url).ok()) {
         let mut reply = reply::bare(StatusCode::SEE_OTHER);
         reply.headers_mut().insert(LOCATION, target);
         return reply;
     }
-    ok(if page.is_double() { reader_page::mail_sent(language) } else { reader_page::subscribed(language) })
+    ok(if page.is_double() { reader_page::mail_sent(words) } else { reader_page::subscribed(words) })
 }
 
 /// A post of a script or a program. Browsers ask first whether a site may post JSON: see [`preflight`].
@@ -318,9 +374,7 @@ async fn post_json(
             value => answers.push((name.clone(), text(value))),
         }
     }
-    let one = |name: &str| answers.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
-    let post =
-        FormPost { trap: one(TRAP).unwrap_or_default(), started: one(STARTED), needs_page: false, language, answers };
+    let post = form_post(answers, language);
     match app.post_to_form(page, &post, &reader(headers, request.client)).await? {
         Posted::Taken => {
             let status = if page.is_double() { "confirmation_sent" } else { "subscribed" };
@@ -329,6 +383,10 @@ async fn post_json(
         Posted::OutOfTime => {
             let rule = "is no token of a page of this form, or too young or too old";
             Err(refuse("/started", FieldCode::NotAllowed, rule).into())
+        }
+        Posted::Unproved => {
+            let rule = format_args!("must be a number that proves {} bits of work on a fresh `started`", page.pow_bits);
+            Err(refuse("/proof", FieldCode::Required, rule).into())
         }
         Posted::Invalid(faults) => Err(faults.into()),
     }
@@ -348,9 +406,12 @@ fn named(app: &App, token: &str) -> Option<(WorkspaceId, MessageId)> {
 }
 
 async fn preferences(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, Error> {
-    let language = preferred(&request.head.headers).unwrap_or_default();
-    let Some((workspace, message)) = named(app, request.token) else { return Ok(unknown(language)) };
-    preferences_page(app, (workspace, message), (false, false), language).await
+    let language = preferred(&request.head.headers);
+    let Some((workspace, message)) = named(app, request.token) else {
+        return Ok(unknown(&language.unwrap_or_default().into()));
+    };
+    let words = words_of(app, workspace, language).await?;
+    preferences_page(app, (workspace, message), (false, false), words).await
 }
 
 /// The page of preferences as it is now.
@@ -358,37 +419,40 @@ async fn preferences_page(
     app: &App,
     (workspace, message): (WorkspaceId, MessageId),
     (is_saved, bad_address): (bool, bool),
-    language: Language,
+    words: Words,
 ) -> Result<Reply, Error> {
     Ok(match app.preferences(workspace, message).await? {
         Followed::Found(page) => {
-            let language = page.language.unwrap_or(language);
+            let words = words.or_in(page.language);
             let status = if bad_address { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
-            reply::private_page(status, reader_page::preferences(&page, is_saved, bad_address, language))
+            reply::private_page(status, reader_page::preferences(&page, is_saved, bad_address, &words))
         }
-        Followed::Expired => expired(language),
-        Followed::Unknown => unknown(language),
+        Followed::Expired => expired(&words),
+        Followed::Unknown => unknown(&words),
     })
 }
 
 async fn set_preferences(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, Error> {
     let headers = &request.head.headers;
-    let language = preferred(headers).unwrap_or_default();
-    let Some((workspace, message)) = named(app, request.token) else { return Ok(unknown(language)) };
+    let language = preferred(headers);
+    let Some((workspace, message)) = named(app, request.token) else {
+        return Ok(unknown(&language.unwrap_or_default().into()));
+    };
+    let words = words_of(app, workspace, language).await?;
     let (reader, fields) = (reader(headers, request.client), fields(request.body));
     let one = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str());
     let shown = match app.preferences(workspace, message).await? {
-        Followed::Found(ReaderPage { language: own, .. }) => own.unwrap_or(language),
-        Followed::Expired => return Ok(expired(language)),
-        Followed::Unknown => return Ok(unknown(language)),
+        Followed::Found(ReaderPage { language: own, .. }) => words.clone().or_in(own),
+        Followed::Expired => return Ok(expired(&words)),
+        Followed::Unknown => return Ok(unknown(&words)),
     };
     let mail = match one("action").unwrap_or("save") {
         "stop" => {
             let scope = (UnsubscribeMethod::Link, UnsubscribeScope::Everything);
             app.unsubscribe_from(workspace, message, scope, &reader).await?;
-            return Ok(ok(reader_page::done(shown)));
+            return Ok(ok(reader_page::done(&shown)));
         }
-        "data" => return data(app, (workspace, message), shown).await,
+        "data" => return data(app, (workspace, message), &shown).await,
         "address" => (ReaderMail::ChangeAddress, one("address")),
         "erase" => (ReaderMail::Erase, None),
         _ => {
@@ -396,27 +460,28 @@ async fn set_preferences(app: &App, request: &ReaderRequest<'_>) -> Result<Reply
             let preferences = Preferences {
                 shown: all("shown").filter_map(|(_, text)| text.parse().ok()).collect(),
                 wanted: all("list").filter_map(|(_, text)| text.parse().ok()).collect(),
+                weekly: all("shown").any(|(_, text)| text == "weekly").then(|| one("weekly").is_some()),
                 language: one("language").and_then(Language::of_tag),
             };
             app.set_preferences(workspace, message, &preferences, &reader).await?;
-            return preferences_page(app, (workspace, message), (true, false), language).await;
+            return preferences_page(app, (workspace, message), (true, false), words).await;
         }
     };
     match app.ask_reader(workspace, message, mail, &reader).await {
-        Ok(_) => Ok(ok(reader_page::mail_sent(shown))),
-        Err(Error::Validation(_)) => preferences_page(app, (workspace, message), (false, true), language).await,
+        Ok(_) => Ok(ok(reader_page::mail_sent(&shown))),
+        Err(Error::Validation(_)) => preferences_page(app, (workspace, message), (false, true), words).await,
         Err(error) => Err(error),
     }
 }
 
-async fn data(app: &App, (workspace, message): (WorkspaceId, MessageId), language: Language) -> Result<Reply, Error> {
+async fn data(app: &App, (workspace, message): (WorkspaceId, MessageId), words: &Words) -> Result<Reply, Error> {
     match app.reader_data(workspace, message).await? {
         Followed::Found(data) => {
             let mut reply = reply::json(StatusCode::OK, data.to_string().into());
             reply::private(&mut reply);
             Ok(reply)
         }
-        Followed::Expired => Ok(expired(language)),
-        Followed::Unknown => Ok(unknown(language)),
+        Followed::Expired => Ok(expired(words)),
+        Followed::Unknown => Ok(unknown(words)),
     }
 }

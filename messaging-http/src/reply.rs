@@ -17,9 +17,12 @@ use crate::rate_limit::Standing;
 /// The header that names a request.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
+/// Media type of pages.
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
-const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
+pub(crate) const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
@@ -129,12 +132,19 @@ pub(crate) fn private_page(status: StatusCode, body: Bytes) -> Reply {
     reply
 }
 
-/// The page of a form, with a logo from one site, and a target on another that the browser goes to after it was sent.
-pub(crate) fn form_page(status: StatusCode, body: Bytes, logo: Option<&str>, target: Option<&str>) -> Reply {
+/// The page of a form, with a logo from one site, a target on another that the browser goes to after it was sent, and the
+/// scripts of a source.
+pub(crate) fn form_page(
+    status: StatusCode,
+    body: Bytes,
+    logo: Option<&str>,
+    target: Option<&str>,
+    scripts: &str,
+) -> Reply {
     let (logo, target) = (logo.unwrap_or("'none'"), target.unwrap_or_default());
     let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; img-src {logo}; base-uri 'none'; form-action 'self' {target}; \
-         frame-ancestors 'none'"
+        "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src {logo}; base-uri 'none'; \
+         form-action 'self' {target}; frame-ancestors 'none'"
     );
     let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
     let mut reply = page_under(status, policy, body);
@@ -171,7 +181,7 @@ pub(crate) fn redirect(location: HeaderValue) -> Reply {
 }
 
 fn page_under(status: StatusCode, policy: HeaderValue, body: Bytes) -> Reply {
-    let mut reply = reply(status, Some(HeaderValue::from_static("text/html; charset=utf-8")), body);
+    let mut reply = reply(status, Some(HeaderValue::from_static(HTML)), body);
     let headers = reply.headers_mut();
     headers.insert(http::header::CONTENT_SECURITY_POLICY, policy);
     headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

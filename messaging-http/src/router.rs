@@ -8,6 +8,7 @@ use messaging_engine::Error;
 use messaging_engine::ops::{self, Endpoint};
 use percent_encoding::percent_decode_str;
 
+use crate::archive::ArchiveRoute;
 use crate::callbacks::CallbackRoute;
 use crate::console;
 use crate::drop_in::DropIn;
@@ -36,6 +37,8 @@ pub(crate) enum Target {
     Visit(Visit),
     /// A page for readers.
     Reader(ReaderRoute),
+    /// A page of an archive.
+    Archive(ArchiveRoute),
     /// A link that a file is sent to.
     Upload,
     /// An image of a mail.
@@ -59,6 +62,7 @@ impl Target {
             Self::Docs => "/docs",
             Self::Visit(visit) => visit.route(),
             Self::Reader(route) => route.route(),
+            Self::Archive(route) => route.route(),
             Self::Upload => uploads::ROUTE,
             Self::Image => images::ROUTE,
             Self::Callback(callback) => callback.route(),
@@ -129,6 +133,10 @@ impl Router {
         for route in ReaderRoute::ALL {
             at_root.add(route.route(), route.method(), targets.len());
             targets.push((route.method(), Target::Reader(route)));
+        }
+        for route in ArchiveRoute::ALL {
+            at_root.add(route.route(), ArchiveRoute::METHOD, targets.len());
+            targets.push((ArchiveRoute::METHOD, Target::Archive(route)));
         }
         for callback in CallbackRoute::ALL {
             at_root.add(callback.route(), callback.method(), targets.len());

@@ -18,6 +18,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::domain::delivery::site::SiteRules;
+use messaging_core::domain::security::proof_of_work::MAX_BITS;
 use messaging_core::domain::security::web_url::is_absolute;
 #[cfg(feature = "s3")]
 use messaging_store::BucketUrl;
@@ -213,6 +214,10 @@ impl SettingsArgs {
             Some(days) => Duration::from_hours(24 * u64::from(days)),
             None => defaults.audit_kept,
         };
+        let pow_bits = self.pow_bits.unwrap_or(defaults.pow_bits);
+        if pow_bits > MAX_BITS {
+            return Err(SettingsError::PowBits);
+        }
         let is_elsewhere = |address: &String| {
             EmailAddress::parse(address).is_ok_and(|address| !address.ascii_domain().eq_ignore_ascii_case(&hostname))
         };
@@ -241,6 +246,7 @@ impl SettingsArgs {
             .webhook_retry(webhook_retry)
             .segment_refresh(segment_refresh)
             .audit_kept(audit_kept)
+            .pow_bits(pow_bits)
             .data_region(self.data_region.unwrap_or(defaults.data_region));
         engine.postmaster = self.postmaster;
         engine.oidc = oidc;
@@ -424,6 +430,7 @@ mod tests {
             ("segment_refresh = 0", "--segment-refresh"),
             ("audit_days = 0", "--audit-days"),
             ("audit_days = 40000", "--audit-days"),
+            ("pow_bits = 25", "--pow-bits"),
             ("disk_reserve = -1", "line 1"),
             ("trusted_proxy = [\"x\"]", "CIDR"),
             ("listen = \"8080\"", "line 1"),

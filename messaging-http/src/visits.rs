@@ -22,12 +22,14 @@ use messaging_core::domain::mail::link_token::Link;
 use messaging_core::domain::mail::tracking;
 use messaging_core::domain::mail::unsubscribe_header::ONE_CLICK;
 use messaging_core::error::Chain;
+use messaging_core::ids::WorkspaceId;
 use messaging_engine::services::Visitor;
 use messaging_engine::services::subscribing::Reader;
 use messaging_engine::services::unsubscribe::UnsubscribeScope;
 use messaging_engine::{App, Error};
 
-use crate::reader_page;
+use crate::reader_page::{self, Words};
+use crate::readers;
 use crate::reply::{self, Reply};
 
 /// The longest form that is taken: it has one short field.
@@ -130,6 +132,7 @@ async fn ask(app: &App, token: &str, language: Language) -> Reply {
     let Some((workspace, message, Link::Unsubscribe)) = app.link_key().read_link(token) else {
         return unknown(language);
     };
+    let words = words_for(app, workspace, language).await;
     let asked = match app.unsubscribe_page(workspace, message).await {
         Ok(asked) => Some(asked),
         Err(Error::NotFound) => None,
@@ -138,8 +141,8 @@ async fn ask(app: &App, token: &str, language: Language) -> Reply {
             None
         }
     };
-    let language = asked.as_ref().and_then(|asked| asked.language).unwrap_or(language);
-    reply::private_page(StatusCode::OK, reader_page::question(asked.as_ref(), language))
+    let words = words.or_in(asked.as_ref().and_then(|asked| asked.language));
+    reply::private_page(StatusCode::OK, reader_page::question(asked.as_ref(), &words))
 }
 
 async fn unsubscribe(app: &App, token: &str, visitor: Visitor, language: Language, form: &Bytes) -> Reply {
@@ -150,11 +153,17 @@ async fn unsubscribe(app: &App, token: &str, visitor: Visitor, language: Languag
     match app.unsubscribe_from(workspace, message, (method(form), scope(form)), &reader).await {
         Ok(_) => {
             let own = app.unsubscribe_page(workspace, message).await.ok().and_then(|page| page.language);
-            reply::private_page(StatusCode::OK, reader_page::done(own.unwrap_or(language)))
+            let words = words_for(app, workspace, language).await.or_in(own);
+            reply::private_page(StatusCode::OK, reader_page::done(&words))
         }
         Err(Error::NotFound) => unknown(language),
         Err(error) => trouble(&error, language),
     }
+}
+
+/// The texts of a workspace, or ours while those cannot be read: who wants to unsubscribe is asked all the same.
+async fn words_for(app: &App, workspace: WorkspaceId, language: Language) -> Words {
+    readers::words_of(app, workspace, Some(language)).await.unwrap_or_else(|_| language.into())
 }
 
 /// What the form unsubscribes from: the choice of our page, where it had one.
@@ -195,12 +204,12 @@ async fn record(recording: impl Future<Output = Result<(), Error>> + Send + 'sta
 }
 
 fn unknown(language: Language) -> Reply {
-    reply::private_page(StatusCode::NOT_FOUND, reader_page::unknown(language))
+    reply::private_page(StatusCode::NOT_FOUND, reader_page::unknown(&language.into()))
 }
 
 fn trouble(error: &Error, language: Language) -> Reply {
     tracing::error!(error = %Chain(error), "a link in a message could not be answered");
-    let mut reply = reply::private_page(StatusCode::SERVICE_UNAVAILABLE, reader_page::trouble(language));
+    let mut reply = reply::private_page(StatusCode::SERVICE_UNAVAILABLE, reader_page::trouble(&language.into()));
     reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from(error.retry_after().unwrap_or(5)));
     reply
 }

@@ -14,8 +14,18 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_DEPTH: usize = 32;
 
 /// Names that mean something else in a template here, so that no variable can be called so.
-const TAKEN: [&str; 9] =
-    ["contact", "unsubscribe_url", "preferences_url", "workspace", "campaign", "message_id", "event", "loop", "self"];
+const TAKEN: [&str; 10] = [
+    "contact",
+    "unsubscribe_url",
+    "preferences_url",
+    "archive_url",
+    "workspace",
+    "campaign",
+    "message_id",
+    "event",
+    "loop",
+    "self",
+];
 
 /// Why a template is not brought over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -217,6 +217,7 @@ fn put(id: CampaignId) -> Write {
         audience: Audience::default(),
         variants: Vec::new(),
         settings: Settings::default(),
+        archived: true,
     };
     let campaign = Campaign {
         id,

@@ -8,6 +8,7 @@ pub mod custom_field;
 pub mod form;
 pub mod import;
 pub mod list;
+pub mod page_texts;
 pub mod product_event;
 pub mod reader_texts;
 pub mod soft_bounce;

@@ -2,10 +2,11 @@
 //!
 //! Contract section 12. The row is here; beside it: [`input`] holds what is sent to make or change one and
 //! [`check`] its rules, [`settings`] its settings, [`state`] which move is possible from where and [`refusal`] why not, [`schedule`] when it may begin,
-//! [`audience`] who gets it, [`split`] who gets which variant, [`winner`] which variant wins, [`outcome`] how it ended
+//! [`audience`] who gets it, [`archive`] who may read it later, [`split`] who gets which variant, [`winner`] which variant wins, [`outcome`] how it ended
 //! for one recipient and [`stats`] for all, and [`progress`] how far the work on it has come. When a recipient gets it is decided by
 //! [`recipient_time`](crate::domain::delivery::recipient_time).
 
+pub mod archive;
 pub mod audience;
 pub mod check;
 pub mod input;
@@ -110,6 +111,18 @@ pub struct CampaignPlan {
     pub variants: Vec<Variant>,
     /// Settings for sending: link parameters, quiet hours, frequency cap, A/B test and rate limit.
     pub settings: Settings,
+    /// False of one that no archive shows.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub archived: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_yes(flag: &bool) -> bool {
+    *flag
 }
 
 /// Who is to get a campaign: members of any of the lists or segments, but of none of the excluded lists.

@@ -16,6 +16,7 @@ pub mod oidc;
 pub mod page_cursor;
 pub mod passkey;
 pub mod password;
+pub mod proof_of_work;
 pub mod recovery_code;
 pub mod redaction;
 pub mod request_log;

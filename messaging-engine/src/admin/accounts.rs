@@ -66,7 +66,7 @@ pub async fn list_users(app: &App, page: &PageQuery) -> Result<Page<UserReport>,
 pub async fn list_workspaces(app: &App, page: &PageQuery) -> Result<Page<WorkspaceView>, Error> {
     let listing = Listing { app, name: "workspaces" };
     let slice = app.store().workspaces(listing.request(page)?).await?;
-    Ok(listing.page(slice, |workspace| WorkspaceView::of(workspace, &app.settings().data_region)))
+    Ok(listing.page(slice, |workspace| WorkspaceView::of(workspace, app.settings())))
 }
 
 /// A link by which a user signs in once, within ten minutes, whether or not they have a password.

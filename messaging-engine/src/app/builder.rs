@@ -230,6 +230,7 @@ impl Builder {
             counted_sites,
             campaign_pace: super::campaign_pace::CampaignPace::default(),
             form_posts: super::form_posts::FormPosts::default(),
+            used_pages: super::used_pages::UsedPages::default(),
             role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),

@@ -60,6 +60,9 @@ pub struct Settings {
     pub segment_refresh: Duration,
     /// How long entries of audit logs are kept.
     pub audit_kept: Duration,
+    /// Bits of work that whoever posts to a form has to prove; 0 for none, at most
+    /// [`MAX_BITS`](messaging_core::domain::security::proof_of_work::MAX_BITS).
+    pub pow_bits: u32,
     /// How often expired things are looked for that are looked for most often.
     pub sweep_every: Duration,
     /// How many turns the background work of a workspace has for one of another; 1 for one that is not here.
@@ -91,6 +94,7 @@ impl Default for Settings {
             webhook_retry: webhook_waits.map(Duration::from_secs).to_vec(),
             segment_refresh: Duration::from_secs(15 * MINUTE),
             audit_kept: Duration::from_hours(24 * u64::from(DEFAULT_DAYS)),
+            pow_bits: 0,
             sweep_every: Duration::from_secs(MINUTE),
             workspace_weights: HashMap::new(),
         }

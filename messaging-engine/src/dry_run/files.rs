@@ -14,6 +14,7 @@ use messaging_core::domain::automation::Design;
 use messaging_core::domain::automation::input::AutomationInput;
 use messaging_core::domain::automation::parse::Reading;
 use messaging_core::domain::automation::simulation::SimulationInput;
+use messaging_core::domain::campaign::archive::ReaderSettings;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::mail::sending_domain::{DomainStatus, SendingDomain};
 use messaging_core::domain::security::account::Workspace;
@@ -162,6 +163,7 @@ impl DryRunWorkspace {
             opt_out_keywords: Vec::new(),
             request_log: RequestLog::default(),
             require_second_factor: false,
+            readers: ReaderSettings::default(),
             end: None,
             created_at: now,
         };

@@ -14,7 +14,7 @@ use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::campaign::check::{ReferenceTarget, ResolvedReference};
 use messaging_core::domain::campaign::input::{CampaignInput, CampaignPatch};
-use messaging_core::domain::campaign::{Campaign, CampaignStatus};
+use messaging_core::domain::campaign::{Campaign, CampaignPlan, CampaignStatus};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::input::{Empty, Input, PageQuery};
@@ -163,7 +163,7 @@ impl Operation for UpdateCampaign {
     const ACCESS: Access = Access::Scope(Scope::CampaignsWrite);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "campaign update";
-    const SUMMARY: &'static str = "Change a campaign while it is a draft; members that are given replace, null clears";
+    const SUMMARY: &'static str = "Change a campaign while it is a draft, or whether archives show it; members that are given replace, null clears";
     const LOOKS_UP: bool = true;
     type Path = CampaignPath;
     type Query = Empty;
@@ -172,6 +172,9 @@ impl Operation for UpdateCampaign {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CampaignView, Error> {
         let Stored { record: campaign, revision } = find(cx, call.path).await?;
+        if let Some(archived) = call.body.archived_alone() {
+            return set_archived(cx, campaign, revision, archived).await;
+        }
         let patched = PatchedReferences::of(&call.body);
         let mut found = Violations::new();
         let plan = call.body.apply(campaign.plan.clone(), &mut found);
@@ -189,6 +192,23 @@ impl Operation for UpdateCampaign {
         cx.change(Write::put(Box::new(changed.clone()), Expect::Revision(revision)));
         view::of(cx, changed).await
     }
+}
+
+/// Lets archives show a campaign or keeps it out of them, whatever its status: what was sent can be taken back from there.
+async fn set_archived(
+    cx: &mut Context<'_>,
+    campaign: Campaign,
+    revision: u32,
+    archived: bool,
+) -> Result<CampaignView, Error> {
+    refuse(cx, Violations::new())?;
+    if campaign.plan.archived == archived {
+        return view::of(cx, campaign).await;
+    }
+    let plan = CampaignPlan { archived, ..campaign.plan.clone() };
+    let changed = Campaign { plan, updated_at: cx.now, ..campaign };
+    cx.change(Write::put(Box::new(changed.clone()), Expect::Revision(revision)));
+    view::of(cx, changed).await
 }
 
 /// Which of the members that name something a change gives. What a draft has named before may be gone: it keeps the

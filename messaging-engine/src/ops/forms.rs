@@ -162,15 +162,20 @@ impl Input for FormInput {
     }
 }
 
-/// Reads the lists of a form; one that is not there, or private, is a violation.
-async fn read_lists(cx: &mut Context<'_>, workspace: WorkspaceId, texts: &[String]) -> Result<Vec<ListId>, Error> {
+/// Reads the public lists that a member names; one that is not there, or private, is a violation.
+pub(super) async fn read_lists(
+    cx: &mut Context<'_>,
+    workspace: WorkspaceId,
+    member: &str,
+    texts: &[String],
+) -> Result<Vec<ListId>, Error> {
     let named: Vec<Option<ListId>> = texts.iter().map(|text| text.parse().ok()).collect();
     let ids: Vec<_> = named.iter().flatten().copied().collect();
     let known = cx.store().lists_among(workspace, &ids).await?;
     let public = cx.store().public_lists_among(workspace, &ids).await?;
     let mut lists = Vec::with_capacity(ids.len());
     for (index, id) in named.into_iter().enumerate() {
-        let pointer = format!("/list_ids/{index}");
+        let pointer = format!("{member}/{index}");
         match id {
             Some(id) if lists.contains(&id) => {
                 cx.violations.add(pointer, FieldCode::Duplicate, "is there already");
@@ -206,7 +211,7 @@ impl Operation for CreateForm {
         // The operator can name any workspace, also one that is not there.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let FormInput { name, list_ids, fields, redirect_url, allowed_origins, theme } = call.body;
-        let list_ids = read_lists(cx, workspace, &list_ids).await?;
+        let list_ids = read_lists(cx, workspace, "/list_ids", &list_ids).await?;
         let page = PageRequest { after: None, limit: MAX_FORMS };
         if cx.store().forms(workspace, page).await?.items.len() >= MAX_FORMS {
             let message = format_args!("a workspace has at most {MAX_FORMS} forms; delete one first");
@@ -331,7 +336,7 @@ impl Operation for UpdateForm {
         let FormPatch { name, list_ids, fields, redirect_url, allowed_origins, theme } = call.body;
         let mut form = record.clone();
         if let Some(texts) = list_ids.value() {
-            form.list_ids = read_lists(cx, workspace_id, &texts).await?;
+            form.list_ids = read_lists(cx, workspace_id, "/list_ids", &texts).await?;
         }
         form.name = name.value().unwrap_or(form.name);
         form.fields = fields.value().map_or(form.fields, with_email);

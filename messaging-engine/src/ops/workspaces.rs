@@ -2,10 +2,12 @@
 //!
 //! Contract section 3.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::audience::page_texts::PageTexts;
+use messaging_core::domain::campaign::archive::{Archive, MAX_LISTS, ReaderSettings, archive_url};
 use messaging_core::domain::channel::inbound_message::opts_in;
 use messaging_core::domain::limits::MAX_NAME;
 use messaging_core::domain::security::account::{Member, MemberStatus, Workspace, WorkspaceEnd};
@@ -20,9 +22,11 @@ use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::app::Settings;
 use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::context::Context;
+use crate::ops::forms;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::page::Page;
 
@@ -47,6 +51,12 @@ pub struct WorkspaceView {
     pub request_log: RequestLog,
     /// Whether members without a second factor reach nothing of it; API keys are not asked.
     pub require_second_factor: bool,
+    /// Archive of campaigns that everybody may read.
+    pub archive: Archive,
+    /// Address of the archive; null unless it is enabled.
+    pub archive_url: Option<String>,
+    /// Texts in place of ours on pages for readers, by language and key.
+    pub page_texts: PageTexts,
     /// When everything of it is removed; null unless it is under deletion.
     pub deletes_at: Option<Timestamp>,
     /// When it was created.
@@ -55,16 +65,20 @@ pub struct WorkspaceView {
 
 impl WorkspaceView {
     /// What is shown of a workspace.
-    pub fn of(workspace: Workspace, data_region: &str) -> Self {
+    pub fn of(workspace: Workspace, settings: &Settings) -> Self {
+        let ReaderSettings { archive, page_texts } = workspace.readers;
         Self {
             id: workspace.id,
             name: workspace.name,
             plan: "free".to_owned(),
-            data_region: data_region.to_owned(),
+            data_region: settings.data_region.clone(),
             timezone: workspace.timezone,
             opt_out_keywords: workspace.opt_out_keywords,
             request_log: workspace.request_log,
             require_second_factor: workspace.require_second_factor,
+            archive_url: archive.enabled.then(|| archive_url(&settings.public_url, workspace.id)),
+            archive,
+            page_texts,
             deletes_at: workspace.end.map(|end| end.deletes_at),
             created_at: workspace.created_at,
         }
@@ -89,13 +103,13 @@ impl Operation for ListWorkspaces {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<WorkspaceView>, Error> {
         let page = cx.page(&call.query)?;
-        let region = &cx.app.settings().data_region;
+        let settings = cx.app.settings();
         if let Caller::Session(session) = cx.caller {
             let slice = cx.store().workspaces_of(session.user.id, MemberStatus::Active, page).await?;
-            return Ok(cx.answer_page(slice, |(workspace, _)| WorkspaceView::of(workspace, region)));
+            return Ok(cx.answer_page(slice, |(workspace, _)| WorkspaceView::of(workspace, settings)));
         }
         let only = cx.store().workspace(cx.workspace()?).await?;
-        Ok(Page::only(only.map(|stored| WorkspaceView::of(stored.record, region)).into_iter().collect()))
+        Ok(Page::only(only.map(|stored| WorkspaceView::of(stored.record, settings)).into_iter().collect()))
     }
 }
 
@@ -136,13 +150,14 @@ impl Operation for CreateWorkspace {
             opt_out_keywords: Vec::new(),
             request_log: RequestLog::default(),
             require_second_factor: false,
+            readers: ReaderSettings::default(),
             end: None,
             created_at: cx.now,
         };
         let owner = Member::active(workspace.id, session.user.id, Role::Owner, cx.now);
         cx.change(Write::put(workspace.clone(), Expect::Absent));
         cx.change(Write::put(owner, Expect::Absent));
-        Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
+        Ok(WorkspaceView::of(workspace, cx.app.settings()))
     }
 }
 
@@ -171,6 +186,36 @@ pub struct WorkspacePatch {
     /// needs one. Null means false.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub require_second_factor: Patch<bool>,
+    /// Archive of campaigns that everybody may read; replaces all of it. Null means that there is none.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    #[validate(nested)]
+    pub archive: Patch<ArchiveInput>,
+    /// Texts in place of ours on pages for readers, by language and key, of at most 500 characters each; replaces all of
+    /// them. Null means ours.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub page_texts: Patch<BTreeMap<String, BTreeMap<String, String>>>,
+}
+
+/// An archive of campaigns.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
+#[setters(default)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ArchiveInput {
+    /// True if everybody may read it; false unless given.
+    #[serde(default)]
+    pub enabled: bool,
+    /// Its title, 1 to 200 characters; the name of the workspace unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1, max = MAX_NAME))]
+    pub title: Option<String>,
+    /// Up to 100 public lists whose campaigns it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(max = MAX_LISTS))]
+    pub lists: Option<Vec<String>>,
+    /// True if search engines may list it; false unless given.
+    #[serde(default)]
+    pub indexed: bool,
 }
 
 /// Words of a workspace that opt out.
@@ -188,6 +233,9 @@ impl Input for WorkspacePatch {
         }
         if let Patch::Set(keywords) = &self.opt_out_keywords {
             check_keywords(keywords, violations);
+        }
+        if let Patch::Set(texts) = &self.page_texts {
+            PageTexts::read(texts, "/page_texts", violations);
         }
     }
 }
@@ -220,8 +268,8 @@ impl Operation for UpdateWorkspace {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "workspace update";
-    const SUMMARY: &'static str =
-        "Change a workspace's name, time zone, opt-out words, log of requests, or whether members need a second factor";
+    const SUMMARY: &'static str = "Change a workspace's name and settings, its archive and the texts of its pages";
+    const LOOKS_UP: bool = true;
     type Path = InWorkspace;
     type Query = Empty;
     type Body = WorkspacePatch;
@@ -229,7 +277,7 @@ impl Operation for UpdateWorkspace {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
         let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
-        cx.note_before(&WorkspaceView::of(stored.record.clone(), &cx.app.settings().data_region));
+        cx.note_before(&WorkspaceView::of(stored.record.clone(), cx.app.settings()));
         let mut workspace = stored.record.clone();
         if let Some(name) = call.body.name.value() {
             workspace.name = name;
@@ -260,6 +308,18 @@ impl Operation for UpdateWorkspace {
                 workspace.require_second_factor = true;
             }
         }
+        match call.body.archive {
+            Patch::Absent => {}
+            Patch::Null => workspace.readers.archive = Archive::default(),
+            Patch::Set(archive) => workspace.readers.archive = read_archive(cx, workspace.id, archive).await?,
+        }
+        match call.body.page_texts {
+            Patch::Absent => {}
+            Patch::Null => workspace.readers.page_texts = PageTexts::default(),
+            Patch::Set(texts) => {
+                workspace.readers.page_texts = PageTexts::read(&texts, "/page_texts", &mut Violations::new());
+            }
+        }
         if workspace.timezone != stored.record.timezone {
             let segments = cx.app.segments_with_zone(workspace.id).await?;
             cx.changes.extend(cx.app.calculate_all_anew(workspace.id, segments, cx.now).await?);
@@ -267,7 +327,7 @@ impl Operation for UpdateWorkspace {
         if workspace != stored.record {
             cx.change(Write::put(workspace.clone(), Expect::Revision(stored.revision)));
         }
-        Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
+        Ok(WorkspaceView::of(workspace, cx.app.settings()))
     }
 }
 
@@ -277,6 +337,13 @@ const FACTOR_FIRST: &str = "would lock you out: add a second factor to your own 
 /// True for a person without a second factor.
 fn has_no_factor(caller: &Caller) -> bool {
     matches!(caller, Caller::Session(session) if !session.user.second_factor)
+}
+
+/// Reads an archive; a list that is not there, or private, is a violation.
+async fn read_archive(cx: &mut Context<'_>, workspace: WorkspaceId, sent: ArchiveInput) -> Result<Archive, Error> {
+    let ArchiveInput { enabled, title, lists, indexed } = sent;
+    let lists = forms::read_lists(cx, workspace, "/archive/lists", &lists.unwrap_or_default()).await?;
+    Ok(Archive { enabled, title, lists, indexed })
 }
 
 /// The name of a workspace that is to be deleted, so that nobody deletes another one by mistake.
@@ -318,7 +385,7 @@ impl Operation for DeleteWorkspace {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceDeletionReport, Error> {
         let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
-        cx.note_before(&WorkspaceView::of(stored.record.clone(), &cx.app.settings().data_region));
+        cx.note_before(&WorkspaceView::of(stored.record.clone(), cx.app.settings()));
         if call.body.name != stored.record.name {
             cx.violations.add("/name", FieldCode::Conflict, "is not the name of the workspace");
         }
@@ -351,7 +418,7 @@ impl Operation for RestoreWorkspace {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WorkspaceView, Error> {
         let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
-        cx.note_before(&WorkspaceView::of(stored.record.clone(), &cx.app.settings().data_region));
+        cx.note_before(&WorkspaceView::of(stored.record.clone(), cx.app.settings()));
         let mut workspace = stored.record;
         if let Some(end) = workspace.end.take() {
             if !end.is_revocable(cx.now) {
@@ -359,6 +426,6 @@ impl Operation for RestoreWorkspace {
             }
             cx.change(Write::put(workspace.clone(), Expect::Revision(stored.revision)));
         }
-        Ok(WorkspaceView::of(workspace, &cx.app.settings().data_region))
+        Ok(WorkspaceView::of(workspace, cx.app.settings()))
     }
 }

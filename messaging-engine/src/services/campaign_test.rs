@@ -46,6 +46,9 @@ impl App {
             .system("message_id", MessageId::from_bytes([0; 16]).to_string())
             .system("unsubscribe_url", unsubscribe_url.as_str())
             .system_members("campaign", [("id", campaign.id.to_string()), ("name", plan.name.clone())]);
+        if let Some(url) = self.archive_url(campaign).await? {
+            values = values.system("archive_url", url);
+        }
         if let Some(workspace) = self.workspace(workspace).await? {
             values = values.system_member("workspace", "name", workspace.name.clone());
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::audience::contact::{Consent, Contact};
 use messaging_core::domain::audience::list::ContactList;
+use messaging_core::domain::audience::page_texts::PageTexts;
 use messaging_core::domain::audience::reader_texts::{Language, ReaderText, escaped};
 use messaging_core::domain::audience::subscription::{
     CONFIRM_WITHIN, Subscription, SubscriptionAct, SubscriptionStatus,
@@ -58,6 +59,8 @@ pub struct ReaderPage {
     pub sender: String,
     /// Lists that the page is about.
     pub lists: Vec<ReaderList>,
+    /// True if the reader wants at most one mail a week; `None` where that is no choice.
+    pub weekly: Option<bool>,
 }
 
 /// Result of following a link for a reader.
@@ -95,12 +98,17 @@ impl App {
         let lists =
             lists.into_iter().filter(|list| wanted(list.id)).map(|list| ReaderList::of(list, contact)).collect();
         let language = contact.locale.as_deref().and_then(Language::of_tag);
-        Ok(ReaderPage { language, sender: self.sender_name(contact.workspace_id).await?, lists })
+        Ok(ReaderPage { language, sender: self.sender_name(contact.workspace_id).await?, lists, weekly: None })
     }
 
     /// The name that a workspace has for its readers.
     pub(crate) async fn sender_name(&self, workspace: WorkspaceId) -> Result<String, StoreError> {
         Ok(self.workspace(workspace).await?.map_or_else(String::new, |workspace| workspace.name.clone()))
+    }
+
+    /// The texts of a workspace in place of ours.
+    pub(crate) async fn page_texts(&self, workspace: WorkspaceId) -> Result<PageTexts, StoreError> {
+        Ok(self.workspace(workspace).await?.map(|found| found.readers.page_texts.clone()).unwrap_or_default())
     }
 
     /// The public lists of a workspace.
@@ -155,7 +163,10 @@ impl App {
                 .template_id(template.id.to_string())
                 .variable(CONFIRM_URL, url)
                 .variable("lists", names),
-            None => own_mail(email, page, ReaderText::ConfirmTitle, ReaderText::ConfirmText, &names, &url),
+            None => {
+                let texts = self.page_texts(workspace).await?;
+                own_mail(email, page, (ReaderText::ConfirmTitle, ReaderText::ConfirmText), &names, &url, &texts)
+            }
         };
         let input = if has_sender { input } else { self.with_sender(workspace, input).await? };
         self.accept_reader_mail(contact, input, message_id, now).await
@@ -313,13 +324,13 @@ impl App {
 pub(crate) fn own_mail(
     to: String,
     page: &ReaderPage,
-    title: ReaderText,
-    text: ReaderText,
+    (title, text): (ReaderText, ReaderText),
     names: &[String],
     url: &str,
+    texts: &PageTexts,
 ) -> MessageInput {
     let language = page.language.unwrap_or_default();
-    let say = |text: ReaderText| text.in_language(language);
+    let say = |text: ReaderText| texts.say(text, language);
     let plain_names: String = names.iter().map(|name| format!("- {name}\n")).collect();
     let items: String = names.iter().map(|name| format!("<li>{}</li>", escaped(name))).collect();
     let list = if items.is_empty() { String::new() } else { format!("<ul>{items}</ul>") };

@@ -17,6 +17,7 @@ use messaging_core::domain::audience::reader_texts::Language;
 use messaging_core::domain::audience::subscription::{Proof, Subscription, SubscriptionAct, SubscriptionStatus};
 use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::channel::{Channel, address};
+use messaging_core::domain::security::proof_of_work::is_proved;
 use messaging_core::ids::{ContactId, FormId, WorkspaceId};
 use messaging_core::input;
 use messaging_core::patch::Patch;
@@ -43,6 +44,8 @@ pub struct FormPage {
     pub sender: String,
     /// Token that says when the page was made.
     pub started: String,
+    /// Bits of work that a post has to prove on that token; 0 for none.
+    pub pow_bits: u32,
 }
 
 impl FormPage {
@@ -61,6 +64,8 @@ pub struct FormPost {
     pub trap: String,
     /// Token of the page; `None` where the post came from no page of ours.
     pub started: Option<String>,
+    /// The number that proves the work; see [`is_proved`].
+    pub proof: Option<String>,
     /// True of a post that a page of ours, and the wait on it, must stand before.
     pub needs_page: bool,
     /// Language of the page.
@@ -74,6 +79,8 @@ pub enum Posted {
     Taken,
     /// It came from no page of ours, or too soon or too late after it.
     OutOfTime,
+    /// It does not prove the work that is asked for, or proves it by a page that was posted already.
+    Unproved,
     /// Answers are missing or broken; pointers are those of a JSON post.
     Invalid(Violations),
 }
@@ -94,8 +101,11 @@ impl App {
         if lists.is_empty() {
             return Ok(None);
         }
-        let started = self.link_key().form_page(id, self.now());
-        Ok(Some(FormPage { form, lists, sender: self.sender_name(workspace).await?, started }))
+        let mut salt = [0; 8];
+        self.entropy().fill(&mut salt);
+        let started = self.link_key().form_page(id, self.now(), salt);
+        let (sender, pow_bits) = (self.sender_name(workspace).await?, self.settings().pow_bits);
+        Ok(Some(FormPage { form, lists, sender, started, pow_bits }))
     }
 
     /// Takes a post to a form. Too many of a caller or for an address are [`Error::RateLimited`].
@@ -109,6 +119,11 @@ impl App {
         if !self.is_in_time(page.form.id, post) {
             return Ok(Posted::OutOfTime);
         }
+        let pow_bits = self.settings().pow_bits;
+        let claimed = post.started.as_deref().zip(post.proof.as_deref());
+        if pow_bits > 0 && !claimed.is_some_and(|(started, proof)| is_proved(started, proof, pow_bits)) {
+            return Ok(Posted::Unproved);
+        }
         let types = self.field_types(page.form.workspace_id).await?;
         let answers = match read_answers(&page.form, post, &types) {
             Ok(answers) => answers,
@@ -116,6 +131,11 @@ impl App {
         };
         let spelled = address::normalize(Channel::Email, &answers.email);
         self.0.form_posts.admit_address(&spelled, self.monotonic()).map_err(limited)?;
+        if let Some((started, _)) = claimed.filter(|_| pow_bits > 0)
+            && !self.0.used_pages.take(started)
+        {
+            return Ok(Posted::Unproved);
+        }
         let subscribed = self.until_committed(|| self.subscribe(page, &answers, reader, &types)).await;
         match subscribed {
             Ok(()) => Ok(Posted::Taken),

@@ -182,6 +182,11 @@ impl App {
             values = values.system_member("workspace", "name", workspace.name.clone());
         }
         if let Some(campaign) = &request.campaign {
+            if compiled.uses_system("archive_url")
+                && let Some(url) = self.archive_url(campaign).await?
+            {
+                values = values.system("archive_url", url);
+            }
             let members = [("id", campaign.id.to_string()), ("name", campaign.plan.name.clone())];
             values = values.system_members("campaign", members);
         }

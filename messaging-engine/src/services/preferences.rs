@@ -6,7 +6,9 @@
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::audience::contact::{Contact, Identifier};
 use messaging_core::domain::audience::reader_texts::{Language, ReaderText};
-use messaging_core::domain::audience::subscription::{CONFIRM_WITHIN, SubscriptionAct, SubscriptionStatus};
+use messaging_core::domain::audience::subscription::{
+    CONFIRM_WITHIN, Proof, Subscription, SubscriptionAct, SubscriptionStatus,
+};
 use messaging_core::domain::channel::{Channel, address};
 use messaging_core::domain::mail::link_token::Link;
 use messaging_core::domain::message::{Message, MessageFilter};
@@ -31,6 +33,8 @@ pub struct Preferences {
     pub shown: Vec<ListId>,
     /// Those of them that the reader wants to get.
     pub wanted: Vec<ListId>,
+    /// True if the reader wants at most one mail a week; `None` where the page did not ask.
+    pub weekly: Option<bool>,
     /// Language that the reader wants.
     pub language: Option<Language>,
 }
@@ -48,10 +52,23 @@ impl App {
     /// The page of preferences of the recipient of a message.
     pub async fn preferences(&self, workspace: WorkspaceId, message: MessageId) -> Result<Followed<ReaderPage>, Error> {
         match self.reader_of(workspace, message).await? {
-            Followed::Found((_, contact)) => Ok(Followed::Found(self.reader_page(&contact.record, |_| true).await?)),
+            Followed::Found((_, contact)) => {
+                let page = self.reader_page(&contact.record, |_| true).await?;
+                let weekly = self.weekly_choice(&contact.record, &page).await?;
+                Ok(Followed::Found(ReaderPage { weekly, ..page }))
+            }
             Followed::Expired => Ok(Followed::Expired),
             Followed::Unknown => Ok(Followed::Unknown),
         }
+    }
+
+    /// The choice of a reader to get at most one mail a week. It is kept with what is recorded of them on public lists, so
+    /// one who is on none and was on none has no such choice.
+    async fn weekly_choice(&self, contact: &Contact, page: &ReaderPage) -> Result<Option<bool>, StoreError> {
+        let shown: Vec<_> = page.lists.iter().map(|list| list.id).collect();
+        let records = self.records(contact.workspace_id, &shown, &[contact.id]).await?;
+        let is_kept = !records.is_empty() || page.lists.iter().any(|list| list.is_member);
+        Ok(is_kept.then(|| records.values().any(|stored| stored.record.is_weekly)))
     }
 
     /// Changes what the recipient of a message gets, and in which language.
@@ -112,7 +129,43 @@ impl App {
             writes.push(Write::JoinList(workspace, list, id, now));
         }
         writes.extend(self.leave_writes(workspace, id, &leaves, &proof).await?);
+        if let Some(is_weekly) = preferences.weekly {
+            self.set_weekly(&contact.record, &public, (is_weekly, &proof), &mut writes).await?;
+        }
         Ok(writes)
+    }
+
+    /// Has the records of a reader on some public lists say whether at most one mail a week is wanted: those that are
+    /// written already, and the others.
+    async fn set_weekly(
+        &self,
+        contact: &Contact,
+        public: &[ListId],
+        (is_weekly, proof): (bool, &Proof),
+        writes: &mut Vec<Write>,
+    ) -> Result<(), StoreError> {
+        let mut written = Vec::new();
+        for write in writes.iter_mut() {
+            if let Write::PutSubscription(record, _) = write {
+                record.is_weekly = is_weekly;
+                written.push(record.list_id);
+            }
+        }
+        let (workspace, id) = (contact.workspace_id, contact.id);
+        let records = self.records(workspace, public, &[id]).await?;
+        for list in public.iter().filter(|list| !written.contains(list)) {
+            let (changed, expect) = match records.get(&(*list, id)) {
+                Some(stored) if stored.record.is_weekly == is_weekly => continue,
+                Some(stored) => (stored.record.clone(), Expect::Revision(stored.revision)),
+                None if !is_weekly || !contact.list_ids.contains(list) => continue,
+                None => {
+                    let ids = (workspace, *list, id);
+                    (Subscription::new(ids, SubscriptionStatus::Confirmed, proof.clone()), Expect::Absent)
+                }
+            };
+            writes.push(Write::PutSubscription(Box::new(Subscription { is_weekly, ..changed }), expect));
+        }
+        Ok(())
     }
 
     /// Sends a reader the mail that confirms a change of address or an erasure. `new_address` is that of a change. Too many
@@ -152,7 +205,8 @@ impl App {
                 ReaderMail::Erase => (Link::Erase, ReaderText::EraseTitle, ReaderText::EraseText),
             };
             let url = self.reader_url(workspace, message_id, "/c/", link);
-            let input = own_mail(to.clone(), page, title, text, &[], &url);
+            let texts = self.page_texts(workspace).await?;
+            let input = own_mail(to.clone(), page, (title, text), &[], &url, &texts);
             let input = self.with_sender(workspace, input).await?;
             let AcceptedWrites { writes, .. } = self.accept_reader_mail(contact, input, message_id, now).await?;
             Ok((writes.into_iter().collect(), Followed::Found(())))

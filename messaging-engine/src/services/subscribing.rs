@@ -198,6 +198,13 @@ impl App {
         Ok(contact.is_some_and(|stored| !stored.record.list_ids.iter().any(|list| lists.contains(list))))
     }
 
+    /// True if a contact wants at most one marketing mail a week.
+    pub(crate) async fn wants_weekly(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError> {
+        let public = self.public_list_ids(workspace).await?;
+        let records = self.records(workspace, &public, &[contact]).await?;
+        Ok(records.values().any(|stored| stored.record.is_weekly))
+    }
+
     /// The writes by which a reader leaves lists that are public. `lists` holds each with whether the contact is a member.
     pub(crate) async fn leave_writes(
         &self,

@@ -87,7 +87,7 @@ impl App {
         };
         let Some(Stored { record: contact, .. }) = contact else {
             let sender = self.sender_name(workspace).await?;
-            return Ok(ReaderPage { language: None, sender, lists: Vec::new() });
+            return Ok(ReaderPage { language: None, sender, lists: Vec::new(), weekly: None });
         };
         Ok(self.reader_page(&contact, |list| lists.public.contains(&list) && contact.list_ids.contains(&list)).await?)
     }

@@ -187,6 +187,7 @@ async fn strangers_neither_lock_a_member_out_nor_hide_a_workspace() {
                 opt_out_keywords: Vec::new(),
                 request_log: Default::default(),
                 require_second_factor: false,
+                readers: Default::default(),
                 end: None,
                 created_at: now,
             },

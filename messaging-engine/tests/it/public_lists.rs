@@ -1,5 +1,6 @@
 //! Lists that face their readers: contract section 23.
 
+mod archive;
 mod forms;
 mod preferences;
 
@@ -44,7 +45,7 @@ impl Readers {
     }
 
     fn at(&self, path: &str) -> String {
-        format!("/workspaces/{}/{path}", self.workspace)
+        format!("/workspaces/{}/{path}", self.workspace).trim_end_matches('/').to_owned()
     }
 
     async fn contact(&self, body: Value) -> String {

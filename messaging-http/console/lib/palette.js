@@ -7,7 +7,7 @@ import { SCREENS } from "../app.js";
 // An id names its kind (contract section 1.2).
 const BY_ID = {
   msg: "messages", con: "contacts", seg: "segments", tpl: "templates", cmp: "campaigns", aut: "automations",
-  dom: "domains", whk: "webhooks", lst: "lists", imp: "import",
+  dom: "domains", whk: "webhooks", lst: "lists", frm: "forms", imp: "import",
 };
 
 const ACTIONS = [

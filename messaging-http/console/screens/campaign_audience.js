@@ -1,10 +1,10 @@
 // Who gets a campaign: lists and segments, those who are left out, and how many remain, with the reasons of the others.
 import { call } from "../lib/api.js";
-import { about, Failed, html, Loading, number, t, useCall, useEffect, useId, useState } from "../lib/ui.js";
-import { useFaults, useForm } from "../lib/form.js";
+import { about, Failed, html, Loading, t, useCall, useEffect, useState } from "../lib/ui.js";
+import { Choices } from "../lib/choices.js";
+import { useForm } from "../lib/form.js";
 import { href } from "../lib/route.js";
 
-const FEW = 8;
 const PAUSE_MS = 400;
 
 export default function Audience() {
@@ -12,8 +12,8 @@ export default function Audience() {
   const segments = useCall("listSegments", { query: { limit: 200 } });
   const rows = (found, size) => found.data?.data.map((one) => ({ id: one.id, name: one.name, size: one[size] }));
   return html`<fieldset id="audience" tabindex="-1"><legend>${t("Audience")}</legend>
-    <${Choices} member="list_ids" label=${t("Lists")} rows=${rows(lists, "contact_count")} error=${lists.error} none=${html`${t("There are no lists yet.")} <a href=${href("lists", { new: 1 })}>${t("Make one")}</a>`} />
-    <${Choices} member="segment_ids" label=${t("Segments")} rows=${rows(segments, "size")} error=${segments.error} none=${html`${t("There are no segments yet.")} <a href=${href("segments", { new: 1 })}>${t("Make one")}</a>`} />
+    <${Choices} name="audience.list_ids" label=${t("Lists")} rows=${rows(lists, "contact_count")} error=${lists.error} none=${html`${t("There are no lists yet.")} <a href=${href("lists", { new: 1 })}>${t("Make one")}</a>`} />
+    <${Choices} name="audience.segment_ids" label=${t("Segments")} rows=${rows(segments, "size")} error=${segments.error} none=${html`${t("There are no segments yet.")} <a href=${href("segments", { new: 1 })}>${t("Make one")}</a>`} />
     <${Excluded} rows=${rows(lists, "contact_count")} />
   </fieldset>`;
 }
@@ -22,33 +22,7 @@ function Excluded({ rows }) {
   const [{ audience }] = useForm();
   if (!rows?.length) return null;
   return html`<details open=${audience.exclude_list_ids.length > 0 || undefined}><summary>${t("Leave somebody out")}</summary>
-    <${Choices} member="exclude_list_ids" label=${t("Not to those in these lists")} rows=${rows} /></details>`;
-}
-
-// Check boxes; with many of them, a text finds some.
-function Choices({ member, label, rows, error, none }) {
-  const id = useId();
-  const name = `audience.${member}`;
-  const [values, change] = useForm();
-  const faults = useFaults(name);
-  const [text, setText] = useState("");
-  const chosen = values.audience[member];
-  if (error) return html`<${Failed} error=${error} />`;
-  if (!rows) return html`<${Loading} lines=${3} />`;
-  if (!rows.length) return html`<div><p class="label">${label}</p><p class="muted">${none}</p></div>`;
-  // What was deleted since stays visible, so that it can be taken away.
-  const known = new Set(rows.map((row) => row.id));
-  const all = [...rows, ...chosen.filter((one) => !known.has(one)).map((one) => ({ id: one, name: t("{id} (deleted)", { id: one }), size: null }))];
-  const shown = all.filter((row) => chosen.includes(row.id) || row.name.toLowerCase().includes(text.toLowerCase()));
-  const toggle = (one) => change(name, chosen.includes(one) ? chosen.filter((other) => other !== one) : [...chosen, one]);
-  return html`<div class="field" role="group" aria-labelledby=${id}>
-    <span class="label" id=${id}>${label}</span>
-    ${all.length > FEW && html`<input type="search" value=${text} placeholder=${t("Find by name")} aria-label=${t("Find by name")} onInput=${(event) => setText(event.target.value)} />`}
-    <ul class="checklist">${shown.map((row) => html`<li key=${row.id}><label>
-      <input type="checkbox" checked=${chosen.includes(row.id)} onChange=${() => toggle(row.id)} />
-      <span dir="auto">${row.name}</span><span class="muted numeric">${row.size === null ? "" : number(row.size)}</span></label></li>`)}</ul>
-    ${faults.map(({ message }) => html`<p class="fault-text">${message}</p>`)}
-  </div>`;
+    <${Choices} name="audience.exclude_list_ids" label=${t("Not to those in these lists")} rows=${rows} /></details>`;
 }
 
 const STEPS = [

@@ -24,6 +24,7 @@ export default function CampaignFacts({ campaign }) {
       [t("Messages a minute"), rate && t("at most {number}", { number: number(rate) })],
       [t("Link tags"), utm && Object.values(utm).filter(Boolean).join(" / ")],
       [t("Note"), campaign.warnings.length ? campaign.warnings.map(({ message }) => message).join(" ") : null],
+      [t("Archive"), campaign.archive_url && html`<a href=${campaign.archive_url} target="_blank" rel="noopener">${t("As everybody may read it")}</a>`],
       [t("Started"), campaign.started_at && html`<${Time} at=${campaign.started_at} />`],
       [t("Finished"), campaign.completed_at && html`<${Time} at=${campaign.completed_at} />`],
     ]} /></section>`;

@@ -31,7 +31,7 @@ function Drawn({ list, query, reload }) {
   return html`
     <${Head} title=${name} back=${href("lists")} backText=${t("Lists")} text=${count(list.contact_count, t("contact"), t("contacts"))}>
       ${allowed("addListContacts") && !isAdding && html`<button type="button" class="primary" onClick=${() => changeQuery({ add: 1 })}>${t("Add contacts")}</button>`}
-      ${allowed("updateList") && !isRenamed && html`<button type="button" onClick=${() => changeQuery({ rename: 1 })}>${t("Rename")}</button>`}
+      ${allowed("updateList") && !isRenamed && html`<button type="button" onClick=${() => changeQuery({ rename: 1 })}>${t("Change")}</button>`}
       <${Delete} id="deleteList" path=${{ id }} onDone=${() => go("lists")} ask=${{
         title: t("Delete this list?"),
         text: list.contact_count
@@ -40,10 +40,16 @@ function Drawn({ list, query, reload }) {
         action: t("Delete"), name: list.contact_count ? name : undefined,
       }} />
     </${Head}>
-    ${isRenamed && html`<section class="card" aria-labelledby="rename"><h2 id="rename">${t("Rename")}</h2>
-      <${Form} id="updateList" path=${{ id }} initial=${{ name }} done=${t("Saved")} onDone=${() => { stop(); reload(); }}
+    ${isRenamed && html`<section class="card" aria-labelledby="rename"><h2 id="rename">${t("Change")}</h2>
+      <${Form} id="updateList" path=${{ id }} initial=${{ name, visibility: list.visibility, opt_in: list.opt_in, description: list.description }}
+        body=${(values) => ({ ...values, description: values.description || null })} done=${t("Saved")} onDone=${() => { stop(); reload(); }}
         extra=${html`<button type="button" onClick=${stop}>${t("Cancel")}</button>`}>
-        <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" required /><${FirstFocus} /></${Form}></section>`}
+        <${Field} name="name" label=${t("Name")} dir="auto" autocomplete="off" required />
+        <${Field} name="visibility" kind="select" label=${t("Visibility")} options=${[["private", t("Private")], ["public", t("Public")]]}
+          help=${t("Readers of a public list subscribe by a form and leave it themselves.")} />
+        <${Field} name="opt_in" kind="select" label=${t("Who subscribes by a form")} options=${[["single", t("is on the list at once")], ["double", t("confirms by a link first")]]} />
+        <${Field} name="description" label=${t("Description for readers")} dir="auto" autocomplete="off" optional />
+        <${FirstFocus} /></${Form}></section>`}
     ${isAdding && html`<${Add} id=${id} onDone=${changed} />`}
     <section class="stack" aria-labelledby="members"><h2 id="members">${t("Contacts on this list")}</h2>
       ${isPublic && html`<${Filters} fields=${[{ name: "status", label: t("Status"), all: t("Confirmed"), options: STATUSES }]} />`}

@@ -10,7 +10,7 @@ import TemplatePreview from "./template_preview.js";
 // What was typed and not saved, by template: it is there again when somebody comes back.
 const drafts = new Map();
 
-const SYSTEM = ["contact.email", "contact.phone", "contact.external_id", "contact.locale", "contact.attributes.first_name", "unsubscribe_url", "workspace.name", "campaign.name", "message_id"];
+const SYSTEM = ["contact.email", "contact.phone", "contact.external_id", "contact.locale", "contact.attributes.first_name", "unsubscribe_url", "preferences_url", "archive_url", "workspace.name", "campaign.name", "message_id"];
 
 export default function TemplateEditor({ template, contactId, onSaved }) {
   const saved = useMemo(() => valuesOf(template), [template.version]);

@@ -2,6 +2,7 @@
 import { allowed, chooseWorkspace, loadSession, missing, workspace } from "../lib/api.js";
 import { Action, absolute, confirm, Copy, Facts, Failed, Head, html, Loaded, t, useCall, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
+import { PublicLists } from "../lib/public_lists.js";
 import { go, href } from "../lib/route.js";
 
 // More than anybody has on one page; the chosen one must be among them.
@@ -19,7 +20,7 @@ export default function Workspace({ query }) {
     </${Head}>
     ${query.new && html`<${NewWorkspace} />`}
     <${Loaded} of=${found}>${() => (ofPage
-      ? html`<${About} one=${answer ?? ofPage} role=${chosen.role} /><${Settings} one=${answer ?? ofPage} onDone=${setAnswer} /><${End} one=${answer ?? ofPage} onDone=${setAnswer} />`
+      ? html`<${About} one=${answer ?? ofPage} role=${chosen.role} /><${Settings} one=${answer ?? ofPage} onDone=${setAnswer} /><${Archive} one=${answer ?? ofPage} onDone=${setAnswer} /><${End} one=${answer ?? ofPage} onDone=${setAnswer} />`
       : chosen && html`<${Failed} error=${{ status: 404 }} />`)}</${Loaded}>`;
 }
 
@@ -61,6 +62,21 @@ function Settings({ one, onDone }) {
         help=${t("What the screen Requests shows. Secrets are never kept, and everything goes after seven days.")} />
       <${Field} name="require_second_factor" kind="checkbox" label=${t("Members need a second factor")}
         help=${t("Members without one reach nothing of this workspace until they add one to their account. API keys go on working.")} />
+    </${Form}></section>`;
+}
+
+// Campaigns that everybody may read.
+function Archive({ one, onDone }) {
+  if (one.deletes_at || !allowed("updateWorkspace")) return null;
+  const body = ({ archive }) => ({ archive: { ...archive, title: archive.title || null } });
+  return html`<section class="stack" aria-labelledby="archive"><h2 id="archive">${t("Archive")}</h2>
+    <p class="muted">${t("Everybody may read there what was sent to the public lists that you choose: as it was written, without anything of a recipient.")}</p>
+    ${one.archive_url && html`<p><a href=${one.archive_url} target="_blank" rel="noopener">${one.archive_url}</a> <${Copy} text=${one.archive_url} label=${t("Copy URL")} /></p>`}
+    <${Form} key=${JSON.stringify(one.archive)} id="updateWorkspace" initial=${{ archive: one.archive }} body=${body} onDone=${onDone} done=${t("Saved")}>
+      <${Field} name="archive.enabled" kind="checkbox" label=${t("Everybody may read the archive")} />
+      <${Field} name="archive.title" label=${t("Title")} dir="auto" autocomplete="off" placeholder=${one.name} optional />
+      <${PublicLists} name="archive.lists" label=${t("Lists")} help=${t("A campaign is shown if it went to these lists alone.")} />
+      <${Field} name="archive.indexed" kind="checkbox" label=${t("Search engines may list it")} />
     </${Form}></section>`;
 }
 

@@ -247,6 +247,13 @@ optional! {
         #[arg(long, env = "MESSAGING_AUDIT_DAYS", value_name = "DAYS")]
         pub audit_days: Option<u32>,
 
+        /// Bits of work that a browser proves before it posts to a form, 0 to 24 [default: 0]
+        ///
+        /// Makes posting to forms in masses expensive. 18 take a browser about a second; each further bit doubles that. With
+        /// more than 0 the pages of forms need JavaScript.
+        #[arg(long, env = "MESSAGING_POW_BITS", value_name = "BITS")]
+        pub pow_bits: Option<u32>,
+
         /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
         ///
         /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use messaging_core::domain::delivery::site::parse::RulesFault;
+use messaging_core::domain::security::proof_of_work::MAX_BITS;
 use messaging_transport::direct::MalformedMxOverride;
 
 /// The settings make no sense.
@@ -143,4 +144,7 @@ pub enum SettingsError {
     /// The file holds no secret.
     #[error("--oidc-client-secret-file {} is empty, or not one line of at most 4096 octets", .0.display())]
     OidcSecret(PathBuf),
+    /// Browsers would work for hours.
+    #[error("--pow-bits must be from 0 to {MAX_BITS}")]
+    PowBits,
 }

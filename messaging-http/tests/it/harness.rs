@@ -128,6 +128,7 @@ impl TestServer {
             opt_out_keywords: Vec::new(),
             request_log: Default::default(),
             require_second_factor: false,
+            readers: Default::default(),
             end: None,
             created_at: self.app.now(),
         };

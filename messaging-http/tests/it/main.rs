@@ -1,6 +1,7 @@
 //! The server over real sockets.
 
 mod access_matrix;
+mod archive;
 mod automations;
 mod callbacks;
 mod chats;

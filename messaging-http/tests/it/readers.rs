@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use messaging_core::domain::security::proof_of_work::is_proved;
 use messaging_core::scope::Scope;
+use messaging_engine::Settings;
 use messaging_http::ServerOptions;
 use serde_json::{Value, json};
 
@@ -18,7 +20,13 @@ struct Site {
 
 impl Site {
     async fn start(opt_in: &str, members: Value) -> Self {
-        let server = TestServer::with(ServerOptions::new(any_port())).await;
+        Self::asking(0, opt_in, members).await
+    }
+
+    /// A site whose forms ask for this much work.
+    async fn asking(pow_bits: u32, opt_in: &str, members: Value) -> Self {
+        let settings = Settings::default().pow_bits(pow_bits);
+        let server = TestServer::built(ServerOptions::new(any_port()), |builder, _| builder.settings(settings)).await;
         let key = server.key(&[Scope::ContactsWrite, Scope::ContactsRead]).await;
         let base = format!("/v1/workspaces/{}", server.workspace);
         let list = json!({"name": "News & <more>", "visibility": "public", "opt_in": opt_in});
@@ -138,4 +146,56 @@ async fn a_form_may_lead_elsewhere() {
     let started = site.started().await;
     let done = site.post(&[FORM], &format!("email=ann%40example.com&started={started}")).await;
     assert_eq!((done.status, done.header("location")), (303, Some("https://acme.example/thanks")));
+}
+
+/// A number that proves work on a page.
+fn proof(started: &str, bits: u32) -> String {
+    (0..1_000_000_u32).map(|n| n.to_string()).find(|n| is_proved(started, n, bits)).unwrap()
+}
+
+#[tokio::test]
+async fn a_form_may_ask_for_a_proof_of_work() {
+    let site = Site::asking(8, "single", json!({})).await;
+    let page = site.get(&site.path, &[]).await;
+    let html = text(&page);
+    assert!(html.contains("<script src=\"proof.js\" defer></script>") && html.contains("data-bits=\"8\""), "{html}");
+    assert!(html.contains("<noscript>") && html.contains("only works with JavaScript"), "{html}");
+    assert!(page.header("content-security-policy").unwrap().contains("script-src 'self';"));
+    let script = site.get("/f/proof.js", &[]).await;
+    assert_eq!((script.status, script.header("content-type")), (200, Some("text/javascript; charset=utf-8")));
+    let tag = script.header("etag").unwrap().to_owned();
+    assert_eq!(site.get("/f/proof.js", &[("if-none-match", tag.as_str())]).await.status, 304);
+
+    let started = site.started().await;
+    let good = proof(&started, 8);
+    let bad = (0..).map(|n: u32| n.to_string()).find(|n| !is_proved(&started, n, 8)).unwrap();
+    for missing in [String::new(), "&proof=".to_owned(), format!("&proof={bad}"), "&proof=x".to_owned()] {
+        let again = site.post(&[FORM], &format!("email=ann%40example.com&started={started}{missing}")).await;
+        assert!(text(&again).contains("once more"), "{}", text(&again));
+    }
+    assert_eq!(site.count().await, 0);
+    let body = format!("email=ann%40example.com&started={started}&proof={good}");
+    assert!(text(&site.post(&[FORM], &body).await).contains("You are subscribed"));
+    assert_eq!(site.count().await, 1);
+    // The same proof is good for nobody else.
+    let again = site.post(&[FORM], &body.replace("ann", "bob")).await;
+    assert!(text(&again).contains("once more"), "{}", text(&again));
+    assert_eq!(site.count().await, 1);
+}
+
+#[tokio::test]
+async fn a_script_asks_what_it_has_to_prove() {
+    let site = Site::asking(8, "double", json!({"allowed_origins": ["https://www.acme.example"]})).await;
+    let ours = ("origin", "https://www.acme.example");
+    let refused = site.post(&[JSON, ours], r#"{"email": "ann@example.com"}"#).await;
+    assert_eq!(refused.json()["error"]["details"]["errors"][0]["pointer"], "/proof");
+    let asked = site.get(&site.path, &[("accept", "application/json"), ours]).await;
+    assert_eq!((asked.status, asked.header("access-control-allow-origin")), (200, Some(ours.1)));
+    assert_eq!((asked.json()["pow_bits"].clone(), asked.header("cache-control")), (json!(8), Some("no-store")));
+    let started = asked.json()["started"].as_str().unwrap().to_owned();
+    site.server.clock.advance(Duration::from_secs(2));
+    let body = json!({"email": "ann@example.com", "started": started, "proof": proof(&started, 8)});
+    let taken = site.post(&[JSON, ours], &body.to_string()).await;
+    assert_eq!((taken.status, taken.json()), (200, json!({"status": "confirmation_sent"})));
+    assert_eq!(site.post(&[JSON, ours], &body.to_string()).await.status, 422);
 }

@@ -210,7 +210,7 @@ pub(crate) const TABLES: &[Table] = &[
     same("campaign_audience", "campaign, kind, due_at, piece, places"),
     same("campaign_addresses", "n, campaign, digests"),
     same("campaign_left_out", "campaign, piece, entries"),
-    same("campaigns", "n, workspace, id, revision, removed, status, doc"),
+    same("campaigns", "n, workspace, id, revision, removed, status, doc, archived_at"),
     same("holds", "workspace, kind, id, holder_kind, holder"),
     same("campaign_progress", "campaign, revision, doc"),
     same("campaign_waiting", "campaign, track, due_at, message"),

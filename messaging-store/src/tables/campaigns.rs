@@ -4,6 +4,7 @@ mod messages;
 
 use async_trait::async_trait;
 use messaging_core::changes::{ContactSends, Expect, WaitingKey};
+use messaging_core::domain::campaign::archive::archive_time;
 use messaging_core::domain::campaign::progress::CampaignProgress;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus, Reference};
 use messaging_core::domain::channel::Channel;
@@ -39,12 +40,13 @@ pub(crate) trait CampaignRows {
 
 pub(crate) fn put(on: &mut dyn Statements, campaign: &Campaign, expect: Expect) -> Result<(), Fault> {
     let status = number(&CampaignStatus::ALL, &campaign.status);
-    let mut row = params![key(campaign.workspace_id), key(campaign.id), status, document(campaign)?];
+    let archived_at = archive_time(campaign);
+    let mut row = params![key(campaign.workspace_id), key(campaign.id), status, document(campaign)?, archived_at];
     match expect {
         Expect::Absent => on.run(
             sql!(
-                "INSERT INTO campaigns (workspace, id, revision, removed, status, doc)
-                 VALUES ($1, $2, 1, false, $3, $4)"
+                "INSERT INTO campaigns (workspace, id, revision, removed, status, doc, archived_at)
+                 VALUES ($1, $2, 1, false, $3, $4, $5)"
             ),
             row,
         )?,
@@ -53,8 +55,8 @@ pub(crate) fn put(on: &mut dyn Statements, campaign: &Campaign, expect: Expect) 
             row.push(revision.into());
             on.run_one(
                 sql!(
-                    "UPDATE campaigns SET revision = revision + 1, status = $3, doc = $4
-                     WHERE workspace = $1 AND id = $2 AND revision = $5 AND NOT removed"
+                    "UPDATE campaigns SET revision = revision + 1, status = $3, doc = $4, archived_at = $5
+                     WHERE workspace = $1 AND id = $2 AND revision = $6 AND NOT removed"
                 ),
                 row,
             )?;
@@ -174,6 +176,33 @@ impl<D: Database + CampaignRows> Campaigns for SqlStore<D> {
         }
         let query = Query::new(sql, bounds, |row| record::<Campaign>(row, 0));
         self.page(query, page, |campaign| campaign.id.to_bytes()).await
+    }
+
+    async fn archived_campaigns(
+        &self,
+        workspace: WorkspaceId,
+        before: Option<CampaignId>,
+        limit: usize,
+    ) -> Result<Vec<Campaign>, StoreError> {
+        const LATEST: Sql = sql!(
+            "SELECT doc FROM campaigns {INDEXED BY campaigns_archived}
+             WHERE workspace = $1 AND archived_at IS NOT NULL AND NOT removed
+             ORDER BY archived_at DESC, id DESC LIMIT $2"
+        );
+        const BEFORE: Sql = sql!(
+            "SELECT doc FROM campaigns {INDEXED BY campaigns_archived}
+             WHERE workspace = $1 AND archived_at IS NOT NULL AND NOT removed
+                 AND (archived_at, id) < (SELECT archived_at, id FROM campaigns
+                     WHERE workspace = $1 AND id = $3 AND NOT removed)
+             ORDER BY archived_at DESC, id DESC LIMIT $2"
+        );
+        let mut bounds = params![key(workspace), sql_limit(limit)];
+        let mut sql = LATEST;
+        if let Some(before) = before {
+            bounds.push(key(before).into());
+            sql = BEFORE;
+        }
+        self.many(Query::new(sql, bounds, |row| record::<Campaign>(row, 0))).await
     }
 
     async fn open_campaigns(&self, page: PageRequest) -> Result<Slice<Campaign>, StoreError> {

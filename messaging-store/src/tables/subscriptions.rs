@@ -23,6 +23,8 @@ struct Doc {
     asked: Vec<Timestamp>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     brought_contact: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_weekly: bool,
 }
 
 /// The number of the workspace in `$1`.
@@ -71,8 +73,10 @@ pub(crate) async fn put(on: &mut impl OpenCommit, subscription: &Subscription, e
         workspace_number!(),
         " AND id = $3) AND revision = $7"
     ));
-    let Subscription { workspace_id, list_id, contact_id, status, since, proof, asked, brought_contact } = subscription;
-    let doc = Doc { proof: proof.clone(), asked: asked.clone(), brought_contact: *brought_contact };
+    let Subscription { workspace_id, list_id, contact_id, status, since, proof, asked, brought_contact, is_weekly } =
+        subscription;
+    let doc =
+        Doc { proof: proof.clone(), asked: asked.clone(), brought_contact: *brought_contact, is_weekly: *is_weekly };
     let status = number(&SubscriptionStatus::ALL, status);
     let mut row = params![key(*workspace_id), key(*list_id), key(*contact_id), status, *since, document(&doc)?];
     match expect {
@@ -103,7 +107,7 @@ pub(crate) async fn forget(
 
 fn subscription(workspace_id: WorkspaceId, row: &dyn Row) -> Result<Stored<Subscription>, Fault> {
     let status = SubscriptionStatus::ALL.get(get::<usize>(row, 1)?).copied();
-    let Doc { proof, asked, brought_contact } = record(row, 3)?;
+    let Doc { proof, asked, brought_contact, is_weekly } = record(row, 3)?;
     let record = Subscription {
         workspace_id,
         list_id: id(row, 4)?,
@@ -113,6 +117,7 @@ fn subscription(workspace_id: WorkspaceId, row: &dyn Row) -> Result<Stored<Subsc
         proof,
         asked,
         brought_contact,
+        is_weekly,
     };
     Ok(Stored { record, revision: get(row, 0)? })
 }

@@ -38,6 +38,9 @@ pub const TRAP: &str = "website";
 /// The hidden field that says when the page was made.
 pub const STARTED: &str = "started";
 
+/// The field that has the proof of work.
+pub const PROOF: &str = "proof";
+
 const MAX_URL: usize = 2048;
 const MAX_LABEL: u64 = 100;
 const MAX_TEXT: u64 = 500;

@@ -129,6 +129,7 @@ pub enum ReaderText {
     PreferencesTitle,
     PreferencesLists,
     PreferencesAll,
+    PreferencesWeekly,
     PreferencesLanguage,
     PreferencesSave,
     PreferencesSaved,
@@ -143,10 +144,13 @@ pub enum ReaderText {
     EraseDone,
     ArchiveTitle,
     ArchiveEmpty,
+    ArchiveOlder,
+    FormScript,
+    FormWorking,
 }
 
 /// The name of each text in the data file.
-const NAMES: [(ReaderText, &str); 45] = [
+const NAMES: [(ReaderText, &str); 49] = [
     (ReaderText::LinkTitle, "link_title"),
     (ReaderText::LinkText, "link_text"),
     (ReaderText::ExpiredTitle, "expired_title"),
@@ -178,6 +182,7 @@ const NAMES: [(ReaderText, &str); 45] = [
     (ReaderText::PreferencesTitle, "preferences_title"),
     (ReaderText::PreferencesLists, "preferences_lists"),
     (ReaderText::PreferencesAll, "preferences_all"),
+    (ReaderText::PreferencesWeekly, "preferences_weekly"),
     (ReaderText::PreferencesLanguage, "preferences_language"),
     (ReaderText::PreferencesSave, "preferences_save"),
     (ReaderText::PreferencesSaved, "preferences_saved"),
@@ -192,6 +197,9 @@ const NAMES: [(ReaderText, &str); 45] = [
     (ReaderText::EraseDone, "erase_done"),
     (ReaderText::ArchiveTitle, "archive_title"),
     (ReaderText::ArchiveEmpty, "archive_empty"),
+    (ReaderText::ArchiveOlder, "archive_older"),
+    (ReaderText::FormScript, "form_script"),
+    (ReaderText::FormWorking, "form_working"),
 ];
 
 type Texts = HashMap<(ReaderText, Language), String>;
@@ -226,6 +234,18 @@ pub fn escaped(text: &str) -> String {
 }
 
 impl ReaderText {
+    /// The keys of all texts, in alphabetical order.
+    pub fn keys() -> impl Iterator<Item = &'static str> {
+        let mut keys = NAMES.map(|(_, key)| key);
+        keys.sort_unstable();
+        keys.into_iter()
+    }
+
+    /// Its key, by which workspaces name it.
+    pub fn key(self) -> &'static str {
+        NAMES.into_iter().find(|(text, _)| *text == self).map_or("", |(_, key)| key)
+    }
+
     /// The text in a language.
     pub fn in_language(self, language: Language) -> &'static str {
         TEXTS.get(&(self, language)).map_or("", String::as_str)

@@ -144,6 +144,8 @@ pub struct Subscription {
     pub asked: Vec<Timestamp>,
     /// True if the contact was made by the form that the subscription came by.
     pub brought_contact: bool,
+    /// True if the reader wants at most one marketing mail a week, from whatever list.
+    pub is_weekly: bool,
 }
 
 impl Subscription {
@@ -154,7 +156,17 @@ impl Subscription {
         proof: Proof,
     ) -> Self {
         let since = proof.at;
-        Self { workspace_id, list_id, contact_id, status, since, proof, asked: Vec::new(), brought_contact: false }
+        Self {
+            workspace_id,
+            list_id,
+            contact_id,
+            status,
+            since,
+            proof,
+            asked: Vec::new(),
+            brought_contact: false,
+            is_weekly: false,
+        }
     }
 
     /// The record after an act that gives a status. The same status again keeps its proof: the first counts.
@@ -229,6 +241,7 @@ pub fn merged(primary: Option<Subscription>, duplicate: Option<Subscription>) ->
         contact_id: primary.contact_id,
         asked: asked.split_off(first),
         brought_contact,
+        is_weekly: primary.is_weekly || duplicate.is_weekly,
         ..kept.clone()
     })
 }

@@ -57,6 +57,9 @@ pub struct CampaignInput {
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(nested)]
     pub settings: Patch<Settings>,
+    /// False keeps it out of the archive of the workspace; true unless given.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub archived: Patch<bool>,
 }
 
 /// What changes of a campaign. Members that are given replace those of the campaign; null clears.
@@ -103,6 +106,9 @@ pub struct CampaignPatch {
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(nested)]
     pub settings: Patch<Settings>,
+    /// False keeps it out of the archive of the workspace; can be changed in every status.
+    #[serde(default, skip_serializing_if = "Patch::is_absent")]
+    pub archived: Patch<bool>,
 }
 
 /// Who is to get a campaign: members of any of the lists or segments, but of none of the excluded lists.
@@ -165,6 +171,7 @@ impl Input for AudiencePreviewInput {
         "reply_to",
         "variants",
         "settings",
+        "archived",
     ];
 }
 
@@ -204,6 +211,7 @@ impl CampaignInput {
             audience: self.audience.read(violations),
             variants: Vec::new(),
             settings: Settings::default(),
+            archived: true,
         };
         let rest = CampaignPatch {
             kind: self.kind,
@@ -213,6 +221,7 @@ impl CampaignInput {
             reply_to: self.reply_to,
             variants: self.variants,
             settings: self.settings,
+            archived: self.archived,
             ..CampaignPatch::default()
         };
         rest.apply(blank, violations)
@@ -256,8 +265,21 @@ impl CampaignPatch {
             Patch::Null => plan.settings = Settings::default(),
             Patch::Set(settings) => plan.settings = settings,
         }
+        plan.archived = self.archived.or(plan.archived, true);
         plan.check(violations);
         plan
+    }
+
+    /// The value of `archived` after a change that gives this member alone, which is allowed in every status; `None` of any
+    /// other change.
+    pub fn archived_alone(&self) -> Option<bool> {
+        let Self { name, channel, template_id, audience, kind, subject_override, from_name, .. } = self;
+        let Self { from_email, reply_to, variants, settings, archived, .. } = self;
+        let replaced = [name.is_absent(), channel.is_absent(), template_id.is_absent(), audience.is_absent()];
+        let texts = [subject_override, from_name, from_email, reply_to].map(Patch::is_absent);
+        let rest = [kind.is_absent(), variants.is_absent(), settings.is_absent(), !archived.is_absent()];
+        let is_alone = replaced.into_iter().chain(texts).chain(rest).all(|holds| holds);
+        is_alone.then(|| archived.clone().or(true, true))
     }
 }
 

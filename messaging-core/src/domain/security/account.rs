@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::campaign::archive::ReaderSettings;
 use crate::domain::security::digest::Digest;
 use crate::domain::security::request_log::RequestLog;
 use crate::ids::{SessionId, UserId, WorkspaceId};
@@ -169,6 +170,9 @@ pub struct Workspace {
     /// Members without a second factor reach nothing of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_second_factor: bool,
+    /// Settings for the pages of its readers.
+    #[serde(default, skip_serializing_if = "ReaderSettings::is_default")]
+    pub readers: ReaderSettings,
     /// The end that was set to it; `None` unless it is under deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<WorkspaceEnd>,

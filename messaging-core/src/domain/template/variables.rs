@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use minijinja::machinery::ast::{CallArg, Expr, Stmt};
 
 /// Names that the system gives a value (contract section 11).
-pub(crate) const SYSTEM: [&str; 7] =
-    ["contact", "unsubscribe_url", "preferences_url", "workspace", "campaign", "message_id", "event"];
+pub(crate) const SYSTEM: [&str; 8] =
+    ["contact", "unsubscribe_url", "preferences_url", "archive_url", "workspace", "campaign", "message_id", "event"];
 
 /// Names of one part, at most this many.
 const MAX_NAMES: usize = 1000;

@@ -35,6 +35,14 @@ pub trait Campaigns {
         status: Option<CampaignStatus>,
         page: PageRequest,
     ) -> Result<Slice<Campaign>, StoreError>;
+    /// Campaigns with an [`archive_time`](crate::domain::campaign::archive::archive_time), the latest first, at most `limit`;
+    /// those that come after `before` if it is given, and none where that has no such time.
+    async fn archived_campaigns(
+        &self,
+        workspace: WorkspaceId,
+        before: Option<CampaignId>,
+        limit: usize,
+    ) -> Result<Vec<Campaign>, StoreError>;
     /// Campaigns of all workspaces that are scheduled, sending or paused, in no particular order.
     async fn open_campaigns(&self, page: PageRequest) -> Result<Slice<Campaign>, StoreError>;
     /// Campaigns that hold something, at most `limit`.

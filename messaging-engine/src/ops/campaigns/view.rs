@@ -65,6 +65,10 @@ pub struct CampaignView {
     pub waiting: u64,
     /// Reason why the campaign is paused; null unless its status is `paused`.
     pub pause_reason: Option<PauseReason>,
+    /// False if no archive is to show it.
+    pub archived: bool,
+    /// Address of its page in the archive of the workspace; null while that does not show it.
+    pub archive_url: Option<String>,
     /// What may surprise when it is sent.
     pub warnings: Vec<CampaignWarning>,
     /// When it was created.
@@ -101,10 +105,14 @@ pub(super) async fn of(cx: &Context<'_>, campaign: Campaign) -> Result<CampaignV
         Some(_) => campaign.waiting(&cx.store().campaign_counts(campaign.workspace_id, campaign.id).await?),
     };
     let warnings = warnings(cx, &campaign).await?;
+    let archive_url = match campaign.started_at {
+        Some(_) => cx.app.archive_url(&campaign).await?,
+        None => None,
+    };
     let by_timezone = campaign.wall_time.is_some();
     let Campaign { id, workspace_id: _, plan, status, phase, scheduled_at, started_at, completed_at, .. } = campaign;
     let CampaignPlan { name, channel, kind, template_id, subject_override, from_name, from_email, reply_to, .. } = plan;
-    let CampaignPlan { audience, variants, settings, .. } = plan;
+    let CampaignPlan { audience, variants, settings, archived, .. } = plan;
     let winner = campaign.winner.and_then(|place| variants.get(place));
     Ok(CampaignView {
         id,
@@ -130,6 +138,8 @@ pub(super) async fn of(cx: &Context<'_>, campaign: Campaign) -> Result<CampaignV
         failure_reason: campaign.failure_reason,
         waiting,
         pause_reason: campaign.pause_reason,
+        archived,
+        archive_url,
         warnings,
         created_at: campaign.created_at,
         updated_at: campaign.updated_at,

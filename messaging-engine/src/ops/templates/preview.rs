@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::{Method, StatusCode};
+use messaging_core::domain::campaign::archive::ARCHIVE_PATH;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::sms;
 use messaging_core::domain::limits::MAX_SUBJECT;
@@ -138,7 +139,8 @@ impl Operation for PreviewTemplate {
         let mut values = Values::new(&variables)
             .system("message_id", MessageId::from_bytes([0; 16]).to_string())
             .system("unsubscribe_url", format!("{}{UNSUBSCRIBE_PATH}preview", cx.app.settings().public_url))
-            .system("preferences_url", format!("{}{PREFERENCES_PATH}preview", cx.app.settings().public_url));
+            .system("preferences_url", format!("{}{PREFERENCES_PATH}preview", cx.app.settings().public_url))
+            .system("archive_url", format!("{}{ARCHIVE_PATH}preview", cx.app.settings().public_url));
         if let Some(workspace) = cx.app.workspace(workspace_id).await? {
             values = values.system_member("workspace", "name", workspace.name.clone());
         }

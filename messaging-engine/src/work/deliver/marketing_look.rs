@@ -11,7 +11,9 @@ use std::time::Duration;
 use messaging_core::changes::{Changes, Condition, ContactSends, Expect, WaitingKey, Write, moves, track_of};
 use messaging_core::domain::campaign::audience::agrees;
 use messaging_core::domain::campaign::schedule::STALE;
+use messaging_core::domain::campaign::settings::FrequencyCap;
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::recipient_time::frequency_cap::remembered;
 use messaging_core::domain::delivery::recipient_time::{self, Recipient, SuppressCause, Terms, Verdict, zone_of};
 use messaging_core::domain::message::hold::{Hold, HoldReason};
@@ -125,6 +127,10 @@ async fn look_by(
     let addresses = devices::addresses(app, message, &known).await?;
     let may_be_used = addresses.iter().any(|(_, reason)| reason.is_none());
     let stored = app.store().contact_sends(message.workspace_id, contact, message.channel).await?;
+    let mut terms = *terms;
+    if is_first && message.channel == Channel::Email && app.wants_weekly(message.workspace_id, contact).await? {
+        terms.frequency_cap = Some(FrequencyCap::at_most_weekly(terms.frequency_cap));
+    }
     let workspace = app.workspace(message.workspace_id).await?;
     let zone = zone_of(known.timezone.as_deref(), workspace.as_ref().map_or("UTC", |one| &one.timezone));
     let times = stored.as_ref().map(|stored| stored.record.times.clone()).unwrap_or_default();
@@ -135,7 +141,7 @@ async fn look_by(
         sends: &times,
         cap_since: message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap).map(|hold| hold.since),
     };
-    Ok(match recipient_time::look(terms, &recipient, now) {
+    Ok(match recipient_time::look(&terms, &recipient, now) {
         Verdict::Hold { reason, until } => Look::Refused(Refusal::Hold { reason, until }),
         Verdict::Suppress(cause) => Look::Refused(Refusal::Suppress(cause)),
         Verdict::Go if !is_first => Look::Go(Permit { sends: None, pace: None }),

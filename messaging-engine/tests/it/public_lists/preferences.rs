@@ -29,6 +29,7 @@ async fn a_reader_chooses_lists_and_language() {
     let preferences = Preferences {
         shown: page.lists.iter().map(|list| list.id).collect(),
         wanted: vec![second.parse().unwrap()],
+        weekly: None,
         language: Some(Language::German),
     };
     for _ in 0..2 {
@@ -82,4 +83,44 @@ async fn a_reader_is_erased_by_a_link_sent_to_them() {
     assert_eq!(readers.count().await, 0);
     readers.work().await;
     assert!(matches!(readers.app.erase_reader(workspace, asked).await.unwrap(), Followed::Expired));
+}
+
+#[tokio::test]
+async fn a_reader_gets_at_most_one_mail_a_week() {
+    let (readers, _, workspace, message, _) = with_reader().await;
+    let Followed::Found(page) = readers.app.preferences(workspace, message).await.unwrap() else { panic!("a page") };
+    assert_eq!(page.weekly, Some(false));
+    let shown: Vec<_> = page.lists.iter().map(|list| list.id).collect();
+    let wanted = vec![readers.list.parse().unwrap()];
+    let choose = async |weekly| {
+        let preferences =
+            Preferences { shown: shown.clone(), wanted: wanted.clone(), weekly: Some(weekly), language: None };
+        let set = readers.app.set_preferences(workspace, message, &preferences, &reader()).await.unwrap();
+        assert!(matches!(set, Followed::Found(())));
+        match readers.app.preferences(workspace, message).await.unwrap() {
+            Followed::Found(page) => page.weekly,
+            _ => panic!("a page"),
+        }
+    };
+    assert_eq!(choose(true).await, Some(true));
+    assert_eq!(readers.members("confirmed").await.len(), 1);
+    // The campaign that the link is of was the mail of this week.
+    let capped = readers.campaign(json!({"list_ids": [readers.list]}), json!({})).await;
+    readers.work().await;
+    assert_eq!(readers.mails().len(), 0);
+    let stats = readers.get(&readers.caller, &readers.at(&format!("campaigns/{capped}/stats"))).await;
+    assert_eq!(stats["skipped"]["frequency_cap"], 1, "{}", stats.body);
+    readers.pass(8 * DAY).await;
+    readers.campaign(json!({"list_ids": [readers.list]}), json!({})).await;
+    readers.work().await;
+    assert_eq!(readers.mails().len(), 1);
+    // Transactional mail is not counted, and the choice can be taken back.
+    let body = json!({"to": "ann@example.com", "from_email": "shop@sandbox.test", "subject": "s", "text": "t"});
+    readers.send(&body).await;
+    readers.work().await;
+    assert_eq!(readers.mails().len(), 1);
+    assert_eq!(choose(false).await, Some(false));
+    readers.campaign(json!({"list_ids": [readers.list]}), json!({})).await;
+    readers.work().await;
+    assert_eq!(readers.mails().len(), 1);
 }

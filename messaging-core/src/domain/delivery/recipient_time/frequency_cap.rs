@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::campaign::settings::{FrequencyCap, WhenReached};
+use crate::domain::campaign::settings::{DeferHours, FrequencyCap, WhenReached};
 use crate::time::Timestamp;
 
 /// The shorter window.
@@ -38,6 +38,18 @@ impl FrequencyCap {
             () if free > end => CapLook::GivesUpAt(end),
             () => CapLook::FreeAt(free),
         }
+    }
+
+    /// The cap where the recipient wants at most one message a week besides.
+    #[must_use]
+    pub fn at_most_weekly(cap: Option<Self>) -> Self {
+        let weekly = Self {
+            per_day: None,
+            per_week: Some(1),
+            when_reached: WhenReached::default(),
+            defer_hours: DeferHours::default(),
+        };
+        cap.map_or(weekly, |cap| Self { per_week: Some(1), ..cap })
     }
 
     /// When a place comes free; `None` if there is one at `now`.
@@ -113,6 +125,17 @@ mod tests {
         // A message that was withdrawn gave its place back.
         assert_eq!(hasty.look(&[], Some(at(1)), at(6)), CapLook::Free);
         assert_eq!(hasty.look(&sends, None, at(19)), CapLook::FreeAt(at(24)));
+    }
+
+    #[test]
+    fn a_reader_s_wish_makes_a_cap_stricter() {
+        let weekly = FrequencyCap::at_most_weekly(None);
+        assert_eq!(weekly.look(&[at(0)], None, at(167)), CapLook::Reached);
+        assert_eq!(weekly.look(&[at(0)], None, at(168)), CapLook::Free);
+        let patient = cap(json!({"per_day": 2, "per_week": 5, "when_reached": "defer", "defer_hours": 168}));
+        let both = FrequencyCap::at_most_weekly(Some(patient));
+        assert_eq!(both, cap(json!({"per_day": 2, "per_week": 1, "when_reached": "defer", "defer_hours": 168})));
+        assert_eq!(both.look(&[at(0)], None, at(1)), CapLook::FreeAt(at(168)));
     }
 
     #[test]

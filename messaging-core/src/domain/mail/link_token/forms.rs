@@ -23,17 +23,17 @@ impl LinkKey {
         Some((WorkspaceId::from_bytes(said[1..17].try_into().ok()?), FormId::from_bytes(said[17..].try_into().ok()?)))
     }
 
-    /// The token that says when a page of a form was made.
-    pub fn form_page(&self, form: FormId, at: Timestamp) -> String {
-        self.token([&[FORM_PAGE][..], &form.to_bytes(), &at.as_millis().to_be_bytes()].concat())
+    /// The token that says when a page of a form was made; the salt makes it the token of that page alone.
+    pub fn form_page(&self, form: FormId, at: Timestamp, salt: [u8; 8]) -> String {
+        self.token([&[FORM_PAGE][..], &form.to_bytes(), &at.as_millis().to_be_bytes(), &salt].concat())
     }
 
     /// When a page of this form was made that has a token, if it is one of ours.
     pub fn read_form_page(&self, form: FormId, token: &str) -> Option<Timestamp> {
         let said = self.read(token)?;
-        let (FORM_PAGE, 25) = (*said.first()?, said.len()) else { return None };
+        let (FORM_PAGE, 33) = (*said.first()?, said.len()) else { return None };
         let is_of_form = said[1..17] == form.to_bytes();
-        is_of_form.then_some(Timestamp::from_millis(i64::from_be_bytes(said[17..].try_into().ok()?)))
+        is_of_form.then_some(Timestamp::from_millis(i64::from_be_bytes(said[17..25].try_into().ok()?)))
     }
 }
 
@@ -48,7 +48,8 @@ mod tests {
         let form: FormId = "frm_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
         let other: FormId = "frm_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap();
         let (key, at) = (LinkKey::new(&[7; 32]), Timestamp::from_millis(1_769_850_900_123));
-        let (page, started) = (key.form(workspace, form), key.form_page(form, at));
+        let (page, started) = (key.form(workspace, form), key.form_page(form, at, [3; 8]));
+        assert_ne!(started, key.form_page(form, at, [4; 8]));
         assert_eq!(key.read_form(&page), Some((workspace, form)));
         assert_eq!((key.read_form_page(form, &started), key.read_form_page(other, &started)), (Some(at), None));
         assert_eq!((key.read_form(&started), key.read_form_page(form, &page)), (None, None));
