@@ -7,6 +7,7 @@ const KNOWN = [
   ["contact.attributes.first_name", "First name"], ["contact.email", "Email of the contact"], ["contact.phone", "Phone of the contact"],
   ["contact.external_id", "External id"], ["contact.locale", "Language of the contact"], ["workspace.name", "Name of the workspace"],
   ["campaign.name", "Name of the campaign"], ["unsubscribe_url", "Link to unsubscribe"],
+  ["preferences_url", "Link to the preferences"], ["archive_url", "Link to read it in the browser"],
 ];
 
 /** A tag of the template for a path, with words for when it has no value. */
