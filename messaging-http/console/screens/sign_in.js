@@ -89,7 +89,7 @@ export default function SignIn({ query = {} }) {
   }
   if (me() && invitation) return html`<${Invitation} ...${pending} onDone=${done} />`;
   if (confirm) return html`<${Confirmation} ticket=${confirm} onDone=${done} />`;
-  if (me()) return html`<div class="stack"><h1 tabindex="-1">${t("You are signed in")}</h1><p><a href="#/">${t("Home")}</a></p></div>`;
+  if (me() && !step) return html`<div class="stack"><h1 tabindex="-1">${t("You are signed in")}</h1><p><a href="#/">${t("Home")}</a></p></div>`;
   return html`<div class="stack"><p class="brand"><${Brand} /></p><h1 tabindex="-1">${t("Sign in")}</h1>
     ${said && html`<div class="notice warning" role="alert"><p>${said}</p></div>`}
     ${invitation && html`<div class="notice"><p>${t("You are invited to {name} as {role}. Sign in as {email} to accept.", { name: invitation.name, role: t(invitation.role), email })}</p></div>`}

@@ -115,6 +115,8 @@ impl Operation for FinishSignOn {
         let settings = cx.app.sign_on().ok_or(Error::NotFound)?;
         let SignOnInput { subject, email, email_verified, name, mut groups } = call.body;
         groups.retain(|group| settings.group_roles.iter().any(|given| given.group == *group));
+        groups.sort_unstable();
+        groups.dedup();
         let person = VouchedPerson { issuer: settings.issuer.clone(), subject, name, groups };
         if let Some(known) = cx.store().user_by_identity(&person.issuer, &person.subject).await? {
             return signed_in(cx, person, known.record.clone(), Some(known)).await;
