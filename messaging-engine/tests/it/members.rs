@@ -2,6 +2,7 @@
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::security::account::{Member, MemberStatus, Workspace};
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
@@ -185,7 +186,7 @@ async fn strangers_neither_lock_a_member_out_nor_hide_a_workspace() {
                 name,
                 timezone,
                 opt_out_keywords: Vec::new(),
-                request_log: Default::default(),
+                request_log: RequestLog::default(),
                 end: None,
                 created_at: now,
             },

@@ -10,6 +10,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::security::account::{Member, Session, User, Workspace};
 use messaging_core::domain::security::api_key::{self, ApiKey};
 use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{Entropy, ManualClock, SystemEntropy};
@@ -126,7 +127,7 @@ impl TestServer {
             name: "Test".to_owned(),
             timezone: "UTC".to_owned(),
             opt_out_keywords: Vec::new(),
-            request_log: Default::default(),
+            request_log: RequestLog::default(),
             end: None,
             created_at: self.app.now(),
         };
