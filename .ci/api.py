@@ -80,7 +80,7 @@ def schemathesis(folder, venv, environment):
     before = time.monotonic()
     run(venv / "bin/schemathesis", "--config-file", HERE / "schemathesis.toml", "run", DOCUMENT,
         "--url", environment["MESSAGING_URL"], "-H", f"Authorization: Bearer {environment['MESSAGING_API_KEY']}",
-        "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(EXAMPLES), "--seed", "1", "--workers", "2",
+        "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(EXAMPLES), "--seed", "1", "--workers", "1",
         "--suppress-health-check", "all", "--no-color", cwd=folder, environment=environment, seconds=1500)
     print(f"schemathesis: no finding in {time.monotonic() - before:.0f} s")
 
