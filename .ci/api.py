@@ -78,6 +78,7 @@ def python(folder, venv, environment):
 
 def schemathesis(folder, venv, environment):
     before = time.monotonic()
+    # One worker: several share what Python counts while it parses, and end with an error of Python now and then.
     run(venv / "bin/schemathesis", "--config-file", HERE / "schemathesis.toml", "run", DOCUMENT,
         "--url", environment["MESSAGING_URL"], "-H", f"Authorization: Bearer {environment['MESSAGING_API_KEY']}",
         "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(EXAMPLES), "--seed", "1", "--workers", "1",
