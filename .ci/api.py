@@ -78,10 +78,13 @@ def python(folder, venv, environment):
 
 def schemathesis(folder, venv, environment):
     before = time.monotonic()
-    run(venv / "bin/schemathesis", "--config-file", HERE / "schemathesis.toml", "run", DOCUMENT,
-        "--url", environment["MESSAGING_URL"], "-H", f"Authorization: Bearer {environment['MESSAGING_API_KEY']}",
-        "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(EXAMPLES), "--seed", "1", "--workers", "2",
-        "--suppress-health-check", "all", "--no-color", cwd=folder, environment=environment, seconds=1500)
+    # Coverage by itself: after another phase Python 3.11 may fail to parse the tool's own source in it (SystemError, "AST
+    # constructor recursion depth mismatch").
+    for phases in ["coverage", "examples,fuzzing,stateful"]:
+        run(venv / "bin/schemathesis", "--config-file", HERE / "schemathesis.toml", "run", DOCUMENT,
+            "--url", environment["MESSAGING_URL"], "-H", f"Authorization: Bearer {environment['MESSAGING_API_KEY']}",
+            "--phases", phases, "--max-examples", str(EXAMPLES), "--seed", "1", "--workers", "1",
+            "--suppress-health-check", "all", "--no-color", cwd=folder, environment=environment, seconds=1500)
     print(f"schemathesis: no finding in {time.monotonic() - before:.0f} s")
 
 

@@ -129,7 +129,7 @@ pub async fn every_filter_narrows(store: &dyn Store) {
         (AuditFilter { until: Some(at(10)), ..of() }, &one),
         (AuditFilter { since: Some(at(10)), until: Some(at(11)), ..of() }, &other),
     ] {
-        assert_eq!(listed(store, home, filter.clone()).await, [expected.clone()], "{filter:?}");
+        assert_eq!(listed(store, home, filter.clone()).await, std::slice::from_ref(expected), "{filter:?}");
     }
     for filter in [
         AuditFilter { actor: text("user"), operation: text("createWebhook"), ..of() },

@@ -115,7 +115,7 @@ pub async fn every_filter_narrows(store: &dyn Store) {
         (RequestFilter { until: Some(at(9)), ..of() }, &one),
         (RequestFilter { idempotency_key: text("order-1"), ..of() }, &one),
     ] {
-        assert_eq!(listed(store, home, filter.clone()).await, [expected.clone()], "{filter:?}");
+        assert_eq!(listed(store, home, filter.clone()).await, std::slice::from_ref(expected), "{filter:?}");
     }
     for filter in [
         RequestFilter { key_id: Some(id()), ..of() },

@@ -39,7 +39,15 @@ fn block(due: DueMessages) -> MessageBlock {
         );
     }
     let (first, last) = (messages[0].id, messages[messages.len() - 1].id);
-    MessageBlock { workspace_id, replaces, first, last, messages: messages.len() as u32, is_aged: false, texts }
+    MessageBlock {
+        workspace_id,
+        replaces,
+        first,
+        last,
+        messages: u32::try_from(messages.len()).unwrap(),
+        is_aged: false,
+        texts,
+    }
 }
 
 fn for_contacts(text: &str, sees: bool) -> ContactFilter {

@@ -97,12 +97,11 @@ fn write_operation(
         let _ = write!(inside, "<h4>Body{optional}</h4>");
         let order = example.request.map_or("", |request| request.get());
         let types = body["content"].as_object().into_iter().flatten();
-        match types.clone().find(|(media_type, _)| *media_type == "application/json") {
-            Some((_, json)) => write_schema(&mut inside, document, &json["schema"], order, true),
-            None => {
-                let names: Vec<_> = types.map(|(media_type, _)| escape(media_type)).collect();
-                let _ = write!(inside, "<p>The file itself: {}.</p>", names.join(", "));
-            }
+        if let Some((_, json)) = types.clone().find(|(media_type, _)| *media_type == "application/json") {
+            write_schema(&mut inside, document, &json["schema"], order, true);
+        } else {
+            let names: Vec<_> = types.map(|(media_type, _)| escape(media_type)).collect();
+            let _ = write!(inside, "<p>The file itself: {}.</p>", names.join(", "));
         }
     }
     for (status, response) in operation["responses"].as_object().into_iter().flatten() {

@@ -2,6 +2,8 @@
 //!
 //! Contract section 23. What readers do with them is in [`services::forms`](crate::services::forms).
 
+use std::fmt::Write as _;
+
 use http::{Method, StatusCode};
 use messaging_core::changes::{DocumentKey, Expect, Write};
 use messaging_core::domain::audience::form::{
@@ -93,13 +95,14 @@ fn embed(form: &Form, url: &str) -> String {
         };
         let required = if field.required { " required" } else { "" };
         let name = escaped(&field.field);
-        html.push_str(&format!("  <label>{label} <input type=\"{kind}\" name=\"{name}\"{required}></label>\n"));
+        let _ = writeln!(html, "  <label>{label} <input type=\"{kind}\" name=\"{name}\"{required}></label>");
     }
     let button = escaped(ReaderText::FormButton.in_language(Language::English));
-    html.push_str(&format!(
+    let _ = write!(
+        html,
         "  <input type=\"text\" name=\"{TRAP}\" tabindex=\"-1\" autocomplete=\"off\" aria-hidden=\"true\" \
          style=\"position:absolute;left:-10000px\">\n  <button type=\"submit\">{button}</button>\n</form>"
-    ));
+    );
     html
 }
 

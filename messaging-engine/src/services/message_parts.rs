@@ -211,11 +211,13 @@ impl App {
     }
 
     /// The page where the recipient of a message unsubscribes.
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is one of links of one lifetime")]
     pub(crate) async fn unsubscribe_url(&self, message: &Message) -> Result<String, StoreError> {
         self.link_of(message, |links| links.unsubscribe_url()).await
     }
 
     /// The page of preferences of the recipient of a message.
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is one of links of one lifetime")]
     async fn preferences_url(&self, message: &Message) -> Result<String, StoreError> {
         self.link_of(message, |links| links.preferences_url()).await
     }

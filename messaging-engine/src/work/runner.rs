@@ -170,7 +170,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
         let enough = in_work.tasks.len() - in_work.tasks.len() / 4;
         loop {
             tokio::select! {
-                // As everywhere here: tokio would draw the order, and the same seed of a simulation would take another course.
+                // In this order: a process that is told to stop begins nothing more.
                 biased;
                 _ = stopped.changed() => {}
                 () = in_work.one_ended(), if !in_work.tasks.is_empty() => {

@@ -275,7 +275,7 @@ async fn filters_narrow_and_csv_has_a_line_for_each_entry() {
     let (bed, workspace, owner) = Bed::with_owner().await;
     let Caller::Session(session) = &owner else { panic!("not a session") };
     let lists = format!("/workspaces/{workspace}/lists");
-    bed.clock.advance(Duration::from_secs(60));
+    bed.clock.advance(Duration::from_mins(1));
     let list = bed.post(&owner, &lists, json!({"name": "=A, B"})).await;
     let id = list["id"].as_str().unwrap();
     let only = ["createList"];
@@ -295,7 +295,7 @@ async fn filters_narrow_and_csv_has_a_line_for_each_entry() {
     let crossed = format!("{path}?since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z");
     assert_eq!(bed.get(&owner, &crossed).await.summary(), "422 until out_of_range");
 
-    let csv = bed.call(Call::new(&owner, Method::GET, &format!("{path}?resource=list&limit=1")).as_csv()).await;
+    let csv = bed.call(Call::new(&owner, Method::GET, &format!("{path}?resource=list&limit=1")).accepting_csv()).await;
     let text = csv.body.as_str().unwrap();
     let lines: Vec<_> = text.split_terminator("\r\n").collect();
     assert_eq!(lines.len(), 2);

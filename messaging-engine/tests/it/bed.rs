@@ -309,7 +309,7 @@ impl<'a> Call<'a> {
     }
 
     /// As with the header `Accept: text/csv`.
-    pub(crate) fn as_csv(self) -> Self {
+    pub(crate) fn accepting_csv(self) -> Self {
         Self { wants_csv: true, ..self }
     }
 

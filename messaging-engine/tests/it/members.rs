@@ -1,7 +1,9 @@
 //! Contract section 2.3: members.
 
 use messaging_core::changes::{Changes, Expect, Write};
+use messaging_core::domain::campaign::archive::ReaderSettings;
 use messaging_core::domain::security::account::{Member, MemberStatus, Workspace};
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::Priority;
 use messaging_core::scope::Role;
@@ -185,9 +187,9 @@ async fn strangers_neither_lock_a_member_out_nor_hide_a_workspace() {
                 name,
                 timezone,
                 opt_out_keywords: Vec::new(),
-                request_log: Default::default(),
+                request_log: RequestLog::default(),
                 require_second_factor: false,
-                readers: Default::default(),
+                readers: ReaderSettings::default(),
                 end: None,
                 created_at: now,
             },

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::changes::{AccountWrite, Changes, Document, Expect, Write};
+use messaging_core::domain::campaign::archive::ReaderSettings;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::security::account::{Member, Session, User, Workspace};
 use messaging_core::domain::security::api_key::{self, ApiKey};
 use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::ids::{UserId, WorkspaceId};
 use messaging_core::ports::Transport;
 use messaging_core::ports::clock::{Entropy, ManualClock, SystemEntropy};
@@ -126,9 +128,9 @@ impl TestServer {
             name: "Test".to_owned(),
             timezone: "UTC".to_owned(),
             opt_out_keywords: Vec::new(),
-            request_log: Default::default(),
+            request_log: RequestLog::default(),
             require_second_factor: false,
-            readers: Default::default(),
+            readers: ReaderSettings::default(),
             end: None,
             created_at: self.app.now(),
         };

@@ -1,6 +1,6 @@
 //! Type and size of an image, read from its first octets.
 //!
-//! PNG (RFC 2083 section 4.1.1), JPEG (ITU T.81 section B.2.2), GIF (GIF89a section 18) and WebP (RFC 9649). Nothing of
+//! PNG (RFC 2083 section 4.1.1), JPEG (ITU T.81 section B.2.2), GIF (`GIF89a` section 18) and WebP (RFC 9649). Nothing of
 //! the picture itself is decoded.
 
 use serde::{Deserialize, Serialize};

@@ -77,7 +77,7 @@ pub fn holds_secret(text: &str) -> bool {
             let is_within_word = text[..place].ends_with(|before: char| before.is_ascii_alphanumeric())
                 && marker.starts_with(|first: char| first.is_ascii_alphanumeric());
             let rest = &text[place + found.len()..];
-            let secret = rest.bytes().take_while(|byte| byte.is_ascii_graphic()).take(LEAST_SECRET).count();
+            let secret = rest.bytes().take_while(u8::is_ascii_graphic).take(LEAST_SECRET).count();
             !is_within_word && secret == LEAST_SECRET
         })
     })

@@ -105,8 +105,9 @@ impl Topics {
                 Write::PutInstallationName(..) => Topic::Name,
                 Write::PutFence(..) => Topic::Fence,
                 Write::Suspend(..) | Write::LiftSuspension(..) => Topic::Queue,
-                Write::Put(Document::Pool(_), _) | Write::Delete(DocumentKey::Pool(..)) => Topic::Pools,
-                Write::Source(SourceWrite::Grant(_) | SourceWrite::Revoke(..)) => Topic::Pools,
+                Write::Put(Document::Pool(_), _)
+                | Write::Delete(DocumentKey::Pool(..))
+                | Write::Source(SourceWrite::Grant(_) | SourceWrite::Revoke(..)) => Topic::Pools,
                 Write::Source(SourceWrite::OrderSource(..) | SourceWrite::OrderPath(..)) => Topic::Sources,
                 _ => continue,
             };

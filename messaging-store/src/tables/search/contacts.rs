@@ -6,7 +6,7 @@ use messaging_core::domain::audience::contact::attributes::Attributes;
 use messaging_core::domain::audience::contact::{Contact, ContactFilter};
 use messaging_core::domain::search::contacts::{CONTACT_BLOCK_BITS, ContactBlock, ContactTexts};
 use messaging_core::domain::search::{Search, SearchTexts};
-use messaging_core::ids::{Id as _, WorkspaceId};
+use messaging_core::ids::{Id, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, Slice, StoreError};
 
 use super::pieces::{MAX_BLOCKS, PIECES, next_piece};
@@ -206,7 +206,7 @@ impl Taken<'_> {
         const SQL: Sql = sql!(sqlite: of_block!(sqlite, "$4"), postgres: of_block!(postgres, "$4::uuid"));
         let (workspace, first) = (self.workspace, block << CONTACT_BLOCK_BITS);
         let end = self.start.min((block + 1) << CONTACT_BLOCK_BITS);
-        let bounds = params![first, end, key(workspace), self.filter.segment_id.map(|id| id.to_bytes())];
+        let bounds = params![first, end, key(workspace), self.filter.segment_id.map(Id::to_bytes)];
         let found = database.many(Query::new(SQL, bounds, move |row| contact(workspace, row))).await?;
         for (n, stored) in found {
             if !matches(self.filter, &stored.record) {

@@ -218,9 +218,10 @@ mod tests {
 
     #[test]
     fn a_source_that_was_stopped_is_stopped_whatever_its_paths_are() {
+        use SourceStatus::{Resting, Stopped, Warm, Warming};
+
         let at = Timestamp::from_millis(0);
         let row = |status, found| SourceRow { status, found, ..SourceRow::new(SourceAddress::Default, at) };
-        use SourceStatus::{Resting, Stopped, Warm, Warming};
         assert_eq!(row(Warming, None).shown(), Warming);
         assert_eq!(row(Warming, Some(Warm)).shown(), Warm);
         assert_eq!(row(Warm, Some(Resting)).shown(), Resting);
