@@ -1,6 +1,7 @@
 //! Contract section 25: second factors, and what somebody meets who tries to get past one.
 
 mod passkeys;
+mod proofs;
 
 use std::time::Duration;
 
@@ -428,6 +429,11 @@ async fn a_workspace_may_demand_factors_of_its_members() {
     let demands = me["workspaces"].as_array().unwrap().iter().map(|one| one["require_second_factor"].clone());
     assert_eq!(demands.filter(|demand| *demand == json!(true)).count(), 1);
     assert_eq!(bed.get(&member, &format!("/workspaces/{elsewhere}/lists")).await.summary(), "200");
+    let listed = async |who: &Caller| {
+        let reply = bed.get(who, "/workspaces").await;
+        reply["data"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((listed(&member).await, listed(&owner).await), (vec![json!("Elsewhere")], vec![json!("Acme")]));
     let key = bed.key(workspace, &["contacts:read"]).await;
     assert_eq!(bed.get(&key, &lists).await.summary(), "200");
 
