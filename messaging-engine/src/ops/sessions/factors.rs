@@ -420,9 +420,13 @@ fn new_recovery_codes(cx: &mut Context<'_>, user: &User) -> Vec<Secret> {
 /// Makes sure that the person themselves adds something that proves who they are from then on. Somebody without a second factor
 /// has nothing to show that the session does not open, and whoever has just signed in has shown it.
 pub(super) async fn prove_to_add(cx: &mut Context<'_>, user: &User, proof: ProofInput) -> Result<(), Error> {
-    let is_given = proof.code.is_some() || proof.password.is_some();
-    if is_given || (user.second_factor && !has_just_signed_in(cx).await?) {
-        prove(cx, user, proof).await?;
+    if proof.code.is_some() || proof.password.is_some() {
+        return prove(cx, user, proof).await;
+    }
+    if user.second_factor && !has_just_signed_in(cx).await? {
+        let rule = "a code of a factor or a recovery code is needed, because you signed in more than 15 minutes ago; signing \
+                    in anew does as well";
+        return Err(refuse("/code", FieldCode::Required, rule).into());
     }
     Ok(())
 }
@@ -446,8 +450,7 @@ async fn prove(cx: &mut Context<'_>, user: &User, proof: ProofInput) -> Result<(
         }
         ProofInput { password: Some(password), .. } => check_password(cx, &user.email, password).await?.0,
         ProofInput { .. } => {
-            let or_password = if user.password_hash.is_some() { ", or `password`" } else { "" };
-            let rule = format!("a code of a factor or a recovery code is needed{or_password}");
+            let rule = "a code of a factor or a recovery code is needed, or `password`";
             return Err(refuse("/code", FieldCode::Required, rule).into());
         }
     };
