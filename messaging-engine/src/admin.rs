@@ -13,7 +13,7 @@ mod quarantine;
 mod secret_key;
 mod verify;
 
-use messaging_core::changes::{Changes, Expect, JobWrite, Write};
+use messaging_core::changes::{AccountWrite, Changes, Expect, JobWrite, Write};
 use messaging_core::domain::campaign::archive::ReaderSettings;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::EmailAddress;
@@ -181,7 +181,8 @@ pub fn random_password(app: &App) -> String {
 /// Creates a user. A user that has the email already gets the password and the name, where they are
 /// given; so this is also how a password is set or reset.
 ///
-/// A new password ends the open sessions of the user, in a running server within a second.
+/// A new password ends the open sessions of the user, in a running server within a second. For a user whom the invitation of
+/// a workspace created it is the word of the operator: second factors that were added until then are removed.
 pub async fn create_user(
     app: &App,
     email: &str,
@@ -211,14 +212,19 @@ pub async fn create_user(
             Some(Stored { record, revision }) => (record, Expect::Revision(revision)),
             None => (new_user(app, email.as_str()), Expect::Absent),
         };
+        let mut changes = Changes::default();
         if let Some(hash) = &password_hash {
             user.password_hash = Some(hash.clone());
             user.password_version = user.password_version.wrapping_add(1);
-            // Whoever set one by a link of a workspace knows it no more: from here on it is the operator who vouches.
-            user.created_by = None;
+            // Whoever set one by a link of a workspace knows it no more: from here on it is the operator who vouches. A
+            // passkey that they added would still sign in, and an app would keep the person out.
+            if user.created_by.take().is_some() {
+                user.second_factor = false;
+                changes.push(Write::Account(AccountWrite::DeleteFactors(user.id)));
+            }
         }
         user.name = name.clone().or(user.name);
-        let changes = Changes::from_iter([Write::put(user.clone(), expected)]);
+        changes.push(Write::put(user.clone(), expected));
         let report = UserReport::of(user);
         let secret = serde_json::json!({"name": report.name, "password": password_hash.as_ref().map(|_| HIDDEN)});
         let command = Command::new("admin create-user", "user", Some(report.id.to_string()), Some(&report.email));

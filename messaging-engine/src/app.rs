@@ -47,7 +47,7 @@ pub(crate) mod watched;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -313,6 +313,12 @@ impl App {
     /// A provider of a channel: one that the program brought, or one of contract section 16.
     pub fn provider_kind(&self, channel: Channel, name: &str) -> Option<&ProviderKind> {
         self.0.own_providers.get(&(channel, name.to_owned())).or_else(|| provider::find(channel, name))
+    }
+
+    /// The names of the secrets among the settings of providers that the program brings.
+    pub(crate) fn secrets_of_own_providers(&self) -> HashSet<&str> {
+        let members = self.0.own_providers.values().flat_map(|kind| &kind.members);
+        members.filter(|member| member.is_secret()).map(|member| member.name.as_str()).collect()
     }
 
     /// The names of the providers of a channel, each once.

@@ -10,6 +10,7 @@ use messaging_core::domain::channel::provider::MASK;
 use messaging_core::domain::security::account::MemberStatus;
 use messaging_core::domain::security::audit::changes::{AuditChange, Detail, between, secrets_given};
 use messaging_core::domain::security::audit::{Actor, ActorKind, Resource};
+use messaging_core::domain::security::secret_members::shown;
 use messaging_core::ids::{Id as _, UserId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, StoreError};
 use serde_json::{Map, Value};
@@ -119,7 +120,7 @@ fn resource(recording: &Recording, request: &Request<'_>, state: Option<&Value>,
     if id.is_none() && matches!(recording.kind, "user" | "member") {
         return Resource { kind, id: actor.id.clone(), name: actor.name.clone() };
     }
-    let name = NAMES.iter().find_map(|name| text(name)).filter(|_| recording.detail == Detail::Values);
+    let name = NAMES.iter().find_map(|name| text(name)).filter(|_| recording.detail == Detail::Values).map(shown);
     Resource { kind, id, name }
 }
 

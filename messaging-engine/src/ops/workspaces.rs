@@ -105,7 +105,9 @@ impl Operation for ListWorkspaces {
         let page = cx.page(&call.query)?;
         let settings = cx.app.settings();
         if let Caller::Session(session) = cx.caller {
-            let slice = cx.store().workspaces_of(session.user.id, MemberStatus::Active, page).await?;
+            let mut slice = cx.store().workspaces_of(session.user.id, MemberStatus::Active, page).await?;
+            // One that demands a second factor opens with it; until then `GET /auth/me` names it and says so.
+            slice.items.retain(|(workspace, _)| session.user.second_factor || !workspace.require_second_factor);
             return Ok(cx.answer_page(slice, |(workspace, _)| WorkspaceView::of(workspace, settings)));
         }
         let only = cx.store().workspace(cx.workspace()?).await?;

@@ -94,8 +94,9 @@ impl App {
         }
         let mut bodies = LoggedBodies::default();
         if kept == Kept::Bodies {
-            bodies.request = request_log::body(&request.request);
-            bodies.response = request_log::body(&request.response);
+            let of_settings = self.secrets_of_own_providers();
+            bodies.request = request_log::body(&request.request, &of_settings);
+            bodies.response = request_log::body(&request.response, &of_settings);
         }
         let (code, created) = request_log::named_in(&request.response);
         let cut = |text: String, most: usize| text.chars().take(most).collect::<String>();

@@ -191,6 +191,24 @@ async fn an_entry_shows_what_was_and_what_is() {
 }
 
 #[tokio::test]
+async fn a_url_with_a_secret_is_crossed_out() {
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    let path = format!("/workspaces/{workspace}/webhooks");
+    let body = json!({"url": "https://acme.com/hook?token=hunter22", "events": ["bounce"]});
+    let made = bed.post(&owner, &path, body).await;
+    assert_eq!(made.summary(), "201");
+    let one = format!("{path}/{}", made["id"].as_str().unwrap());
+    let changed = json!({"url": "https://acme.com/hook?token=hunter23"});
+    assert_eq!(bed.patch(&owner, &one, changed).await.summary(), "200");
+    let entries = log(&bed, &owner, workspace, "&resource=webhook").await;
+    assert_eq!(operations(&entries), ["createWebhook", "updateWebhook"]);
+    assert_eq!(entries[0]["resource"]["name"], "•••");
+    let url = json!({"pointer": "/url", "before": "•••", "after": "•••"});
+    assert!(entries[0]["changes"].as_array().unwrap().contains(&url), "{}", entries[0]);
+    assert!(!json!(entries).to_string().contains("hunter2"), "{entries:?}");
+}
+
+#[tokio::test]
 async fn what_is_refused_leaves_no_entry_and_a_repetition_none_more() {
     let (bed, workspace, owner) = Bed::with_owner().await;
     let lists = format!("/workspaces/{workspace}/lists");

@@ -8,6 +8,7 @@ use messaging_engine::caller::Caller;
 use serde_json::{Value, json};
 
 use crate::bed::{Bed, Call, PASSWORD, Reply};
+use crate::second_factors::{add, confirm, enrolled, first_step};
 
 const ANYBODY: Caller = Caller::Anonymous;
 const ANOTHER: &str = "a battery staple";
@@ -120,6 +121,31 @@ async fn an_account_that_a_stranger_set_up_gets_nothing_that_others_give_the_per
     assert_eq!(attack.accept(&person, attack.acme, json!({})).await, "200");
     assert_eq!(attack.sees(&person, attack.acme).await, "200");
     assert_eq!(attack.accept(&person, attack.acme, json!({})).await, "404 not_found");
+}
+
+#[tokio::test]
+async fn factors_that_a_stranger_added_end_when_the_operator_vouches_for_the_person() {
+    let attack = Attack::begin().await;
+    let bed = &attack.bed;
+    let victim = attack.invite(&attack.attacker, attack.theirs, VICTIM, "viewer").await;
+    let ticket = attack.ticket_text(&attack.attacker, attack.theirs, &victim).await;
+    let squatter = attack.redeem(&ticket, None).await;
+    let squatter = attack.caller(&squatter).await;
+    let (factor, secret) = add(bed, &squatter).await;
+    assert_eq!(confirm(bed, &squatter, &factor, &secret.code_at(bed.app.now())).await.summary(), "200");
+    bed.post(&squatter, "/auth/factors", json!({"kind": "passkey"})).await;
+
+    admin::create_user(&bed.app, VICTIM, Some(PASSWORD.to_owned()), None).await.unwrap();
+    let person = bed.sign_in(VICTIM).await;
+    assert_eq!(bed.get(&person, "/auth/factors").await["data"], json!([]));
+    let me = bed.get(&person, "/auth/me").await;
+    assert_eq!((&me["second_factor"], &me["recovery_codes_left"]), (&json!(false), &json!(0)));
+    assert!(admin::set_operator(&bed.app, VICTIM, true).await.unwrap().operator);
+
+    // Of somebody whom no workspace made, a new password leaves them.
+    enrolled(bed, "attacker@example.com").await;
+    admin::create_user(&bed.app, "attacker@example.com", Some(PASSWORD.to_owned()), None).await.unwrap();
+    first_step(bed, "attacker@example.com").await;
 }
 
 #[tokio::test]

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use http::Method;
 use messaging_core::domain::channel::Channel;
 use messaging_core::ports::Transport;
 use messaging_core::ports::transport::{Acceptance, Outcome, Outgoing, Response, Sent, TransportError};
+use messaging_engine::AnsweredRequest;
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
@@ -66,6 +68,20 @@ async fn settings_of_an_own_provider_are_checked_sealed_and_masked() {
     let elsewhere = put(json!({"bucket": "elsewhere", "key": "***"})).await;
     assert_eq!(elsewhere.summary(), "422 /config/key required");
     assert_eq!(bed.app.provider(workspace, Channel::Email).await.unwrap().unwrap().settings["key"], "a secret");
+}
+
+#[tokio::test]
+async fn secrets_of_an_own_provider_are_in_no_log() {
+    let (bed, workspace, owner) = Bed::carrying("archive", Arc::new(Archive)).and_owner().await;
+    let path = format!("/workspaces/{workspace}/channels/email");
+    let mut refused = AnsweredRequest::new(workspace, "req-1".to_owned(), Method::PUT, path, "setChannel");
+    refused.is_write = true;
+    refused.status = 422;
+    refused.request = r#"{"provider":"archive","config":{"bucket":"ab","key":"12345678"}}"#.into();
+    bed.app.log_request(refused);
+    bed.app.requests_written().await;
+    let shown = bed.get(&owner, &format!("/workspaces/{workspace}/requests/req-1")).await;
+    assert_eq!(shown["request"], json!({"provider": "archive", "config": {"bucket": "ab", "key": "•••"}}));
 }
 
 #[tokio::test]

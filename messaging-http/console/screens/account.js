@@ -65,13 +65,16 @@ function Workspaces() {
 
 function Password() {
   const [round, again] = useReducer((n) => n + 1, 0);
+  const { has_password: hasPassword, second_factor: hasFactor } = me();
   return html`<section class="stack" aria-labelledby="password"><h2 id="password">${t("Password")}</h2>
-    <${Form} key=${round} id="setPassword" body=${({ current, password = "" }) => ({ current: current || null, password })} submit=${t("Change password")}
+    <${Form} key=${round} id="setPassword" body=${({ current, password = "", code }) => ({ current: current || null, password, ...(code && { code }) })} submit=${t("Change password")}
       done=${t("Changed. Your other sessions have ended.")} onDone=${async () => { await loadSession(); again(); }}
-      refusal=${({ code }) => code === "invalid_credentials" && { text: t("The current password is wrong.") }}>
-      ${me().has_password && html`<${Field} name="current" kind="password" label=${t("Current password")} autocomplete="current-password" />`}
+      refusal=${({ code }) => code === "invalid_credentials" && { text: hasPassword ? t("The current password is wrong.") : t("The code is wrong, was used already or is too old.") }}>
+      ${hasPassword && html`<${Field} name="current" kind="password" label=${t("Current password")} autocomplete="current-password" />`}
       <${Field} name="password" kind="password" label=${t("New password")} autocomplete="new-password"
         help=${t("12 characters or more, and none of the common ones. Your other sessions end.")} />
+      ${!hasPassword && hasFactor && html`<${Field} name="code" label=${t("Code")} autocomplete="one-time-code"
+        help=${t("Of a factor that you have, or a recovery code. Not needed in the first 15 minutes after you signed in.")} />`}
     </${Form}></section>`;
 }
 

@@ -54,9 +54,10 @@ function NewFactor({ kind, onMade, onClose }) {
   const part = useFirstFocus();
   useFocusBack();
   return html`<section ref=${part} class="card" aria-labelledby="new-factor"><h3 id="new-factor">${kind === "totp" ? t("An app that shows codes") : t("A passkey of this device or a security key")}</h3>
-    <${Form} id="createFactor" initial=${{ kind, name: "" }} submit=${t("Go on")} onDone=${onMade}
+    <${Form} id="createFactor" initial=${{ kind, name: "" }} submit=${t("Go on")} onDone=${onMade} refusal=${wrongProof}
       extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
       <${Field} name="name" label=${t("Name")} autocomplete="off" dir="auto" placeholder=${t("My phone")} help=${t("Where it is, so that you know which one you lost.")} />
+      ${me().second_factor && html`<${ProofFields} help=${t("Of a factor that you have, or a recovery code. Not needed in the first 15 minutes after you signed in.")} />`}
     </${Form}></section>`;
 }
 
@@ -133,9 +134,17 @@ function Proof({ title, onClose, ...form }) {
   const part = useFirstFocus();
   useFocusBack();
   return html`<section ref=${part} class="card" aria-labelledby="proof"><h3 id="proof">${title}</h3>
-    <${Form} ...${form} body=${withoutEmpty} refusal=${({ code }) => code === "invalid_credentials" && { text: t("The code or password is wrong, or the code was used already.") }}
+    <${Form} ...${form} body=${withoutEmpty} refusal=${wrongProof}
       extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
-      <${Field} name="code" label=${t("Code")} autocomplete="one-time-code" help=${t("The six digits that the app shows, or a recovery code.")} />
-      ${me().has_password && html`<${Field} name="password" kind="password" label=${t("or your password")} autocomplete="current-password" />`}
+      <${ProofFields} help=${t("The six digits that the app shows, or a recovery code.")} />
     </${Form}></section>`;
+}
+
+function ProofFields({ help }) {
+  return html`<${Field} name="code" label=${t("Code")} autocomplete="one-time-code" help=${help} />
+    ${me().has_password && html`<${Field} name="password" kind="password" label=${t("or your password")} autocomplete="current-password" />`}`;
+}
+
+function wrongProof({ code }) {
+  return code === "invalid_credentials" && { text: t("The code or password is wrong, or the code was used already.") };
 }

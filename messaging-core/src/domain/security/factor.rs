@@ -23,6 +23,13 @@ pub const CONFIRMED_WITHIN: Duration = Duration::from_mins(15);
 /// Time in which the second step of a sign-in can be done.
 pub const PENDING_FOR: Duration = Duration::from_mins(10);
 
+/// Time after a sign-in in which somebody with a second factor adds another one without showing one again.
+pub const SIGN_IN_PROVES_FOR: Duration = Duration::from_mins(15);
+
+/// Time for which it is remembered that a sign-in by a passkey alone was used, after it would have been over: by more than
+/// clocks are set back or differ.
+pub const REMEMBERED_FOR: Duration = Duration::from_hours(24);
+
 /// Codes that may be tried in one sign-in (contract section 25).
 pub const MAX_TRIES: u32 = 5;
 

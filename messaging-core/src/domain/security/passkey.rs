@@ -32,6 +32,13 @@ const HAS_KEY: u8 = 1 << 6;
 /// Milliseconds that the browser waits for the person.
 const PATIENCE: u32 = 300_000;
 
+/// Characters of a part of an answer that is read: even with the certificates of the device that nobody asked for, such as
+/// some add, it is far shorter.
+const MAX_PART: usize = 64 << 10;
+
+/// Bytes of a key as COSE says it; one of RSA with 8192 bits has 1100.
+const MAX_KEY: usize = 2048;
+
 /// Bytes of the longest id of a credential (WebAuthn, section 5.8.3).
 const MAX_CREDENTIAL_ID: usize = 1023;
 
@@ -247,7 +254,7 @@ impl NewCredential {
         let said = attestation.text_member("authData").and_then(Cbor::as_bytes).ok_or(PasskeyFault::Malformed)?;
         let said = AuthenticatorData::read(said)?;
         said.check(site)?;
-        let (credential, key) = said.key.ok_or(PasskeyFault::Malformed)?;
+        let (credential, key) = said.key.filter(|(_, key)| key.len() <= MAX_KEY).ok_or(PasskeyFault::Malformed)?;
         PublicKey::read(key)?;
         let (credential, key) = (URL_SAFE_NO_PAD.encode(credential), URL_SAFE_NO_PAD.encode(key));
         if credential != self.id {
@@ -289,6 +296,9 @@ impl Assertion {
 }
 
 fn decoded(text: &str) -> Result<Vec<u8>, PasskeyFault> {
+    if text.len() > MAX_PART {
+        return Err(PasskeyFault::Malformed);
+    }
     URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| PasskeyFault::Malformed)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Contract section 24.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::secret_members::hide_secrets;
+use super::secret_members::hide_secrets_and;
 use crate::ids::{ApiKeyId, RequestId, UserId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -157,12 +158,13 @@ pub fn statuses(text: &str) -> Option<(u16, u16)> {
 }
 
 /// What is kept of a body: a JSON text without secrets. `None` for one that is no JSON, and for one that is too long.
-pub fn body(bytes: &[u8]) -> Option<String> {
+/// `of_settings` are the names of secrets of providers that the program brings.
+pub fn body(bytes: &[u8], of_settings: &HashSet<&str>) -> Option<String> {
     if bytes.is_empty() || bytes.len() > MAX_BODY {
         return None;
     }
     let mut value: Value = serde_json::from_slice(bytes).ok()?;
-    hide_secrets(&mut value);
+    hide_secrets_and(&mut value, of_settings);
     let text = value.to_string();
     // What stands for secrets may be longer than they are.
     (text.len() <= 2 * MAX_BODY).then_some(text)
@@ -227,10 +229,10 @@ mod tests {
             ("no JSON", None),
             ("", None),
         ] {
-            assert_eq!(body(given.as_bytes()).as_deref(), kept, "{given}");
+            assert_eq!(body(given.as_bytes(), &HashSet::new()).as_deref(), kept, "{given}");
         }
         let long = format!("\"{}\"", "x".repeat(MAX_BODY));
-        assert_eq!(body(long.as_bytes()), None);
+        assert_eq!(body(long.as_bytes(), &HashSet::new()), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Secrets in JSON, found by the names of members and by how tokens of ours begin, and crossed out before anything is
-//! kept for people to read: logs of requests and audit logs.
+//! Secrets in JSON, found by the names of members, by how tokens of ours begin and by what stands in URLs, and crossed out
+//! before anything is kept for people to read: logs of requests and audit logs.
 //!
 //! A member is taken for a secret too readily rather than too rarely: a value that is missing in a log harms nobody.
 
@@ -35,7 +35,13 @@ const PARTS: &[&str] = &[
 ];
 
 /// Names, in the same form, that make a member a secret when they are the whole name.
-const NAMES: &[&str] = &["auth", "p256dh", "otp", "pin"];
+const NAMES: &[&str] = &["auth", "xauth", "xkey", "p256dh", "otp", "pin"];
+
+/// Names, in the same form, that make a parameter of a URL a secret as well.
+const OF_URLS: &[&str] = &["key", "sig", "signature", "code"];
+
+/// The member that holds the settings of a provider.
+const SETTINGS: &str = "config";
 
 /// Beginnings of texts that are secrets of ours wherever they stand: API keys, sessions, second factors, secrets of webhooks, and what links
 /// of tickets, uploads and callbacks go on with.
@@ -70,8 +76,34 @@ pub fn is_secret(name: &str) -> bool {
         || OF_PROVIDERS.contains(name.as_str())
 }
 
-/// True if a text holds a secret of ours.
+/// True if a text holds a secret of ours, or is a URL that holds one of whoever it leads to.
 pub fn holds_secret(text: &str) -> bool {
+    is_telling_url(text) || holds_own(text)
+}
+
+/// A text as it may be kept: crossed out if it holds a secret.
+pub fn shown(text: String) -> String {
+    if holds_secret(&text) { HIDDEN.to_owned() } else { text }
+}
+
+/// True for a URL with user info, or with a secret among its parameters. Other texts than URLs are not looked through: pages
+/// and mails are full of links that are for their readers.
+fn is_telling_url(text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let is_of_scheme = |octet: u8| octet.is_ascii_alphanumeric() || b"+-.".contains(&octet);
+    if scheme.is_empty() || !scheme.bytes().all(is_of_scheme) || text.contains(char::is_whitespace) {
+        return false;
+    }
+    let has_user = rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'));
+    let is_telling = |parameter: &str| {
+        let (name, value) = parameter.split_once('=').unwrap_or_default();
+        !value.is_empty() && (is_secret(name) || OF_URLS.contains(&plain(name).as_str()))
+    };
+    has_user || rest.split(['?', '&', '#']).skip(1).any(is_telling)
+}
+
+/// True if a text holds a secret of ours.
+fn holds_own(text: &str) -> bool {
     MARKERS.iter().any(|marker| {
         text.match_indices(marker).any(|(place, found)| {
             let is_within_word = text[..place].ends_with(|before: char| before.is_ascii_alphanumeric())
@@ -85,15 +117,25 @@ pub fn holds_secret(text: &str) -> bool {
 
 /// Crosses out every secret in a value.
 pub fn hide_secrets(value: &mut Value) {
+    hide_secrets_and(value, &HashSet::new());
+}
+
+/// Crosses out every secret in a value, and of settings of providers those of these names as well: secrets of providers that a
+/// program brings.
+pub fn hide_secrets_and(value: &mut Value, of_settings: &HashSet<&str>) {
+    hide_in(value, of_settings, false);
+}
+
+fn hide_in(value: &mut Value, of_settings: &HashSet<&str>, is_settings: bool) {
     match value {
         Value::String(text) if holds_secret(text) => HIDDEN.clone_into(text),
-        Value::Array(items) => items.iter_mut().for_each(hide_secrets),
+        Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, of_settings, is_settings)),
         Value::Object(members) => {
             for (name, member) in members {
-                if is_secret(name) {
+                if is_secret(name) || is_settings && of_settings.contains(name.as_str()) {
                     hide(member);
                 } else {
-                    hide_secrets(member);
+                    hide_in(member, of_settings, is_settings || name == SETTINGS);
                 }
             }
         }
@@ -178,6 +220,43 @@ mod tests {
         {
             assert!(!holds_secret(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_url_that_opens_something_by_itself_is_a_secret() {
+        for url in [
+            "https://ann:hunter22@hooks.example.com/x",
+            "https://ann@hooks.example.com",
+            "postgres://app:hunter22@db/app",
+            "https://hooks.example.com/x?token=abc",
+            "https://hooks.example.com/x?a=1&api_key=abc#top",
+            "https://hooks.example.com/x?sig=abc",
+            "https://hooks.example.com/x?Key=abc",
+            "https://app.example.com/reset#token=abc",
+        ] {
+            assert!(holds_secret(url), "{url}");
+            assert_eq!(shown(url.to_owned()), HIDDEN);
+        }
+        for text in [
+            "https://hooks.example.com/@ann?page=2&sort=name",
+            "https://hooks.example.com/x?token=&tokens",
+            "https://hooks.example.com/token=abc",
+            "see https://hooks.example.com/x?token=abc",
+            "<a href=\"https://hooks.example.com/x?token=abc\">",
+            "://?token=abc",
+            "token=abc",
+        ] {
+            assert!(!holds_secret(text), "{text}");
+            assert_eq!(shown(text.to_owned()), text);
+        }
+    }
+
+    #[test]
+    fn secrets_of_a_provider_that_a_program_brings_are_crossed_out_in_its_settings() {
+        let mut value = json!({"key": "plan", "config": {"key": "12345678", "routes": [{"key": 1}], "bucket": "mail"}});
+        hide_secrets_and(&mut value, &HashSet::from(["key"]));
+        let expected = json!({"key": "plan", "config": {"key": HIDDEN, "routes": [{"key": HIDDEN}], "bucket": "mail"}});
+        assert_eq!(value, expected);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 //! Contract section 25. Where it is silent: the first factor that is confirmed ends the person's other sessions, which were
 //! opened without one, and brings recovery codes; the last one that is removed takes them along. Each change of factors
 //! writes the user as well, whose record says whether there is one, so that two changes at the same moment do not miss each
-//! other.
+//! other. Somebody with a factor who signed in a while ago shows one, or the password, also to add another one: it would
+//! prove everything else, so that an open session that somebody finds would be enough to keep the account.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::account::User;
-use messaging_core::domain::security::factor::{Factor, FactorKind, FactorProof, MAX_FACTORS};
+use messaging_core::domain::security::factor::{Factor, FactorKind, FactorProof, MAX_FACTORS, SIGN_IN_PROVES_FOR};
 use messaging_core::domain::security::passkey::{NewCredential, challenge_of};
 use messaging_core::domain::security::secret::Secret;
 use messaging_core::domain::security::{password, recovery_code};
@@ -109,6 +110,15 @@ pub struct FactorInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub name: Option<String>,
+    /// The present code of an authenticator app that you have already, or a recovery code. One of `code` and `password` is
+    /// needed by somebody who has a second factor and signed in more than 15 minutes ago.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1, max = 100))]
+    pub code: Option<Secret>,
+    /// The password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1, max = password::MAX_COMPARED))]
+    pub password: Option<Secret>,
 }
 
 impl Input for FactorInput {}
@@ -155,8 +165,9 @@ impl Operation for CreateFactor {
     type Output = NewFactorReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NewFactorReport, Error> {
-        let FactorInput { kind, name } = call.body;
+        let FactorInput { kind, name, code, password } = call.body;
         let Stored { record: user, revision } = caller_now(cx).await?;
+        prove_to_add(cx, &user, ProofInput { code, password }).await?;
         let factors = cx.app.live_factors(user.id).await?;
         if factors.len() >= MAX_FACTORS {
             let rule = format!(
@@ -404,6 +415,26 @@ fn new_recovery_codes(cx: &mut Context<'_>, user: &User) -> Vec<Secret> {
     let (codes, digests) = recovery_code::generate(user.id, cx.app.entropy());
     cx.change(Write::Account(AccountWrite::PutRecoveryCodes(user.id, digests)));
     codes
+}
+
+/// Makes sure that the person themselves adds something that proves who they are from then on. Somebody without a second factor
+/// has nothing to show that the session does not open, and whoever has just signed in has shown it.
+pub(super) async fn prove_to_add(cx: &mut Context<'_>, user: &User, proof: ProofInput) -> Result<(), Error> {
+    if proof.code.is_some() || proof.password.is_some() {
+        return prove(cx, user, proof).await;
+    }
+    if user.second_factor && !has_just_signed_in(cx).await? {
+        let rule = "a code of a factor or a recovery code is needed, because you signed in more than 15 minutes ago; signing \
+                    in anew does as well";
+        return Err(refuse("/code", FieldCode::Required, rule).into());
+    }
+    Ok(())
+}
+
+async fn has_just_signed_in(cx: &Context<'_>) -> Result<bool, Error> {
+    let token = signed_in(cx.caller)?.token_digest;
+    let session = cx.store().session(&token).await?.ok_or(Error::InvalidCredentials)?;
+    Ok(cx.now < session.created_at + SIGN_IN_PROVES_FOR)
 }
 
 /// Makes sure that the person themselves calls, by a code or the password. Wrong ones count as failed sign-ins.

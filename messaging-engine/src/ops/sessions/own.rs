@@ -17,6 +17,7 @@ use messaging_core::violation::{FieldCode, Violations, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::factors::{ProofInput, prove_to_add};
 use super::{check_password, signed_in};
 use crate::error::Error;
 use crate::ops::context::Context;
@@ -164,6 +165,11 @@ pub struct PasswordInput {
     pub current: Option<Secret>,
     /// The new one: 12 to 200 characters, and none of the commonest.
     pub password: Secret,
+    /// The present code of an authenticator app, or a recovery code. Needed only by somebody who has a second factor and no
+    /// password yet, and signed in more than 15 minutes ago.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1, max = 100))]
+    pub code: Option<Secret>,
 }
 
 impl Input for PasswordInput {
@@ -189,7 +195,7 @@ impl Operation for SetPassword {
     type Output = NoContent;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<NoContent, Error> {
-        let PasswordInput { current, password } = call.body;
+        let PasswordInput { current, password, code } = call.body;
         let caller = signed_in(cx.caller)?;
         let stored = cx.store().user(caller.user.id).await?.ok_or(Error::InvalidCredentials)?;
         let session = cx.store().session(&caller.token_digest).await?.ok_or(Error::InvalidCredentials)?;
@@ -199,6 +205,8 @@ impl Operation for SetPassword {
             let current = current.ok_or_else(|| refuse("/current", FieldCode::Required, "the password until now"))?;
             let (attempt, _) = check_password(cx, &user.email, current).await?;
             cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
+        } else {
+            prove_to_add(cx, &user, ProofInput { code, password: None }).await?;
         }
         let turn = cx.app.password_turn(cx.client_ip).await?;
         let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);

@@ -8,7 +8,7 @@
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::digest::Digest;
-use messaging_core::domain::security::factor::{FirstFactor, MAX_TRIES, PendingSignIn};
+use messaging_core::domain::security::factor::{FirstFactor, MAX_TRIES, PendingSignIn, REMEMBERED_FOR};
 use messaging_core::domain::security::passkey::{Assertion, challenge_of, request_options};
 use messaging_core::domain::security::secret::Secret;
 use messaging_core::ids::{Id as _, UserId};
@@ -148,7 +148,7 @@ async fn by_passkey_alone(cx: &mut Context<'_>, token: &Secret, assertion: &Asse
         record_refused_sign_in(cx, &user.email).await?;
         return Err(Error::InvalidCredentials);
     };
-    // The row says that the token was used, until it would have been over anyway.
+    // The row says that the token was used, for longer than any clock takes it.
     let spent = PendingSignIn {
         digest,
         user_id: user.id,
@@ -158,7 +158,7 @@ async fn by_passkey_alone(cx: &mut Context<'_>, token: &Secret, assertion: &Asse
         is_vouched: false,
         password_hash: None,
         created_at: cx.now,
-        expires_at,
+        expires_at: expires_at + REMEMBERED_FOR,
     };
     cx.change(used);
     cx.change(Write::Account(AccountWrite::PutPendingSignIn(Box::new(spent))));

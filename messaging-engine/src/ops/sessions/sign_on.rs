@@ -196,10 +196,13 @@ async fn join(
     let settings = cx.app.sign_on().ok_or(Error::NotFound)?;
     let user = User { name: user.name.clone().or_else(|| person.name.clone()), ..user };
     let expect = known.as_ref().map_or(Expect::Absent, |known| Expect::Revision(known.revision));
-    if known.is_none_or(|known| known.record != user) {
+    let is_first = cx.store().user_by_identity(&person.issuer, &person.subject).await?.is_none();
+    // Whoever is joined is written at the revision that was read: a password or a factor that they set at this moment makes a
+    // conflict, and is asked for.
+    if is_first || known.is_none_or(|known| known.record != user) {
         cx.change(Write::put(user.clone(), expect));
     }
-    if cx.store().user_by_identity(&person.issuer, &person.subject).await?.is_none() {
+    if is_first {
         let (issuer, subject) = (person.issuer.clone(), person.subject.clone());
         let identity = LinkedIdentity { issuer, subject, user_id: user.id, linked_at: cx.now };
         cx.change(Write::Account(AccountWrite::LinkIdentity(identity)));

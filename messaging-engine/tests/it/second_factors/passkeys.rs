@@ -1,8 +1,11 @@
 //! Passkeys, by a device that is a key in memory.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use messaging_engine::Caller;
+use messaging_engine::work::sweep::sweep;
 use ring::digest::{SHA256, digest};
 use ring::rand::SystemRandom;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -114,8 +117,21 @@ async fn a_passkey_alone_signs_in_and_each_challenge_once() {
     assert_eq!(show(&bed, &token, device.sign(&options)).await.summary(), "401 invalid_credentials", "it was used");
 
     let (token, options) = begin(&bed).await;
-    bed.clock.advance(std::time::Duration::from_mins(10));
+    bed.clock.advance(Duration::from_mins(10));
     assert_eq!(show(&bed, &token, device.sign(&options)).await.summary(), "401 invalid_credentials", "it is over");
+}
+
+#[tokio::test]
+async fn a_challenge_that_was_used_is_not_taken_after_the_clock_was_set_back() {
+    let (bed, device, _) = with_passkey().await;
+    let (token, options) = begin(&bed).await;
+    let began = bed.app.now();
+    let assertion = device.sign(&options);
+    assert_eq!(show(&bed, &token, assertion.clone()).await.summary(), "200");
+    bed.clock.advance(Duration::from_mins(11));
+    sweep(&bed.app).await.unwrap();
+    bed.clock.set(began);
+    assert_eq!(show(&bed, &token, assertion).await.summary(), "401 invalid_credentials");
 }
 
 #[tokio::test]

@@ -128,6 +128,21 @@ async fn who_signs_in_at_once_for_the_first_time_is_joined_once() {
 }
 
 #[tokio::test]
+async fn whoever_is_joined_has_set_no_password_meanwhile() {
+    let sign_on = SignOnBed::start().await;
+    let name = Some("Ann Lee".to_owned());
+    admin::create_user(&sign_on.bed.app, "ann@example.com", None, name).await.unwrap();
+    let revision = async || sign_on.bed.store.user_by_email("ann@example.com").await.unwrap().unwrap().revision;
+    let before = revision().await;
+    assert_eq!(sign_on.sign_in(ann(json!({}))).await.word(), "signed in");
+    // Nothing about them is another, and yet they are written: of two who write them at once one begins again.
+    let joined = revision().await;
+    assert_ne!(joined, before);
+    assert_eq!(sign_on.sign_in(ann(json!({}))).await.word(), "signed in");
+    assert_eq!(revision().await, joined);
+}
+
+#[tokio::test]
 async fn where_it_is_the_only_way_passwords_and_links_of_workspaces_are_refused() {
     let (bed, workspace, owner) = Bed::with_owner().await;
     let members = format!("/workspaces/{workspace}/members");

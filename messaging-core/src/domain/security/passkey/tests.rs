@@ -68,7 +68,11 @@ impl Device {
     }
 
     fn made(&self) -> NewCredential {
-        let data = [self.data(self.flags | HAS_KEY).as_slice(), &[0; 16], &[0, 4], b"cred", &self.cose()].concat();
+        self.made_with(&self.cose())
+    }
+
+    fn made_with(&self, key: &[u8]) -> NewCredential {
+        let data = [self.data(self.flags | HAS_KEY).as_slice(), &[0; 16], &[0, 4], b"cred", key].concat();
         // {"fmt": "none", "attStmt": {}, "authData": data}
         let length = u16::try_from(data.len()).unwrap().to_be_bytes();
         let attestation = [b"\xa3cfmtdnonegattStmt\xa0hauthData\x59".as_slice(), &length, &data].concat();
@@ -184,6 +188,30 @@ fn octets_that_mean_nothing_are_refused() {
     assert_eq!(other.verify(&site(), &CHALLENGE), Err(PasskeyFault::Malformed));
     let key = Passkey { key: encoded([0xa2, 1, 2, 3, 0x38, 0x22]), ..device.passkey() };
     assert_eq!(device.used().verify(&site(), &CHALLENGE, &key), Err(PasskeyFault::OtherAlgorithm));
+}
+
+#[test]
+fn what_is_longer_than_any_device_says_it_is_refused() {
+    let device = Device::new(false);
+    // The same key with a further member, {99: octets}.
+    let padded = |octets: u16| {
+        let mut key = device.cose();
+        key[0] += 1;
+        key.extend([0x18, 99, 0x59]);
+        key.extend(octets.to_be_bytes());
+        key.resize(key.len() + usize::from(octets), 0);
+        device.made_with(&key).verify(&site(), &CHALLENGE).map(drop)
+    };
+    assert_eq!(padded(1900), Ok(()));
+    assert_eq!(padded(2048), Err(PasskeyFault::Malformed));
+    let followed_by = |octets: usize| {
+        let mut made = device.made();
+        let attestation = decoded(&made.response.attestation).unwrap();
+        made.response.attestation = encoded([attestation, vec![0; octets]].concat());
+        made.verify(&site(), &CHALLENGE).map(drop)
+    };
+    assert_eq!(followed_by(10_000), Ok(()));
+    assert_eq!(followed_by(MAX_PART), Err(PasskeyFault::Malformed));
 }
 
 #[test]
