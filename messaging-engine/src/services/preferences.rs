@@ -213,7 +213,8 @@ impl App {
             let texts = self.page_texts(workspace).await?;
             let input = own_mail(to.clone(), page, (title, text), &[], &url, &texts);
             let input = self.with_sender(workspace, input).await?;
-            let AcceptedWrites { writes, .. } = self.accept_reader_mail(contact, input, (message_id, JobClass::Transactional), now).await?;
+            let AcceptedWrites { writes, .. } =
+                self.accept_reader_mail(contact, input, (message_id, JobClass::Transactional), now).await?;
             Ok((writes.into_iter().collect(), Followed::Found(())))
         })
         .await

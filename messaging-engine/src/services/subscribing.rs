@@ -204,9 +204,8 @@ impl App {
         let public = self.public_list_ids(workspace).await?;
         let named: Vec<_> = lists.iter().filter(|list| public.contains(list)).copied().collect();
         let records = self.records(workspace, &named, &[contact]).await?;
-        let has_left = |one: &Subscription| {
-            one.status == SubscriptionStatus::Left && began.is_none_or(|began| one.since >= began)
-        };
+        let has_left =
+            |one: &Subscription| one.status == SubscriptionStatus::Left && began.is_none_or(|began| one.since >= began);
         if !records.values().any(|stored| has_left(&stored.record)) {
             return Ok(false);
         }

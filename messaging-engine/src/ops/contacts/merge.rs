@@ -8,9 +8,7 @@ use messaging_core::changes::{
 };
 use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::audience::contact::merge::merge;
-use messaging_core::domain::audience::subscription::{
-    self, Proof, Subscription, SubscriptionAct, SubscriptionStatus,
-};
+use messaging_core::domain::audience::subscription::{self, Proof, Subscription, SubscriptionAct, SubscriptionStatus};
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::channel::Channel;
@@ -195,7 +193,8 @@ async fn join_memberships(
     if !unrecorded.is_empty() {
         let api = Proof::of_workspace(SubscriptionAct::Api, cx.now);
         for list in cx.store().public_lists_among(workspace, &unrecorded).await? {
-            let nothing_yet = Subscription::new((workspace, list, duplicate.id), SubscriptionStatus::Confirmed, api.clone());
+            let nothing_yet =
+                Subscription::new((workspace, list, duplicate.id), SubscriptionStatus::Confirmed, api.clone());
             cx.change(Write::PutSubscription(Box::new(nothing_yet), Expect::Absent));
         }
     }

@@ -64,7 +64,8 @@ struct Racer {
 impl Track {
     async fn start() -> Self {
         let readers = Readers::undurable("single").await;
-        let body = json!({"email": "seed@example.com", "consent": {"marketing_email": true}, "list_ids": [readers.list]});
+        let body =
+            json!({"email": "seed@example.com", "consent": {"marketing_email": true}, "list_ids": [readers.list]});
         readers.contact(body).await;
         let campaign = readers.campaign(json!({"list_ids": [readers.list]}), json!({})).await;
         readers.work().await;
@@ -299,7 +300,8 @@ async fn readers_come_and_go_while_a_file_with_them_is_read() {
     let rows: String = racers.iter().map(|one| format!("{},{}\n", one.email, track.list)).collect();
     let file = format!("email,list_ids\n{rows}");
     let readers = &track.readers;
-    let import = readers.post(&readers.caller, &readers.at("contacts/import"), announcement(file.as_bytes(), json!({})));
+    let import =
+        readers.post(&readers.caller, &readers.at("contacts/import"), announcement(file.as_bytes(), json!({})));
     let import = import.await;
     assert_eq!(import.summary(), "200");
     upload(&readers.app, &import.body, file.as_bytes()).await.unwrap();
@@ -308,8 +310,7 @@ async fn readers_come_and_go_while_a_file_with_them_is_read() {
     // Half of them confirm and half of those leave again; the others leave, and some of them come back.
     let come_and_go = async |app: &App, part: usize| {
         for (n, racer) in racers.iter().enumerate().filter(|(n, _)| n % 3 == part) {
-            let [first, second] =
-                if n % 2 == 0 { [Act::Confirm, Act::Leave] } else { [Act::Leave, Act::Confirm] };
+            let [first, second] = if n % 2 == 0 { [Act::Confirm, Act::Leave] } else { [Act::Leave, Act::Confirm] };
             track.act(app, first, racer).await;
             if n % 4 < 2 {
                 track.act(app, second, racer).await;
@@ -322,13 +323,7 @@ async fn readers_come_and_go_while_a_file_with_them_is_read() {
             track.act(&other, Act::Add, racer).await;
         }
     };
-    tokio::join!(
-        read,
-        come_and_go(&readers.app, 0),
-        come_and_go(&other, 1),
-        come_and_go(&readers.app, 2),
-        noise,
-    );
+    tokio::join!(read, come_and_go(&readers.app, 0), come_and_go(&other, 1), come_and_go(&readers.app, 2), noise,);
     // A job that met somebody else goes on a little later.
     readers.work().await;
     readers.pass(MINUTE).await;
