@@ -28,6 +28,7 @@ mod mounted;
 mod openapi;
 mod readers;
 mod request_log;
+mod scanners;
 mod second_factors;
 mod single_sign_on;
 mod standalone;
