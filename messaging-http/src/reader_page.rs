@@ -20,7 +20,7 @@ use messaging_engine::services::forms::FormPage;
 const UNLISTED: &str = "<meta name=\"robots\" content=\"noindex, nofollow\">";
 
 const STYLE: &str = "\
-:root{color-scheme:light dark}\
+:root{background:Canvas;color:CanvasText;color-scheme:light dark}\
 body{font:1.125rem/1.5 system-ui,sans-serif;margin:0 auto;max-width:32rem;overflow-wrap:anywhere;padding:15vh 1.25rem 2rem}\
 h1{font-size:1.5rem;margin:0 0 .5rem}\
 h2{font-size:1.2rem;margin:2rem 0 .5rem}\

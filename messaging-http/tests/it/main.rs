@@ -26,6 +26,7 @@ mod metrics;
 mod mistakes;
 mod mounted;
 mod openapi;
+mod reader_site;
 mod readers;
 mod request_log;
 mod scanners;

@@ -2,24 +2,11 @@
 //! that (contract section 23): what changes something is a POST.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::channel::Channel;
-use messaging_core::domain::mail::dkim::Algorithm;
-use messaging_core::ports::Transport;
-use messaging_core::ports::clock::SystemEntropy;
-use messaging_core::ports::transport::Content;
-use messaging_core::scope::{Role, Scope};
-use messaging_engine::admin;
-use messaging_http::ServerOptions;
-use messaging_testing::MemoryTransport;
 use serde_json::{Value, json};
 
-use crate::harness::{TestServer, any_port};
-
-/// How the addresses of the server begin in mails.
-const BASE: &str = "http://127.0.0.1:8080";
+use crate::reader_site::{BASE, ReaderSite};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
@@ -30,53 +17,12 @@ const QUERIES: [&str; 3] = [
     "?confirm=yes&action=erase&list=all&address=x%40example.com&List-Unsubscribe=One-Click&email=x%40example.com",
 ];
 
-/// A workspace with readers, mail to them, and pages.
-struct Site {
-    server: TestServer,
-    transport: Arc<MemoryTransport>,
-    key: String,
-    list: String,
-    form: String,
-}
-
-impl Site {
-    async fn start() -> Self {
-        let transport = Arc::new(MemoryTransport::default());
-        let carried = vec![(Channel::Email, "sandbox", Arc::clone(&transport) as Arc<dyn Transport>)];
-        let entropy = Arc::new(SystemEntropy::default());
-        let server = TestServer::carrying(ServerOptions::new(any_port()), entropy, carried).await;
-        admin::prepare_sandbox(&server.app, server.workspace, &[Algorithm::Ed25519Sha256]).await.unwrap();
-        let key = server.key(&[Scope::All]).await;
-        let mut site = Self { server, transport, key, list: String::new(), form: String::new() };
-        let list = json!({"name": "News", "visibility": "public", "opt_in": "double"});
-        site.list = site.made("lists", list).await["id"].as_str().unwrap().to_owned();
-        let form = site.made("forms", json!({"name": "Join", "list_ids": [site.list]})).await;
-        site.form = form["url"].as_str().unwrap().strip_prefix(BASE).unwrap().to_owned();
-        let session = format!("Bearer {}", site.server.session(Some(Role::Admin)).await);
-        let headers = [("authorization", session.as_str()), ("content-type", "application/json")];
-        let archive = json!({"archive": {"enabled": true, "title": "News", "lists": [site.list]}}).to_string();
-        let path = site.at("");
-        assert_eq!(site.server.request("PATCH", &path, &headers, Some(&archive)).await.status, 200);
-        site
-    }
-
-    fn at(&self, path: &str) -> String {
-        format!("/v1/workspaces/{}/{path}", self.server.workspace).trim_end_matches('/').to_owned()
-    }
-
-    async fn made(&self, what: &str, body: Value) -> Value {
-        let reply = self.server.post(&self.at(what), &self.key, &body.to_string()).await;
-        assert!((200..300).contains(&reply.status), "{what}: {}", reply.json());
-        reply.json()
-    }
-
+impl ReaderSite {
     /// The addresses in the mails that left since the last call, each once.
     async fn mailed(&self) -> BTreeSet<String> {
-        self.server.app.run_until_idle().await.unwrap();
         let mut found = BTreeSet::new();
-        for outgoing in self.transport.take() {
-            let Content::Email(email) = outgoing.content else { panic!("only email is sent here") };
-            let headers = email.headers.iter().map(|(_, value)| value.clone());
+        for email in self.mails().await {
+            let headers = email.headers.into_iter().map(|(_, value)| value);
             for text in headers.chain(email.html).chain(email.text) {
                 found.extend(paths(&text));
             }
@@ -93,7 +39,7 @@ impl Site {
         parts.extend(["contacts?limit=200", "suppressions?limit=200", "lists"].map(str::to_owned));
         let mut state = Vec::new();
         for part in parts {
-            state.push(self.server.get(&self.at(&part), &self.key).await.json()["data"].clone());
+            state.push(self.listed(&part).await);
         }
         let messages = self.server.get("/v1/messages?limit=200", &self.key).await.json();
         let messages = messages["data"].as_array().unwrap().iter().map(|one| json!([one["message_id"], one["to"]]));
@@ -116,7 +62,7 @@ fn paths(text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn whoever_fetches_the_links_of_mails_and_pages_changes_nothing() {
-    let site = Site::start().await;
+    let site = ReaderSite::start(json!({"name": "News"}), json!({"name": "Join"}), "News").await;
     let json_post = [("content-type", "application/json")];
     let posted = site.server.request("POST", &site.form, &json_post, Some(r#"{"email": "ann@example.com"}"#)).await;
     assert_eq!(posted.status, 200);
@@ -127,13 +73,7 @@ async fn whoever_fetches_the_links_of_mails_and_pages_changes_nothing() {
     site.made("contacts", bob).await;
     let html = "<p><a href=\"https://shop.example/\">Shop</a> <a href=\"{{ unsubscribe_url }}\">stop</a> \
                 <a href=\"{{ preferences_url }}\">choose</a> <a href=\"{{ archive_url }}\">web</a></p>";
-    let template =
-        json!({"name": "t", "channel": "email", "subject": "s", "from_email": "shop@sandbox.test", "html": html});
-    let template = site.made("templates", template).await["id"].clone();
-    let campaign = json!({"name": "c", "channel": "email", "template_id": template, "audience": {"list_ids": [site.list]},
-        "settings": {"track_opens": true, "track_clicks": true}});
-    let campaign = site.made("campaigns", campaign).await["id"].as_str().unwrap().to_owned();
-    site.made(&format!("campaigns/{campaign}/schedule"), json!({"send_now": true})).await;
+    site.send_campaign("Sale", html).await;
     let mailed = site.mailed().await;
     let one = |kind: &str| mailed.iter().find(|path| path.starts_with(kind)).unwrap_or_else(|| panic!("no {kind}"));
     let (unsubscribe, preferences) = (one("/u/").clone(), one("/p/").clone());
@@ -144,7 +84,7 @@ async fn whoever_fetches_the_links_of_mails_and_pages_changes_nothing() {
     }
     let mut known: BTreeSet<String> = asked.into_iter().chain(mailed.clone()).chain(site.mailed().await).collect();
     assert_eq!(known.iter().filter(|path| path.starts_with("/c/")).count(), 3, "{known:?}");
-    for kind in ["/u/", "/p/", "/a/", "/t/c/"] {
+    for kind in ["/u/", "/p/", "/t/c/", "/t/o/"] {
         assert!(known.iter().any(|path| path.starts_with(kind)), "no {kind}: {known:?}");
     }
     known.extend([site.form.clone(), format!("/a/{}", site.server.workspace), "/f/proof.js".to_owned()]);
