@@ -56,7 +56,7 @@ impl Reading {
     }
 
     /// Posts the form, with a name in Hebrew.
-    async fn subscribe(&mut self) {
+    async fn subscribe(&self) {
         self.open(&self.site.form).await;
         self.browser.fill("input[type=email]", READER).await;
         self.browser.fill("input[name='attributes.city']", "חיפה").await;
