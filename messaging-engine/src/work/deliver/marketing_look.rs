@@ -218,7 +218,6 @@ impl Permit {
 
     /// The message has had its turn, and is looked at again: it takes none a second time.
     pub(super) fn following(self, earlier: &Self) -> Self {
-        // As does its place, which the last transaction of the same run may have taken.
         Self { pace: self.pace.filter(|_| earlier.pace.is_some()), ..self }
     }
 }
