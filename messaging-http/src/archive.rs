@@ -116,7 +116,7 @@ async fn index(app: &App, workspace: WorkspaceId, head: &Parts) -> Result<Reply,
 
 fn index_page(page: &ArchivePage, words: &Words) -> String {
     let (title, feed) = (escaped(page.title()), escaped(&format!("{}/feed.xml", page.url)));
-    let mut content = format!("<h1>{title}</h1>");
+    let mut content = format!("<h1 dir=\"auto\">{title}</h1>");
     if page.entries.is_empty() {
         let _ = write!(content, "<p>{}</p>", words.say(ReaderText::ArchiveEmpty));
     } else {
@@ -125,7 +125,7 @@ fn index_page(page: &ArchivePage, words: &Words) -> String {
             let (url, title, day) = (escaped(&entry.url), escaped(&entry.title), &entry.day);
             let _ = write!(
                 content,
-                "<li><a href=\"{url}\">{title}</a><small><time datetime=\"{}\">{day}</time></small></li>",
+                "<li><a dir=\"auto\" href=\"{url}\">{title}</a><small><time datetime=\"{}\">{day}</time></small></li>",
                 entry.sent_at
             );
         }
@@ -146,7 +146,10 @@ async fn mail(app: &App, workspace: WorkspaceId, campaign: &str, head: &Parts) -
         (html, MAIL_POLICY)
     } else {
         let title = escaped(&mail.title);
-        let text = format!("<h1>{title}</h1><p style=\"white-space:pre-wrap\">{}</p>", escaped(&mail.text));
+        let text = format!(
+            "<h1 dir=\"auto\">{title}</h1><p dir=\"auto\" style=\"white-space:pre-wrap\">{}</p>",
+            escaped(&mail.text)
+        );
         (reader_page::document(&title, "", &text, words(head).language()), OWN_POLICY)
     };
     Ok(cached(head, page, reply::HTML, policy, Some(mail.sent_at), mail.indexed))

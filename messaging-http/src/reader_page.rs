@@ -1,7 +1,8 @@
 //! Pages for readers of mail: unsubscribing, confirming, forms, preferences, the archive.
 //!
 //! Plain on purpose: no script, nothing loaded from anywhere but the logo of a form, readable in every browser, by screen
-//! readers and in the dark, in the reader's language. What changes something is a form: mail filters follow links.
+//! readers and in the dark, in the reader's language. What changes something is a form: mail filters follow links. What the
+//! workspace wrote may be in a language that is written from right to left, and finds its own direction.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use messaging_engine::services::forms::FormPage;
 const UNLISTED: &str = "<meta name=\"robots\" content=\"noindex, nofollow\">";
 
 const STYLE: &str = "\
-:root{color-scheme:light dark}\
-body{font:1.125rem/1.5 system-ui,sans-serif;margin:0 auto;max-width:32rem;padding:15vh 1.25rem 2rem}\
+:root{background:Canvas;color:CanvasText;color-scheme:light dark}\
+body{font:1.125rem/1.5 system-ui,sans-serif;margin:0 auto;max-width:32rem;overflow-wrap:anywhere;padding:15vh 1.25rem 2rem}\
 h1{font-size:1.5rem;margin:0 0 .5rem}\
 h2{font-size:1.2rem;margin:2rem 0 .5rem}\
 img{display:block;height:auto;margin:0 0 1rem;max-height:5rem;max-width:100%}\
@@ -82,7 +83,8 @@ impl Words {
 
     /// A text with a name filled in, as markup.
     fn say_of(&self, text: ReaderText, place: &str, name: &str) -> String {
-        escaped(&self.text(text).replace(place, name))
+        let name = format!("<bdi>{}</bdi>", escaped(name));
+        self.text(text).split(place).map(escaped).collect::<Vec<_>>().join(&name)
     }
 }
 
@@ -166,7 +168,7 @@ pub(crate) fn press(
     if !lists.is_empty() {
         content.push_str("<ul>");
         for list in lists {
-            content.push_str("<li>");
+            content.push_str("<li dir=\"auto\">");
             named(&mut content, &list.name, list.description.as_deref());
             content.push_str("</li>");
         }
@@ -189,7 +191,7 @@ pub(crate) fn happened(title: ReaderText, words: &Words) -> Bytes {
 fn named(content: &mut String, name: &str, description: Option<&str>) {
     content.push_str(&escaped(name));
     if let Some(description) = description {
-        let _ = write!(content, "<small>{}</small>", escaped(description));
+        let _ = write!(content, "<small dir=\"auto\">{}</small>", escaped(description));
     }
 }
 
@@ -211,9 +213,9 @@ pub(crate) fn form(shown: &FormPage, state: &FormState<'_>, words: &Words) -> By
     if let Some(logo) = &form.theme.logo_url {
         let _ = write!(content, "<img src=\"{}\" alt=\"{}\">", escaped(logo), escaped(&shown.sender));
     }
-    let _ = write!(content, "<h1>{}</h1>", escaped(&form.name));
+    let _ = write!(content, "<h1 dir=\"auto\">{}</h1>", escaped(&form.name));
     if let Some(text) = &form.theme.text {
-        let _ = write!(content, "<p>{}</p>", escaped(text));
+        let _ = write!(content, "<p dir=\"auto\">{}</p>", escaped(text));
     }
     lists_of_form(&mut content, &shown.lists);
     if state.again {
@@ -257,7 +259,7 @@ fn form_tag(content: &mut String, pow_bits: u32, words: &Words) {
 fn lists_of_form(content: &mut String, lists: &[ContactList]) {
     content.push_str("<ul>");
     for list in lists {
-        content.push_str("<li>");
+        content.push_str("<li dir=\"auto\">");
         named(content, &list.name, list.description.as_deref());
         content.push_str("</li>");
     }
@@ -286,8 +288,8 @@ fn field_of_form(content: &mut String, index: usize, field: &FormField, state: &
         if is_faulty { format!(" aria-invalid=\"true\" aria-describedby=\"e{index}\"") } else { String::new() };
     let _ = write!(
         content,
-        "<label for=\"f{index}\">{label}{mark}</label><input id=\"f{index}\" type=\"{kind}\" name=\"{}\" value=\"{}\" \
-         autocomplete=\"{autocomplete}\" maxlength=\"1000\"{required}{described}>",
+        "<label for=\"f{index}\" dir=\"auto\">{label}{mark}</label>\
+         <input id=\"f{index}\" type=\"{kind}\" dir=\"auto\" name=\"{}\" value=\"{}\" autocomplete=\"{autocomplete}\" maxlength=\"1000\"{required}{described}>",
         escaped(&field.field),
         escaped(answer)
     );
@@ -334,7 +336,7 @@ pub(crate) fn preferences(shown: &ReaderPage, is_saved: bool, bad_address: bool,
         let _ = write!(
             content,
             "<input type=\"hidden\" name=\"shown\" value=\"{id}\">\
-             <label><input type=\"checkbox\" name=\"list\" value=\"{id}\"{checked}> "
+             <label dir=\"auto\"><input type=\"checkbox\" name=\"list\" value=\"{id}\"{checked}> "
         );
         named(&mut content, &list.name, list.description.as_deref());
         content.push_str("</label>");
@@ -355,9 +357,9 @@ pub(crate) fn preferences(shown: &ReaderPage, is_saved: bool, bad_address: bool,
         let _ = write!(content, "<option value=\"{0}\" lang=\"{0}\"{selected}>{1}</option>", one.code(), one.name());
     }
     content.push_str("</select></label>");
-    button(&mut content, "save", words.text(ReaderText::PreferencesSave));
+    button(&mut content, "save", &words.say(ReaderText::PreferencesSave));
     content.push_str("</form>");
-    action(&mut content, "stop", &words.text(ReaderText::PreferencesAll).replace("{sender}", &shown.sender));
+    action(&mut content, "stop", &words.say_of(ReaderText::PreferencesAll, "{sender}", &shown.sender));
     let _ = write!(content, "<h2>{}</h2><form method=\"post\">", words.say(ReaderText::AddressTitle));
     if bad_address {
         let text = words.say(ReaderText::FormError);
@@ -369,15 +371,15 @@ pub(crate) fn preferences(shown: &ReaderPage, is_saved: bool, bad_address: bool,
         "<label>{} <input type=\"email\" name=\"address\" autocomplete=\"email\" required{described}></label>",
         words.say(ReaderText::AddressNew)
     );
-    button(&mut content, "address", words.text(ReaderText::PreferencesSave));
+    button(&mut content, "address", &words.say(ReaderText::PreferencesSave));
     let _ = write!(content, "</form><h2>{}</h2>", words.say(ReaderText::DataTitle));
-    action(&mut content, "data", words.text(ReaderText::DataButton));
-    action(&mut content, "erase", words.text(ReaderText::EraseTitle));
+    action(&mut content, "data", &words.say(ReaderText::DataButton));
+    action(&mut content, "erase", &words.say(ReaderText::EraseTitle));
     page(&words.say(ReaderText::PreferencesTitle), &content, words)
 }
 
 fn button(content: &mut String, value: &str, text: &str) {
-    let _ = write!(content, "<button type=\"submit\" name=\"action\" value=\"{value}\">{}</button>", escaped(text));
+    let _ = write!(content, "<button type=\"submit\" name=\"action\" value=\"{value}\">{text}</button>");
 }
 
 fn action(content: &mut String, value: &str, text: &str) {

@@ -12,6 +12,7 @@ mod deletion;
 mod imports;
 mod key_rotation;
 mod keys;
+mod leaving;
 mod mail;
 #[cfg(feature = "postgres")]
 mod nodes;

@@ -287,6 +287,23 @@ impl Server {
         exchange(self.address, method, path, &headers, body)
     }
 
+    /// Posts the form of a page; the status, if an answer came.
+    pub(crate) fn press(&self, path: &str, form: &str) -> Option<u16> {
+        let mut stream = TcpStream::connect(self.address).ok()?;
+        stream.set_read_timeout(Some(DEADLINE)).ok()?;
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{form}",
+            self.address,
+            form.len()
+        )
+        .ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.split(' ').nth(1)?.parse().ok()
+    }
+
     /// Gets a page: the head of the answer and what it says.
     pub(crate) fn text(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();

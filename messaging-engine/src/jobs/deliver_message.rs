@@ -8,7 +8,7 @@ use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::domain::delivery::retry;
 use messaging_core::domain::message::Message;
 use messaging_core::domain::message::recipients::{self, Recipient, RecipientKey, RecipientKind};
-use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ids::{ListId, MessageId, WorkspaceId};
 use messaging_core::ports::store::ClaimedJob;
 use messaging_core::ports::transport::Outcome;
 use messaging_core::time::Timestamp;
@@ -71,6 +71,9 @@ pub(crate) struct MarketingTerms {
     /// Largest numbers of marketing messages that a contact gets within a day and within a week.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) frequency_cap: Option<FrequencyCap>,
+    /// List that brings contacts into the automation: who has left it, as its reader, is not sent to any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) list_id: Option<ListId>,
 }
 
 impl DeliverMessage {
@@ -98,9 +101,15 @@ impl DeliverMessage {
 
     /// The job of a message that an automation sends as marketing: it is bulk, in a lane of the automation.
     pub(crate) fn of_marketing(message: &Message, terms: MarketingTerms) -> Self {
+        Self { marketing: Some(terms), ..Self::in_bulk(message) }
+    }
+
+    /// The job of one of many messages without copies that nobody waits for: in a lane of their automation, or in one of all
+    /// others of the workspace.
+    pub(crate) fn in_bulk(message: &Message) -> Self {
         let lane = Lane::new(JobClass::Bulk, message.workspace_id, Self::lane_of(message).resource());
         let lane = message.automation_id.map_or_else(|| lane.clone(), |automation| lane.of_sender(automation));
-        Self { marketing: Some(terms), ..Self::first_attempt_in(message, lane) }
+        Self::first_attempt_in(message, lane)
     }
 
     /// The job of a message that is tried for at most `ttl` seconds; `None` means no limit of its own.

@@ -23,6 +23,33 @@ impl JobData for SendConfirmation {
     const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
-        Lane::new(JobClass::Transactional, self.workspace_id, lanes::CONFIRMATIONS)
+        Lane::new(self.class(), self.workspace_id, lanes::CONFIRMATIONS)
+    }
+}
+
+impl SendConfirmation {
+    /// A reader who has just posted a form waits for the mail. Nobody waits for those of an import, which may be a million.
+    pub(crate) fn class(&self) -> JobClass {
+        if self.form_id.is_some() { JobClass::Transactional } else { JobClass::Bulk }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::ids::Id as _;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_at_a_form_does_not_wait_for_an_import() {
+        let job = |form_id| SendConfirmation {
+            workspace_id: WorkspaceId::from_bytes([1; 16]),
+            contact_id: ContactId::from_bytes([2; 16]),
+            list_ids: vec![ListId::from_bytes([3; 16])],
+            form_id,
+        };
+        let lanes = [None, Some(FormId::from_bytes([4; 16]))].map(|form| job(form).lane());
+        assert_eq!(lanes.each_ref().map(Lane::class), [JobClass::Bulk, JobClass::Transactional]);
+        assert_ne!(lanes[0], lanes[1]);
     }
 }

@@ -12,6 +12,7 @@ use messaging_core::changes::{JobWrite, Write};
 use messaging_core::domain::audience::contact::{Contact, Identifier};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::EmailAddress;
+use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::mail::sender;
 use messaging_core::domain::mail::sending_domain::{DomainStatus, SendingDomain, responsible};
 use messaging_core::domain::message::Message;
@@ -52,6 +53,8 @@ pub(crate) struct SentMessage {
     pub(crate) message_id: Option<MessageId>,
     /// True of a test of a campaign, which no statistics count.
     pub(crate) is_test: bool,
+    /// Bulk for one of many that nobody waits for, which take turns with campaigns. Marketing of an automation always is.
+    pub(crate) class: JobClass,
 }
 
 impl SentMessage {
@@ -66,6 +69,7 @@ impl SentMessage {
             fallback_of: None,
             message_id: None,
             is_test: false,
+            class: JobClass::Transactional,
         }
     }
 }
@@ -110,8 +114,17 @@ impl App {
         now: Timestamp,
         violations: &mut Violations,
     ) -> Result<AcceptedWrites, Error> {
-        let SentMessage { workspace_id, input, request, campaign_id, automation, fallback_of, message_id, is_test } =
-            sent;
+        let SentMessage {
+            workspace_id,
+            input,
+            request,
+            campaign_id,
+            automation,
+            fallback_of,
+            message_id,
+            is_test,
+            class,
+        } = sent;
         let send_at = due(&input, now, violations);
         if input.may_go_to(Channel::Viber) {
             input.check_viber(self.viber_service(workspace_id).await?, violations);
@@ -163,6 +176,7 @@ impl App {
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
             Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
+            None if class == JobClass::Bulk => vec![DeliverMessage::in_bulk(&message)],
             None => DeliverMessage::jobs_of(&message, input.cc.as_deref(), input.bcc.as_deref()),
         };
         let ttl = input.options.as_ref().and_then(|options| options.ttl);

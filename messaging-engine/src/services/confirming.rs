@@ -16,17 +16,19 @@ use messaging_core::domain::audience::subscription::{
 use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address;
+use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::mail::link_token::Link;
 use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::domain::message::message_input::{MessageInput, MessageOptions};
 use messaging_core::domain::template::Template;
-use messaging_core::ids::{ContactId, ListId, MessageId, WorkspaceId};
+use messaging_core::ids::{ListId, MessageId, WorkspaceId};
 use messaging_core::input;
 use messaging_core::ports::store::{PageRequest, StoreError, Stored};
 use messaging_core::time::Timestamp;
 
 use crate::app::App;
 use crate::error::Error;
+use crate::jobs::send_confirmation::SendConfirmation;
 use crate::services::acceptance::{AcceptedWrites, SentMessage};
 use crate::services::subscribing::{Reader, record};
 
@@ -118,14 +120,9 @@ impl App {
 
     /// The writes that send a contact one confirmation for some lists; none where there is nothing to confirm, or the
     /// limits of confirmations are reached.
-    pub(crate) async fn confirmation_writes(
-        &self,
-        workspace: WorkspaceId,
-        contact: ContactId,
-        lists: &[ListId],
-    ) -> Result<Vec<Write>, Error> {
-        let now = self.now();
-        let Some(Stored { record: contact, .. }) = self.store().contact(workspace, contact).await? else {
+    pub(crate) async fn confirmation_writes(&self, job: &SendConfirmation) -> Result<Vec<Write>, Error> {
+        let (workspace, lists, now) = (job.workspace_id, &job.list_ids, self.now());
+        let Some(Stored { record: contact, .. }) = self.store().contact(workspace, job.contact_id).await? else {
             return Ok(Vec::new());
         };
         let Some(email) = contact.email.clone() else { return Ok(Vec::new()) };
@@ -137,7 +134,7 @@ impl App {
         }
         let is_asked = |id| asked.iter().any(|stored| stored.record.list_id == id);
         let page = self.reader_page(&contact, is_asked).await?;
-        let AcceptedWrites { writes, .. } = self.confirmation(&contact, email, &page, now).await?;
+        let AcceptedWrites { writes, .. } = self.confirmation(&contact, email, &page, (job.class(), now)).await?;
         let asked = asked.into_iter().map(|Stored { record, revision }| {
             Write::PutSubscription(Box::new(record.asked_at(now)), Expect::Revision(revision))
         });
@@ -150,7 +147,7 @@ impl App {
         contact: &Contact,
         email: String,
         page: &ReaderPage,
-        now: Timestamp,
+        (class, now): (JobClass, Timestamp),
     ) -> Result<AcceptedWrites, Error> {
         let workspace = contact.workspace_id;
         let message_id: MessageId = self.new_id(now);
@@ -168,7 +165,7 @@ impl App {
             own_mail(email, page, (ReaderText::ConfirmTitle, ReaderText::ConfirmText), &names, &url, &texts)
         };
         let input = if has_sender { input } else { self.with_sender(workspace, input).await? };
-        self.accept_reader_mail(contact, input, message_id, now).await
+        self.accept_reader_mail(contact, input, (message_id, class), now).await
     }
 
     /// The message as the oldest verified domain of the workspace sends it: readers cannot say which of several it is.
@@ -192,18 +189,19 @@ impl App {
         format!("{base}{path}{}", self.link_key().link(workspace, message, link))
     }
 
-    /// Accepts a message that a reader caused: transactional, and nothing of it is tracked.
+    /// Accepts a message that a reader, or an import of readers, caused: transactional, and nothing of it is tracked. Its class
+    /// says whose turn it takes.
     pub(crate) async fn accept_reader_mail(
         &self,
         contact: &Contact,
         input: MessageInput,
-        message_id: MessageId,
+        (message_id, class): (MessageId, JobClass),
         now: Timestamp,
     ) -> Result<AcceptedWrites, Error> {
         let mut input = input.options(MessageOptions::default().track_opens(false).track_clicks(false));
         input.contact_id = Some(contact.id.to_string());
         let (input, mut violations) = input::made_body(input)?;
-        let sent = SentMessage { message_id: Some(message_id), ..SentMessage::new(contact.workspace_id, input) };
+        let sent = SentMessage { message_id: Some(message_id), class, ..SentMessage::new(contact.workspace_id, input) };
         self.accept_message(sent, now, &mut violations).await
     }
 
@@ -259,16 +257,23 @@ impl App {
             };
             let is_asked = |id| records.iter().any(|stored| stored.record.list_id == id);
             let page = self.reader_page(&contact.record, is_asked).await?;
-            let mut changes = Changes::from_iter(self.agree_writes(&contact).await?);
+            let agreeing = self.agree_writes(&contact).await?;
+            let is_member = |list: &ListId| contact.record.list_ids.contains(list);
+            let has_agreed = contact.record.consent.marketing_email == Some(true) && agreeing.len() == 1;
+            let is_done = |one: &Stored<Subscription>| {
+                one.record.status == SubscriptionStatus::Confirmed && is_member(&one.record.list_id)
+            };
+            if has_agreed && records.iter().all(is_done) {
+                return Ok((Changes::default(), Followed::Found(page)));
+            }
+            let mut changes = Changes::from_iter(agreeing);
             let now = self.now();
             for stored in &records {
-                let Subscription { list_id, contact_id, status, .. } = stored.record;
-                if status != SubscriptionStatus::Confirmed {
-                    let proof = reader.proof(SubscriptionAct::Confirmation, now);
-                    let ids = (workspace, list_id, contact_id);
-                    changes.push(record(ids, Some(stored), SubscriptionStatus::Confirmed, proof));
-                }
-                if !contact.record.list_ids.contains(&list_id) {
+                let Subscription { list_id, contact_id, .. } = stored.record;
+                let proof = reader.proof(SubscriptionAct::Confirmation, now);
+                let ids = (workspace, list_id, contact_id);
+                changes.push(record(ids, Some(stored), SubscriptionStatus::Confirmed, proof));
+                if !is_member(&list_id) {
                     changes.push(Write::JoinList(workspace, list_id, contact_id, now));
                 }
             }
@@ -277,16 +282,16 @@ impl App {
         .await
     }
 
-    /// The writes by which a reader agrees to marketing by email, whatever was said before.
+    /// The writes by which a reader agrees to marketing by email, whatever was said before. The first is that of the contact,
+    /// also where it agreed already: whoever withdraws at the same moment is a conflict.
     pub(crate) async fn agree_writes(&self, contact: &Stored<Contact>) -> Result<Vec<Write>, StoreError> {
         let Stored { record, revision } = contact;
         let (workspace, now) = (record.workspace_id, self.now());
-        let mut writes = Vec::new();
-        if record.consent.marketing_email != Some(true) {
-            let consent = Consent { marketing_email: Some(true), ..record.consent };
-            let agreeing = Contact { consent, updated_at: now, ..record.clone() };
-            writes.push(Write::put_contact(agreeing, Expect::Revision(*revision)));
-        }
+        let has_agreed = record.consent.marketing_email == Some(true);
+        let consent = Consent { marketing_email: Some(true), ..record.consent };
+        let updated_at = if has_agreed { record.updated_at } else { now };
+        let agreeing = Contact { consent, updated_at, ..record.clone() };
+        let mut writes = vec![Write::put_contact(agreeing, Expect::Revision(*revision))];
         let address = record.email.as_deref().map(|email| address::normalize(Channel::Email, email));
         let listed = self.store().suppressed(workspace, Channel::Email, address.as_slice()).await?;
         let unsubscribed = listed.into_iter().filter(|one| one.record.reason == SuppressionReason::Unsubscribe);
@@ -300,15 +305,17 @@ impl App {
         if message.created_at + CONFIRM_WITHIN <= self.now() {
             return Ok(Followed::Expired);
         }
-        let Some(contact) = message.contact_id else { return Ok(Followed::Expired) };
-        let Some(contact) = self.store().contact(workspace, contact).await? else { return Ok(Followed::Expired) };
+        let Some(known) = self.contact_of_message(&message).await? else { return Ok(Followed::Expired) };
+        let public: Vec<_> = self.public_lists(workspace).await?.into_iter().map(|list| list.id).collect();
+        let records = self.records(workspace, &public, &[known.record.id]).await?;
+        // Read after its records: what is done to them in between is a conflict, and done with its memberships.
+        let contact = self.store().contact(workspace, known.record.id).await?;
+        let Some(contact) = contact else { return Ok(Followed::Expired) };
         // Whoever follows the link has proved the address that it was sent to, and no other.
         let spelled = |text: &str| address::normalize(Channel::Email, text);
         if contact.record.email.as_deref().map(spelled) != Some(spelled(&message.to)) {
             return Ok(Followed::Expired);
         }
-        let public: Vec<_> = self.public_lists(workspace).await?.into_iter().map(|list| list.id).collect();
-        let records = self.records(workspace, &public, &[contact.record.id]).await?;
         let mut records: Vec<_> =
             records.into_values().filter(|stored| stored.record.asked.contains(&message.created_at)).collect();
         records.sort_by_key(|stored| stored.record.list_id);

@@ -38,10 +38,9 @@ impl App {
         }
         let now = self.now();
         let mut contacts = self.store().contacts_identified(workspace, named).await?;
-        if let Some(id) = message.contact_id.filter(|_| is_recipient && is_to_contact(message))
-            && contacts.iter().all(|stored| stored.record.id != id)
-        {
-            contacts.extend(self.store().contact(workspace, id).await?);
+        if is_recipient && is_to_contact(message) {
+            let recipient = self.contact_of_message(message).await?;
+            contacts.extend(recipient.filter(|one| contacts.iter().all(|known| known.record.id != one.record.id)));
         }
         let agreeing = contacts.into_iter().filter(|stored| stored.record.consent.marketing_email != Some(false));
         let writes = agreeing.map(|stored| {

@@ -1,8 +1,8 @@
 //! What readers do with forms: looking at them, and posting to them.
 //!
 //! Contract section 23, "Forms". The answer to a post depends on the form alone: nobody learns from it whether an address
-//! is known, suppressed or new. A post fills in what is not known of a contact and changes nothing that is, because nobody
-//! has proved yet that the address is theirs.
+//! is known, suppressed or new, and so does the work: one commit. A post fills in what is not known of a contact and changes
+//! nothing that is, because nobody has proved yet that the address is theirs.
 
 use std::net::IpAddr;
 
@@ -169,7 +169,8 @@ impl App {
         let contacts =
             self.store().contacts_identified(workspace, named.into_iter().flatten().chain(phone).collect()).await?;
         let has_email = |one: &&Stored<Contact>| one.record.email.as_deref() == Some(spelled.as_str());
-        let known = contacts.iter().find(has_email).map(|stored| stored.record.clone());
+        let found = contacts.iter().find(has_email).cloned();
+        let known = found.as_ref().map(|stored| stored.record.clone());
         let has_phone = |one: &Stored<Contact>| one.record.phone.is_some() && one.record.phone == answers.phone;
         let phone_is_free = !contacts.iter().any(has_phone);
         let needs_proof = self.needs_proof(workspace, known.as_ref(), &spelled).await?;
@@ -178,13 +179,23 @@ impl App {
         let (sent, faults) = input::made_body(sent)?;
         let mut identities = IdentityResolver::new(contacts, Vec::new(), types);
         let on = UpsertContext { workspace_id: workspace, new_id: self.new_id(now), now };
+        let mut changes = Changes::default();
         let decision = identities.upsert(sent, faults, &[IdentifierKind::Email], on)?;
         let (contact, created) = (std::sync::Arc::clone(&decision.contact), decision.created);
-        let mut changes = Changes::from_iter(writes(decision, now));
+        if let Some(Stored { record, revision }) = found.filter(|_| decision.put_expectation.is_none()) {
+            // A conflict, should the reader withdraw meanwhile.
+            changes.push(Write::put_contact(record, Expect::Revision(revision)));
+        }
+        changes.extend(writes(decision, now));
         let ids: Vec<_> = page.lists.iter().map(|list| list.id).collect();
         let records = self.records(workspace, &ids, &[contact.id]).await?;
         let mut asked = Asked::default();
-        for list in page.lists.iter().filter(|list| !contact.list_ids.contains(&list.id)) {
+        for list in &page.lists {
+            if contact.list_ids.contains(&list.id) {
+                // The job has nothing to send then: it is there so that an answer takes as long whoever is known.
+                asked.add(contact.id, list.id);
+                continue;
+            }
             let known = records.get(&(list.id, contact.id));
             let has_left = known.is_some_and(|stored| stored.record.status == SubscriptionStatus::Left);
             let is_confirmed = list.opt_in == OptIn::Single && !needs_proof && !has_left;

@@ -10,6 +10,7 @@ use messaging_core::domain::audience::subscription::{
     CONFIRM_WITHIN, Proof, Subscription, SubscriptionAct, SubscriptionStatus,
 };
 use messaging_core::domain::channel::{Channel, address};
+use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::mail::link_token::Link;
 use messaging_core::domain::message::{Message, MessageFilter};
 use messaging_core::ids::{ListId, MessageId, WorkspaceId};
@@ -111,6 +112,7 @@ impl App {
             && contact.record.locale.as_deref().and_then(Language::of_tag) != Some(language)
         {
             contact.record.locale = Some(language.code().to_owned());
+            contact.record.updated_at = now;
         }
         let mut writes = Vec::new();
         if !joins.is_empty() {
@@ -119,8 +121,7 @@ impl App {
         }
         let is_put = writes.iter().any(|write| matches!(write, Write::PutContacts(_)));
         if contact.record != before && !is_put {
-            let changed = Contact { updated_at: now, ..contact.record.clone() };
-            writes.push(Write::put_contact(changed, Expect::Revision(contact.revision)));
+            writes.push(Write::put_contact(contact.record.clone(), Expect::Revision(contact.revision)));
         }
         let records = self.records(workspace, &joins, &[id]).await?;
         for list in joins {
@@ -128,7 +129,11 @@ impl App {
             writes.push(record((workspace, list, id), known, SubscriptionStatus::Confirmed, proof.clone()));
             writes.push(Write::JoinList(workspace, list, id, now));
         }
-        writes.extend(self.leave_writes(workspace, id, &leaves, &proof).await?);
+        let leaving = self.leave_writes(workspace, id, &leaves, &proof).await?;
+        if !leaving.is_empty() {
+            writes.push(self.have_sends_looked_at(workspace, id).await?);
+        }
+        writes.extend(leaving);
         if let Some(is_weekly) = preferences.weekly {
             self.set_weekly(&contact.record, &public, (is_weekly, &proof), &mut writes).await?;
         }
@@ -208,7 +213,8 @@ impl App {
             let texts = self.page_texts(workspace).await?;
             let input = own_mail(to.clone(), page, (title, text), &[], &url, &texts);
             let input = self.with_sender(workspace, input).await?;
-            let AcceptedWrites { writes, .. } = self.accept_reader_mail(contact, input, message_id, now).await?;
+            let AcceptedWrites { writes, .. } =
+                self.accept_reader_mail(contact, input, (message_id, JobClass::Transactional), now).await?;
             Ok((writes.into_iter().collect(), Followed::Found(())))
         })
         .await
@@ -330,8 +336,7 @@ impl App {
         message: MessageId,
     ) -> Result<Followed<(Message, Stored<Contact>)>, StoreError> {
         let Some(message) = self.store().message(workspace, message).await? else { return Ok(Followed::Unknown) };
-        let Some(contact) = message.contact_id else { return Ok(Followed::Expired) };
-        let found = self.store().contact(workspace, contact).await?;
+        let found = self.contact_of_message(&message).await?;
         Ok(found.map_or(Followed::Expired, |contact| Followed::Found((message, contact))))
     }
 

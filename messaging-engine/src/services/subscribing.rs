@@ -5,14 +5,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use messaging_core::changes::{Changes, Expect, JobWrite, Write};
-use messaging_core::domain::audience::contact::{Consent, Contact};
+use messaging_core::changes::{Changes, ContactSends, Expect, JobWrite, Write};
+use messaging_core::domain::audience::contact::{Consent, Contact, Identifier};
 use messaging_core::domain::audience::list::MAX_PUBLIC;
 use messaging_core::domain::audience::subscription::{
     Admission, NewStatus, Proof, Subscription, SubscriptionAct, SubscriptionStatus, admit,
 };
 use messaging_core::domain::campaign::Campaign;
-use messaging_core::domain::channel::address;
+use messaging_core::domain::channel::{Channel, address};
+use messaging_core::domain::message::Message;
 use messaging_core::ids::{ContactId, FormId, ListId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, StoreError, Stored};
 use messaging_core::time::Timestamp;
@@ -166,7 +167,9 @@ impl App {
                 }
                 Write::LeaveList(_, list, contact, _) if public.contains(&list) => {
                     let known = records.get(&(list, contact));
-                    if known.is_some_and(|stored| stored.record.status != SubscriptionStatus::Left) {
+                    if let Some(stored) = known.filter(|stored| stored.record.status != SubscriptionStatus::Left) {
+                        // A conflict, should the reader leave meanwhile: that is remembered.
+                        all.push(unchanged(stored));
                         all.push(Write::ForgetSubscription(workspace, list, contact));
                     }
                     all.push(write);
@@ -178,19 +181,31 @@ impl App {
         Ok(all)
     }
 
-    /// True if a contact has left a public list of a campaign since that began, and is a member of none of its lists: its
-    /// message is not sent any more.
+    /// True if a contact has left a public list of a campaign, and is a member of none of its lists: its message is not sent
+    /// any more. Who is in a segment of the campaign gets it all the same, unless the list was left since the campaign began.
     pub(crate) async fn has_left_since(&self, campaign: &Campaign, contact: ContactId) -> Result<bool, StoreError> {
-        let (workspace, lists) = (campaign.workspace_id, &campaign.plan.audience.list_ids);
+        let audience = &campaign.plan.audience;
+        // Nobody but a member of a list is in the audience then, whatever the clocks of nodes say.
+        let began = campaign.started_at.filter(|_| !audience.segment_ids.is_empty());
+        self.has_left(campaign.workspace_id, &audience.list_ids, (contact, began)).await
+    }
+
+    /// True if a contact has left a public list among `lists`, since `began` where that is given, and is a member of none of
+    /// `lists`.
+    pub(crate) async fn has_left(
+        &self,
+        workspace: WorkspaceId,
+        lists: &[ListId],
+        (contact, began): (ContactId, Option<Timestamp>),
+    ) -> Result<bool, StoreError> {
         if lists.is_empty() {
             return Ok(false);
         }
         let public = self.public_list_ids(workspace).await?;
         let named: Vec<_> = lists.iter().filter(|list| public.contains(list)).copied().collect();
         let records = self.records(workspace, &named, &[contact]).await?;
-        let has_left = |one: &Subscription| {
-            one.status == SubscriptionStatus::Left && campaign.started_at.is_none_or(|began| one.since >= began)
-        };
+        let has_left =
+            |one: &Subscription| one.status == SubscriptionStatus::Left && began.is_none_or(|began| one.since >= began);
         if !records.values().any(|stored| has_left(&stored.record)) {
             return Ok(false);
         }
@@ -222,11 +237,47 @@ impl App {
                 continue;
             }
             writes.push(record((workspace, *list, contact), known, SubscriptionStatus::Left, proof.clone()));
-            if *is_member {
-                writes.push(Write::LeaveList(workspace, *list, contact, proof.at));
-            }
+            // Also of one who was no member: the record may be newer than that, and say that somebody has confirmed.
+            writes.push(Write::LeaveList(workspace, *list, contact, proof.at));
         }
         Ok(writes)
+    }
+
+    /// The write by which marketing email to a contact that is about to leave is decided on again. An attempt begins under
+    /// the revision of these sends that its last look has read: what that look did not see is a conflict.
+    pub(crate) async fn have_sends_looked_at(
+        &self,
+        workspace_id: WorkspaceId,
+        contact_id: ContactId,
+    ) -> Result<Write, StoreError> {
+        let channel = Channel::Email;
+        Ok(match self.store().contact_sends(workspace_id, contact_id, channel).await? {
+            Some(Stored { record, revision }) => Write::put(record, Expect::Revision(revision)),
+            None => Write::put(ContactSends { workspace_id, contact_id, channel, times: Vec::new() }, Expect::Absent),
+        })
+    }
+
+    /// The contact that a message went to, or the one that this was merged into.
+    pub(crate) async fn contact_of_message(&self, message: &Message) -> Result<Option<Stored<Contact>>, StoreError> {
+        let (workspace, Some(id)) = (message.workspace_id, message.contact_id) else { return Ok(None) };
+        if let Some(found) = self.store().contact(workspace, id).await? {
+            return Ok(Some(found));
+        }
+        // A merge gives the messages to the contact that stays: the newest ones at once, the others soon. Those are known by
+        // their address.
+        let fresh = self.store().message(workspace, message.id).await?;
+        let id = match fresh.filter(|fresh| !fresh.to.is_empty()) {
+            Some(fresh) if fresh.contact_id != Some(id) => fresh.contact_id,
+            Some(fresh) => match Identifier::of_address(fresh.channel, &fresh.to) {
+                Some(identifier) => self.store().contact_identified(workspace, &identifier).await?,
+                None => None,
+            },
+            None => None,
+        };
+        match id {
+            Some(id) => self.store().contact(workspace, id).await,
+            None => Ok(None),
+        }
     }
 }
 
@@ -234,11 +285,10 @@ impl App {
     /// The writes that forget a subscription which was not confirmed in time, and erase its contact if that exists by the
     /// form alone: it is on no list, nothing else is recorded of it, and nobody but the form has changed it.
     pub(crate) async fn forget_unconfirmed(&self, stored: Stored<Subscription>) -> Result<Changes, StoreError> {
-        let Stored { record, revision } = stored;
-        let Subscription { workspace_id: workspace, list_id, contact_id: contact, brought_contact, .. } = record;
+        let Subscription { workspace_id: workspace, list_id, contact_id: contact, brought_contact, .. } = stored.record;
         let mut changes = Changes::default();
         // A conflict, should the reader come meanwhile.
-        changes.push(Write::PutSubscription(Box::new(record), Expect::Revision(revision)));
+        changes.push(unchanged(&stored));
         changes.push(Write::ForgetSubscription(workspace, list_id, contact));
         if !brought_contact || self.records_of(workspace, contact).await?.len() > 1 {
             return Ok(changes);
@@ -273,6 +323,11 @@ impl App {
             .chain([Write::Job(JobWrite::Enqueue(job))])
             .collect()
     }
+}
+
+/// The write that changes nothing of a record, and is a conflict if somebody else has.
+pub(crate) fn unchanged(stored: &Stored<Subscription>) -> Write {
+    Write::PutSubscription(Box::new(stored.record.clone()), Expect::Revision(stored.revision))
 }
 
 /// The write that records a status, after what is known.

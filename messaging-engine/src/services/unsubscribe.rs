@@ -9,7 +9,7 @@ use messaging_core::domain::audience::suppression::{SuppressionReason, Suppressi
 use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod;
 use messaging_core::domain::channel::{Channel, address};
 use messaging_core::domain::message::{EventKind, Message};
-use messaging_core::ids::{ContactId, ListId, MessageId, WorkspaceId};
+use messaging_core::ids::{ListId, MessageId, WorkspaceId};
 use messaging_core::ports::store::{StoreError, Stored};
 use serde_json::json;
 
@@ -68,8 +68,8 @@ impl App {
                 UnsubscribeScope::List(list) => Some(list).filter(|list| lists.public.contains(list)),
                 UnsubscribeScope::Everything => None,
             };
-            match message.contact_id.zip(list) {
-                Some((contact, list)) => self.leave_list(&message, method, (contact, list), reader).await,
+            match list {
+                Some(list) => self.leave_list(&message, method, list, reader).await,
                 None => self.leave_everything(&message, method, reader).await,
             }
         })
@@ -81,10 +81,7 @@ impl App {
     pub async fn unsubscribe_page(&self, workspace: WorkspaceId, message: MessageId) -> Result<ReaderPage, Error> {
         let message = self.store().message(workspace, message).await?.ok_or(Error::NotFound)?;
         let lists = self.lists_of_message(&message).await?;
-        let contact = match message.contact_id {
-            Some(contact) => self.store().contact(workspace, contact).await?,
-            None => None,
-        };
+        let contact = self.contact_of_message(&message).await?;
         let Some(Stored { record: contact, .. }) = contact else {
             let sender = self.sender_name(workspace).await?;
             return Ok(ReaderPage { language: None, sender, lists: Vec::new(), weekly: None });
@@ -114,13 +111,13 @@ impl App {
         &self,
         message: &Message,
         method: UnsubscribeMethod,
-        (contact, list): (ContactId, ListId),
+        list: ListId,
         reader: &Reader,
     ) -> Result<(Changes, bool), Error> {
-        let Some(Stored { record: known, .. }) = self.store().contact(message.workspace_id, contact).await? else {
+        let Some(Stored { record: known, .. }) = self.contact_of_message(message).await? else {
             return self.leave_everything(message, method, reader).await;
         };
-        let now = self.now();
+        let (contact, now) = (known.id, self.now());
         let proof = reader.proof(SubscriptionAct::Unsubscribe, now);
         let lists = [(list, known.list_ids.contains(&list))];
         let leaving = self.leave_writes(message.workspace_id, contact, &lists, &proof).await?;
@@ -131,7 +128,8 @@ impl App {
         let meta = [("method", json!(method)), ("list_id", json!(list))];
         let meta = meta.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let event = self.append_events(message.into(), [(EventKind::Unsubscribe, meta)]).await?;
-        Ok((guard.into_iter().chain(event).chain(leaving).collect(), true))
+        let sends = self.have_sends_looked_at(message.workspace_id, contact).await?;
+        Ok((guard.into_iter().chain(event).chain(leaving).chain([sends]).collect(), true))
     }
 
     /// The changes by which the recipient of a message gets no marketing email any more.
@@ -146,11 +144,21 @@ impl App {
         let listed = self.store().suppressed(workspace, message.channel, std::slice::from_ref(&address)).await?;
         let told = self.store().message_events_of_kind(workspace, message.id, EventKind::Unsubscribe, 1).await?;
         let mut consent = self.withdraw_consent(message, [&address]).await?;
-        consent.extend(self.leave_public_lists(message, reader).await?);
+        let reader_of = self.marketed_to(message).await?;
+        if let Some(contact) = &reader_of {
+            let proof = reader.proof(SubscriptionAct::Unsubscribe, self.now());
+            consent.extend(self.leave_all_public(contact, &proof).await?);
+        }
         if !listed.is_empty() && !told.is_empty() {
             // Whoever agreed anew meanwhile withdraws anew.
             let changed = !consent.is_empty();
+            if let Some(contact) = reader_of.filter(|_| changed) {
+                consent.push(self.have_sends_looked_at(workspace, contact.id).await?);
+            }
             return Ok((consent.into_iter().collect(), changed));
+        }
+        if let Some(contact) = reader_of {
+            consent.push(self.have_sends_looked_at(workspace, contact.id).await?);
         }
         let listing = Listing { address, reason: SuppressionReason::Unsubscribe, detail: None };
         let listing = self.suppress(workspace, message.channel, SuppressionSource::Recipient, vec![listing]).await?;
@@ -163,15 +171,12 @@ impl App {
         Ok((guard.into_iter().chain(event).chain(listing).chain(consent).collect(), true))
     }
 
-    /// The writes by which the contact that a message went to leaves the public lists that it is on, or is asked to confirm.
-    async fn leave_public_lists(&self, message: &Message, reader: &Reader) -> Result<Vec<Write>, StoreError> {
-        let is_marketing = message.channel == Channel::Email && is_to_contact(message);
-        let Some(contact) = message.contact_id.filter(|_| is_marketing) else { return Ok(Vec::new()) };
-        let Some(Stored { record, .. }) = self.store().contact(message.workspace_id, contact).await? else {
-            return Ok(Vec::new());
-        };
-        let proof = reader.proof(SubscriptionAct::Unsubscribe, self.now());
-        self.leave_all_public(&record, &proof).await
+    /// The contact that a marketing email went to.
+    async fn marketed_to(&self, message: &Message) -> Result<Option<Contact>, StoreError> {
+        if message.channel != Channel::Email || !is_to_contact(message) {
+            return Ok(None);
+        }
+        Ok(self.contact_of_message(message).await?.map(|stored| stored.record))
     }
 
     /// The writes by which a contact leaves all public lists that it is on, or is asked to confirm.

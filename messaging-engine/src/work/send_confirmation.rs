@@ -12,7 +12,7 @@ use crate::work::job::{Job, JobContext, JobError};
 
 impl Job for SendConfirmation {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
-        let writes = match cx.app.confirmation_writes(self.workspace_id, self.contact_id, &self.list_ids).await {
+        let writes = match cx.app.confirmation_writes(&self).await {
             Ok(writes) => writes,
             Err(Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => return Err(StoreError::Unavailable.into()),
             Err(Error::Internal(source)) => match source.downcast::<StoreError>() {

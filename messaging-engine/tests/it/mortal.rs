@@ -41,6 +41,8 @@ struct Life {
     cuts_off: AtomicBool,
     /// Whether it is because the connection was lost; otherwise nobody knows why.
     tells_of_cut: AtomicBool,
+    /// Reads that are left until the store hangs.
+    reads_left: AtomicUsize,
 }
 
 impl MortalStore {
@@ -78,6 +80,7 @@ impl MortalStore {
             is_cut_off: AtomicBool::new(false),
             cuts_off: AtomicBool::new(false),
             tells_of_cut: AtomicBool::new(true),
+            reads_left: AtomicUsize::new(usize::MAX),
         }))
     }
 
@@ -105,6 +108,16 @@ impl MortalStore {
         self.0.is_dead.send_replace(false);
     }
 
+    /// After so many more reads the store hangs once, before the next one.
+    pub(crate) fn pause_after_reads(&self, reads: usize) {
+        self.0.reads_left.store(reads, Ordering::Relaxed);
+    }
+
+    /// Number of commits so far.
+    pub(crate) fn commits(&self) -> usize {
+        self.0.commits.load(Ordering::Relaxed)
+    }
+
     /// Once jobs are claimed nothing can be read, and the store does not know yet that something is wrong with it.
     pub(crate) fn cut_off_after_claim(&self) {
         self.0.cuts_off.store(true, Ordering::Relaxed);
@@ -123,6 +136,9 @@ impl MortalStore {
 
     /// The real store, for those who read.
     async fn readable(&self) -> Result<&dyn Store, StoreError> {
+        if self.0.reads_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+            self.hang();
+        }
         let inner = self.inner().await;
         if self.0.is_cut_off.load(Ordering::Relaxed) { Err(StoreError::Unavailable) } else { Ok(inner) }
     }

@@ -1,9 +1,14 @@
 //! Lists that face their readers: contract section 23.
 
+mod abuse;
 mod archive;
 mod forms;
+mod imported;
+mod leaving;
 mod preferences;
+mod races;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod;
@@ -15,6 +20,7 @@ use messaging_engine::services::forms::{FormPage, FormPost, Posted};
 use messaging_engine::services::subscribing::Reader;
 use messaging_engine::services::unsubscribe::UnsubscribeScope;
 use messaging_engine::work::sweep::sweep;
+use messaging_testing::MemoryFetch;
 use serde_json::{Value, json};
 
 use crate::support::Product;
@@ -38,7 +44,15 @@ impl std::ops::Deref for Readers {
 
 impl Readers {
     async fn start(opt_in: &str) -> Self {
-        let product = Product::start().await;
+        Self::of(Product::start().await, opt_in).await
+    }
+
+    /// The same on a database that waits for no disk, for very many commits.
+    async fn undurable(opt_in: &str) -> Self {
+        Self::of(Product::undurable(Arc::new(MemoryFetch::default())).await, opt_in).await
+    }
+
+    async fn of(product: Product, opt_in: &str) -> Self {
         let body = json!({"name": "News", "visibility": "public", "opt_in": opt_in, "description": "Each Friday"});
         let list = created(&product, "lists", body).await;
         Self { product, list }

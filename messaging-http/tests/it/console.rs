@@ -1,4 +1,5 @@
-//! The console in a browser: what people see and do, by whom it cannot be misused, and what it costs.
+//! The console in a browser: what people see and do, by whom it cannot be misused, and what it costs. And the pages of readers,
+//! which need no script.
 //!
 //! Debian's `chromium` and `chromium-driver` are driven by [`webdriver`]; a machine without them passes these tests by and
 //! says so, unless `REQUIRE_BROWSER` is set. `AXE` names axe-core's `axe.min.js`. With `MESSAGING_CONSOLE_DIR` the files of
@@ -17,6 +18,7 @@ mod live;
 mod page;
 mod parts;
 mod people;
+mod reading;
 mod scale;
 mod screens;
 mod sessions;

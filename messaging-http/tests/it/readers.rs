@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use messaging_core::changes::{Expect, Write};
+use messaging_core::domain::audience::subscription::{Proof, Subscription, SubscriptionAct, SubscriptionStatus};
+use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason, SuppressionSource};
+use messaging_core::domain::channel::Channel;
 use messaging_core::domain::security::proof_of_work::is_proved;
 use messaging_core::scope::Scope;
 use messaging_engine::Settings;
@@ -138,6 +142,82 @@ async fn a_form_is_posted_by_a_script_of_an_allowed_site() {
     let limited = site.post(&[JSON], r#"{"email": "z@example.com"}"#).await;
     assert_eq!((limited.status, limited.code().as_str()), (429, "rate_limited"));
     assert!(limited.header("retry-after").is_some());
+}
+
+/// Who may be behind an address that is posted.
+const KINDS: [&str; 7] = ["new", "known", "member", "asked", "left", "unsubscribed", "bounced"];
+
+impl Site {
+    /// Makes the contacts and suppressions of [`KINDS`].
+    async fn with_kinds(&self) {
+        let (workspace, now) = (self.server.workspace, self.server.app.now());
+        let key = self.server.key(&[Scope::ContactsWrite]).await;
+        let list = self.form["list_ids"][0].clone();
+        for (name, lists) in
+            [("known", json!([])), ("member", json!([list])), ("asked", json!([])), ("left", json!([]))]
+        {
+            let body = json!({"email": format!("{name}@example.com"), "list_ids": lists});
+            let made = self.server.post(&format!("/v1/workspaces/{workspace}/contacts"), &key, &body.to_string()).await;
+            assert_eq!(made.status, 201);
+            let status = match name {
+                "asked" => SubscriptionStatus::Unconfirmed,
+                "left" => SubscriptionStatus::Left,
+                _ => continue,
+            };
+            let contact = made.json()["id"].as_str().unwrap().parse().unwrap();
+            let ids = (workspace, list.as_str().unwrap().parse().unwrap(), contact);
+            let record = Subscription::new(ids, status, Proof::of_reader(SubscriptionAct::Form, now, None, None));
+            self.server.commit([Write::PutSubscription(Box::new(record), Expect::Absent)]).await;
+        }
+        for (name, reason) in [("unsubscribed", SuppressionReason::Unsubscribe), ("bounced", SuppressionReason::Bounce)]
+        {
+            let record = Suppression {
+                id: self.server.app.new_id(now),
+                workspace_id: workspace,
+                channel: Channel::Email,
+                address: format!("{name}@example.com"),
+                reason,
+                detail: None,
+                source: SuppressionSource::Recipient,
+                created_at: now,
+            };
+            self.server.commit([Write::PutSuppression(record, Expect::Absent)]).await;
+        }
+    }
+}
+
+/// An answer without what is of the request alone.
+fn told(response: &Response) -> (u16, Vec<(String, String)>, String) {
+    let is_told = |(name, _): &&(String, String)| !["date", "x-request-id"].contains(&name.as_str());
+    let headers = response.headers.iter().filter(is_told).cloned().collect();
+    (response.status, headers, text(response))
+}
+
+#[tokio::test]
+async fn an_answer_tells_nobody_who_is_known() {
+    let redirect = json!({"redirect_url": "https://acme.example/thanks"});
+    for (opt_in, members) in
+        [("single", json!({})), ("double", json!({})), ("single", redirect.clone()), ("double", redirect)]
+    {
+        for content in [FORM, JSON] {
+            let site = Site::start(opt_in, members.clone()).await;
+            site.with_kinds().await;
+            let started = site.started().await;
+            let mut answers = Vec::new();
+            for name in KINDS {
+                let body = if content == FORM {
+                    format!("email={name}%40example.com&started={started}")
+                } else {
+                    json!({"email": format!("{name}@example.com")}).to_string()
+                };
+                answers.push(told(&site.post(&[content], &body).await));
+            }
+            assert!([200, 303].contains(&answers[0].0), "{:?}", answers[0]);
+            for (name, answer) in KINDS.iter().zip(&answers) {
+                assert_eq!(answer, &answers[0], "{name} {opt_in}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

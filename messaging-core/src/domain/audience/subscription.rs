@@ -222,10 +222,11 @@ pub fn admit(
     }
 }
 
-/// The record of a contact that two become: what the reader did last counts, and of the rest the better status.
+/// The record of a contact that two become: what the reader did last counts, and of the rest the better status. Whoever is
+/// asked to confirm has not done anything yet: anybody may post an address to a form.
 pub fn merged(primary: Option<Subscription>, duplicate: Option<Subscription>) -> Option<Subscription> {
     let (Some(primary), Some(duplicate)) = (&primary, &duplicate) else { return primary.or(duplicate) };
-    let of_reader = |one: &Subscription| one.proof.how.is_of_reader();
+    let of_reader = |one: &Subscription| one.proof.how.is_of_reader() && one.status != SubscriptionStatus::Unconfirmed;
     let is_duplicate = match (of_reader(primary), of_reader(duplicate)) {
         (true, true) => duplicate.since > primary.since,
         (false, true) => true,

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{
-    AutomationWrite, ContactSends, Expect, JobWrite, MoveProductEvents, MoveRuns, PutRun, Write,
+    AttributeMessage, AutomationWrite, ContactSends, Expect, JobWrite, MoveProductEvents, MoveRuns, PutRun, Write,
 };
 use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::audience::contact::merge::merge;
-use messaging_core::domain::audience::subscription::{self, Subscription, SubscriptionStatus};
+use messaging_core::domain::audience::subscription::{self, Proof, Subscription, SubscriptionAct, SubscriptionStatus};
 use messaging_core::domain::automation::AutomationStatus;
 use messaging_core::domain::automation::run::Run;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::recipient_time::frequency_cap::remembered;
+use messaging_core::domain::message::MessageFilter;
 use messaging_core::ids::{ContactId, ListId, WorkspaceId};
 use messaging_core::input::{Empty, Input};
 use messaging_core::ports::store::{PageRequest, Stored};
@@ -28,6 +29,7 @@ use crate::jobs::JobData as _;
 use crate::jobs::move_messages::{EVENTS_AT_A_TIME, MoveMessages};
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
+use crate::services::subscribing::unchanged;
 
 /// Which contacts become one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
@@ -86,6 +88,7 @@ impl Operation for MergeContacts {
             to,
             limit: EVENTS_AT_A_TIME,
         }));
+        attribute_newest(cx, workspace, [from, to]).await?;
         exit_merged_runs(cx, workspace, [from, to]).await?;
         cx.change(Write::Automation(AutomationWrite::MoveRuns(MoveRuns { workspace_id: workspace, from, to })));
         join_sends(cx, &duplicate, merged.id).await?;
@@ -101,6 +104,23 @@ impl Operation for MergeContacts {
         cx.change(Write::Job(JobWrite::Enqueue(job)));
         view(cx, merged).await
     }
+}
+
+/// Messages that a merge gives to the contact that stays; its job does the rest.
+const MESSAGES_AT_ONCE: usize = 200;
+
+/// Gives the newest messages of one contact to the other at once: who follows a link in one of them at this moment is known.
+async fn attribute_newest(
+    cx: &mut Context<'_>,
+    workspace_id: WorkspaceId,
+    [from, to]: [ContactId; 2],
+) -> Result<(), Error> {
+    let filter = MessageFilter { contact_id: Some(from), ..MessageFilter::default() };
+    let page = PageRequest { after: None, limit: MESSAGES_AT_ONCE };
+    for message in cx.store().messages(workspace_id, &filter, page).await?.items {
+        cx.change(Write::AttributeMessage(AttributeMessage { workspace_id, message_id: message.id, from, to }));
+    }
+    Ok(())
 }
 
 /// Automations of a page.
@@ -167,7 +187,16 @@ async fn join_memberships(
     let gone = cx.app.records_of(workspace, duplicate.id).await?;
     // As for the duplicate itself: this notices what its reader does meanwhile.
     for stored in gone.values() {
-        cx.change(Write::PutSubscription(Box::new(stored.record.clone()), Expect::Revision(stored.revision)));
+        cx.change(unchanged(stored));
+    }
+    let unrecorded: Vec<_> = duplicate.list_ids.iter().filter(|list| !gone.contains_key(list)).copied().collect();
+    if !unrecorded.is_empty() {
+        let api = Proof::of_workspace(SubscriptionAct::Api, cx.now);
+        for list in cx.store().public_lists_among(workspace, &unrecorded).await? {
+            let nothing_yet =
+                Subscription::new((workspace, list, duplicate.id), SubscriptionStatus::Confirmed, api.clone());
+            cx.change(Write::PutSubscription(Box::new(nothing_yet), Expect::Absent));
+        }
     }
     let mut lists: BTreeSet<ListId> = primary.list_ids.iter().chain(&duplicate.list_ids).copied().collect();
     let recorded: BTreeSet<ListId> = kept.keys().chain(gone.keys()).copied().collect();

@@ -10,6 +10,7 @@ use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::automation::graph::Send;
 use messaging_core::domain::automation::run::{Held, Run};
 use messaging_core::domain::automation::step::{NodeOutcome, SkipReason};
+use messaging_core::domain::automation::trigger::TriggerKind;
 use messaging_core::domain::campaign::audience::agrees;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::normalize;
@@ -18,6 +19,7 @@ use messaging_core::domain::message::content;
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::domain::security::redaction::Redactor;
+use messaging_core::ids::ListId;
 use messaging_core::input;
 use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
@@ -100,6 +102,11 @@ impl SendDecision<'_> {
             return Ok(suppression.map(|_| NodeOutcome::Skipped(SkipReason::Suppressed)));
         }
         let (run, contact) = (self.run, &self.person.contact);
+        if let Some(list) = self.list_that_enters().await?
+            && self.app.has_left(run.workspace_id, &[list], (contact.id, None)).await?
+        {
+            return Ok(Some(NodeOutcome::Skipped(SkipReason::NoConsent)));
+        }
         let sends = match self.send.frequency_cap {
             Some(_) => self.app.store().contact_sends(run.workspace_id, contact.id, channel).await?,
             None => None,
@@ -129,6 +136,16 @@ impl SendDecision<'_> {
         })
     }
 
+    /// The list by which contacts enter the automation, if they do by one.
+    async fn list_that_enters(&self) -> Result<Option<ListId>, StoreError> {
+        let Run { workspace_id, automation_id, version, .. } = *self.run;
+        let plan = self.app.automation_plan(workspace_id, automation_id, version).await?;
+        Ok(plan.and_then(|plan| match plan.trigger.kind {
+            TriggerKind::ListAdded(list) => Some(list),
+            _ => None,
+        }))
+    }
+
     /// Accepts the message and adds its writes to `writes`. The message is rendered once, without being kept, so that a
     /// template that cannot be rendered fails the run here instead of the message later. A failure that may pass, such
     /// as too little room to render, is [`StoreError::Unavailable`].
@@ -143,10 +160,11 @@ impl SendDecision<'_> {
             Err(DomainError::Invalid(violations)) => return Ok(NodeOutcome::Failed(violations.summary())),
             Err(error) => return Ok(NodeOutcome::Failed(error.to_string())),
         };
-        let marketing = self
-            .send
-            .is_marketing
-            .then_some(MarketingTerms { quiet_hours: self.send.quiet_hours, frequency_cap: self.send.frequency_cap });
+        let marketing = self.send.is_marketing.then_some(MarketingTerms {
+            quiet_hours: self.send.quiet_hours,
+            frequency_cap: self.send.frequency_cap,
+            list_id: self.list_that_enters().await?,
+        });
         let sent = SentMessage {
             automation: Some(OfAutomation { id: self.run.automation_id, marketing, subject }),
             ..SentMessage::new(self.run.workspace_id, input)

@@ -49,8 +49,11 @@ pub(super) enum Look {
 /// What the record of an attempt that may begin has to take into account.
 #[derive(Debug, Clone)]
 pub(super) struct Permit {
-    /// Where the message takes its place; `None` if it has it already.
+    /// Where the message takes its place; `None` once the attempt has begun.
     sends: Option<(ContactSends, Expect)>,
+    /// False if it has its place by an earlier attempt: then the revision alone counts, by which it is known that the contact
+    /// did not leave after this look.
+    takes_place: bool,
     /// The campaign, and its rate limit, whose turn the message has to take; `None` if it has already or there is none.
     pace: Option<(CampaignId, u32)>,
 }
@@ -80,7 +83,12 @@ pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> 
     let now = app.now();
     let is_first = job.reserved_at.is_none();
     let Some(id) = message.campaign_id else {
-        let Some(marketing) = job.marketing else { return Ok(Look::Go(Permit { sends: None, pace: None })) };
+        let Some(marketing) = job.marketing else { return Ok(Look::Go(Permit::nothing())) };
+        if let (Some(list), Some(contact)) = (marketing.list_id, message.contact_id)
+            && app.has_left(message.workspace_id, &[list], (contact, None)).await?
+        {
+            return Ok(Look::Refused(Refusal::Suppress(SuppressCause::NoConsent)));
+        }
         let terms = Terms {
             quiet_hours: marketing.quiet_hours,
             frequency_cap: marketing.frequency_cap.filter(|_| is_first),
@@ -144,12 +152,11 @@ async fn look_by(
     Ok(match recipient_time::look(&terms, &recipient, now) {
         Verdict::Hold { reason, until } => Look::Refused(Refusal::Hold { reason, until }),
         Verdict::Suppress(cause) => Look::Refused(Refusal::Suppress(cause)),
-        Verdict::Go if !is_first => Look::Go(Permit { sends: None, pace: None }),
         Verdict::Go => {
             let expect = stored.map_or(Expect::Absent, |stored| Expect::Revision(stored.revision));
             let (workspace_id, channel) = (message.workspace_id, message.channel);
             let sends = ContactSends { workspace_id, contact_id: contact, channel, times };
-            Look::Go(Permit { sends: Some((sends, expect)), pace })
+            Look::Go(Permit { sends: Some((sends, expect)), takes_place: is_first, pace: pace.filter(|_| is_first) })
         }
     })
 }
@@ -165,6 +172,11 @@ fn terms_of(campaign: &Campaign, is_first: bool) -> Terms {
 }
 
 impl Permit {
+    /// That of a message which takes no place among others.
+    const fn nothing() -> Self {
+        Self { sends: None, takes_place: false, pace: None }
+    }
+
     /// Takes the turn of the message under the rate limit of its campaign, once.
     pub(super) fn take_turn(&mut self, app: &App, now: Timestamp) -> Result<(), Refusal> {
         let Some((campaign, limit)) = self.pace else { return Ok(()) };
@@ -182,9 +194,17 @@ impl Permit {
         }
     }
 
-    /// The write by which the message takes its place at `now`.
+    /// True if the message takes its place with the attempt that begins.
+    pub(super) const fn takes_place(&self) -> bool {
+        self.takes_place && self.sends.is_some()
+    }
+
+    /// The write by which the message takes its place at `now`, or is known to have it still.
     pub(super) fn reservation(&self, now: Timestamp) -> Option<Write> {
         let (sends, expect) = self.sends.as_ref()?;
+        if !self.takes_place {
+            return Some(Write::put(sends.clone(), *expect));
+        }
         let mut times = remembered(&sends.times, now);
         times.push(now);
         times.sort_unstable();

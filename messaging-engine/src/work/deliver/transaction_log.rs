@@ -192,7 +192,9 @@ impl TransactionLog {
                 }
                 if let Some(reservation) = permit.reservation(now) {
                     changes.push(reservation);
-                    job.reserved_at = Some(now);
+                    if permit.takes_place() {
+                        job.reserved_at = Some(now);
+                    }
                 }
             }
             changes.extend(app.store_urls(message.workspace_id, state.urls.clone()));

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use super::page::Page;
+use super::webdriver::Browser;
 
 /// The text of axe-core; `None` where it is not there.
 static AXE: OnceLock<Option<String>> = OnceLock::new();
@@ -46,16 +47,34 @@ const RUN: &str = "
     return axe.run(document, options).then(({ violations }) => violations.flatMap(({ id, help, nodes }) =>
         nodes.slice(0, 3).map((node) => `axe ${id}: ${help}: ${node.target.join(' ')} ${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 300)}`)));";
 
-async fn accessibility(page: &Page, rules: Rules) -> Vec<String> {
+async fn accessibility(browser: &Browser, rules: Rules) -> Vec<String> {
     let Some(axe) = axe() else { return Vec::new() };
-    if page.browser.run("return typeof axe", &[]).await == "undefined" {
-        page.browser.run(axe, &[]).await;
+    if browser.run("return typeof axe", &[]).await == "undefined" {
+        browser.run(axe, &[]).await;
     }
     let rules = match rules {
         Rules::All => Value::Null,
         Rules::Colors => json!(["color-contrast", "link-in-text-block"]),
     };
-    texts(&page.browser.run(RUN, &[rules]).await)
+    texts(&browser.run(RUN, &[rules]).await)
+}
+
+/// Looks at a document of which nothing but its markup is there, wide and narrow, light and dark.
+pub(crate) async fn audit_markup(browser: &Browser, markup: &str) -> Vec<String> {
+    const WRITE: &str = "document.open(); document.write(arguments[0]); document.close();";
+    browser.open("about:blank").await;
+    browser.run(WRITE, &[json!(markup)]).await;
+    let mut found = Vec::new();
+    for width in [1280, 320] {
+        browser.narrow(width, 800).await;
+        for scheme in ["light", "dark"] {
+            browser.prefer(scheme).await;
+            let faults = accessibility(browser, Rules::All).await;
+            found.extend(faults.into_iter().map(|fault| format!("{width} {scheme}: {fault}")));
+        }
+        found.extend(texts(&browser.run(WIDTH, &[]).await).into_iter().map(|fault| format!("{width}: {fault}")));
+    }
+    found
 }
 
 /// What is drawn wrong: words of a programming language instead of values, names of the API outside of code and of what
@@ -116,7 +135,7 @@ pub(crate) async fn audit_narrow_and_wide(page: &Page) -> Vec<String> {
         for (scheme, rules) in [("light", Rules::All), ("dark", Rules::Colors)] {
             // Colors are a matter of the style sheet alone, so there is nothing to wait for.
             page.prefer(scheme).await;
-            let faults = accessibility(page, rules).await;
+            let faults = accessibility(&page.browser, rules).await;
             found.extend(faults.into_iter().map(|fault| format!("{width} {scheme}: {fault}")));
         }
         found.extend(texts(&page.browser.run(WIDTH, &[]).await).into_iter().map(|fault| format!("{width}: {fault}")));

@@ -126,17 +126,12 @@ impl Page {
 
     /// The size of the window in CSS pixels.
     pub(crate) async fn narrow(&self, width: u32, height: u32) {
-        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        self.browser.devtools("Emulation.setDeviceMetricsOverride", size).await;
+        self.browser.narrow(width, height).await;
     }
 
     /// The colours that the person prefers: `light` or `dark`.
     pub(crate) async fn prefer(&self, scheme: &str) {
-        let features = json!([
-            {"name": "prefers-color-scheme", "value": scheme},
-            {"name": "prefers-reduced-motion", "value": "reduce"},
-        ]);
-        self.browser.devtools("Emulation.setEmulatedMedia", json!({"features": features})).await;
+        self.browser.prefer(scheme).await;
     }
 
     /// From now on every call seems to be answered so; answers what [`Self::answer_as_ever`] takes.

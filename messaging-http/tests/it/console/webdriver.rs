@@ -28,6 +28,9 @@ const DEADLINE: Duration = Duration::from_mins(1);
 /// Largest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 16 << 20;
 
+/// The protocol's name for a reference to an element.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
 /// What the programs are called, in Debian's packages `chromium` and `chromium-driver`.
 const PROGRAMS: [&str; 2] = ["chromium", "chromedriver"];
 
@@ -105,6 +108,16 @@ pub(crate) struct Browser {
 impl Browser {
     /// Starts one; `None` where there is none, which is said on standard error.
     pub(crate) async fn start() -> Option<Self> {
+        Self::start_with(json!({})).await
+    }
+
+    /// One that runs no script of a page, as somebody has it who turned them off.
+    pub(crate) async fn without_scripts() -> Option<Self> {
+        Self::start_with(json!({"profile.managed_default_content_settings.javascript": 2})).await
+    }
+
+    /// One with these preferences.
+    async fn start_with(preferences: Value) -> Option<Self> {
         let address = DRIVER.get_or_init(Driver::start).as_ref()?.address;
         let turn = turn().await;
         let elsewhere = Elsewhere::start().await;
@@ -132,7 +145,7 @@ impl Browser {
             "browserName": "chrome",
             "timeouts": {"script": 30_000, "pageLoad": 30_000},
             "goog:loggingPrefs": {"browser": "ALL"},
-            "goog:chromeOptions": {"args": arguments},
+            "goog:chromeOptions": {"args": arguments, "prefs": preferences},
         });
         let body = json!({"capabilities": {"alwaysMatch": capabilities}});
         let made = exchange(address, "POST", "/session", Some(body)).await.expect("the browser starts");
@@ -167,6 +180,48 @@ impl Browser {
     #[track_caller]
     pub(crate) fn devtools(&self, command: &str, parameters: Value) -> impl Future<Output = Value> {
         self.command("/goog/cdp/execute", json!({"cmd": command, "params": parameters}))
+    }
+
+    /// Width and height of the window's content.
+    pub(crate) async fn narrow(&self, width: u32, height: u32) {
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.devtools("Emulation.setDeviceMetricsOverride", size).await;
+    }
+
+    /// The colours that the person prefers: `light` or `dark`.
+    pub(crate) async fn prefer(&self, scheme: &str) {
+        let features = json!([
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]);
+        self.devtools("Emulation.setEmulatedMedia", json!({"features": features})).await;
+    }
+
+    /// The first element that a selector finds, by its reference.
+    async fn element(&self, selector: &str) -> String {
+        let found = self.command("/element", json!({"using": "css selector", "value": selector})).await;
+        found[ELEMENT].as_str().unwrap().to_owned()
+    }
+
+    /// Clicks the first element that a selector finds, without a script of the page.
+    pub(crate) async fn click(&self, selector: &str) {
+        let element = self.element(selector).await;
+        self.command(&format!("/element/{element}/click"), json!({})).await;
+    }
+
+    /// Types into the first field that a selector finds.
+    pub(crate) async fn fill(&self, selector: &str, text: &str) {
+        let element = self.element(selector).await;
+        self.command(&format!("/element/{element}/value"), json!({"text": text})).await;
+    }
+
+    /// The markup of the page, and its title.
+    pub(crate) async fn document(&self) -> (String, String) {
+        let ask = async |what: &str| {
+            let path = format!("/session/{}/{what}", self.session);
+            exchange(self.address, "GET", &path, None).await.expect("a page").as_str().unwrap().to_owned()
+        };
+        (ask("source").await, ask("title").await)
     }
 
     /// Lines that the browser wrote for developers since the last call.
@@ -208,8 +263,7 @@ impl Browser {
             exchange(self.address, "GET", &path, None).await.expect("an answer")
         };
         let active = ask("/active").await;
-        // The protocol's name for a reference to an element.
-        let element = active["element-6066-11e4-a52e-4f735466cecf"].as_str().unwrap().to_owned();
+        let element = active[ELEMENT].as_str().unwrap().to_owned();
         let text = async |what: &str| ask(&format!("/{element}/{what}")).await.as_str().unwrap_or_default().to_owned();
         (text("computedrole").await, text("computedlabel").await)
     }

@@ -70,6 +70,8 @@ fn of_two_contacts_that_become_one_the_later_act_of_the_reader_counts() {
         ((Confirmed, SubscriptionAct::Api, 9), (Left, SubscriptionAct::Unsubscribe, 5), Left),
         ((Left, SubscriptionAct::Unsubscribe, 5), (Confirmed, SubscriptionAct::Import, 9), Left),
         ((Unconfirmed, SubscriptionAct::Api, 9), (Confirmed, SubscriptionAct::Import, 5), Confirmed),
+        ((Unconfirmed, SubscriptionAct::Form, 9), (Confirmed, SubscriptionAct::Api, 5), Confirmed),
+        ((Left, SubscriptionAct::Unsubscribe, 5), (Unconfirmed, SubscriptionAct::Form, 9), Left),
     ];
     for ((status, how, minutes), (other, other_how, other_minutes), expected) in cases {
         let (primary, duplicate) = (record(3, status, how, minutes), record(4, other, other_how, other_minutes));

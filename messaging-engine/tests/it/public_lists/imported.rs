@@ -1,0 +1,87 @@
+//! Imports of contacts who are asked to confirm.
+
+use std::collections::HashSet;
+
+use messaging_engine::Caller;
+
+use super::*;
+use crate::imports::{announcement, upload};
+
+/// Rows of the file.
+const ROWS: usize = 2000;
+
+/// Mails that may leave before those that somebody waits for: what a process has in work at a time, and more.
+const AHEAD: usize = 300;
+
+async fn import(readers: &Readers, file: &str) {
+    let body = announcement(file.as_bytes(), json!({"status": "unconfirmed"}));
+    let import = readers.post(&readers.caller, &readers.at("contacts/import"), body).await;
+    assert_eq!(import.summary(), "200");
+    upload(&readers.app, &import.body, file.as_bytes()).await.unwrap();
+    readers.work().await;
+    let path = readers.at(&format!("contacts/imports/{}", import["import_id"].as_str().unwrap()));
+    let done = readers.get(&readers.caller, &path).await;
+    assert_eq!((&done["status"], &done["failed"]), (&json!("completed"), &json!(0)), "{}", done.body);
+}
+
+async fn queue(readers: &Readers, action: &str) -> u64 {
+    let path = format!("/system/queue/{action}");
+    let reply = readers.post(&Caller::Operator(None), &path, json!({"domain": "example.com"})).await;
+    assert_eq!(reply.summary(), "200");
+    reply["messages"].as_u64().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn confirmations_of_an_import_let_mail_go_first_that_somebody_waits_for() {
+    let readers = Readers::undurable("double").await;
+    let page = readers.form(json!({})).await;
+    let rows: String = (0..ROWS).map(|n| format!("p{n}@example.com,{}\n", readers.list)).collect();
+    let file = format!("email,list_ids\n{rows}");
+    queue(&readers, "suspend").await;
+    import(&readers, &file).await;
+    assert_eq!((readers.mails().len(), readers.count().await), (0, json!(0)));
+    // Behind them come a reader who subscribes, and somebody who forgot a password, at the same provider.
+    assert!(matches!(readers.subscribe(&page, "form@example.com").await, Posted::Taken));
+    readers.send_to("password@example.com").await;
+    readers.work().await;
+    assert_eq!(queue(&readers, "resume").await, ROWS as u64 + 2);
+    readers.work().await;
+    let mails: Vec<_> = readers.mails().into_iter().map(|mail| mail.0).collect();
+    assert_eq!((mails.len(), mails.iter().collect::<HashSet<_>>().len()), (ROWS + 2, ROWS + 2));
+    for first in ["form@example.com", "password@example.com"] {
+        let place = mails.iter().position(|to| to == first).unwrap();
+        assert!(place < AHEAD, "{first} left behind {place} others");
+    }
+
+    // The same file again asks nobody again, neither at once nor later.
+    for wait in [MINUTE, DAY] {
+        readers.pass(wait).await;
+        import(&readers, &file).await;
+        assert_eq!(readers.mails().len(), 0);
+    }
+    assert_eq!(readers.count().await, 0);
+}
+
+#[tokio::test]
+async fn an_import_asks_neither_members_nor_those_who_left() {
+    let readers = Readers::start("double").await;
+    let consent = json!({"marketing_email": true});
+    for name in ["ann", "bob"] {
+        let email = format!("{name}@example.com");
+        readers.contact(json!({"email": email, "consent": consent, "list_ids": [readers.list]})).await;
+    }
+    readers.campaign(json!({"list_ids": [readers.list]}), json!({})).await;
+    readers.work().await;
+    let bob = readers.mails().into_iter().find(|mail| mail.0 == "bob@example.com").unwrap().1;
+    readers.app.unsubscribe(readers.workspace, bob, UnsubscribeMethod::OneClick).await.unwrap();
+    let file = format!("email,list_ids\nann@example.com,{0}\nbob@example.com,{0}\nnew@example.com,{0}\n", readers.list);
+    let body = announcement(file.as_bytes(), json!({"status": "unconfirmed"}));
+    let import = readers.post(&readers.caller, &readers.at("contacts/import"), body).await;
+    upload(&readers.app, &import.body, file.as_bytes()).await.unwrap();
+    readers.work().await;
+    let asked: Vec<_> = readers.mails().into_iter().map(|mail| mail.0).collect();
+    assert_eq!(asked, ["new@example.com"]);
+    assert_eq!(readers.members("confirmed").await, ["ann@example.com:api"]);
+    assert_eq!(readers.members("left").await, ["bob@example.com:unsubscribe"]);
+    assert_eq!(readers.members("unconfirmed").await, ["new@example.com:import"]);
+}
