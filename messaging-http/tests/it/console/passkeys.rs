@@ -58,6 +58,7 @@ async fn a_passkey_signs_in_alone_and_after_the_password_until_it_is_removed() {
     found.extend(audit(&page, true).await);
     page.press("button", "Cancel").await;
     assert_eq!(device.passkeys().await.len(), 1);
+    assert!(!page.text().await.contains("not confirmed"), "{}", page.text().await);
 
     server.clock.advance(Duration::from_secs(30));
     page.sign_out().await;
@@ -79,8 +80,8 @@ async fn a_passkey_signs_in_alone_and_after_the_password_until_it_is_removed() {
     page.sign_out().await;
     page.give_password(&ann.email).await;
     page.press("button", "Use a recovery code").await;
-    page.expect_focus("textbox", "Code").await;
-    page.fill("Code", &codes[0]).await;
+    page.expect_focus("textbox", "Recovery code").await;
+    page.fill("Recovery code", &codes[0]).await;
     page.press("button", "Sign in").await;
     page.settle(Some("Home")).await;
 
