@@ -106,6 +106,7 @@ function Enrolment({ made, onDone, onClose }) {
         <p><code>${grouped(made.secret)}</code> <${Copy} text=${made.secret} label=${html`${t("Copy")}<span class="sr"> ${t("key")}</span>`} /></p>
         <p><a href=${made.uri}>${t("Open the app on this device")}</a></p></details></div>
     <${Form} id="confirmFactor" path=${{ id: made.id }} body=${({ code = "" }) => ({ code })} submit=${t("Confirm")} done=${t("It is asked for from now on.")} onDone=${onDone}
+      refusal=${({ status }) => status === 422 && { text: t("The code was not taken.") }}
       extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
       <${Field} name="code" label=${t("Code")} autocomplete="one-time-code" inputmode="numeric"
         help=${t("The six digits that the app shows now. Until {time}.", { time: absolute(made.expires_at) })} />
@@ -138,12 +139,17 @@ function RecoveryCodes({ codes, onClose }) {
     <div class="actions"><button type="button" onClick=${onClose}>${t("I have kept them")}</button></div></section>`;
 }
 
+function refusalOfProof({ code, status }) {
+  if (code === "invalid_credentials") return { text: t("The code or password is wrong, or the code was used already.") };
+  return status === 422 && { text: me().has_password ? t("A code or your password is needed.") : t("A code is needed.") };
+}
+
 // A code or the password, so that nobody who finds an open session does it.
 function Proof({ title, onClose, ...form }) {
   const part = useFirstFocus();
   useFocusBack();
   return html`<section ref=${part} class="card" aria-labelledby="proof"><h3 id="proof">${title}</h3>
-    <${Form} ...${form} body=${withoutEmpty} refusal=${({ code }) => code === "invalid_credentials" && { text: t("The code or password is wrong, or the code was used already.") }}
+    <${Form} ...${form} body=${withoutEmpty} refusal=${refusalOfProof}
       extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
       <${Field} name="code" label=${t("Code")} autocomplete="one-time-code" help=${t("The six digits that the app shows, or a recovery code.")} />
       ${me().has_password && html`<${Field} name="password" kind="password" label=${t("or your password")} autocomplete="current-password" />`}

@@ -60,14 +60,14 @@ const REASONS = {
   busy: "Too many people sign in at the moment. Please try again in a minute.",
 };
 
-/** How the server offers single sign-on: `{ name, url, only }`; null where it does not, and before that is known. */
+/** How the server offers single sign-on: `{ name, url, only }`; null where it does not, undefined before that is known. */
 function useSignOn() {
-  const [offer, setOffer] = useState(null);
+  const [offer, setOffer] = useState();
   useEffect(() => {
     let gone = false;
     call("getHealth", { quiet: true }).then(
       ({ sign_on }) => !gone && setOffer(sign_on ?? null),
-      () => {},
+      () => !gone && setOffer(null),
     );
     return () => { gone = true; };
   }, []);
@@ -167,6 +167,8 @@ function SignInWays({ onDone, email, begun }) {
   const offer = useSignOn();
   const [step, setStep] = useState(begun);
   if (step) return html`<${SecondStep} ...${step} onDone=${onDone} onBack=${() => setStep(null)} />`;
+  // A form that goes away, or moves down, under somebody's hands would be worse than one that comes a moment later.
+  if (offer === undefined) return null;
   return html`${offer && html`<p><a class="button primary" href=${offer.url}>${t("Sign in with {name}", offer)}</a></p>`}
     ${!offer?.only && html`<${SignInForm} onDone=${onDone} email=${email} />`}`;
 }
