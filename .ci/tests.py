@@ -10,7 +10,7 @@ Usage: tests.py [--programs FILE] [JOB ...]     (without names all jobs; `tests.
 FILE lists the programs as they were built: it is written where it does not exist, and read instead of building again where
 it does.
 
-Environment: AXE is the path of axe-core, SEEDS how many of the simulation's seeds are tried.
+Environment: AXE is the path of axe-core, OIDC_PROVIDER that of oidc-provider, SEEDS how many of the simulation's seeds are tried.
 """
 
 import argparse
@@ -38,8 +38,7 @@ MOST_FLAKY = 8
 TIMEOUT = 30 * 60
 
 # Tests that open a browser.
-SCREENS = ["budget", "documentation", "hostile", "keyboard", "known", "live", "parts", "scale", "screens", "sessions", "units"]
-BROWSER = [f"console::{name}::" for name in SCREENS]
+BROWSER = ["console::"]
 
 # Of the engine's tests those that ask most of a store. What is left out: messaging-engine/tests/it/test_store.rs.
 ON_POSTGRES = ["automation_work::", "campaign_work::", "transactions::", "webhook_deliveries::", "wrong_clock::",

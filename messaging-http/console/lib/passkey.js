@@ -1,7 +1,21 @@
 // Passkeys: what the server tells a browser, and what the browser answers, between JSON and octets.
 
+import { t } from "./ui.js";
+
+// Browsers keep passkeys for names alone.
+const isNumber = () => /^[\d.]+$|^\[/.test(location.hostname);
+
 /** True where the browser keeps passkeys for this page. */
-export const hasPasskeys = () => isSecureContext && Boolean(globalThis.PublicKeyCredential);
+export const hasPasskeys = () => isSecureContext && Boolean(globalThis.PublicKeyCredential) && !isNumber();
+
+/** What the browser means where it neither makes nor uses a passkey; undefined where the error is none of the browser. */
+export function refusalOf(error, otherwise) {
+  if (!(error instanceof DOMException)) return undefined;
+  return {
+    InvalidStateError: t("This device has a passkey of yours already."),
+    SecurityError: t("Passkeys are kept for another address of this server than the one that you are at."),
+  }[error.name] ?? otherwise;
+}
 
 function octetsOf(text) {
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));

@@ -4,7 +4,7 @@ import { Action, absolute, announce, Code, Copy, count, html, Loaded, t, Time, u
 import { Field, Form, withoutEmpty } from "../lib/form.js";
 import { useFirstFocus, useFocusBack } from "../lib/focus.js";
 import { Table } from "../lib/table.js";
-import { hasPasskeys, makePasskey } from "../lib/passkey.js";
+import { hasPasskeys, makePasskey, refusalOf } from "../lib/passkey.js";
 import { qr } from "../lib/qr.js";
 
 export function SecondFactor() {
@@ -21,10 +21,15 @@ export function SecondFactor() {
     await reload();
     setOpen(next?.(answer) ?? null);
   };
+  // What nobody confirmed is of no use to anybody.
+  const giveUp = async () => {
+    await call("deleteFactor", { path: { id: open.made.id }, body: {}, quiet: true }).catch(() => {});
+    await show()();
+  };
   const codesOf = ({ recovery_codes: codes }) => codes && { codes };
   return html`<section class="stack" aria-labelledby="second-factor"><h2 id="second-factor">${t("Second factor")}</h2>
     <p class="muted">${has
-      ? t("Whoever signs in as you needs a code as well, by a link too.")
+      ? t("Whoever signs in as you needs one as well, by a link too.")
       : t("With one, your password or a link alone opens nothing: whoever signs in as you needs a code of an app on your phone, or a passkey, as well.")}</p>
     ${!has && demanding.length > 0 && html`<p class="notice warning">${t("{names} demands one: until you add it, you reach nothing there.", { names: demanding.map(({ name }) => name).join(", ") })}</p>`}
     <${Loaded} of=${found}>${({ data }) => data.length > 0 && html`<${Table} caption=${t("Second factors")} rows=${data} columns=${[
@@ -38,8 +43,8 @@ export function SecondFactor() {
     ${has && html`<p class=${left < 3 ? "notice warning" : "muted"}>${t("{number} left.", { number: count(left, "recovery code", "recovery codes") })}</p>`}
     ${open?.codes && html`<${RecoveryCodes} codes=${open.codes} onClose=${() => setOpen(null)} />`}
     ${open?.adds && html`<${NewFactor} kind=${open.adds} onMade=${(made) => setOpen({ made })} onClose=${() => setOpen(null)} />`}
-    ${open?.made?.kind === "passkey" && html`<${NewPasskey} made=${open.made} onDone=${show(codesOf)} onClose=${show()} />`}
-    ${open?.made?.kind === "totp" && html`<${Enrolment} made=${open.made} onDone=${show(codesOf)} onClose=${show()} />`}
+    ${open?.made?.kind === "passkey" && html`<${NewPasskey} made=${open.made} onDone=${show(codesOf)} onClose=${giveUp} />`}
+    ${open?.made?.kind === "totp" && html`<${Enrolment} made=${open.made} onDone=${show(codesOf)} onClose=${giveUp} />`}
     ${open?.removes && html`<${Proof} key=${open.removes.id} id="deleteFactor" path=${{ id: open.removes.id }} title=${t("Remove {name}", { name: open.removes.name })}
       submit=${t("Remove")} done=${t("Removed")} danger onDone=${show()} onClose=${() => setOpen(null)} />`}
     ${open?.renews && html`<${Proof} id="createRecoveryCodes" title=${t("New recovery codes")} submit=${t("Make ten new codes")} done=${t("The older codes have ended.")}
@@ -66,7 +71,11 @@ function NewPasskey({ made, onDone, onClose }) {
   const part = useFirstFocus("button");
   useFocusBack();
   const [fault, setFault] = useState(null);
+  const [busy, setBusy] = useState(false);
   const make = async () => {
+    // A browser asks one thing at a time.
+    if (busy) return;
+    setBusy(true);
     setFault(null);
     try {
       const credential = await makePasskey(made.options);
@@ -74,13 +83,14 @@ function NewPasskey({ made, onDone, onClose }) {
       announce(t("It is asked for from now on."));
       onDone(answer);
     } catch (error) {
-      const said = error.violations?.map(({ message }) => message).join(" ")
-        || (error.name === "InvalidStateError" ? t("This device has a passkey of yours already.") : t("No passkey was made."));
+      const said = refusalOf(error, t("No passkey was made.")) ?? (error.violations?.map(({ message }) => message).join(" ") || error.message);
       setFault(said);
       announce(said, { fault: true });
+    } finally {
+      setBusy(false);
     }
   };
-  return html`<section ref=${part} class="card" aria-labelledby="new-passkey"><h3 id="new-passkey">${t("Make the passkey")}</h3>
+  return html`<section ref=${part} class="card" aria-labelledby="new-passkey" aria-busy=${busy ? "true" : undefined}><h3 id="new-passkey">${t("Make the passkey")}</h3>
     <p>${t("The browser asks for your fingerprint, your face, a PIN or a security key. A passkey signs in without a password, too.")}</p>
     ${fault && html`<p class="notice fault" role="alert">${fault}</p>`}
     <div class="actions"><button type="button" class="primary" onClick=${make}>${fault ? t("Try again") : t("Go on")}</button>
@@ -97,6 +107,7 @@ function Enrolment({ made, onDone, onClose }) {
         <p><code>${grouped(made.secret)}</code> <${Copy} text=${made.secret} label=${html`${t("Copy")}<span class="sr"> ${t("key")}</span>`} /></p>
         <p><a href=${made.uri}>${t("Open the app on this device")}</a></p></details></div>
     <${Form} id="confirmFactor" path=${{ id: made.id }} body=${({ code = "" }) => ({ code })} submit=${t("Confirm")} done=${t("It is asked for from now on.")} onDone=${onDone}
+      refusal=${({ status }) => status === 422 && { text: t("The code was not taken.") }}
       extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
       <${Field} name="code" label=${t("Code")} autocomplete="one-time-code" inputmode="numeric"
         help=${t("The six digits that the app shows now. Until {time}.", { time: absolute(made.expires_at) })} />
@@ -124,9 +135,13 @@ function RecoveryCodes({ codes, onClose }) {
   useFocusBack();
   const text = codes.join("\n");
   return html`<section ref=${part} class="notice good" aria-labelledby="recovery-codes"><h3 id="recovery-codes">${t("Keep these recovery codes")}</h3>
-    <p>${t("Each signs you in once without the app. They are shown only now; keep them where you find them without your phone.")}</p>
+    <p>${t("Each signs you in once without the app or the passkey. They are shown only now; keep them where you find them without your phone.")}</p>
     <${Code} text=${text} label=${t("Recovery codes")} />
     <div class="actions"><button type="button" onClick=${onClose}>${t("I have kept them")}</button></div></section>`;
+}
+
+function refusalOfProof(refusal) {
+  return wrongProof(refusal) || refusal.status === 422 && { text: me().has_password ? t("A code or your password is needed.") : t("A code is needed.") };
 }
 
 // A code or the password, so that nobody who finds an open session does it.
@@ -134,7 +149,7 @@ function Proof({ title, onClose, ...form }) {
   const part = useFirstFocus();
   useFocusBack();
   return html`<section ref=${part} class="card" aria-labelledby="proof"><h3 id="proof">${title}</h3>
-    <${Form} ...${form} body=${withoutEmpty} refusal=${wrongProof}
+    <${Form} ...${form} body=${withoutEmpty} refusal=${refusalOfProof}
       extra=${html`<button type="button" onClick=${onClose}>${t("Cancel")}</button>`}>
       <${ProofFields} help=${t("The six digits that the app shows, or a recovery code.")} />
     </${Form}></section>`;

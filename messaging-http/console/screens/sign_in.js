@@ -2,8 +2,8 @@
 // password yet then chooses one. A ticket of somebody who has an account shows the invitation, which they accept signed in. A
 // first single sign-on of somebody who has a password asks for it once.
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
-import { announce, html, t, useEffect, useId, useState } from "../lib/ui.js";
-import { hasPasskeys, usePasskey } from "../lib/passkey.js";
+import { announce, html, t, useEffect, useId, useRef, useState } from "../lib/ui.js";
+import { hasPasskeys, refusalOf, usePasskey } from "../lib/passkey.js";
 import { go } from "../lib/route.js";
 import { Brand } from "../app.js";
 
@@ -60,14 +60,14 @@ const REASONS = {
   busy: "Too many people sign in at the moment. Please try again in a minute.",
 };
 
-/** How the server offers single sign-on: `{ name, url, only }`; null where it does not, and before that is known. */
+/** How the server offers single sign-on: `{ name, url, only }`; null where it does not, undefined before that is known. */
 function useSignOn() {
-  const [offer, setOffer] = useState(null);
+  const [offer, setOffer] = useState();
   useEffect(() => {
     let gone = false;
     call("getHealth", { quiet: true }).then(
       ({ sign_on }) => !gone && setOffer(sign_on ?? null),
-      () => {},
+      () => !gone && setOffer(null),
     );
     return () => { gone = true; };
   }, []);
@@ -167,6 +167,8 @@ function SignInWays({ onDone, email, begun }) {
   const offer = useSignOn();
   const [step, setStep] = useState(begun);
   if (step) return html`<${SecondStep} ...${step} onDone=${onDone} onBack=${() => setStep(null)} />`;
+  // A form that goes away, or moves down, under somebody's hands would be worse than one that comes a moment later.
+  if (offer === undefined) return null;
   return html`${offer && html`<p><a class="button primary" href=${offer.url}>${t("Sign in with {name}", offer)}</a></p>`}
     ${!offer?.only && html`<${SignInForm} onDone=${onDone} email=${email} />`}`;
 }
@@ -223,13 +225,15 @@ function SecondStep({ token, kinds, options, onDone, onBack }) {
     : t("This sign-in is over: too many tries were wrong, or it took too long. Begin again."));
   const extra = html`<button type="button" onClick=${onBack}>${t("Begin again")}</button>`;
   if (isPasskey) {
-    return html`<${Credentials} submit=${sign} onDone=${onDone} text=${t("Use your passkey")} wrong=${wrong}
+    return html`<${Credentials} key="passkey" submit=${sign} onDone=${onDone} text=${t("Use your passkey")} wrong=${wrong}
         extra=${html`<button type="button" onClick=${() => setPasskey(false)}>${isAlone ? t("Use a recovery code") : t("Use a code")}</button>${extra}`}>
       <p>${t("The browser asks for your fingerprint, your face, a PIN or a security key.")}</p></${Credentials}>`;
   }
-  return html`<${Credentials} submit=${submit} onDone=${onDone} text=${t("Sign in")} wrong=${wrong} extra=${extra}>
-    <${Input} label=${t("Code")} type="text" value=${code} onInput=${setCode} autocomplete="one-time-code" autocapitalize="none" spellcheck=${false} autofocus
-      help=${t("The six digits that your app shows, or a recovery code. Lost both? Who runs the server has “messaging admin reset-factors”.")} />
+  const [label, help] = isAlone
+    ? [t("Recovery code"), t("One of the codes that you kept, each good once. None left? Who runs the server has “messaging admin reset-factors”.")]
+    : [t("Code"), t("The six digits that your app shows, or a recovery code. Lost both? Who runs the server has “messaging admin reset-factors”.")];
+  return html`<${Credentials} key="code" submit=${submit} onDone=${onDone} text=${t("Sign in")} wrong=${wrong} extra=${extra}>
+    <${Input} label=${label} type="text" value=${code} onInput=${setCode} autocomplete="one-time-code" autocapitalize="none" spellcheck=${false} autofocus help=${help} />
   </${Credentials}>`;
 }
 
@@ -261,12 +265,23 @@ function Input({ label, onInput, help, ...rest }) {
 
 const LABELS = { "/email": "Email", "/password": "Password", "/code": "Code" };
 
+function textOf(error, wrong) {
+  if (error.status === 401) return wrong?.(error) ?? t("Email or password is wrong.");
+  if (error.status === 429) return t("Too many attempts.");
+  return error.violations?.map(({ pointer, message }) => `${t(LABELS[pointer] ?? "")} ${message}.`).join(" ") || error.message;
+}
+
 // `about` is what a wait is for: another email need not wait. A `submit` that answers false opened no session; `wrong` tells
 // what a 401 means.
 function Credentials({ submit, onDone, text, about, wrong, extra, children }) {
   const [fault, setFault] = useState(null);
   const [busy, setBusy] = useState(false);
   const [wait, setWait] = useState(0);
+  const form = useRef();
+  // The focus is lost with the button of the step before, and while the one of this step is disabled.
+  useEffect(() => {
+    if (!busy && document.activeElement === document.body) form.current.querySelector("input, button:enabled")?.focus();
+  }, [busy]);
   useEffect(() => {
     if (!wait) return undefined;
     const timer = setTimeout(() => setWait(wait - 1), 1000);
@@ -286,21 +301,14 @@ function Credentials({ submit, onDone, text, about, wrong, extra, children }) {
       onDone?.();
     } catch (error) {
       if (error.status === 429) setWait(error.retryAfter ?? 60);
-      // What the browser says where nobody showed a passkey.
-      if (error instanceof DOMException) {
-        setFault(t("No passkey was used."));
-        announce(t("No passkey was used."), { fault: true });
-        return;
-      }
-      const own = { 401: wrong?.(error) ?? t("Email or password is wrong."), 429: t("Too many attempts.") }[error.status];
-      const said = own ?? (error.violations.map(({ pointer, message }) => `${t(LABELS[pointer] ?? "")} ${message}.`).join(" ") || error.message);
+      const said = refusalOf(error, t("No passkey was used.")) ?? textOf(error, wrong);
       setFault(said);
       announce(said, { fault: true });
     } finally {
       setBusy(false);
     }
   };
-  return html`<form class="form" onSubmit=${run} novalidate>
+  return html`<form ref=${form} class="form" onSubmit=${run} novalidate aria-busy=${busy ? "true" : undefined}>
     ${fault && html`<div class="notice fault" role="alert"><p>${fault} ${wait > 0 && t("Try again in {seconds} seconds.", { seconds: wait })}</p></div>`}
     ${children}
     <div class="actions"><button type="submit" class="primary" disabled=${busy || wait > 0}>${text}</button>${extra}</div>

@@ -2,12 +2,14 @@
 //! which need no script.
 //!
 //! Debian's `chromium` and `chromium-driver` are driven by [`webdriver`]; a machine without them passes these tests by and
-//! says so, unless `REQUIRE_BROWSER` is set. `AXE` names axe-core's `axe.min.js`. With `MESSAGING_CONSOLE_DIR` the files of
+//! says so, unless `REQUIRE_BROWSER` is set. `AXE` names axe-core's `axe.min.js`, `OIDC_PROVIDER` the `lib/index.js` of oidc-provider. With `MESSAGING_CONSOLE_DIR` the files of
 //! a directory are tested instead of those that are built in, without compiling again after an edit.
 
 mod audit;
+mod authenticator;
 mod blocks;
 mod budget;
+mod codes;
 mod documentation;
 mod elsewhere;
 mod filled;
@@ -17,10 +19,13 @@ mod known;
 mod live;
 mod page;
 mod parts;
+mod passkeys;
 mod people;
 mod reading;
 mod scale;
 mod screens;
 mod sessions;
+mod sign_on;
+mod sign_on_provider;
 mod units;
 mod webdriver;

@@ -140,8 +140,13 @@ impl TestServer {
     /// Another workspace.
     pub(crate) async fn other_workspace(&self) -> WorkspaceId {
         let id = self.app.new_id(self.app.now());
-        self.commit([self.put_workspace(id)]).await;
+        self.add_workspace(id).await;
         id
+    }
+
+    /// The same with this id.
+    pub(crate) async fn add_workspace(&self, id: WorkspaceId) {
+        self.commit([self.put_workspace(id)]).await;
     }
 
     /// The text of a new key with these scopes.

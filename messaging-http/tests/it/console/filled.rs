@@ -39,8 +39,13 @@ pub(crate) type Ids = BTreeMap<&'static str, String>;
 
 /// A server whose workspaces can send into the sandbox on every channel.
 pub(crate) async fn server() -> TestServer {
+    server_with(options()).await
+}
+
+/// Options of a server with the console that is tested.
+pub(crate) fn options() -> ServerOptions {
     let console = std::env::var_os("MESSAGING_CONSOLE_DIR").map(PathBuf::from).map(Console::Directory);
-    server_with(ServerOptions { console: console.unwrap_or_default(), ..ServerOptions::new(any_port()) }).await
+    ServerOptions { console: console.unwrap_or_default(), ..ServerOptions::new(any_port()) }
 }
 
 /// The same with these options.

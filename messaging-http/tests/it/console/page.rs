@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::people::PASSWORD;
 use super::webdriver::{Browser, keys};
 use crate::harness::TestServer;
 
@@ -12,6 +13,9 @@ const WATCH: &str = include_str!("watch.js");
 
 /// How long a screen may take to be drawn; on a busy machine that is long.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where a server is that has a name, see [`Page::start_named`].
+pub(crate) const NAMED: &str = "http://localhost";
 
 /// The name of the cookie of a session without https.
 const COOKIE: &str = "messaging_session";
@@ -47,11 +51,20 @@ impl Page {
     /// speak of the same days.
     pub(crate) async fn start(server: &TestServer) -> Option<Self> {
         let browser = Browser::start().await?;
-        let origin = format!("http://{}", server.address);
+        Some(Self::of(server, browser, format!("http://{}", server.address)).await)
+    }
+
+    /// The same at [`NAMED`]: browsers keep passkeys for names alone, and a name is known before the server listens.
+    pub(crate) async fn start_named(server: &TestServer) -> Option<Self> {
+        let browser = Browser::start_for(server.address).await?;
+        Some(Self::of(server, browser, NAMED.to_owned()).await)
+    }
+
+    async fn of(server: &TestServer, browser: Browser, origin: String) -> Self {
         let page = Self { browser, origin };
         page.set_clock(server).await;
         page.begin().await;
-        Some(page)
+        page
     }
 
     /// Opens another window, and goes to it; answers its handle.
@@ -237,6 +250,54 @@ impl Page {
         let script = format!("return seen.until(() => {expression}, {patience})");
         let held = self.browser.run(&script, &[]).await;
         assert!(held == true, "not within {PATIENCE:?}: {expression}; but: {}", self.text().await);
+    }
+
+    /// Waits until an expression is true in a document that takes the place of this one, perhaps by way of others.
+    pub(crate) async fn until_there(&self, expression: &str) {
+        let began = Instant::now();
+        while !self.browser.holds(expression).await {
+            assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {expression}; but: {}", self.text().await);
+        }
+    }
+
+    /// What the screen tells somebody to look at; empty where it does not.
+    pub(crate) async fn alert(&self) -> String {
+        let script =
+            "return [...document.querySelectorAll('main [role=alert]')].map((part) => part.innerText.trim()).join(' ')";
+        text_of(&self.browser.run(script, &[]).await)
+    }
+
+    /// Fails unless the control with this role and name has the focus.
+    #[track_caller]
+    pub(crate) fn expect_focus(&self, role: &str, name: &str) -> impl Future<Output = ()> {
+        let place = std::panic::Location::caller();
+        let (role, name) = (role.to_owned(), name.to_owned());
+        async move {
+            let (its_role, its_name) = self.browser.focused().await;
+            assert!(
+                its_role == role && is_named(&its_name, &name),
+                "{place}: the focus is at the {its_role} {its_name:?} instead of the {role} {name:?}"
+            );
+        }
+    }
+
+    /// Signs in by email and password on the screen for it.
+    pub(crate) async fn give_password(&self, email: &str) {
+        self.fill("Email", email).await;
+        self.fill("Password", PASSWORD).await;
+        self.press("button", "Sign in").await;
+    }
+
+    /// The recovery codes that are shown.
+    pub(crate) async fn recovery_codes(&self) -> Vec<String> {
+        let shown = "return document.querySelector('[aria-labelledby=recovery-codes] pre').textContent";
+        text_of(&self.browser.run(shown, &[]).await).split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Signs out, which leads to the screen for signing in.
+    pub(crate) async fn sign_out(&self) {
+        self.press("button", "Sign out").await;
+        self.settle(Some("Sign in")).await;
     }
 
     /// What the console did wrong since the last call.

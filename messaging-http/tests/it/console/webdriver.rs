@@ -14,6 +14,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -108,23 +110,28 @@ pub(crate) struct Browser {
 impl Browser {
     /// Starts one; `None` where there is none, which is said on standard error.
     pub(crate) async fn start() -> Option<Self> {
-        Self::start_with(json!({})).await
+        Self::start_with("", json!({})).await
     }
 
     /// One that runs no script of a page, as somebody has it who turned them off.
     pub(crate) async fn without_scripts() -> Option<Self> {
-        Self::start_with(json!({"profile.managed_default_content_settings.javascript": 2})).await
+        Self::start_with("", json!({"profile.managed_default_content_settings.javascript": 2})).await
     }
 
-    /// One with these preferences.
-    async fn start_with(preferences: Value) -> Option<Self> {
+    /// Starts one in which `http://localhost` leads to a server: a site with a name and without a port.
+    pub(crate) async fn start_for(server: SocketAddr) -> Option<Self> {
+        Self::start_with(&format!("MAP localhost {server}, "), json!({})).await
+    }
+
+    /// One with these rules for names of hosts, before those of all, and with these preferences.
+    async fn start_with(rules: &str, preferences: Value) -> Option<Self> {
         let address = DRIVER.get_or_init(Driver::start).as_ref()?.address;
         let turn = turn().await;
         let elsewhere = Elsewhere::start().await;
         // Names that tests give to other hosts lead to us, so that it is known who is asked. All others lead nowhere: what
         // the browser asks of its makers is no business of a test, and the console's policy would report the rest.
         let hosts = ["example", "test", "invalid"].map(|end| format!("MAP *.{end} {}, ", elsewhere.address)).concat();
-        let hosts = format!("--host-resolver-rules={hosts}MAP * ~NOTFOUND, EXCLUDE 127.0.0.1");
+        let hosts = format!("--host-resolver-rules={rules}{hosts}MAP * ~NOTFOUND, EXCLUDE 127.0.0.1");
         // Our own pages only, and in containers nothing has the rights that the browser's sandbox needs.
         let arguments = [
             "--headless=new",
@@ -155,11 +162,17 @@ impl Browser {
 
     /// A command of the protocol; `path` is what follows the session.
     #[track_caller]
-    fn command(&self, path: &str, body: Value) -> impl Future<Output = Value> {
+    pub(crate) fn command(&self, path: &str, body: Value) -> impl Future<Output = Value> {
+        self.ask("POST", path, Some(body))
+    }
+
+    /// The same by any method.
+    #[track_caller]
+    pub(crate) fn ask(&self, method: &'static str, path: &str, body: Option<Value>) -> impl Future<Output = Value> {
         let place = std::panic::Location::caller();
         let path = format!("/session/{}{path}", self.session);
         async move {
-            let answer = exchange(self.address, "POST", &path, Some(body)).await;
+            let answer = exchange(self.address, method, &path, body).await;
             answer.unwrap_or_else(|error| panic!("{place}: {error}"))
         }
     }
@@ -174,6 +187,21 @@ impl Browser {
     #[track_caller]
     pub(crate) fn run(&self, script: &str, arguments: &[Value]) -> impl Future<Output = Value> {
         self.command("/execute/sync", json!({"script": script, "args": arguments}))
+    }
+
+    /// True once an expression is true in the document that is shown; false also while one document follows another.
+    pub(crate) async fn holds(&self, expression: &str) -> bool {
+        let body = json!({"script": format!("return Boolean({expression})"), "args": []});
+        let path = format!("/session/{}/execute/sync", self.session);
+        exchange(self.address, "POST", &path, Some(body)).await.is_ok_and(|value| value == true)
+    }
+
+    /// What is drawn of the first element that the selector finds, as a PNG file.
+    pub(crate) async fn picture(&self, selector: &str) -> Vec<u8> {
+        let found = self.command("/element", json!({"using": "css selector", "value": selector})).await;
+        let element = found[ELEMENT].as_str().unwrap();
+        let picture = self.ask("GET", &format!("/element/{element}/screenshot"), None).await;
+        STANDARD.decode(picture.as_str().unwrap()).expect("base64")
     }
 
     /// A command of the Chrome `DevTools` protocol.

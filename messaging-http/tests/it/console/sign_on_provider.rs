@@ -1,0 +1,136 @@
+//! A single sign-on provider that is not ours, as a process: the npm package `oidc-provider`, run by `node`.
+//!
+//! It is no part of this project: `OIDC_PROVIDER` names its file `lib/index.js` of version 9.13.
+
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use messaging_core::domain::security::oidc::OidcSettings;
+use serde_json::{Value, json};
+
+use super::page::{NAMED, Page};
+use crate::harness::TestServer;
+
+/// The key, as the browser's protocol writes it.
+const ENTER: &str = "\u{e007}";
+
+/// The secret of the client.
+const SECRET: &str = "a secret: with+marks%";
+
+/// A provider that runs. It ends with its standard input, so also with this process.
+pub(crate) struct Provider {
+    library: OsString,
+    process: Child,
+    /// Where it is, scheme, host and port, by which it names itself.
+    pub(crate) issuer: String,
+    settings: Value,
+}
+
+impl Provider {
+    /// Starts one for the server at [`NAMED`], where these people have accounts: claims by sign-in name. `None` where there
+    /// is none, which is said on standard error.
+    pub(crate) fn start(people: &Value) -> Option<Self> {
+        let Some(library) = std::env::var_os("OIDC_PROVIDER") else {
+            assert!(std::env::var_os("REQUIRE_BROWSER").is_none(), "OIDC_PROVIDER names no lib/index.js");
+            let _ = writeln!(std::io::stderr(), "SKIPPED: single sign-on, because OIDC_PROVIDER names no lib/index.js");
+            return None;
+        };
+        let settings = json!({"port": 0, "redirect_uri": format!("{NAMED}/v1/auth/oidc/callback"), "secret": SECRET,
+            "algorithm": "RS256", "people": people});
+        let (process, issuer) = run(&library, &settings);
+        Some(Self { library, process, issuer, settings })
+    }
+
+    /// Ends it and starts it anew at the same place with another key, no memory, and these settings in the place of what they
+    /// were.
+    pub(crate) fn restart(&mut self, changes: &Value) {
+        let (_, port) = self.issuer.rsplit_once(':').unwrap();
+        self.settings["port"] = json!(port.parse::<u16>().unwrap());
+        for (name, value) in changes.as_object().unwrap() {
+            self.settings[name] = value.clone();
+        }
+        self.end();
+        let (process, issuer) = run(&self.library, &self.settings);
+        assert_eq!(issuer, self.issuer);
+        self.process = process;
+    }
+
+    fn end(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Settings of a server that people sign in to with it.
+    pub(crate) fn oidc(&self) -> OidcSettings {
+        OidcSettings {
+            issuer: self.issuer.clone(),
+            client_id: "messaging".to_owned(),
+            client_secret: self.settings["secret"].as_str().map(|secret| secret.to_owned().into()),
+            name: "Acme".to_owned(),
+            groups_claim: "groups".to_owned(),
+            group_roles: Vec::new(),
+            only: false,
+        }
+    }
+
+    /// Follows the console's button. The server's clock is set to that of the browser, which is the provider's.
+    pub(crate) async fn follow_button(page: &Page, server: &TestServer) {
+        page.set_clock(server).await;
+        page.focus("link", "Sign in with Acme").await;
+        page.browser.type_keys(ENTER).await;
+    }
+
+    /// Follows the button to the provider, which asks who somebody is.
+    pub(crate) async fn ask_for_name(&self, page: &Page, server: &TestServer) {
+        Self::follow_button(page, server).await;
+        let is_there = format!("location.origin === {}", json!(self.issuer));
+        page.until_there(&format!("{is_there} && document.querySelector('form [name=login]')")).await;
+    }
+
+    /// Signs somebody in who is new to the provider: by name, and then by consent.
+    pub(crate) async fn sign_in(&self, page: &Page, server: &TestServer, name: &str) {
+        self.ask_for_name(page, server).await;
+        for (field, text) in [("login", name), ("password", "any")] {
+            let focus = "document.querySelector(`form [name=${arguments[0]}]`).focus()";
+            page.browser.run(focus, &[json!(field)]).await;
+            page.browser.type_keys(text).await;
+        }
+        page.browser.type_keys(ENTER).await;
+        page.until_there("document.querySelector('form [name=prompt][value=consent]')").await;
+        page.browser.run("document.querySelector('form [type=submit]').focus()", &[]).await;
+        page.browser.type_keys(ENTER).await;
+    }
+
+    /// What the console did wrong since the last call, without what the provider's pages did: they ask another host for a
+    /// font.
+    pub(crate) async fn faults_without_its_own(&self, page: &Page) -> Vec<String> {
+        let mut faults = page.faults().await;
+        faults.retain(|fault| !fault.contains(&self.issuer) && !fault.contains("fonts.googleapis.com"));
+        faults
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Runs one; answers where it is.
+fn run(library: &OsString, settings: &Value) -> (Child, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/console/sign_on_provider.mjs");
+    let mut process = Command::new("node")
+        .arg(script)
+        .arg(library)
+        .arg(settings.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("node runs the provider");
+    let mut issuer = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut issuer).unwrap();
+    assert!(issuer.starts_with("http://127.0.0.1:"), "the provider does not start: {issuer:?}");
+    (process, issuer.trim_end().to_owned())
+}
