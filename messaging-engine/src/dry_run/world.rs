@@ -21,7 +21,7 @@ use messaging_core::domain::segment::parse::Reference;
 use messaging_core::domain::segment::resolve::named;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ListId, SegmentId, WorkspaceId};
-use messaging_core::ports::store::{Ask, AskSpan, PageRequest, StoreError};
+use messaging_core::ports::store::{EventSpan, FilterQuery, PageRequest, StoreError};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -210,10 +210,10 @@ fn lists_of(filter: &Filter) -> Vec<ListId> {
 /// A filter that stands for the members of a static segment: whoever of those who take part is one.
 async fn members_of(from: &App, dry_run: &DryRun, id: SegmentId) -> Result<StoredFilter, Error> {
     let workspace = dry_run.workspace;
-    let ask = |participant: &Participant| Ask {
+    let ask = |participant: &Participant| FilterQuery {
         contact_id: participant.contact.id,
         filter: Filter::Where(Condition::Leaf(Leaf::Segment { id, member: true })),
-        span: AskSpan::default(),
+        span: EventSpan::default(),
         at: from.now(),
     };
     let known: Vec<_> = dry_run.people.iter().filter(|participant| participant.is_stored).map(ask).collect();
