@@ -47,11 +47,11 @@ const EXAMPLES: &str = "Examples:
   messaging admin move --from sqlite://messaging-data/messaging.db --to postgres://messaging@db.internal/messaging
 
 An installation begins with the first start of `messaging serve`, or with create-user in an empty directory that is there \
-already. Nothing else makes a database, so that a mistyped --data is told.";
+already. Nothing else makes a database, so that a mistyped --data is an error.";
 
 #[derive(Debug, Subcommand)]
 enum Admin {
-    /// Create a user who can sign in, or set the password or name of one
+    /// Create a user, or set the password or name of an existing one
     CreateUser(CreateUser),
     /// Create a workspace; the owner is a user
     CreateWorkspace(CreateWorkspace),
@@ -62,7 +62,7 @@ enum Admin {
     /// Delete a workspace with everything in it: in seven days, or --now
     #[command(after_help = deletion::HELP)]
     DeleteWorkspace(deletion::DeleteWorkspace),
-    /// Remove a user with their password, sessions and memberships; what they did keeps their name
+    /// Delete a user with their password, sessions and memberships; logs of what they did keep their name
     DeleteUser(deletion::DeleteUser),
     /// List the API keys of a workspace, revoked ones included
     ListKeys(ListKeys),
@@ -70,46 +70,46 @@ enum Admin {
     ListWorkspaces(ListPage),
     /// List the users of the installation
     ListUsers(ListPage),
-    /// Let a user look after the whole installation, with `/system`; --off takes that back
+    /// Make a user an operator of the whole installation, who may use `/system`; --off ends that
     SetOperator(SetOperator),
     /// Remove all second factors of a user who has lost them, and their recovery codes; the user's sessions end
     ResetFactors(ResetFactors),
     /// Make a link by which a user signs in once within ten minutes, also one who has lost the password
     LoginLink(LoginLink),
-    /// Let a restored or copied installation send again, once what waits was cancelled or not
+    /// End the fence of a restored or copied installation; --queued says whether waiting messages are sent or cancelled
     Resume(Resume),
-    /// Let a workspace name an address of a node in its IP pools
+    /// Grant an address to a workspace, which may then use it in its IP pools
     #[command(after_help = ip_pools::GRANTS)]
     GrantIp(ip_pools::GrantIp),
     /// Take an address back from a workspace; refused while one of its IP pools names it
     RevokeIp(ip_pools::GrantIp),
     /// List the addresses that a workspace may name in its IP pools
     ListGrants(ip_pools::ListGrants),
-    /// Make an IP pool that every workspace may use and none may change
+    /// Create an IP pool that every workspace may use and none may change
     #[command(after_help = ip_pools::SHARED)]
     CreatePool(ip_pools::CreatePool),
     /// List the IP pools that all workspaces share
     ListPools,
-    /// Rename a shared IP pool, or name other addresses
+    /// Rename a shared IP pool, or replace its addresses
     UpdatePool(ip_pools::UpdatePool),
     /// Delete a shared IP pool; refused while a sending domain names it
     DeletePool(ip_pools::DeletePool),
-    /// Give the installation another name than the hostname of its first start; it stands in Message-IDs
+    /// Change the name of the installation, which is in Message-IDs and DNS records; at first it is the hostname
     SetName(SetName),
-    /// Show the DNS records of the installation's own name, by which receivers may send DMARC and TLS reports here; those of
-    /// a sending domain are shown by `domain records`
+    /// Show the DNS records of the installation's own name, which DMARC and TLS reports need; `domain records` shows those of
+    /// a sending domain
     DnsRecords,
     /// Move everything from SQLite to an empty PostgreSQL database, compare both, and fence the source
     #[cfg(feature = "postgres")]
     #[command(after_help = moving::HELP)]
     Move(moving::Move),
-    /// Recount counters and look whether rows and files are there; exit code 1 when something differs. Changes nothing,
-    /// also while a server runs; the longer it takes the longer the server's log grows meanwhile
+    /// Recount all counters and check rows and files; exit code 1 when something differs. Changes nothing, and may run
+    /// beside a server, whose write-ahead log grows meanwhile
     Verify,
-    /// Change to a new secret key, while servers run or not; tokens in mail that was sent stay good
+    /// Change to a new secret key, also while servers run; links in mail that was sent go on working
     #[command(after_help = rotate_secret_key::HELP)]
     RotateSecretKey(rotate_secret_key::RotateSecretKey),
-    /// See what was put aside because the database refuses it for good, have it tried again, or give it up
+    /// List, release or drop what was put aside because the database permanently refuses to store it
     #[command(subcommand, disable_help_subcommand = true)]
     Quarantine(quarantine::Quarantine),
 }

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use clap::Command;
 use messaging_engine::ops;
 
-use self::word::{Word, place};
+use self::word::{Word, find_or_add};
 use crate::{
     admin, arguments, automations, backup, campaign_watch, completions, config, console, dev, doctor, export, import,
     import_from, listen, login, man, raw, resend, serve, sites, templates, watch,
@@ -75,16 +75,16 @@ fn tree() -> Vec<Word> {
     let mut nouns = Vec::new();
     for endpoint in ops::all() {
         let words: Vec<_> = endpoint.cli.split(' ').collect();
-        place(&mut nouns, &words).endpoint = Some(endpoint);
+        find_or_add(&mut nouns, &words).endpoint = Some(endpoint);
     }
-    place(&mut nouns, watch::WORDS).convenience = Some(watch::command);
-    place(&mut nouns, campaign_watch::WORDS).convenience = Some(campaign_watch::command);
-    place(&mut nouns, import::WORDS).convenience = Some(import::command);
-    place(&mut nouns, resend::WORDS).convenience = Some(resend::command);
+    find_or_add(&mut nouns, watch::WORDS).convenience = Some(watch::command);
+    find_or_add(&mut nouns, campaign_watch::WORDS).convenience = Some(campaign_watch::command);
+    find_or_add(&mut nouns, import::WORDS).convenience = Some(import::command);
+    find_or_add(&mut nouns, resend::WORDS).convenience = Some(resend::command);
     for (words, command) in templates::COMMANDS.iter().chain(automations::COMMANDS).chain(export::COMMANDS) {
-        place(&mut nouns, words).convenience = Some(*command);
+        find_or_add(&mut nouns, words).convenience = Some(*command);
     }
-    place(&mut nouns, listen::WORDS).convenience = Some(listen::command);
+    find_or_add(&mut nouns, listen::WORDS).convenience = Some(listen::command);
     nouns
 }
 

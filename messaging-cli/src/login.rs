@@ -56,7 +56,7 @@ pub(crate) fn command() -> Command {
                 .long("api-key")
                 .value_name("KEY")
                 .conflicts_with(EMAIL)
-                .help("The API key; better typed or read from standard input"),
+                .help("The API key; it is safer to type it, or to pass it on standard input"),
         )
         .arg(Arg::new(EMAIL).long("email").value_name("EMAIL").help("Sign in with this email and a password"))
         .arg(
@@ -71,7 +71,7 @@ pub(crate) fn command() -> Command {
             Arg::new(WORKSPACE)
                 .long("workspace")
                 .value_name("ID")
-                .help("The workspace, where the credentials open several"),
+                .help("The workspace, if the credentials are valid for several"),
         )
         .arg(arguments::json())
 }
@@ -110,7 +110,9 @@ fn ask(email: Option<&str>) -> Result<Credentials, Failure> {
             return Ok(Credentials::Key(key.trim().to_owned()));
         }
         if !terminal::has_somebody() {
-            return Err(Failure::usage("an API key is read from standard input, or with --email a password"));
+            return Err(Failure::usage(
+                "there is nothing on standard input: pass an API key there, or with --email a password",
+            ));
         }
         terminal::ask("Email: ")?.trim().to_owned()
     };
@@ -178,7 +180,7 @@ async fn with_factor(target: &Target, token: &str) -> Result<Reply, Failure> {
         if tries_left == 0 || !terminal::has_somebody() {
             return Ok(reply);
         }
-        output::note("the code is wrong, was used already or is too old");
+        output::note("the code is wrong, was used already or is too old; enter the present one");
     }
 }
 

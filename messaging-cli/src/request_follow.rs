@@ -39,12 +39,9 @@ pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
 /// Adds the flag.
 pub(crate) fn extend(command: Command) -> Command {
     command.arg(
-        Arg::new(FOLLOW)
-            .long("follow")
-            .short('f')
-            .action(ArgAction::SetTrue)
-            .conflicts_with(arguments::ALL)
-            .help("Go on with requests as they are logged, oldest first, until Ctrl-C; with --json one object a line"),
+        Arg::new(FOLLOW).long("follow").short('f').action(ArgAction::SetTrue).conflicts_with(arguments::ALL).help(
+            "Show new requests as they are logged, oldest first, until Ctrl-C; with --json one object on each line",
+        ),
     )
 }
 

@@ -22,7 +22,7 @@ use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 use messaging_core::time::Timestamp;
 use serde_json::json;
 
-use self::asked::{pieces, preview, told, verdicts};
+use self::asked::{contact_verdicts, pieces, preview, verdicts};
 use self::worlds::verdicts_are_those_of_the_rules;
 use super::sample::{at, campaign, contact, contact_list, id, object, segment, suppression};
 use super::segments::keeping::calculate;
@@ -89,7 +89,7 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
     };
     let expected =
         [(ann.id, Recipient), (bob.id, NoAddress), (carl.id, NoConsent), (dora.id, Suppressed), (emil.id, Excluded)];
-    assert_eq!(told(store, workspace, &query).await, expected);
+    assert_eq!(contact_verdicts(store, workspace, &query).await, expected);
     let counts =
         AudienceCounts { recipients: 1, excluded: 1, no_address: 1, suppressed: 1, no_consent: 1, duplicates: 0 };
     let counted = AudiencePreview { counts, exact: true, knows_duplicates: true };
@@ -104,7 +104,7 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
     let by_phone = AudienceQuery { channel: Channel::Viber, ..query.clone() };
     let expected = [NoConsent, NoConsent, Recipient, NoConsent, Excluded];
     assert_eq!(
-        told(store, workspace, &by_phone).await.iter().map(|(_, verdict)| *verdict).collect::<Vec<_>>(),
+        contact_verdicts(store, workspace, &by_phone).await.iter().map(|(_, verdict)| *verdict).collect::<Vec<_>>(),
         expected
     );
 
@@ -114,15 +114,18 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
     let consenting = filter(&json!({"type": "consent", "channel": "sms", "value": true}));
     calculate(store, workspace, kept.id, &consenting).await;
     let by_segment = AudienceQuery { segments: vec![kept.id], ..nobody(Channel::Sms) };
-    assert_eq!(told(store, workspace, &by_segment).await, [(carl.id, Recipient)]);
+    assert_eq!(contact_verdicts(store, workspace, &by_segment).await, [(carl.id, Recipient)]);
     let by_filter = AudienceQuery { filters: vec![consenting.filter], ..nobody(Channel::Sms) };
-    assert_eq!(told(store, workspace, &by_filter).await, [(carl.id, Recipient)]);
+    assert_eq!(contact_verdicts(store, workspace, &by_filter).await, [(carl.id, Recipient)]);
     put(store, [Write::DeleteSegment(workspace, kept.id), Write::Delete(DocumentKey::List(workspace, sales.id))]).await;
-    assert_eq!(told(store, workspace, &by_segment).await, []);
-    assert_eq!(told(store, workspace, &query).await, [(ann.id, Recipient), (bob.id, NoAddress), (emil.id, Excluded)]);
+    assert_eq!(contact_verdicts(store, workspace, &by_segment).await, []);
+    assert_eq!(
+        contact_verdicts(store, workspace, &query).await,
+        [(ann.id, Recipient), (bob.id, NoAddress), (emil.id, Excluded)]
+    );
     put(store, [Write::Delete(DocumentKey::List(workspace, unwanted.id)), Write::DeleteContact(workspace, ann.id)])
         .await;
-    assert_eq!(told(store, workspace, &query).await, [(bob.id, NoAddress), (emil.id, Recipient)]);
+    assert_eq!(contact_verdicts(store, workspace, &query).await, [(bob.id, NoAddress), (emil.id, Recipient)]);
 }
 
 /// A bot on Viber sends to the ids that Viber gave its users, of whom several contacts may be the same; a business to
@@ -143,8 +146,8 @@ pub async fn a_bot_on_viber_sends_to_its_users(store: &dyn Store) {
     put(store, contacts.iter().map(|contact| join(workspace, list.id, contact))).await;
     let by_bot = AudienceQuery { lists: vec![list.id], viber: ViberService::Bot, ..nobody(Channel::Viber) };
     let verdicts = async |query: &AudienceQuery| {
-        let told = told(store, workspace, query).await;
-        told.into_iter().map(|(_, verdict)| verdict).collect::<Vec<_>>()
+        let verdicts = contact_verdicts(store, workspace, query).await;
+        verdicts.into_iter().map(|(_, verdict)| verdict).collect::<Vec<_>>()
     };
     assert_eq!(verdicts(&by_bot).await, [Recipient, NoAddress, Duplicate, NoAddress, NoAddress]);
     let numbers: Vec<u64> = self::verdicts(store, workspace, &by_bot).await.iter().map(|(number, _)| *number).collect();
@@ -256,7 +259,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let mut queries = vec![of_all(nobody(Channel::Email))];
     queries.push(AudienceQuery { filters: vec![everybody.filter], ..of_all(nobody(Channel::Email)) });
     for query in queries {
-        assert_eq!(told(store, home, &query).await, [(ann.id, AudienceVerdict::Recipient)]);
+        assert_eq!(contact_verdicts(store, home, &query).await, [(ann.id, AudienceVerdict::Recipient)]);
         assert_eq!(preview(store, home, &query).await.counts.matched(), 1);
         let foreign = pieces(store, away, &query).await.remove(0).piece;
         for piece in [foreign, 0, foreign + 1, u64::MAX, u64::MAX >> 16, u64::MAX >> 17] {
@@ -270,7 +273,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
         );
         // Their exclusion excludes nobody.
         let excluded = AudienceQuery { excluded: vec![theirs.id], ..query };
-        assert_eq!(told(store, home, &excluded).await, [(ann.id, AudienceVerdict::Recipient)]);
+        assert_eq!(contact_verdicts(store, home, &excluded).await, [(ann.id, AudienceVerdict::Recipient)]);
     }
     // Who has no contacts at all.
     let nowhere = id();

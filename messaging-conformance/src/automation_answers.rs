@@ -6,7 +6,7 @@ use messaging_core::domain::message::{EventKind, Message};
 use messaging_core::domain::segment::filter::{Condition, Filter, Leaf, Within};
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::{ContactId, EventId, Id as _};
-use messaging_core::ports::store::{Ask, AskSpan, Store};
+use messaging_core::ports::store::{EventSpan, FilterQuery, Store};
 use messaging_core::time::Timestamp;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ fn holds(filter: &Filter, all: &StoredFacts, since: &StoredFacts, present: &Pres
 }
 
 /// Some span of the events of a contact.
-fn span(dice: &mut Dice, facts: &StoredFacts) -> AskSpan {
+fn span(dice: &mut Dice, facts: &StoredFacts) -> EventSpan {
     let ids: Vec<EventId> = facts.event_ids.iter().chain(&facts.message_event_ids).copied().collect();
     let mut any = |share| (!ids.is_empty() && dice.percent(share)).then(|| dice.one(&ids));
     let (entry_event, up_to) = (any(50), any(40));
@@ -79,7 +79,7 @@ fn span(dice: &mut Dice, facts: &StoredFacts) -> AskSpan {
         // All samples are made at the same time.
         None => dice.one(&[None, Some(at(-1)), Some(at(0))]),
     };
-    AskSpan { entered_at, entry_event, up_to }
+    EventSpan { entered_at, entry_event, up_to }
 }
 
 /// Some moment that is asked as of: the present, or one around it.
@@ -116,7 +116,7 @@ pub async fn answers_are_those_of_memory(store: &dyn Store) {
             let since = one.with_events(|id| counts(id) && is_since(id));
             let present = Present { now: as_of(&mut world.dice, &world.present), zone: world.present.zone.clone() };
             expected.push(holds(&filter, &all, &since, &present));
-            asks.push(Ask { contact_id: one.contact.id, filter, span, at: present.now });
+            asks.push(FilterQuery { contact_id: one.contact.id, filter, span, at: present.now });
         }
         let answers = store.answers(world.workspace, &asks, &world.present.zone).await.unwrap();
         for ((ask, answer), expected) in asks.iter().zip(&answers).zip(&expected) {
@@ -127,8 +127,8 @@ pub async fn answers_are_those_of_memory(store: &dyn Store) {
 }
 
 /// A question with a filter.
-fn ask(contact_id: ContactId, sent: &Value, span: AskSpan) -> Ask {
-    Ask { contact_id, filter: since_entry(query(sent).filter), span, at: at(0) }
+fn ask(contact_id: ContactId, sent: &Value, span: EventSpan) -> FilterQuery {
+    FilterQuery { contact_id, filter: since_entry(query(sent).filter), span, at: at(0) }
 }
 
 /// What counts is accepted after the entry and up to the cause; when it happened does not matter.
@@ -155,9 +155,9 @@ pub async fn spans_are_those_of_acceptance(store: &dyn Store) {
     }
     let bought = |n: u32| json!({"type": "event", "name": "bought", "count": {"op": "eq", "value": n}});
     let opened = |n: u32| json!({"type": "message", "event": "open", "count": {"op": "eq", "value": n}});
-    let after = |millis: i64| AskSpan { entered_at: Some(at(millis)), ..AskSpan::default() };
-    let since = |n: usize| AskSpan { entry_event: Some(ids[n]), ..after(times[n]) };
-    let up_to = |n: usize, span| AskSpan { up_to: Some(ids[n]), ..span };
+    let after = |millis: i64| EventSpan { entered_at: Some(at(millis)), ..EventSpan::default() };
+    let since = |n: usize| EventSpan { entry_event: Some(ids[n]), ..after(times[n]) };
+    let up_to = |n: usize, span| EventSpan { up_to: Some(ids[n]), ..span };
     let cases = [
         (after(99), 3, 3),
         (after(100), 2, 2),
@@ -169,7 +169,7 @@ pub async fn spans_are_those_of_acceptance(store: &dyn Store) {
         (up_to(1, after(99)), 2, 1),
         (up_to(2, since(0)), 2, 2),
         (up_to(0, since(0)), 0, 0),
-        (AskSpan::default(), 0, 0),
+        (EventSpan::default(), 0, 0),
     ];
     for (span, events, opens) in cases {
         let asks: Vec<_> =
@@ -186,7 +186,7 @@ pub async fn whoever_is_gone_matches_nothing(store: &dyn Store) {
     let (ann, bob) = (contact(workspace), contact(workspace));
     put(store, [add_contact(&ann), add_contact(&bob)]).await;
     put(store, [Write::DeleteContact(workspace, bob.id)]).await;
-    let everyone = |id| ask(id, &json!({}), AskSpan::default());
+    let everyone = |id| ask(id, &json!({}), EventSpan::default());
     let asks = [everyone(bob.id), everyone(ann.id), everyone(id())];
     let zone = TimeZone::UTC;
     assert_eq!(store.answers(workspace, &asks, &zone).await.unwrap(), [false, true, false]);

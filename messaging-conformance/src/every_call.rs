@@ -87,12 +87,12 @@ pub mod prelude {
     pub use messaging_core::ports::store::verification::{MessageOfJob, PlacedContent, Verified};
     pub use messaging_core::ports::store::webhooks::ReplayRange;
     pub use messaging_core::ports::store::{
-        Accounts, ApiKeys, Ask, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AuditLogs,
+        Accounts, ApiKeys, Attempts, AudiencePiece, AudiencePreview, AudienceQuery, Audiences, AuditLogs,
         AutomationCounts, Automations, Blobs, CampaignRecipient, Campaigns, Channels, CommitError, Contacts, Counters,
-        CustomFields, DmarcSource, DmarcTotals, DomainReports, EventLog, Images, Imports, Installation, IpPools,
-        KeptCounts, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows, Replies,
-        RequestLogs, RunFilter, Sandbox, SearchIndex, SecondFactors, Segments, SendingDomains, SeriesOf, SignIns,
-        Slice, SoftBounces, Sources, StoreCursor, StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions,
+        CustomFields, DmarcSource, DmarcTotals, DomainReports, EventLog, FilterQuery, Images, Imports, Installation,
+        IpPools, KeptCounts, LinkCounts, Lists, Messages, PageRequest, ProductEvents, ProviderLinks, RemovedRows,
+        Replies, RequestLogs, RunFilter, Sandbox, SearchIndex, SecondFactors, Segments, SendingDomains, SeriesOf,
+        SignIns, Slice, SoftBounces, Sources, StoreCursor, StoreError, Stored, StoredTlsRow, StsPolicies, Suppressions,
         Templates, Urls, Verification, Webhooks,
     };
     pub use messaging_core::ports::uploads::UploadFile;
@@ -230,7 +230,7 @@ macro_rules! for_every_read {
                 open_runs(workspace: WorkspaceId, automation: AutomationId, contacts: &[ContactId]) -> Vec<Stored<Run>>;
                 entries(workspace: WorkspaceId, automation: AutomationId, keys: &[(ContactId, Option<String>)]) -> Vec<Option<Stored<Entry>>>;
                 entries_since(workspace: WorkspaceId, automation: AutomationId, contacts: &[(ContactId, Timestamp)]) -> Vec<u32>;
-                answers(workspace: WorkspaceId, asks: &[Ask], zone: &TimeZone) -> Vec<bool>;
+                answers(workspace: WorkspaceId, asks: &[FilterQuery], zone: &TimeZone) -> Vec<bool>;
                 due_dates(workspace: WorkspaceId, automation: AutomationId, shard: u8, now: Timestamp, limit: usize) -> Vec<DateFire>;
                 forget_automation_rows(now: Timestamp, limit: usize) -> u64;
             }

@@ -8,7 +8,7 @@ use messaging_core::domain::audience::list::{ContactList, OptIn, Visibility};
 use messaging_core::domain::audience::subscription::{Proof, Subscription, SubscriptionAct, SubscriptionStatus};
 use messaging_core::domain::segment::filter::{Condition, Filter, Leaf};
 use messaging_core::ids::{ListId, WorkspaceId};
-use messaging_core::ports::store::{Ask, AskSpan, Store, Stored};
+use messaging_core::ports::store::{EventSpan, FilterQuery, Store, Stored};
 
 use super::sample::{at, contact, contact_list, id};
 use super::{all_pages, first, put, refuse};
@@ -277,10 +277,10 @@ pub async fn filters_find_a_status_on_a_list(store: &dyn Store) {
     put(store, [record(&subscription(&list, &ann, SubscriptionStatus::Unconfirmed), Expect::Absent)]).await;
     let ask = async |status: SubscriptionStatus, member: bool| {
         let filter = Filter::Where(Condition::Leaf(Leaf::List { id: list.id, member, status }));
-        let one = |contact: &Contact| Ask {
+        let one = |contact: &Contact| FilterQuery {
             contact_id: contact.id,
             filter: filter.clone(),
-            span: AskSpan::default(),
+            span: EventSpan::default(),
             at: at(0),
         };
         store.answers(workspace, &[one(&ann), one(&bob)], &TimeZone::UTC).await.unwrap()

@@ -31,7 +31,7 @@ use messaging_core::domain::security::account::{Member, Session, Ticket, User, W
 use messaging_core::domain::security::api_key::ApiKey;
 use messaging_core::domain::security::digest::Digest;
 use messaging_core::domain::security::factor::{Factor, FactorProof, FirstFactor, PendingSignIn};
-use messaging_core::domain::security::oidc::{LinkedIdentity, VouchedPerson};
+use messaging_core::domain::security::oidc::{LinkedIdentity, VerifiedIdentity};
 use messaging_core::domain::security::request_log::RequestLog;
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
@@ -131,7 +131,7 @@ pub fn pending_sign_in(token: &str, user_id: UserId) -> PendingSignIn {
         digest: Digest::of(token),
         user_id,
         password_version: 3,
-        first_factor: FirstFactor::SignOn(Box::new(VouchedPerson {
+        first_factor: FirstFactor::SignOn(Box::new(VerifiedIdentity {
             issuer: "https://id.example.com".to_owned(),
             subject: "248289761001".to_owned(),
             name: Some("Ann Lee".to_owned()),

@@ -25,7 +25,7 @@ pub enum DomainError {
         contact_id: ContactId,
     },
     /// The link was used, or its time is over.
-    #[error("the link was used already, or is too old")]
+    #[error("the link was used already or has expired: ask for a new link, or sign in again")]
     LinkExpired,
     /// No sender was given and none can be derived.
     #[error("give from_email, or verify exactly one sending domain")]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_REPORTED: usize = 100;
 
 /// Unknown members of a request for which the nearest known name is looked up.
-pub const MAX_LIKENED: usize = 10;
+pub const MAX_SUGGESTIONS: usize = 10;
 
 /// Bytes of a pointer. A place that is further down is reported by what is around it.
 pub(crate) const MAX_POINTER: usize = 1024;
@@ -107,7 +107,7 @@ impl Violations {
             return;
         }
         let others = self.0.iter().filter(|other| other.code == FieldCode::UnknownField).count();
-        if others < MAX_LIKENED {
+        if others < MAX_SUGGESTIONS {
             self.add(pointer, FieldCode::UnknownField, unknown_member(known, name));
         } else {
             self.add(pointer, FieldCode::UnknownField, NO_MEMBER);
@@ -288,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_are_kept_and_the_first_unknown_names_are_likened() {
+    fn a_hundred_are_kept_and_the_first_unknown_names_get_suggestions() {
         let mut found = Violations::new();
         for index in 0..200 {
             found.add_unknown(format!("/{index}"), ["subject"].into_iter(), "subjekt");
         }
         assert_eq!(found.as_slice().len(), MAX_REPORTED);
-        let likened = found.as_slice().iter().filter(|one| one.message.contains("did you mean subject?")).count();
-        assert_eq!(likened, MAX_LIKENED);
+        let suggested = found.as_slice().iter().filter(|one| one.message.contains("did you mean subject?")).count();
+        assert_eq!(suggested, MAX_SUGGESTIONS);
     }
 }

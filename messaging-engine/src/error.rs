@@ -47,8 +47,8 @@ pub enum Error {
     InvalidCredentials,
     /// The first step of a sign-in was right, and the person has a second factor (contract section 25).
     #[error(
-        "the person has a second factor: send the token of `details` and a code of it, a recovery code or the assertion of a \
-         passkey to POST /auth/login/factor within ten minutes"
+        "a second factor is required: send the `token` of the details to POST /auth/login/factor within ten minutes, with a code \
+         of the authenticator app, a recovery code or the assertion of a passkey"
     )]
     SecondFactorRequired {
         /// Token of the sign-in, for its second step.
@@ -60,14 +60,16 @@ pub enum Error {
     },
     /// A code that is tried in the second step of a sign-in is wrong.
     #[error(
-        "the code is wrong, was used already or is too old; {tries_left} more can be tried before one has to sign in again"
+        "the code is wrong, was used already or is too old: enter the present code; tries left in this sign-in: {tries_left}"
     )]
     WrongCode {
         /// Codes that may still be tried in this sign-in.
         tries_left: u32,
     },
     /// The token of a second step is unknown or used, or its time or tries are over.
-    #[error("this sign-in is over: its token is unknown or was used, or its time or tries are over; sign in again")]
+    #[error(
+        "this sign-in has ended, because it was completed, took longer than ten minutes or had five wrong codes: sign in again"
+    )]
     SignInOver,
     /// An API key without the needed scope.
     #[error("scope required: {0}")]
@@ -91,7 +93,7 @@ pub enum Error {
     RoleLacks(Scope),
     /// The workspace demands a second factor of its members, and the caller has none.
     #[error(
-        "this workspace demands a second factor of its members: add one to your account, in the console under Account or with \
+        "this workspace requires a second factor of its members: add one to your account, in the console under Account or with \
          POST /auth/factors"
     )]
     SecondFactorMissing,
@@ -122,7 +124,7 @@ pub enum Error {
     #[error("{0}")]
     AccountState(&'static str),
     /// A setting of the server keeps it from doing this.
-    #[error("not possible before the setting {setting} is right: {cure}")]
+    #[error("the server's setting {setting} does not allow this: {cure}")]
     SettingNeeded {
         /// The setting, as its key of the configuration file.
         setting: &'static str,
@@ -159,7 +161,7 @@ pub enum Error {
     #[error("this operation is reserved for a later version")]
     NotImplemented,
     /// The link was used, or its time is over.
-    #[error("the link was used already, or is too old")]
+    #[error("the link was used already or has expired: ask for a new link, or sign in again")]
     LinkExpired,
     /// The body is larger than the operation takes.
     #[error("the body is larger than {limit} bytes")]

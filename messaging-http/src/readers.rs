@@ -381,11 +381,15 @@ async fn post_json(
             Ok(reply::json(StatusCode::OK, json!({"status": status}).to_string().into()))
         }
         Posted::OutOfTime => {
-            let rule = "is no token of a page of this form, or too young or too old";
+            let rule = "is not the `started` of a page of this form, or the post came less than two seconds or more than a day after \
+                        the page: ask for a new one with GET";
             Err(refuse("/started", FieldCode::NotAllowed, rule).into())
         }
         Posted::Unproved => {
-            let rule = format_args!("must be a number that proves {} bits of work on a fresh `started`", page.pow_bits);
+            let rule = format_args!(
+                "must be a number that proves {} bits of work for a `started` that was not used before",
+                page.pow_bits
+            );
             Err(refuse("/proof", FieldCode::Required, rule).into())
         }
         Posted::Invalid(faults) => Err(faults.into()),

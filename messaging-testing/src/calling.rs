@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
 use http::Method;
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::inbound::ProviderSink;
 use messaging_core::ports::transport::{
-    About, Acceptance, AddressFault, Answer, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof,
+    About, Acceptance, AddressFault, Answer, Callback, CallbackAddress, CallbackEvent, CallbackFault, CallbackProof,
     CallbackReply, CallbackRequest, OutcomeClass, Outgoing, Registration, Response, Sent, Transport, TransportError,
 };
 use serde_json::{Map, Value, json};
@@ -101,7 +101,7 @@ impl Transport for CallingProvider {
         let body: Value = serde_json::from_slice(request.body).unwrap_or_default();
         let receipts = body["receipts"].as_array().into_iter().flatten().filter_map(receipt);
         let messages = body["messages"].as_array().into_iter().flatten().filter_map(message);
-        Ok(Callback { news: receipts.chain(messages).collect(), reply: CallbackReply::default() })
+        Ok(Callback { events: receipts.chain(messages).collect(), reply: CallbackReply::default() })
     }
 
     async fn register(&self, _: &Map<String, Value>, address: &CallbackAddress) -> Result<Registration, String> {
@@ -115,7 +115,7 @@ impl Transport for CallingProvider {
     }
 }
 
-fn receipt(said: &Value) -> Option<CallbackNews> {
+fn receipt(said: &Value) -> Option<CallbackEvent> {
     let text = |name: &str| said[name].as_str().map(ToOwned::to_owned);
     let about =
         text("id").map(About::ProviderMessage).or(text("token").map(About::Token)).unwrap_or(About::ThisMessage);
@@ -127,11 +127,11 @@ fn receipt(said: &Value) -> Option<CallbackNews> {
         "gone" => Receipt::Outcome(of(OutcomeClass::Address(AddressFault::Recipient))),
         _ => return None,
     };
-    Some(CallbackNews::Receipt { about, receipt })
+    Some(CallbackEvent::Receipt { about, receipt })
 }
 
-fn message(said: &Value) -> Option<CallbackNews> {
+fn message(said: &Value) -> Option<CallbackEvent> {
     let (from, text) = (said["from"].as_str()?.to_owned(), said["text"].as_str()?.to_owned());
     let id = said["id"].as_str().map(ToOwned::to_owned);
-    Some(CallbackNews::Inbound { from, news: InboundNews::Text(text), id })
+    Some(CallbackEvent::Inbound { from, event: InboundEvent::Text(text), id })
 }

@@ -1,4 +1,4 @@
-//! What several commands of `admin` have in common: pages of listings, and the workspace that they are about.
+//! Arguments that several commands of `admin` share: `--limit`, `--cursor` and `--all` of listings, and `--workspace`.
 
 use clap::Args;
 use messaging_core::ids::WorkspaceId;
@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::output::rows::Rows;
 use crate::target;
 
-/// Items of one page, where all are asked for.
+/// Items of a page with `--all`, the most that a listing answers.
 const MAX_PAGE: u32 = 200;
 
 #[derive(Debug, Args)]
@@ -29,20 +29,20 @@ pub(super) struct ListPage {
 }
 
 impl ListPage {
-    /// The page that is asked for, or the first of all.
+    /// The query of the page, which is the first one with `--all`.
     fn query(&self) -> PageQuery {
         PageQuery::of(if self.all { Some(MAX_PAGE) } else { self.limit }, self.cursor.clone())
     }
 }
 
-/// Prints a page of a listing, or all of them.
+/// Prints one page of a listing, or all of them with `--all`.
 pub(super) async fn list<T: Serialize>(
     app: &App,
     page: &ListPage,
     output: Output,
-    mut look: impl AsyncFnMut(PageQuery) -> Result<Page<T>, Error>,
+    mut fetch: impl AsyncFnMut(PageQuery) -> Result<Page<T>, Error>,
 ) -> Result<(), Failure> {
-    let mut found = look(page.query()).await.map_err(|error| target::refused(app, error))?;
+    let mut found = fetch(page.query()).await.map_err(|error| target::refused(app, error))?;
     if !page.all {
         return output.resource(&found);
     }
@@ -51,11 +51,11 @@ pub(super) async fn list<T: Serialize>(
         rows.add(&found.data)?;
         let Some(cursor) = found.next_cursor else { return rows.end() };
         let query = PageQuery::of(Some(MAX_PAGE), Some(cursor));
-        found = look(query).await.map_err(|error| target::refused(app, error))?;
+        found = fetch(query).await.map_err(|error| target::refused(app, error))?;
     }
 }
 
-/// The workspace of a flag.
+/// The id that `--workspace` was given.
 pub(super) fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
     text.parse().map_err(|_| {
         Failure::usage("--workspace is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")

@@ -1,4 +1,4 @@
-//! `admin quarantine`: what was put aside because the database refuses its outcome for good.
+//! `admin quarantine`: jobs that were put aside because the database permanently refuses to store their result.
 
 use clap::{Args, Subcommand};
 use messaging_core::ids::JobId;
@@ -11,53 +11,57 @@ use crate::target;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Quarantine {
-    /// List what was put aside, newest first
+    /// List the jobs in quarantine, newest first
     List,
-    /// Have items tried again at once. A message that was handed over already is sent once more
-    Release(Chosen),
-    /// Give items up: they are forgotten here and not tried again
-    Drop(Chosen),
+    /// Try jobs again at once. A message that was handed over already is sent a second time
+    Release(Selection),
+    /// Delete jobs from quarantine; they are not tried again
+    Drop(Selection),
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub(super) struct Chosen {
-    /// Ids of the list
+pub(super) struct Selection {
+    /// Ids that `messaging admin quarantine list` shows
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// All of them
+    /// All jobs in quarantine
     #[arg(long)]
     all: bool,
 }
 
-impl Chosen {
+impl Selection {
     /// The ids; `None` for all.
     fn ids(&self) -> Result<Option<Vec<JobId>>, Failure> {
         if self.all {
             return Ok(None);
         }
         let read = |text: &String| {
-            text.parse().map_err(|_| Failure::usage(format!("{text} is no id of `messaging admin quarantine list`")))
+            text.parse().map_err(|_| {
+                Failure::usage(format!("{text} is not an id; `messaging admin quarantine list` shows the ids"))
+            })
         };
         self.ids.iter().map(read).collect::<Result<_, _>>().map(Some)
     }
 }
 
-/// Carries it out.
+/// Runs the command.
 pub(super) async fn carry_out(app: &App, quarantine: Quarantine, output: Output) -> Result<(), Failure> {
     let refused = |error: Error| target::refused(app, error);
     let report = match quarantine {
         Quarantine::List => return output.resource(&admin::list_quarantined(app).await.map_err(refused)?),
-        Quarantine::Release(chosen) => {
-            admin::release_quarantined(app, chosen.ids()?.as_deref()).await.map_err(refused)?
+        Quarantine::Release(selection) => {
+            admin::release_quarantined(app, selection.ids()?.as_deref()).await.map_err(refused)?
         }
-        Quarantine::Drop(chosen) => admin::drop_quarantined(app, chosen.ids()?.as_deref()).await.map_err(refused)?,
+        Quarantine::Drop(selection) => {
+            admin::drop_quarantined(app, selection.ids()?.as_deref()).await.map_err(refused)?
+        }
     };
-    told(&report, output)
+    print_report(&report, output)
 }
 
-/// Prints what became of the records; a failure when some stay that were named.
-fn told(report: &ReleaseReport, output: Output) -> Result<(), Failure> {
+/// Prints the result for each job; a failure when some stay in quarantine.
+fn print_report(report: &ReleaseReport, output: Output) -> Result<(), Failure> {
     if output.is_json() {
         output.resource(report)?;
     } else {
@@ -70,6 +74,6 @@ fn told(report: &ReleaseReport, output: Output) -> Result<(), Failure> {
     }
     match report.left.len() {
         0 => Ok(()),
-        left => Err(Failure::Unsuccessful(format!("{left} records stay as they were"))),
+        left => Err(Failure::Unsuccessful(format!("{left} jobs stay in quarantine"))),
     }
 }

@@ -41,13 +41,15 @@ pub(super) async fn carry_out(matches: &ArgMatches, flags: &RotateSecretKey, out
     let report = rotated.map_err(failure)?;
     if !output.is_json() {
         if report.resumed {
-            output::note("this brought an earlier rotation to its end; no other key was made");
+            output::note("this completed an earlier rotation; no new key was made");
         }
         if report.resealed.unreadable > 0 {
-            output::note("some secrets open with none of the keys and stay as they are; give them anew");
+            output::note(
+                "some secrets cannot be decrypted with any of the keys and were not changed; enter them again",
+            );
         }
         output::note(&format!(
-            "take a backup now, and keep the older keys in {}: links and return addresses in mail that was sent, uploads \
+            "make a backup now, and keep the older keys in {}: links and return addresses in mail that was sent, uploads \
              and callbacks are verified with them, so none may be removed",
             file.display()
         ));

@@ -1,4 +1,4 @@
-//! One row of the operations as a clap command.
+//! The clap command of an operation, made from its row in the table of operations.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ pub(crate) use super::part::{CURSOR, HTML, Part, endpoint};
 use crate::arguments;
 use crate::members;
 
-/// Whether an operation lists in pages.
+/// Whether an operation answers pages of a listing.
 pub(crate) fn is_listing(endpoint: &Endpoint) -> bool {
     (endpoint.method)() == http::Method::GET && members::of_query(endpoint).iter().any(|member| member.name == CURSOR)
 }
@@ -62,7 +62,7 @@ pub(crate) fn filters(endpoint: &Endpoint) -> Vec<Arg> {
     members.iter().map(|member| flag(Part::Query, member, noun, &mut longs)).collect()
 }
 
-/// What stands below the flags: the request, and what no flag has room for.
+/// Text below the flags: the request, and notes that belong to no flag.
 fn after_help(endpoint: &Endpoint) -> String {
     if endpoint.id == SET_CHANNEL {
         return format!(
@@ -77,7 +77,7 @@ fn after_help(endpoint: &Endpoint) -> String {
 /// The operation whose body depends on the provider.
 const SET_CHANNEL: &str = <ops::channels::SetChannel as ops::Operation>::ID;
 
-/// The request behind a command, for those who know the API.
+/// The request of a command, as method and path.
 pub(crate) fn route(endpoint: &Endpoint) -> String {
     format!("Request: {} {} ({})", (endpoint.method)(), endpoint.path, access(endpoint.access))
 }
@@ -90,7 +90,7 @@ fn json_body() -> Arg {
         .help("Read the body as JSON from a file, or with `-` from standard input; flags replace members")
 }
 
-/// The file that the body is.
+/// The argument for a file that is sent as the body.
 fn file_body(types: &[&str]) -> Arg {
     Arg::new(arguments::FILE_BODY)
         .value_name("FILE")
@@ -144,7 +144,7 @@ pub(crate) fn with_joined_booleans(command: &Command, line: Vec<OsString>) -> Ve
     joined
 }
 
-/// What the caller needs, in words.
+/// The credentials that an operation needs, in words.
 fn access(access: Access) -> String {
     match access {
         Access::Public => "no credentials".to_owned(),

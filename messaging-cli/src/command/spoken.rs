@@ -1,14 +1,14 @@
-//! Requests in the words of the command line: what the API calls `POST /messages` is `messaging message send` here.
+//! Rewrites requests in texts of the API as commands: `POST /messages` becomes `messaging message send`.
 
 use messaging_engine::ops::{self, Endpoint};
 
-/// The methods that texts of the API name.
+/// HTTP methods that begin a request in texts of the API.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/// What paths within the workspace begin with, and how texts write that where the workspace does not matter.
+/// Prefix of paths within a workspace, and its abbreviation in texts.
 const IN_WORKSPACE: [&str; 2] = ["/workspaces/{workspace_id}/", "…/"];
 
-/// A text of the API for people at the command line: each request that it names is a command.
+/// A text of the API with each request that it names replaced by the command for it.
 pub(crate) fn in_commands(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -23,13 +23,13 @@ pub(crate) fn in_commands(text: &str) -> String {
     words.join(" ")
 }
 
-/// The command of an operation by its id, with what its path names.
+/// The command of an operation by its id, with the values in its path as arguments.
 pub(crate) fn command_of(operation: &str, path: &str) -> Option<String> {
     let endpoint = ops::all().iter().find(|endpoint| endpoint.id == operation)?;
     Some(command(endpoint, &parameters(endpoint, path)?))
 }
 
-/// The parameters of a path, if it is one of this operation.
+/// The parameters of a path; `None` if it is not a path of this operation.
 pub(crate) fn parameters(endpoint: &Endpoint, path: &str) -> Option<Vec<(String, String)>> {
     let (wanted, given) = (endpoint.path.split('/'), path.split('/'));
     if wanted.clone().count() != given.clone().count() {
@@ -46,7 +46,7 @@ pub(crate) fn parameters(endpoint: &Endpoint, path: &str) -> Option<Vec<(String,
     Some(found)
 }
 
-/// Two words that name a request, as a command in backticks with what stood around them.
+/// The command, in backticks and with the punctuation around it, for two words that name a request.
 fn request(method: &str, path: &str) -> Option<String> {
     let is_mark = |character: char| "`(),;.:".contains(character);
     let (before, method) = method.split_at(method.len() - method.trim_start_matches(is_mark).len());
@@ -65,7 +65,7 @@ fn request(method: &str, path: &str) -> Option<String> {
     Some(format!("{}`{command}`{after}", before.trim_end_matches('`')))
 }
 
-/// A command with what its path names, but for the workspace.
+/// A command with the values in its path as arguments, without the workspace.
 fn command(endpoint: &Endpoint, parameters: &[(String, String)]) -> String {
     let mut command = format!("messaging {}", endpoint.cli);
     for (_, value) in parameters.iter().filter(|(name, _)| name != "workspace_id") {

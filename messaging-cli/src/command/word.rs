@@ -1,4 +1,4 @@
-//! The words that commands are made of: a noun, a verb, sometimes one in between.
+//! The tree of commands: each is a noun and a verb, some with a word in between.
 
 use clap::Command;
 use messaging_engine::ops::Endpoint;
@@ -6,33 +6,35 @@ use messaging_engine::ops::Endpoint;
 use super::operation;
 use crate::{audience, domain_wait, request_follow, send, source_order};
 
-/// A word of the operations' commands and what follows it.
+/// A node of the tree: one word of a command, with the words that may follow it.
 pub(super) struct Word {
     pub(super) name: &'static str,
+    /// The operation of the command that ends with this word; `None` for a noun, and for a command of the command line alone.
     pub(super) endpoint: Option<&'static Endpoint>,
-    /// Written by hand, below the same noun.
+    /// A command of the command line alone, such as `message watch`.
     pub(super) convenience: Option<fn() -> Command>,
+    /// The words that may follow.
     pub(super) next: Vec<Word>,
 }
 
-/// The entry for some words, made where it is missing.
-pub(super) fn place<'a>(level: &'a mut Vec<Word>, words: &[&'static str]) -> &'a mut Word {
+/// The node of a command, added where it is missing.
+pub(super) fn find_or_add<'a>(level: &'a mut Vec<Word>, words: &[&'static str]) -> &'a mut Word {
     let (first, rest) = words.split_first().expect("a command has at least one word");
     let at = level.iter().position(|known| known.name == *first).unwrap_or_else(|| {
         level.push(Word { name: first, endpoint: None, convenience: None, next: Vec::new() });
         level.len() - 1
     });
     let entry = &mut level[at];
-    if rest.is_empty() { entry } else { place(&mut entry.next, rest) }
+    if rest.is_empty() { entry } else { find_or_add(&mut entry.next, rest) }
 }
 
 impl Word {
-    /// `send, get, list`: what can follow.
+    /// The words that may follow, as `send, get, list`.
     pub(super) fn verbs(&self) -> String {
         self.next.iter().map(|next| next.name).collect::<Vec<_>>().join(", ")
     }
 
-    /// What can follow; of a command of one word what it does.
+    /// The line of the word in the help: the words that may follow, or the summary of a command of one word.
     pub(super) fn about(&self) -> String {
         match self.endpoint {
             Some(endpoint) if self.next.is_empty() => endpoint.summary.to_owned(),
@@ -40,7 +42,7 @@ impl Word {
         }
     }
 
-    /// The command of the word, with those that follow.
+    /// The clap command of the word, with those of the words that may follow.
     pub(super) fn into_command(self) -> Command {
         let verbs = self.verbs();
         let mut command = match (self.endpoint, self.convenience) {

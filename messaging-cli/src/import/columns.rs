@@ -142,7 +142,7 @@ impl Columns {
         let mut guesses = vec![Guess::default(); self.attributes.len()];
         rows::each(file, header, |_, record| {
             for (attribute, guess) in self.attributes.iter().zip(&mut guesses) {
-                guess.see(&String::from_utf8_lossy(record.get(attribute.index).unwrap_or_default()));
+                guess.add(&String::from_utf8_lossy(record.get(attribute.index).unwrap_or_default()));
             }
             !guesses.is_empty()
         })?;

@@ -1,11 +1,10 @@
-//! `contact import --dry-run`: what would become of the columns and of the first rows.
+//! `contact import --dry-run`: shows how each column would be imported and the first rows as contacts; imports nothing.
 
 use std::path::Path;
 
 use messaging_core::domain::audience::custom_field::FieldTypes;
 use messaging_core::domain::audience::import::columns::{ColumnTarget, Header};
 use messaging_core::domain::audience::import::row;
-use messaging_core::violation::Violations;
 use serde_json::{Value, json};
 
 use super::columns::{Columns, name_of};
@@ -13,14 +12,15 @@ use super::rows;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Rows that are shown.
-const SHOWN: usize = 5;
+/// Data rows of the file that are shown.
+const MAX_ROWS: usize = 5;
 
-/// Shows it; a file that cannot be read is a failure, faults of rows are not.
+/// Prints the columns, those that are left out, and the first rows. A file that cannot be read is a failure; a faulty
+/// row is printed with its faults.
 pub(super) fn show(file: &Path, columns: &Columns, declared: FieldTypes, output: Output) -> Result<(), Failure> {
     let Some(header) = &columns.header else {
-        let why = "no column is known as external_id, email or phone, or the first row does not name the columns; say what \
-                   columns are with --map COLUMN=FIELD";
+        let why = "no column was recognized as external_id, email or phone, or the first row does not name the columns; give \
+                   the field of each column with --map COLUMN=FIELD";
         return Err(Failure::Failed(why.to_owned()));
     };
     let types = columns.types(declared);
@@ -39,7 +39,7 @@ pub(super) fn show(file: &Path, columns: &Columns, declared: FieldTypes, output:
     }))
 }
 
-/// The first rows as contacts, with what is wrong with each.
+/// The first rows as contacts, each with its faults.
 fn first_rows(file: &Path, header: &Header, types: &FieldTypes) -> Result<Vec<Value>, Failure> {
     let mut shown = Vec::new();
     rows::each(file, header, |number, record| {
@@ -47,12 +47,8 @@ fn first_rows(file: &Path, header: &Header, types: &FieldTypes) -> Result<Vec<Va
             Ok((contact, faults)) => (serde_json::to_value(&contact).unwrap_or_default(), faults),
             Err(faults) => (Value::Null, faults),
         };
-        shown.push(json!({"row": number, "contact": contact, "errors": told(&faults)}));
-        shown.len() < SHOWN
+        shown.push(json!({"row": number, "contact": contact, "errors": faults.as_slice()}));
+        shown.len() < MAX_ROWS
     })?;
     Ok(shown)
-}
-
-fn told(faults: &Violations) -> Value {
-    json!(faults.as_slice())
 }

@@ -3,19 +3,19 @@
 use messaging_core::domain::audience::custom_field::FieldType;
 use serde_json::Value;
 
-/// Digits of a number; what has more is a name of something, which a number would round.
+/// Most digits of a number. A longer one is an identifier, which a 64-bit float would round.
 const MAX_DIGITS: usize = 15;
 
-/// The types that all cells so far can be read as.
+/// The guess from the cells so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Guess {
-    /// `None` before the first cell with something in it.
+    /// Types that all cells so far can have; `None` before the first cell that is not empty.
     possible: Option<Vec<FieldType>>,
 }
 
 impl Guess {
-    /// Looks at a cell; an empty one says nothing.
-    pub(super) fn see(&mut self, cell: &str) {
+    /// Takes a cell into account; an empty one is ignored.
+    pub(super) fn add(&mut self, cell: &str) {
         let text = cell.trim();
         if text.is_empty() {
             return;
@@ -26,7 +26,7 @@ impl Guess {
         possible.retain(|kind| can_be(text, *kind));
     }
 
-    /// What the cells are; texts where they differ or there are none.
+    /// The type of the column: string when the cells have different types or all are empty.
     pub(super) fn kind(&self) -> FieldType {
         self.possible.as_ref().and_then(|possible| possible.first()).copied().unwrap_or(FieldType::String)
     }
@@ -41,8 +41,8 @@ fn can_be(text: &str, kind: FieldType) -> bool {
     }
 }
 
-/// A number that is written as it would be shown again; neither a postal code such as `01234` nor a phone number, and no
-/// version such as `1.10`, which as a number would be `1.1`.
+/// Whether a text is a number that would be printed the same again: not a postal code such as `01234`, a phone number,
+/// or a version such as `1.10`, which would become `1.1`.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "5"));
@@ -77,7 +77,7 @@ mod tests {
         ] {
             let mut guess = Guess::default();
             for cell in cells {
-                guess.see(cell);
+                guess.add(cell);
             }
             assert_eq!(guess.kind(), expected, "{cells:?}");
         }

@@ -1,8 +1,9 @@
-//! What was said on the wire, as people read it: a line of the dialog a line.
+//! Prints delivery attempts as SMTP dialogs, one line for each command and reply.
 
 use super::node::{Node, clean};
 
-/// Attempts as dialogs, if the rows are such: `C:` is what we said, `S:` what the peer said.
+/// Attempts as dialogs; `None` when a row has no transcript. `C:` marks what the client sent and `S:` what the server
+/// sent.
 pub(super) fn page(rows: &[Node]) -> Option<String> {
     let mut text = String::new();
     for row in rows {
@@ -38,7 +39,7 @@ fn head(row: &Node) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("  "))
 }
 
-/// A line of the transcript with who said it. `*` is what happened beside the dialog.
+/// A line of the transcript with its speaker. `*` marks what was not said, such as a connection or the start of TLS.
 fn spoken(line: &str) -> String {
     let (who, rest) = match line.split_at_checked(2) {
         Some(("> ", rest)) => ("C:", rest),

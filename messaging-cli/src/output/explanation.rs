@@ -1,15 +1,15 @@
-//! What the API tells about where a message is, for people: the member `explanation` of messages.
+//! Prints the member `explanation` of messages for people: where a message is and why.
 
 use super::node::Node;
 use crate::command::spoken;
 
-/// The columns that an explanation becomes.
+/// Columns of a listing that show an explanation: its code and its sentence.
 pub(super) const COLUMNS: [&str; 2] = ["reason", "explanation"];
 
-/// The member that explains.
+/// Name of the member.
 const EXPLANATION: &str = "explanation";
 
-/// A text of an explanation.
+/// A text member of an explanation.
 fn text(explanation: &Node, member: &str) -> Option<String> {
     match explanation.member(member) {
         Some(Node::Text(text)) => Some(text.clone()),
@@ -17,7 +17,7 @@ fn text(explanation: &Node, member: &str) -> Option<String> {
     }
 }
 
-/// What a member of a row becomes: of an explanation its code and its sentence, of others what they are.
+/// Code and sentence of an explanation, as columns; `None` for another member.
 fn split(name: &str, value: &Node) -> Option<[(String, Node); 2]> {
     if name != EXPLANATION {
         return None;
@@ -26,7 +26,7 @@ fn split(name: &str, value: &Node) -> Option<[(String, Node); 2]> {
     Some([(reason, Node::Text(text(value, "code")?)), (sentence, Node::Text(text(value, "text")?))])
 }
 
-/// A row with a column each for the reason and the sentence.
+/// The row with the explanation replaced by a column for its code and one for its sentence.
 pub(super) fn in_columns(row: &Node) -> Node {
     let Node::Object(members) = row else { return row.clone() };
     let mut columns = Vec::with_capacity(members.len() + 1);
@@ -39,14 +39,14 @@ pub(super) fn in_columns(row: &Node) -> Node {
     Node::Object(columns)
 }
 
-/// The sentence of a row of such columns, where it says more than the row's status.
+/// The sentence of a row from [`in_columns`]; `None` when the code is the same as the status.
 pub(super) fn more_than_status(row: &Node) -> Option<String> {
     let [reason, sentence] = COLUMNS.map(|column| row.member(column));
     let is_status = reason? == row.member("status")?;
     sentence.filter(|_| !is_status).map(Node::line)
 }
 
-/// The members of a resource, an explanation as pairs of its own with what can be done.
+/// The members of a resource, with the explanation as pairs: code, sentence, time of the next attempt and cure.
 pub(super) fn in_pairs(members: &[(String, Node)]) -> Vec<(String, Node)> {
     let mut pairs = Vec::with_capacity(members.len() + 3);
     for (name, value) in members {
@@ -63,7 +63,7 @@ pub(super) fn in_pairs(members: &[(String, Node)]) -> Vec<(String, Node)> {
     pairs
 }
 
-/// What can be done: the advice, and the command where one does it.
+/// The advice of a cure, and the command that carries it out, if there is one.
 fn cure(cure: &Node) -> Option<String> {
     let advice = text(cure, "text")?;
     let command = text(cure, "operation").and_then(|operation| {
@@ -76,7 +76,7 @@ fn cure(cure: &Node) -> Option<String> {
     })
 }
 
-/// The plain members of a body as flags.
+/// The text members of a body as flags of the command.
 fn flags(body: Option<&Node>) -> String {
     let Some(Node::Object(members)) = body else { return String::new() };
     let flag = |(name, value): &(String, Node)| match value {

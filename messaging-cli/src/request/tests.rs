@@ -3,7 +3,7 @@ use std::io::Write as _;
 use super::*;
 use crate::command::{self, part};
 
-/// What a command line becomes: path parameters, query, body, each as text.
+/// Checks the request that a command line becomes: path parameters, query and body, each as text.
 #[track_caller]
 fn check(line: &[&str], path: &str, query: &str, body: &str) {
     let request = read(line).unwrap();
@@ -61,7 +61,7 @@ fn the_word_null_empties_what_can_be_empty() {
     let line = ["domain", "update", "dom_1", "--ip-pool-id", "null", "--tracking-subdomain=null"];
     check(&line, "id=dom_1", "", r#"{"ip_pool_id":null,"tracking_subdomain":null}"#);
     check(&["domain", "update", "dom_1", "--ip-pool-id", "main"], "id=dom_1", "", r#"{"ip_pool_id":"main"}"#);
-    // Not so what always has a value, and what is new.
+    // Members that always have a value take the word literally, and so does the creation of something.
     check(&["pool", "update", "ipp_1", "--name", "null"], "id=ipp_1", "", r#"{"name":"null"}"#);
     check(&["custom-field", "create", "--label", "null"], "", "", r#"{"label":"null"}"#);
 }
@@ -85,7 +85,7 @@ fn the_state_of_a_source_is_a_flag() {
 }
 
 #[test]
-fn states_that_come_by_themselves_are_not_offered() {
+fn states_that_only_the_server_sets_are_not_offered() {
     check_refused(&["source", "set", "203.0.113.7", "--status", "resting"], "possible values: warm, warming, stopped");
     for status in ["slowed", "resting"] {
         check_refused(&["source", "set-path", "default", "gmail", "--status", status], "possible values: ok, stopped");

@@ -1,4 +1,4 @@
-//! Audiences as the store tells of them.
+//! Reads whole audiences from a store, for comparisons.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) async fn pieces(store: &dyn Store, workspace: WorkspaceId, query: &Au
     }
 }
 
-/// Everybody in an audience, by number, with the verdict.
+/// The verdict on each contact of an audience, by the number of the contact.
 pub(super) async fn verdicts(
     store: &dyn Store,
     workspace: WorkspaceId,
@@ -40,8 +40,8 @@ pub(super) async fn verdicts(
     all
 }
 
-/// The same with contacts in place of numbers.
-pub(super) async fn told(
+/// [`verdicts`] with the ids of contacts in place of their numbers.
+pub(super) async fn contact_verdicts(
     store: &dyn Store,
     workspace: WorkspaceId,
     query: &AudienceQuery,

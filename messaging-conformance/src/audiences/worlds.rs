@@ -1,4 +1,5 @@
-//! Audiences of random worlds, beside what filters and rules say of each contact in memory.
+//! Random audiences in random workspaces: the verdicts of the store are compared with those that filters and rules give
+//! each contact in memory.
 
 use std::collections::HashSet;
 
@@ -16,26 +17,26 @@ use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 
 use super::super::segments::kept::{StoredFacts, World};
 use super::super::segments::random;
-use super::asked::{pieces, preview, told};
+use super::asked::{contact_verdicts, pieces, preview};
 
-/// How many audiences each world is asked for.
+/// Audiences that are compared in each workspace.
 const AUDIENCES: usize = 12;
 
-/// Runs one world, made by a seed.
+/// Compares random audiences of the workspace that a seed makes.
 pub(super) async fn verdicts_are_those_of_the_rules(store: &dyn Store, seed: u64) {
     let mut world = World::begin(store, seed).await;
     for _ in 0..20 {
         world.happen().await;
     }
-    // In the order of creation.
+    // Oldest first, because the older of two contacts with one address is the recipient.
     let mut everybody = world.stored_facts().await;
     everybody.reverse();
     for number in 0..AUDIENCES {
-        let (query, filters) = audience(&mut world);
+        let (query, filters) = random_audience(&mut world);
         let place = format!("seed {seed}, audience {number}: {query:?}, filters {filters:?}");
-        let expected = rules(&world, &query, &everybody).await;
+        let expected = expected_verdicts(&world, &query, &everybody).await;
         let workspace = world.workspace;
-        assert_eq!(told(store, workspace, &query).await, expected, "{place}");
+        assert_eq!(contact_verdicts(store, workspace, &query).await, expected, "{place}");
         let counted = AudiencePreview { counts: counts(&expected), exact: true, knows_duplicates: true };
         assert_eq!(preview(store, workspace, &query).await, counted, "{place}");
         let zoned = pieces(store, workspace, &query)
@@ -51,8 +52,8 @@ pub(super) async fn verdicts_are_those_of_the_rules(store: &dyn Store, seed: u64
     }
 }
 
-/// An audience, and the text of its filters.
-fn audience(world: &mut World<'_>) -> (AudienceQuery, Vec<String>) {
+/// A random audience, and the JSON of its filters for the message of a failure.
+fn random_audience(world: &mut World<'_>) -> (AudienceQuery, Vec<String>) {
     let channel = Channel::parse(random::channel(&mut world.dice)).expect("a channel");
     let dice = &mut world.dice;
     let lists = world.named.lists.iter().copied().filter(|_| dice.percent(50)).collect();
@@ -75,12 +76,13 @@ fn audience(world: &mut World<'_>) -> (AudienceQuery, Vec<String>) {
     (query, filters.iter().map(|filter| filter.json().to_owned()).collect())
 }
 
-/// Whom an audience names and why they get it or not, contact by contact.
-async fn rules(
+/// The verdict of the rules on each contact that the audience names.
+async fn expected_verdicts(
     world: &World<'_>,
     query: &AudienceQuery,
     everybody: &[StoredFacts],
 ) -> Vec<(ContactId, AudienceVerdict)> {
+    // Addresses of recipients so far.
     let mut taken = HashSet::new();
     let mut verdicts = Vec::new();
     for one in everybody {
@@ -96,10 +98,10 @@ async fn rules(
             .iter()
             .map(|address| address::normalize(query.channel, address))
             .collect();
-        let held = world.store.suppressed(world.workspace, query.channel, &addresses).await.unwrap();
+        let suppressed = world.store.suppressed(world.workspace, query.channel, &addresses).await.unwrap();
         let free: Vec<String> = addresses
             .iter()
-            .filter(|address| held.iter().all(|held| held.record.address != **address))
+            .filter(|address| suppressed.iter().all(|entry| entry.record.address != **address))
             .cloned()
             .collect();
         let mut facts = ContactFacts {

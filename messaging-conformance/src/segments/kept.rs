@@ -1,4 +1,5 @@
-//! Membership that is kept, membership that is calculated, and what a filter says in memory are one.
+//! Random test of segments: the members that a store maintains, the members that it calculates and the contacts that
+//! the filter matches in memory must be the same.
 
 use std::collections::HashSet;
 
@@ -24,12 +25,12 @@ use super::super::{all_pages, first, put};
 use super::keeping::{calculate, follow};
 use super::random::{self, Dice, Named};
 
-/// How many filters more each world is asked for.
-const OTHERS: usize = 40;
-/// More than a small world holds of anything.
+/// Random filters that are compared besides those of the segments.
+const EXTRA_FILTERS: usize = 40;
+/// A limit above the number of rows of any kind in the workspace.
 const MANY: usize = 1000;
 
-/// A small workspace in which much happens.
+/// A small workspace, filled and changed at random.
 pub(in super::super) struct World<'s> {
     pub(in super::super) store: &'s dyn Store,
     pub(in super::super) dice: Dice,
@@ -43,8 +44,8 @@ pub(in super::super) struct World<'s> {
     dynamic: Vec<(SegmentId, StoredFilter)>,
 }
 
-/// Runs one world, made by a seed: some things happen to contacts while segments are calculated and followed
-/// now and then; in the end, once all is followed, everybody is where the filters say.
+/// Changes the contacts of a random workspace while its segments are recalculated and follow the changes now and then.
+/// In the end, once every change was followed, compares all members.
 pub async fn everybody_is_where_filters_say(store: &dyn Store, seed: u64) {
     let mut world = World::begin(store, seed).await;
     for _ in 0..30 {
@@ -123,7 +124,7 @@ impl<'s> World<'s> {
         self.dynamic.iter().map(|(id, filter)| (*id, self.query(filter))).collect()
     }
 
-    /// Calculates the members of any dynamic segment.
+    /// Calculates the members of a random dynamic segment.
     async fn recalculate(&mut self) {
         let index = self.dice.below(self.dynamic.len());
         self.calculate(index).await;
@@ -155,10 +156,10 @@ impl<'s> World<'s> {
         Some((stored.record, stored.revision, number))
     }
 
-    /// Something happens, to somebody or in general.
+    /// Makes one random change: to a contact, its lists, suppressions, messages or events.
     pub(in super::super) async fn happen(&mut self) {
         let Some((contact, revision, number)) = self.somebody().await.filter(|_| self.dice.below(5) > 0) else {
-            // So many addresses are there to be had.
+            // `random` has eight different addresses.
             if self.made < 8 {
                 let contact = random::newcomer(&mut self.dice, self.workspace, self.made);
                 self.contacts.push((contact.id, self.made));
@@ -172,7 +173,7 @@ impl<'s> World<'s> {
                 let changed = random::change(&mut self.dice, &contact, number);
                 put(self.store, [Write::put_contact(changed, Expect::Revision(revision))]).await;
             }
-            3 if self.dice.percent(30) => self.part_with(&contact).await,
+            3 if self.dice.percent(30) => self.erase_or_merge(&contact).await,
             3..=5 if !self.lists.is_empty() => {
                 let list = self.dice.one(&self.lists);
                 let write = if contact.list_ids.contains(&list) {
@@ -189,7 +190,7 @@ impl<'s> World<'s> {
                     self.store.forget_members(self.dice.below(3)).await.unwrap();
                 }
             }
-            7 | 8 => self.suppress_or_not().await,
+            7 | 8 => self.change_suppression().await,
             9..=11 => {
                 let (name, properties) = random::product_event(&mut self.dice);
                 let occurred_at = at(self.dice.millis());
@@ -202,8 +203,8 @@ impl<'s> World<'s> {
         }
     }
 
-    /// A contact is erased, or becomes one with another.
-    async fn part_with(&mut self, contact: &Contact) {
+    /// Erases a contact, or merges it into another.
+    async fn erase_or_merge(&mut self, contact: &Contact) {
         self.contacts.retain(|(id, _)| *id != contact.id);
         let (workspace_id, from) = (self.workspace, contact.id);
         let mut writes = Vec::new();
@@ -219,8 +220,8 @@ impl<'s> World<'s> {
         put(self.store, writes).await;
     }
 
-    /// An address comes onto the suppression list, or off it.
-    async fn suppress_or_not(&mut self) {
+    /// Adds a random address to the suppressions, or changes or removes its entry.
+    async fn change_suppression(&mut self) {
         let name = random::channel(&mut self.dice);
         let channel = Channel::parse(name).expect("a channel");
         let address = random::address(&mut self.dice, name);
@@ -258,7 +259,7 @@ impl<'s> World<'s> {
         put(self.store, [Write::AppendEvent(Box::new(happened))]).await;
     }
 
-    /// Compares everybody with every filter.
+    /// Compares the members and previews of every filter with the matches in memory.
     async fn check(&mut self, seed: u64) {
         let (store, workspace) = (self.store, self.workspace);
         let all = self.stored_facts().await;
@@ -272,9 +273,9 @@ impl<'s> World<'s> {
             let query = self.query(filter);
             assert_eq!(calculate(store, workspace, *id, &query).await, (0, 0), "calculated: {place}");
         }
-        // Filters of segments that nobody keeps, because looking costs less than keeping.
+        // Previews calculate the members of a filter that has no segment.
         let kept: Vec<_> = self.dynamic.iter().map(|(_, filter)| filter.clone()).collect();
-        let others: Vec<_> = (0..OTHERS).map(|_| random::filter(&mut self.dice, &self.named)).collect();
+        let others: Vec<_> = (0..EXTRA_FILTERS).map(|_| random::filter(&mut self.dice, &self.named)).collect();
         for filter in kept.iter().chain(&others) {
             let place = format!("seed {seed}, {}", filter.json());
             let (expected, query) = (self.matching(filter.tree(), &all), self.query(filter));
@@ -291,13 +292,13 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Those whom a filter matches in memory, in the order in which they were told of.
+    /// The contacts that a filter matches in memory, in the order of `all`.
     fn matching(&self, filter: &Filter, all: &[StoredFacts]) -> Vec<ContactId> {
         let matches = all.iter().filter(|one| filter.matches(one.facts(), &self.present));
         matches.map(|one| one.contact.id).collect()
     }
 
-    /// All that the store tells about everybody, newest first.
+    /// All facts that the store has about each contact, newest contact first.
     pub(in super::super) async fn stored_facts(&self) -> Vec<StoredFacts> {
         let (store, workspace) = (self.store, self.workspace);
         let everyone = ContactFilter::default();
@@ -364,21 +365,21 @@ fn message_fact(message: &Message, event: &MessageEvent) -> Option<MessageFact> 
     })
 }
 
-/// All that the store tells about a contact.
+/// All facts that the store has about a contact.
 #[derive(Clone)]
 pub(in super::super) struct StoredFacts {
     pub(in super::super) contact: Contact,
     suppressed: HashSet<Channel>,
     subscriptions: HashSet<(ListId, SubscriptionStatus)>,
     pub(in super::super) segments: HashSet<SegmentId>,
-    /// The ids of the events; as are those of the events of messages.
+    /// Ids of `events`, in the same order; `message_event_ids` belongs to `messages` likewise.
     pub(in super::super) event_ids: Vec<EventId>,
     events: Vec<EventFact>,
     pub(in super::super) message_event_ids: Vec<EventId>,
     messages: Vec<MessageFact>,
 }
 
-/// Those of some facts whose ids are wanted.
+/// The facts whose ids are wanted.
 fn only<T: Clone>(ids: &[EventId], facts: &[T], wanted: impl Fn(EventId) -> bool) -> Vec<T> {
     ids.iter().zip(facts).filter(|(id, _)| wanted(**id)).map(|(_, fact)| fact.clone()).collect()
 }

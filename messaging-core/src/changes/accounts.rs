@@ -17,42 +17,42 @@ pub enum AccountWrite {
     DeleteUser(UserId, u32),
     /// Opens a session.
     PutSession(Session),
-    /// Ends a session; no conflict when it is gone already.
+    /// Ends a session; no conflict when it has ended already.
     DeleteSession(Digest),
-    /// Notes when a session was used; nothing where it is gone or was used later.
+    /// Records the last use of a session. Ignored when the session has ended or a later use is recorded.
     TouchSession(Digest, Timestamp),
-    /// Keeps a ticket.
+    /// Stores a ticket, the secret of a sign-in link.
     PutTicket(Ticket),
-    /// Uses a ticket up. A conflict when it is gone already.
+    /// Consumes a ticket. A conflict when it was used already.
     TakeTicket(Digest),
-    /// Counts an attempt to sign in as failed. A conflict when the failures before it use up a limit, or others had to wait
-    /// as often as it says that it had to.
+    /// Counts an attempt to sign in as failed. A conflict when earlier failures reach a limit, or when another attempt
+    /// was counted meanwhile that is [`slowed`](SignInAttempt::slowed) as much.
     CountSignIn(SignInAttempt),
-    /// Forgets the failures of an attempt's email from its network, the attempt itself among them.
+    /// Deletes the failures of the attempt's email from its network, including the attempt itself.
     ForgetSignIns(SignInAttempt),
-    /// Joins a person at a single sign-on provider to a user. A conflict when they are joined to one already.
+    /// Joins a person at a single sign-on provider to a user. A conflict when the person is joined to a user already.
     LinkIdentity(LinkedIdentity),
-    /// Notes when a key was last used.
+    /// Records the last use of an API key.
     TouchApiKey(ApiKeyId, Timestamp),
-    /// Notes the operations that keys were used for, each with its last time; nothing where a key is gone or the operation
-    /// was used later.
+    /// Records the operations that API keys were used for, each with its last use. Ignored for a deleted key and where
+    /// a later use is recorded.
     NoteKeyUses(Vec<OperationUse>),
     /// Creates or replaces a second factor.
     PutFactor(Box<Factor>, Expect),
-    /// Removes a second factor of a user; no conflict when it is gone already.
+    /// Removes a second factor of a user; no conflict when it was removed already.
     DeleteFactor(UserId, FactorId),
     /// Removes all second factors of a user, their recovery codes and the sign-ins that wait for them.
     DeleteFactors(UserId),
-    /// Keeps the digests of recovery codes of a user, in place of all that there were.
+    /// Replaces the recovery codes of a user, stored as digests.
     PutRecoveryCodes(UserId, Vec<Digest>),
-    /// Uses a recovery code of a user up. A conflict when it is gone already.
+    /// Consumes a recovery code of a user. A conflict when it was used already.
     TakeRecoveryCode(UserId, Digest),
-    /// Keeps a sign-in that waits for a second factor.
+    /// Stores a sign-in that waits for a second factor.
     PutPendingSignIn(Box<PendingSignIn>),
-    /// Counts a code that is tried in a sign-in. A conflict when the sign-in is gone, or
-    /// [`MAX_TRIES`](crate::domain::security::factor::MAX_TRIES) were counted.
+    /// Counts a code that was tried in a sign-in. A conflict when the sign-in has ended, or
+    /// [`MAX_TRIES`](crate::domain::security::factor::MAX_TRIES) codes were counted.
     CountCode(Digest),
-    /// Ends a sign-in that waits for a second factor. A conflict when it is gone already.
+    /// Ends a sign-in that waits for a second factor. A conflict when it has ended already.
     TakePendingSignIn(Digest),
 }
 

@@ -1,4 +1,4 @@
-//! What changes of automations, their runs, and what these wait for.
+//! Writes about automations, their runs, and the notes and dates that runs wait for.
 
 use crate::cursor::StoreCursor;
 use crate::domain::automation::Automation;
@@ -11,36 +11,37 @@ use crate::ids::{AutomationId, ContactId, MessageId, RunId, WorkspaceId};
 use crate::revision::Expect;
 use crate::time::Timestamp;
 
-/// An automation, with what a store has to know of it to keep notes for it.
+/// Creates or replaces an automation, with what a store needs to make notes for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PutAutomation {
     /// The automation. Its design is kept as its present version as well, which never changes afterwards.
     pub automation: Automation,
-    /// What is listened for; nothing in a draft.
+    /// The events and changes that make a note; none for a draft.
     pub subscription: EventSubscription,
     /// The lane of the job of each shard, which the store makes due with every note; see [`crate::domain::automation::SHARDS`].
     pub lanes: Vec<Lane>,
-    /// What it needs while it is active; a conflict when some of that is gone.
+    /// The objects that it needs while it is active, which cannot be removed meanwhile. A conflict when one is removed
+    /// already.
     pub holds: Vec<Reference>,
 }
 
-/// A run, and what it did since it was read.
+/// Creates or replaces a run, with what it did since it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PutRun {
-    /// The run.
+    /// The run as it is now.
     pub run: Run,
     /// Condition of the write: no such run yet, or the revision that was read.
     pub expect: Expect,
-    /// The steps that it did, in order.
+    /// The steps that it took since it was read, in order.
     pub steps: Vec<RunStep>,
-    /// The messages that it sends, each with the node.
+    /// The messages that it sends in this commit, each with the id of the node that sends it.
     pub messages: Vec<(MessageId, String)>,
 }
 
-/// How often a contact has entered an automation, or was refused, when a commit is made: fewer times than it may.
+/// Condition of a commit: a contact has entered an automation, or was refused, fewer times than allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectEntries {
-    /// The workspace.
+    /// Workspace that owns the automation.
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
@@ -48,71 +49,71 @@ pub struct ExpectEntries {
     pub contact_id: ContactId,
     /// Entries after this moment count, whatever their key.
     pub since: Timestamp,
-    /// Refused entries with this reason count; when there is none, those that were let in.
+    /// Counts the refused entries with this reason; `None` counts the entries that were let in.
     pub refused: Option<String>,
-    /// There have to be fewer of them; at least 1.
+    /// The count has to be below this; at least 1.
     pub fewer_than: u32,
 }
 
-/// Notes that a commit works off.
+/// The notes that a commit has processed, to be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakeNotes {
-    /// The workspace.
+    /// Workspace that owns the automation.
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// The share of the contacts.
+    /// The shard of the contacts, below [`SHARDS`](crate::domain::automation::SHARDS).
     pub shard: u8,
-    /// The last of them.
+    /// Position of the last note that was processed.
     pub up_to: StoreCursor,
 }
 
-/// By how much a commit changes the numbers of an automation. How many runs are open, have ended and wait at which node
-/// follows from the runs and is not among them.
+/// Increments of an automation's statistics. The numbers of runs that are open, have ended or wait at a node are not
+/// among them: they follow from the runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CountNodes {
-    /// How often a node was reached.
+    /// Times that each node was reached, by node id.
     pub entered: Vec<(String, u32)>,
-    /// How often a branch of a node was taken.
+    /// Times that each branch was taken, by node id and branch.
     pub branches: Vec<((String, String), u32)>,
 }
 
-/// A moment that follows from a date of a contact.
+/// A time at which a contact enters an automation by a date of its own, such as a birthday.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DateFire {
     /// The contact that has the date.
     pub contact_id: ContactId,
-    /// When the contact enters by it.
+    /// Time at which the contact enters.
     pub due_at: Timestamp,
 }
 
-/// Moments of an automation, to be looked at again when they are due.
+/// Adds times at which contacts enter an automation by a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PutDateFires {
-    /// The workspace.
+    /// Workspace that owns the automation.
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// The moments; one that is there already stays.
+    /// The times; one that is stored already stays.
     pub fires: Vec<DateFire>,
 }
 
-/// Gives runs of a merged contact to the one it became, with entries, moments of dates and notes. Nothing happens when
+/// Moves the runs of a merged contact to the contact that it became, with entries, dates and notes. No conflict when
 /// there is nothing to move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveRuns {
-    /// The workspace.
+    /// Workspace that owns the automation.
     pub workspace_id: WorkspaceId,
-    /// The contact that goes in the same commit after this write.
+    /// The contact that the same commit deletes after this write.
     pub from: ContactId,
-    /// The one it becomes; must be there.
+    /// The contact that it becomes; must exist.
     pub to: ContactId,
 }
 
-/// Names a run.
+/// Identifies a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunKey {
-    /// The workspace.
+    /// Workspace that owns the automation.
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
@@ -123,28 +124,28 @@ pub struct RunKey {
 /// A change of what automations do and wait for.
 #[derive(Debug, Clone)]
 pub enum AutomationWrite {
-    /// Creates or replaces a run with what it did. A conflict when its contact is gone. The job of its share of the
-    /// contacts becomes due when the run is, unless this commit is that job's own.
+    /// Creates or replaces a run with what it did. A conflict when its contact is deleted. The job of its shard becomes
+    /// due when the run is, unless this commit is that job's own.
     PutRun(Box<PutRun>),
-    /// Creates or replaces what is known of the entries of a contact.
+    /// Creates or replaces the record of a contact's entries.
     PutEntry(Box<Entry>, Expect),
-    /// Takes notes away, because this commit works them off. A conflict when the last of them is gone.
+    /// Deletes notes that this commit has processed. A conflict when the last of them is deleted already.
     TakeNotes(TakeNotes),
-    /// Counts how often nodes and branches were reached.
+    /// Adds to the statistics of nodes and branches.
     CountNodes(WorkspaceId, AutomationId, Box<CountNodes>),
-    /// Keeps moments of dates; one that is there, or was taken already, stays as it is. Those of contacts that are gone
-    /// are not kept. The job of a share of the contacts becomes due with them, as for [`PutRun`](Self::PutRun).
+    /// Adds entry times. One that is stored, or was processed already, stays as it is; those of deleted contacts are
+    /// ignored. The job of the shard becomes due with them, as for [`PutRun`](Self::PutRun).
     PutDateFires(Box<PutDateFires>),
-    /// Takes a moment of a date away, because this commit works it off. A conflict when it is gone.
+    /// Deletes an entry time that this commit has processed. A conflict when it is deleted already.
     TakeDateFire(WorkspaceId, AutomationId, DateFire),
-    /// Gives runs of a contact that is merged, with what is known of its entries, moments of dates and notes, to the one
-    /// it becomes, and makes the jobs of their automations due. Of two entries under one key the later is kept.
+    /// Moves the runs of a merged contact, with entries, dates and notes, to the contact that it becomes, and makes the
+    /// jobs of their automations due. Of two entries under one key the later is kept.
     MoveRuns(MoveRuns),
-    /// Deletes up to so many runs of a contact that is gone, and with the last of them what is known of its entries; no
+    /// Deletes up to this many runs of a deleted contact, and the record of its entries with the last of them. No
     /// conflict when there are none.
     DeleteRuns(WorkspaceId, ContactId, usize),
-    /// What follows in this commit was caused by so many automations in a row, and its notes say so; 0 when nothing else
-    /// is said.
+    /// Sets the depth of the notes that the writes after this one make: the number of automations in a row that caused
+    /// them. It is 0 at the start of a commit.
     CausedAt(u8),
 }
 

@@ -1,4 +1,4 @@
-//! A list in a body whose items are judged one by one: a broken item does not refuse the request.
+//! A list in a body whose items are validated one by one: an invalid item does not refuse the request.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::error::DomainError;
 use crate::input::schema_check::JUDGED_ALONE;
 use crate::input::{self, Input, UnknownMembers};
-use crate::violation::{FieldCode, MAX_LIKENED, Violations};
+use crate::violation::{FieldCode, MAX_SUGGESTIONS, Violations};
 
 /// The items of a list as they were sent.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Items<T> {
 }
 
 impl<T: Input> Items<T> {
-    /// The items, in which unknown members are treated like those of the body around them.
+    /// The items, with the rule for unknown members that the body around them has.
     #[must_use]
     pub fn reading(self, unknown: UnknownMembers) -> Self {
         Self { unknown, ..self }
@@ -38,7 +38,7 @@ impl<T: Input> Items<T> {
         self.raw.is_empty()
     }
 
-    /// How long an item is as JSON.
+    /// Length of an item as JSON, in bytes.
     pub fn length_of(&self, index: usize) -> usize {
         self.text_of(index).len()
     }
@@ -48,10 +48,10 @@ impl<T: Input> Items<T> {
         self.raw.get(index).map_or("", |raw| raw.get())
     }
 
-    /// Reads an item as far as it can be read, and what is wrong with it; pointers are relative to it.
+    /// Reads an item, with its violations. `Err` when it cannot be read at all. Pointers are relative to the item.
     pub fn judge(&self, index: usize) -> Result<(T, Violations), Violations> {
         let text = self.raw.get(index).map_or("null", |raw| raw.get());
-        let unknown = UnknownMembers { unlikened: index >= MAX_LIKENED, ..self.unknown };
+        let unknown = UnknownMembers { without_suggestions: index >= MAX_SUGGESTIONS, ..self.unknown };
         match input::body_with_faults(text.as_bytes(), unknown) {
             Ok(read) => Ok(read),
             Err(DomainError::Invalid(violations)) => Err(violations),

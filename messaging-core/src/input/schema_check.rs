@@ -20,24 +20,24 @@ use self::rules::{
 };
 use self::spot::Spot;
 
-/// Marks the items of a list that are judged one by one ([`Items`](super::items::Items)): the check of the whole body
-/// passes them by.
+/// Keyword of the schema of list items that are validated one by one ([`Items`](super::items::Items)): the check of the
+/// whole body skips them.
 pub const JUDGED_ALONE: &str = "x-judged-alone";
 
-/// What becomes of members that a body has and its type does not know (contract section 1.1).
+/// The rule for members of a body that its type does not have (contract section 1.1).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UnknownMembers {
     /// Whether all are ignored, which `Prefer: handling=lenient` asks for (RFC 7240 section 4.4).
     pub ignored: bool,
     /// The schema of the resource as it is answered: what it shows may be sent back.
     pub resource: Option<fn() -> Arc<Value>>,
-    /// Whether those that are refused are not told the nearest known name.
-    pub unlikened: bool,
+    /// Leaves out the nearest known name ("did you mean …?") from the violations.
+    pub without_suggestions: bool,
 }
 
 impl UnknownMembers {
     /// Every one is ignored.
-    pub const LENIENT: Self = Self { ignored: true, resource: None, unlikened: false };
+    pub const LENIENT: Self = Self { ignored: true, resource: None, without_suggestions: false };
 }
 
 /// Where the value came from; decides whether faults carry pointers or parameter names.
@@ -188,7 +188,7 @@ impl<'a> SchemaCheck<'a> {
 
     /// Refuses a member that nobody knows.
     fn unknown(&mut self, spot: &Spot<'_>, schema: &Value, name: &str) {
-        if self.unknown.unlikened || self.source == InputSource::Query {
+        if self.unknown.without_suggestions || self.source == InputSource::Query {
             return self.fault(spot, FieldCode::UnknownField, NO_MEMBER);
         }
         self.noted += 1;

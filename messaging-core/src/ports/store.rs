@@ -69,7 +69,7 @@ pub use accounts::{Accounts, RemovedRows};
 pub use attempts::Attempts;
 pub use audiences::{AudiencePiece, AudiencePreview, AudienceQuery, Audiences, CampaignRecipient};
 pub use audit_logs::AuditLogs;
-pub use automations::{Ask, AskSpan, AutomationCounts, Automations, NodeCounts, RunFilter};
+pub use automations::{AutomationCounts, Automations, EventSpan, FilterQuery, NodeCounts, RunFilter};
 pub use blobs::Blobs;
 pub use campaigns::{CampaignMessageFilter, Campaigns};
 pub use channels::Channels;

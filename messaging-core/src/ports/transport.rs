@@ -26,7 +26,7 @@ use crate::ports::inbound::ProviderSink;
 use crate::ports::paths::{PathTerms, PathWait, Paths};
 
 pub use callback::{
-    About, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply, CallbackRequest,
+    About, Callback, CallbackAddress, CallbackEvent, CallbackFault, CallbackProof, CallbackReply, CallbackRequest,
     Registration,
 };
 pub use content::*;

@@ -1,4 +1,5 @@
-//! What comes in by mail: reports of messages and about sending domains, and mail to the operator, which is sent on as a message.
+//! The port through which mail comes in: bounces and complaints about messages, reports about sending domains, and mail
+//! to the operator's role addresses, which is forwarded as a message.
 
 use async_trait::async_trait;
 use messaging_core::domain::mail::report::Report;
@@ -35,13 +36,13 @@ impl InboundSink for App {
     }
 
     async fn hand_on(&self, to: &RoleAddress, mail: RoleMail) -> Result<(), InboundError> {
-        // A host that did not hear our reply brings the same octets again.
+        // A host that missed our reply sends the same octets again: their digest is the idempotency key.
         let text = format!("{}\0{}", to.address, String::from_utf8_lossy(&mail.source));
         let key = format!("role-{}", Digest::of(&text).to_text());
         let message = match self.role_message(to, mail) {
             Ok(message) => message,
             Err(reason) => {
-                tracing::info!(reason, "mail to the operator was not handed on");
+                tracing::info!(reason, "mail to the operator was not forwarded");
                 return Ok(());
             }
         };

@@ -1,7 +1,7 @@
-//! What a dry run needs of the workspace, copied into its own store.
+//! Copies the data that a dry run needs from the workspace into the store of the dry run.
 //!
-//! Only what the design names and what is known of those who take part. The workspace keeps its id, and so do contacts,
-//! the automation and everything that the design names, so that texts, conditions and drawn shares are those of the
+//! It copies only the objects that the design names and the data of the participating contacts. Workspace, contacts,
+//! automation and all named objects keep their ids, so that texts, conditions and random splits are those of the
 //! workspace.
 
 use std::collections::{HashMap, HashSet};
@@ -21,7 +21,7 @@ use messaging_core::domain::segment::parse::Reference;
 use messaging_core::domain::segment::resolve::named;
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus, StoredFilter};
 use messaging_core::ids::{ListId, SegmentId, WorkspaceId};
-use messaging_core::ports::store::{Ask, AskSpan, PageRequest, StoreError};
+use messaging_core::ports::store::{EventSpan, FilterQuery, PageRequest, StoreError};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -30,16 +30,16 @@ use crate::app::App;
 use crate::error::Error;
 use crate::services::dry_runs::{DryRun, Participant};
 
-/// Product events of a contact that are copied, the newest ones: pages of so many.
+/// Size of a page of product events. The newest events of a contact are copied, [`EVENT_PAGES`] pages of them.
 const EVENTS: usize = 1000;
-/// Pages of them.
+/// Pages of product events that are copied for a contact.
 const EVENT_PAGES: usize = 10;
-/// Segments within one another are found in fewer rounds.
+/// Most rounds in which segments that other segments name are looked up; nesting is bounded below this.
 const MAX_ROUNDS: usize = 64;
-/// Writes of one commit.
+/// Most writes of one commit.
 const PIECE: usize = 200;
 
-/// The design as the dry run has it: whoever is not entered by an event or a date is entered once, by a call.
+/// The design for the dry run: a trigger other than an event or a date becomes a call, which enters each contact once.
 pub(super) fn performed(design: &Design) -> Design {
     let kind = design.trigger.get("kind").and_then(Value::as_str);
     if matches!(kind, Some("event" | "date")) {
@@ -53,7 +53,7 @@ pub(super) fn performed(design: &Design) -> Design {
     Design { trigger, ..design.clone() }
 }
 
-/// The automation, active since a moment, with the writes that have it worked on.
+/// The automation, just activated, with the writes that start its jobs.
 pub(super) fn activation(app: &App, dry_run: &DryRun, now: Timestamp) -> Result<(Automation, Changes), Error> {
     let design = performed(&dry_run.design);
     let reading = design.read();
@@ -74,7 +74,7 @@ pub(super) fn activation(app: &App, dry_run: &DryRun, now: Timestamp) -> Result<
         automation: automation.clone(),
         subscription: plan.subscription(),
         lanes: App::automation_lanes(automation.workspace_id, automation.id),
-        // Nothing is removed while it lasts.
+        // Nothing is removed during a dry run.
         holds: Vec::new(),
     };
     let mut changes = Changes::from_iter([Write::PutAutomation(Box::new(put), Expect::Absent)]);
@@ -90,7 +90,7 @@ pub(super) async fn copy(from: &App, to: &App, dry_run: &DryRun) -> Result<(), E
     for participant in &dry_run.people {
         writes.extend(person(from, dry_run, participant).await?);
     }
-    // In pieces, so that a commit of ten thousand contacts is none that takes seconds.
+    // In pieces, because one commit of ten thousand contacts would take seconds.
     let mut writes = writes.into_iter().peekable();
     while writes.peek().is_some() {
         let piece: Changes = writes.by_ref().take(PIECE).collect();
@@ -99,7 +99,7 @@ pub(super) async fn copy(from: &App, to: &App, dry_run: &DryRun) -> Result<(), E
     Ok(())
 }
 
-/// The workspace, its fields, senders and channels.
+/// The writes for the workspace, its custom fields, senders and channels.
 async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> {
     let found = from.workspace(workspace).await?.ok_or(Error::NotFound)?;
     let mut writes = vec![Write::put((*found).clone(), Expect::Absent)];
@@ -107,13 +107,13 @@ async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> 
     let fields = from.store().custom_fields(workspace, page).await?.items;
     writes.extend(fields.into_iter().map(|field| Write::put(field, Expect::Absent)));
     for domain in from.sending_domains(workspace).await?.iter() {
-        // Nothing is signed, because nothing leaves.
+        // Nothing is signed, because nothing is sent.
         let domain = SendingDomain { dkim: Vec::new(), ..domain.clone() };
         writes.push(Write::put(domain, Expect::Absent));
     }
     for channel in Channel::ALL {
         if from.has_transport(workspace, channel).await? {
-            // Who sends on Viber decides to which address.
+            // The provider of Viber decides which address of a contact is used.
             let provider = match from.viber_service_for(workspace, channel).await? {
                 ViberService::Bot => VIBER_BOT,
                 ViberService::Business => PROVIDER,
@@ -125,12 +125,13 @@ async fn frame(from: &App, workspace: WorkspaceId) -> Result<Vec<Write>, Error> 
     Ok(writes)
 }
 
-/// A channel that the dry run carries.
+/// Settings of a channel for the transport of the dry run.
 pub(super) fn channel_settings(workspace_id: WorkspaceId, channel: Channel) -> ChannelSettings {
     ChannelSettings { workspace_id, channel, provider: PROVIDER.to_owned(), config: Map::new(), registration: None }
 }
 
-/// The lists, segments and templates that the design names or leads to, and the lists of those who take part.
+/// The writes for the lists, segments and templates that the design names directly or through segments, and for the
+/// lists of the participating contacts.
 async fn named_things(from: &App, dry_run: &DryRun, reading: &Reading) -> Result<Vec<Write>, Error> {
     let (store, workspace) = (from.store(), dry_run.workspace);
     let mut writes = Vec::new();
@@ -190,7 +191,7 @@ async fn named_things(from: &App, dry_run: &DryRun, reading: &Reading) -> Result
     Ok(writes)
 }
 
-/// The lists that a filter asks for.
+/// The lists that a filter names.
 fn lists_of(filter: &Filter) -> Vec<ListId> {
     fn walk(condition: &Condition, found: &mut Vec<ListId>) {
         match condition {
@@ -207,19 +208,19 @@ fn lists_of(filter: &Filter) -> Vec<ListId> {
     found
 }
 
-/// A filter that stands for the members of a static segment: whoever of those who take part is one.
+/// A filter that replaces a static segment: it matches the participating contacts that are members.
 async fn members_of(from: &App, dry_run: &DryRun, id: SegmentId) -> Result<StoredFilter, Error> {
     let workspace = dry_run.workspace;
-    let ask = |participant: &Participant| Ask {
+    let ask = |participant: &Participant| FilterQuery {
         contact_id: participant.contact.id,
         filter: Filter::Where(Condition::Leaf(Leaf::Segment { id, member: true })),
-        span: AskSpan::default(),
+        span: EventSpan::default(),
         at: from.now(),
     };
     let known: Vec<_> = dry_run.people.iter().filter(|participant| participant.is_stored).map(ask).collect();
     let zone = from.workspace_zone(workspace).await?;
     let answers = if known.is_empty() { Vec::new() } else { from.store().answers(workspace, &known, &zone).await? };
-    // There is one contact that the workspace knows, or none.
+    // At most one participant is a contact of the workspace.
     let sent = if answers.first() == Some(&true) { json!({}) } else { nobody() };
     StoredFilter::read(&sent.to_string()).map_err(Error::internal)
 }
@@ -230,7 +231,7 @@ pub(super) fn nobody() -> Value {
     json!({"and": [has("exists"), has("not_exists")]})
 }
 
-/// A contact, its memberships, why its addresses are suppressed, and what it did before.
+/// The writes for a contact, its memberships, its suppressions and its earlier events.
 async fn person(from: &App, dry_run: &DryRun, participant: &Participant) -> Result<Vec<Write>, Error> {
     let (store, workspace, contact) = (from.store(), dry_run.workspace, &participant.contact);
     let put = PutContact { contact: Arc::new(contact.clone()), expect: Expect::Absent };
@@ -251,7 +252,8 @@ async fn person(from: &App, dry_run: &DryRun, participant: &Participant) -> Resu
     Ok(writes)
 }
 
-/// What a contact of the workspace did before the dry run, and what it was sent of late.
+/// The writes for the earlier product events of a contact of the workspace, and for the marketing messages of the last
+/// days that count for caps.
 async fn past(from: &App, dry_run: &DryRun, participant: &Participant) -> Result<Vec<Write>, StoreError> {
     let (store, workspace, contact) = (from.store(), dry_run.workspace, participant.contact.id);
     let mut events = Vec::new();
@@ -264,7 +266,7 @@ async fn past(from: &App, dry_run: &DryRun, participant: &Participant) -> Result
             break;
         }
     }
-    // The ids rise with time, and so do the places in the table.
+    // Ids increase with time, and so do the positions in the table.
     events.sort_unstable_by_key(|event| event.id);
     let mut writes = Vec::new();
     if !events.is_empty() {

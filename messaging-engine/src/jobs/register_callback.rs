@@ -1,4 +1,4 @@
-//! Telling a provider where to call.
+//! Registering our callback address with a provider.
 
 use std::time::Duration;
 
@@ -9,27 +9,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Waits after failures, in minutes; the last one is repeated.
-const WAITS: [u64; 4] = [1, 5, 15, 60];
+/// Delays before the next try after each failure in a row, in minutes; the last one is repeated.
+const RETRY_DELAYS: [u64; 4] = [1, 5, 15, 60];
 
-/// Tells the provider of a channel where to call, again when that changes, for as long as its settings stay.
+/// Registers our callback address with the provider of a channel, and again whenever the address changes, for as long
+/// as the settings of the channel stay as they are.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct RegisterCallback {
-    /// The workspace.
+    /// Workspace that owns the settings of the channel.
     pub(crate) workspace_id: WorkspaceId,
-    /// The channel.
+    /// Channel whose provider is told.
     pub(crate) channel: Channel,
-    /// How often it failed in a row.
+    /// Failures in a row.
     pub(crate) failures: u8,
 }
 
 impl RegisterCallback {
-    /// How long until the next look at whether the provider still knows the right address.
-    pub(crate) const LOOK: Duration = Duration::from_mins(10);
+    /// Interval between two checks that the registered address is still right.
+    pub(crate) const CHECK_INTERVAL: Duration = Duration::from_mins(10);
 
-    /// The same after a failure, and how long until it is tried again.
+    /// The job after a failure, and the delay before the next try.
     pub(crate) fn failed(self) -> (Self, Duration) {
-        let wait = WAITS[usize::from(self.failures).min(WAITS.len() - 1)];
+        let wait = RETRY_DELAYS[usize::from(self.failures).min(RETRY_DELAYS.len() - 1)];
         (Self { failures: self.failures.saturating_add(1), ..self }, Duration::from_mins(wait))
     }
 }

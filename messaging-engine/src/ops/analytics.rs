@@ -1,6 +1,7 @@
-//! What was sent and what came of it, over time.
+//! Statistics over time: messages sent, delivered, opened, clicked, bounced and the like.
 //!
-//! Contract section 17. Everything is read from counters, whose number depends on the span and not on how much was sent.
+//! Contract section 17. All numbers are sums of stored counters, so the cost of an answer depends on the span that is
+//! asked for and not on the number of messages.
 
 pub mod campaigns;
 pub mod events;
@@ -23,28 +24,28 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 
-/// What became of the messages of a span, or of a bucket of it. Each counts where it happened; a message that bounces
-/// late is taken out of where it was delivered.
+/// Counts of a span or of one bucket. An event counts in the bucket in which it happened; a message that bounces after
+/// its delivery is subtracted from the bucket in which it was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Activity {
-    /// Messages that were handed to the channel.
+    /// Messages that were handed to the provider or the recipient's server.
     pub sent: u64,
-    /// Messages that arrived, and did not come back.
+    /// Messages that were delivered and did not bounce afterwards.
     pub delivered: u64,
-    /// Times that people opened a message.
+    /// Opens by people, every one counted.
     pub opens: u64,
-    /// Messages that people opened for the first time.
+    /// Messages that were opened for the first time.
     pub unique_opens: u64,
-    /// Times that people followed a link.
+    /// Clicks by people, every one counted.
     pub clicks: u64,
-    /// Messages of which people followed a link for the first time.
+    /// Messages in which a link was clicked for the first time.
     pub unique_clicks: u64,
-    /// Messages that were refused or came back.
+    /// Messages that bounced: refused by the recipient's server or returned later.
     pub bounces: u64,
-    /// Messages that were complained of.
+    /// Messages that were reported as spam.
     pub complaints: u64,
-    /// Messages by which people unsubscribed.
+    /// Messages through which people unsubscribed.
     pub unsubscribes: u64,
     /// Unique opens for each delivered message, rounded to 4 decimals.
     pub open_rate: f64,
@@ -72,18 +73,18 @@ impl Activity {
     }
 }
 
-/// What became of messages in one bucket.
+/// Counts of one bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ActivityBucket {
-    /// When the bucket begins.
+    /// Time at which the bucket begins.
     pub at: Timestamp,
-    /// Counts of what became of messages within the bucket.
+    /// Counts of the bucket.
     #[serde(flatten)]
     pub activity: Activity,
 }
 
-/// What was counted in each bucket, and in all of them.
+/// Totals of all buckets, and the counts of each.
 async fn activity(cx: &Context<'_>, of: SeriesOf, buckets: &Buckets) -> Result<(Activity, Vec<ActivityBucket>), Error> {
     let (from, to) = buckets.quarters();
     let sums = buckets.sum(cx.store().series(cx.workspace()?, of, from, to).await?);
@@ -92,37 +93,37 @@ async fn activity(cx: &Context<'_>, of: SeriesOf, buckets: &Buckets) -> Result<(
     Ok((Activity::of(&totals), buckets.starts().iter().zip(&sums).map(bucket).collect()))
 }
 
-/// Which activity is asked for.
+/// Span, length of buckets and channel of an overview.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct OverviewQuery {
-    /// From this time; 30 days before `to` unless given.
+    /// Begin of the span; 30 days before `to` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// To before this time; now unless given.
+    /// End of the span, exclusive; now unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
-    /// How long buckets are, in the workspace's time zone; days unless given.
+    /// Length of buckets, which begin at full hours or days of the workspace's time zone; days unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// Of this channel.
+    /// Only messages of this channel; all channels unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
 }
 
 impl Input for OverviewQuery {}
 
-/// What was sent in a span and what came of it.
+/// Statistics of a span, in total and by bucket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Overview {
     /// Time at which the span begins.
     pub from: Timestamp,
-    /// Before which it ends.
+    /// Time at which the span ends, exclusive.
     pub to: Timestamp,
     /// Length of each bucket: an hour or a day.
     pub interval: Interval,
-    /// The sums of its buckets.
+    /// Sums over all buckets.
     pub totals: Activity,
     /// Every bucket of the span, in order.
     pub series: Vec<ActivityBucket>,

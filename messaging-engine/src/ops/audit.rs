@@ -38,7 +38,7 @@ pub struct AuditQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub actor: Option<String>,
-    /// Only entries of this operation, such as `createApiKey`, or command, such as `admin set-name`.
+    /// Only entries of this operation, such as `createApiKey`, or of this command, such as `admin set-name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub operation: Option<String>,
@@ -52,7 +52,7 @@ pub struct AuditQuery {
     /// Only entries before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// At most this many items; no matter for CSV.
+    /// At most this many items; ignored for CSV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
@@ -64,7 +64,7 @@ pub struct AuditQuery {
 impl Input for AuditQuery {
     fn check(&self, violations: &mut Violations) {
         if self.since.zip(self.until).is_some_and(|(since, until)| until <= since) {
-            violations.add_parameter("until", FieldCode::OutOfRange, "must be after since");
+            violations.add_parameter("until", FieldCode::OutOfRange, "must be later than `since`");
         }
     }
 }

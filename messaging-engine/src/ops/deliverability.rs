@@ -46,10 +46,10 @@ const LOOKED_UP_WITHIN: Duration = Duration::from_secs(8);
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct DeliverabilityQuery {
-    /// From this time; 30 days before `until` unless given. Counts are by quarters of an hour.
+    /// Begin of the period, to the quarter of an hour; 30 days before `until` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// To before this time; now unless given.
+    /// End of the period, exclusive; now unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
@@ -60,7 +60,7 @@ impl Input for DeliverabilityQuery {}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Deliverability {
-    /// One or two sentences: what is worst, in numbers, and what to do about it.
+    /// One or two sentences: the worst problem in numbers, and what to do about it.
     pub summary: String,
     /// Counts by site, those with most messages first; at most 200.
     pub sites: Vec<SiteDeliverability>,
@@ -77,15 +77,15 @@ pub struct SiteDeliverability {
     /// Operator of the recipients' exchangers, such as `gmail`, or the organizational domain of the exchangers; `other` for
     /// all beyond the first hundred of a day that no rule names.
     pub site: String,
-    /// Messages that were tried here for the first time.
+    /// Recipients for whom the site was tried for the first time.
     pub accepted: u64,
-    /// Messages that arrived, and did not come back.
+    /// Recipients that were delivered and did not bounce afterwards.
     pub delivered: u64,
-    /// Attempts that the site put off.
+    /// Attempts that the site deferred.
     pub deferred: u64,
-    /// Messages whose recipient cannot be reached, those that came back included.
+    /// Hard bounces: recipients that do not exist, later bounces included.
     pub bounced_hard: u64,
-    /// Messages that were refused for another reason.
+    /// Soft bounces: recipients that were refused for another reason.
     pub bounced_soft: u64,
     /// Complaints of readers.
     pub complaints: u64,
@@ -93,7 +93,7 @@ pub struct SiteDeliverability {
     pub opened_human: u64,
     /// Median of the time from acceptance, or from the time to send at, to delivery; null where nothing was delivered.
     pub median_seconds: Option<u64>,
-    /// Part of what the site took that it took over TLS, from 0 to 1; null where it took nothing.
+    /// Share of the delivered mail that went over TLS, from 0 to 1; null where nothing was delivered.
     pub tls_share: Option<f64>,
 }
 
@@ -146,7 +146,7 @@ impl Operation for GetDeliverability {
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "deliverability";
     const SUMMARY: &'static str =
-        "See in a sentence how mail arrives, and by mailbox provider, sending domain and IP pool";
+        "Show how mail arrives: a summary, and numbers by mailbox provider, sending domain and IP pool";
     type Path = InWorkspace;
     type Query = DeliverabilityQuery;
     type Body = Empty;

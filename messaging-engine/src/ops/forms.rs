@@ -44,7 +44,7 @@ pub struct FormView {
     pub fields: Vec<FormField>,
     /// Page that the reader is sent to afterwards.
     pub redirect_url: Option<String>,
-    /// Sites whose pages may post to it by script.
+    /// Origins whose pages may post to it by script (CORS).
     pub allowed_origins: Vec<String>,
     /// Look of its page.
     pub theme: FormTheme,
@@ -116,7 +116,7 @@ impl Operation for ListForms {
     const ACCESS: Access = Access::Scope(Scope::ContactsRead);
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "form list";
-    const SUMMARY: &'static str = "List the forms by which readers subscribe, newest first";
+    const SUMMARY: &'static str = "List the forms with which readers subscribe, newest first";
     type Path = InWorkspace;
     type Query = PageQuery;
     type Body = Empty;
@@ -143,7 +143,7 @@ pub struct FormInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(max = MAX_FIELDS), nested)]
     pub fields: Option<Vec<FormField>>,
-    /// Page that the reader is sent to afterwards, instead of one of ours.
+    /// Page that the reader is sent to afterwards; the server's own page unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_url: Option<String>,
     /// Up to 20 sites whose pages may post to it by script, such as `https://www.example.com`.
@@ -181,13 +181,17 @@ pub(super) async fn read_lists(
         let pointer = format!("{member}/{index}");
         match id {
             Some(id) if lists.contains(&id) => {
-                cx.violations.add(pointer, FieldCode::Duplicate, "is there already");
+                cx.violations.add(pointer, FieldCode::Duplicate, "names a list that is given already");
             }
             Some(id) if public.contains(&id) => lists.push(id),
             Some(id) if known.contains(&id) => {
-                cx.violations.add(pointer, FieldCode::NotAllowed, "the list is private");
+                cx.violations.add(
+                    pointer,
+                    FieldCode::NotAllowed,
+                    "the list is private: set its `visibility` to `public` first",
+                );
             }
-            _ => cx.violations.add(pointer, FieldCode::NotFound, "no such list in this workspace"),
+            _ => cx.violations.add(pointer, FieldCode::NotFound, "this workspace has no such list"),
         }
     }
     Ok(lists)
@@ -203,7 +207,7 @@ impl Operation for CreateForm {
     const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "form create";
-    const SUMMARY: &'static str = "Make a form by which readers subscribe to public lists";
+    const SUMMARY: &'static str = "Create a form with which readers subscribe to public lists";
     const LOOKS_UP: bool = true;
     type Path = InWorkspace;
     type Query = Empty;
@@ -286,7 +290,7 @@ pub struct FormPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(max = MAX_FIELDS), nested)]
     pub fields: Replace<Vec<FormField>>,
-    /// Page that the reader is sent to afterwards; null for one of ours.
+    /// Page that the reader is sent to afterwards; null for the server's own page.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub redirect_url: Patch<String>,
     /// All sites whose pages may post to it by script.
@@ -364,7 +368,7 @@ impl Operation for DeleteForm {
     const ACCESS: Access = Access::Scope(Scope::ContactsWrite);
     const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
     const CLI: &'static str = "form delete";
-    const SUMMARY: &'static str = "Delete a form; who subscribed by it stays";
+    const SUMMARY: &'static str = "Delete a form; its subscribers stay";
     type Path = FormPath;
     type Query = Empty;
     type Body = Empty;

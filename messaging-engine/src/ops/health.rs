@@ -1,4 +1,4 @@
-//! Whether the server can do its work.
+//! The health check of the server.
 //!
 //! Contract section 3.
 
@@ -17,9 +17,9 @@ use crate::services::single_sign_on::SignOnOffer;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Health {
-    /// `ok`.
+    /// Always `ok`; a server that cannot work answers 503 instead.
     pub status: String,
-    /// How people sign in by single sign-on, where that is set up.
+    /// Single sign-on for the console's sign-in page; absent unless it is set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sign_on: Option<SignOnOffer>,
 }

@@ -57,7 +57,7 @@ pub struct RequestView {
     pub user_id: Option<UserId>,
     /// Address of the caller.
     pub ip: Option<IpAddr>,
-    /// The program that called, as it calls itself.
+    /// User agent of the caller.
     pub user_agent: Option<String>,
     /// Its Idempotency-Key.
     pub idempotency_key: Option<String>,
@@ -95,9 +95,9 @@ pub struct RequestDetails {
     /// The request.
     #[serde(flatten)]
     pub summary: RequestView,
-    /// Body of the request, secrets crossed out; null where there is none, or it is not kept.
+    /// Body of the request, without secrets; null where there is none, or it was not kept.
     pub request: Option<Value>,
-    /// Body of the answer, secrets crossed out; null where there is none, or it is not kept.
+    /// Body of the answer, without secrets; null where there is none, or it was not kept.
     pub response: Option<Value>,
 }
 
@@ -115,7 +115,7 @@ pub struct RequestQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 10))]
     pub method: Option<String>,
-    /// Only requests whose path below `/v1` begins like this.
+    /// Only requests whose path below `/v1` begins with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 500))]
     pub path: Option<String>,
@@ -144,10 +144,14 @@ pub struct RequestQuery {
 impl Input for RequestQuery {
     fn check(&self, violations: &mut Violations) {
         if self.status.as_deref().is_some_and(|status| statuses(status).is_none()) {
-            violations.add_parameter("status", FieldCode::InvalidFormat, "is not a status such as 422 or 4xx");
+            violations.add_parameter(
+                "status",
+                FieldCode::InvalidFormat,
+                "must be a status such as 422, or a class of statuses such as 4xx",
+            );
         }
         if self.since.zip(self.until).is_some_and(|(since, until)| until <= since) {
-            violations.add_parameter("until", FieldCode::OutOfRange, "must be after since");
+            violations.add_parameter("until", FieldCode::OutOfRange, "must be later than `since`");
         }
     }
 }
@@ -171,7 +175,7 @@ impl Operation for ListRequests {
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "request list";
     const SUMMARY: &'static str =
-        "List requests of the API of the last seven days, newest first; with an API key, those of the key";
+        "List the API requests of the last seven days, newest first; an API key sees only its own";
     type Path = InWorkspace;
     type Query = RequestQuery;
     type Body = Empty;
@@ -220,7 +224,7 @@ impl Operation for GetRequest {
     const ACCESS: Access = ACCESS;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "request get";
-    const SUMMARY: &'static str = "Show a request of the API with its body and its answer, as far as they are kept";
+    const SUMMARY: &'static str = "Show an API request with the bodies of request and answer, if they were kept";
     type Path = RequestPath;
     type Query = Empty;
     type Body = Empty;

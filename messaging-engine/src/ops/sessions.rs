@@ -101,7 +101,7 @@ impl InvitationView {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LoginInput {
-    /// The sign-in name, in any case of letters. What is no email is nobody's, and answered so.
+    /// Email address of the user, in any case of letters. A malformed one is answered like a wrong password.
     #[validate(length(min = 1, max = 254))]
     pub email: String,
     /// The password.

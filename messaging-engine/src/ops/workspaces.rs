@@ -389,7 +389,11 @@ impl Operation for DeleteWorkspace {
         let stored = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
         cx.note_before(&WorkspaceView::of(stored.record.clone(), cx.app.settings()));
         if call.body.name != stored.record.name {
-            cx.violations.add("/name", FieldCode::Conflict, "is not the name of the workspace");
+            cx.violations.add(
+                "/name",
+                FieldCode::Conflict,
+                "is not the name of the workspace; send its name exactly as it is shown",
+            );
         }
         if let Some(end) = stored.record.end {
             cx.changes.extend(cx.app.see_to_the_end(stored.record.id, end.deletes_at));

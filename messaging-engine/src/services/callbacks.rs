@@ -21,7 +21,7 @@ use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::ReceiptLink;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::transport::{
-    About, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply, CallbackRequest,
+    About, CallbackAddress, CallbackEvent, CallbackFault, CallbackProof, CallbackReply, CallbackRequest,
 };
 use serde_json::{Map, Value};
 use tokio::time::timeout;
@@ -34,7 +34,7 @@ use crate::fair_semaphore::{Cap, Owner, Share};
 pub const MAX_BODY: usize = 3 << 20;
 
 /// Things that one call may report; providers that gather them send a thousand at most.
-const MAX_NEWS: usize = 2000;
+const MAX_EVENTS: usize = 2000;
 
 /// Receipts of one call that are stored at the same time, so that they share commits.
 const RECEIPTS_AT_ONCE: usize = 16;
@@ -138,21 +138,26 @@ impl App {
                 CallbackFault::Unauthorized => Error::InvalidCredentials,
             }
         })?;
-        if callback.news.len() > MAX_NEWS {
+        if callback.events.len() > MAX_EVENTS {
             return Err(Error::PayloadTooLarge { limit: MAX_BODY });
         }
-        self.store_news(target, &provider.name, callback.news).await?;
+        self.store_events(target, &provider.name, callback.events).await?;
         Ok(callback.reply)
     }
 
     /// Stores what is reported: receipts together, because the status only rises, and messages of recipients one after
     /// the other, because the last word of a recipient counts.
-    async fn store_news(&self, target: CallbackTarget, provider: &str, news: Vec<CallbackNews>) -> Result<(), Error> {
+    async fn store_events(
+        &self,
+        target: CallbackTarget,
+        provider: &str,
+        events: Vec<CallbackEvent>,
+    ) -> Result<(), Error> {
         let (mut receipts, mut messages) = (Vec::new(), Vec::new());
-        for one in news {
+        for one in events {
             match one {
-                CallbackNews::Receipt { about, receipt } => receipts.push((about, receipt)),
-                CallbackNews::Inbound { from, news, id } => messages.push((from, news, id)),
+                CallbackEvent::Receipt { about, receipt } => receipts.push((about, receipt)),
+                CallbackEvent::Inbound { from, event, id } => messages.push((from, event, id)),
             }
         }
         stream::iter(receipts.into_iter().map(Ok))
@@ -164,10 +169,10 @@ impl App {
             // Who knows the address of one message says nothing about others.
             return Ok(());
         }
-        for (from, news, id) in messages {
+        for (from, event, id) in messages {
             let CallbackTarget { channel, workspace: workspace_id, .. } = target;
             let key = id.map(|id| InboundKey::of(provider, &id));
-            self.receive_message_once(&InboundMessage { workspace_id, channel, from, news }, key).await?;
+            self.receive_message_once(&InboundMessage { workspace_id, channel, from, event }, key).await?;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use messaging_core::domain::automation::run::{Entry, Run, RunStatus};
 use messaging_core::domain::automation::{Automation, MAX_ENTRIES_A_DAY};
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::ids::{ContactId, EventId};
-use messaging_core::ports::store::{Ask, AskSpan, PageRequest, RunFilter, StoreError};
+use messaging_core::ports::store::{EventSpan, FilterQuery, PageRequest, RunFilter, StoreError};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
@@ -155,10 +155,10 @@ impl App {
         let Some(filter) = self.askable(workspace, filter.clone()).await? else {
             return Ok(vec![false; candidates.len()]);
         };
-        let ask = |candidate: &Candidate| Ask {
+        let ask = |candidate: &Candidate| FilterQuery {
             contact_id: candidate.contact_id,
             filter: filter.bind(&candidate.event),
-            span: AskSpan { up_to: Some(candidate.up_to()), ..AskSpan::default() },
+            span: EventSpan { up_to: Some(candidate.up_to()), ..EventSpan::default() },
             at: candidate.at,
         };
         let asks: Vec<_> = candidates.iter().map(ask).collect();

@@ -312,7 +312,7 @@ fn read_answers(form: &Form, post: &FormPost, types: &FieldTypes) -> Result<Answ
             }
             Some(FieldTarget::Attribute(key)) => match value_of(types.get(key).copied(), text) {
                 Some(value) => drop(answers.attributes.insert(key.to_owned(), value)),
-                None => violations.add(pointer, FieldCode::InvalidType, "is not of the type of the field"),
+                None => violations.add(pointer, FieldCode::InvalidType, "does not have the type of the custom field"),
             },
             None => {}
         }

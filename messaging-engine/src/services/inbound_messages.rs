@@ -49,7 +49,7 @@ impl App {
         let own = self.workspace(workspace).await?;
         let own_words = own.as_ref().map_or(&[][..], |workspace| workspace.opt_out_keywords.as_slice());
         let InboundJudgment { lifts, suppresses, unsubscribes, consent } =
-            judge(channel, &inbound.news, own_words, known);
+            judge(channel, &inbound.event, own_words, known);
         let mut changes = Changes::default();
         let now = self.now();
         if let Some(listed) = listed.as_ref().filter(|_| lifts) {

@@ -1,7 +1,7 @@
-//! The job that tells the provider of a channel where to call.
+//! The job that registers our callback address with the provider of a channel.
 //!
-//! It stays as long as the settings that it was made for, and looks every few minutes whether the address is still the one
-//! that the provider knows: the public URL of a server changes too. What it found stands with the settings.
+//! It lives as long as the settings that it was made for. Every ten minutes it compares the address with the registered
+//! one, because the public URL of a server may change. The result is stored with the settings.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use tokio::time::timeout;
 use crate::jobs::register_callback::RegisterCallback;
 use crate::work::job::{Job, JobContext, JobError};
 
-/// How long a provider may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for the answer of the provider.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Characters of what a provider says that are kept.
 const MAX_ERROR: usize = 500;
@@ -52,14 +52,14 @@ impl Job for RegisterCallback {
         };
         let digest = Digest::of(&address.url);
         if known.error.is_none() && known.address == Some(digest) {
-            return cx.again_at(app.now() + Self::LOOK, &self, Changes::default()).await;
+            return cx.again_at(app.now() + Self::CHECK_INTERVAL, &self, Changes::default()).await;
         }
         cx.hold().await?;
-        let told = timeout(PATIENCE, transport.register(&app.open_secrets(&settings), &address)).await;
-        let told = told.unwrap_or_else(|_| Err(format!("no answer within {} seconds", PATIENCE.as_secs())));
+        let told = timeout(TIMEOUT, transport.register(&app.open_secrets(&settings), &address)).await;
+        let told = told.unwrap_or_else(|_| Err(format!("no answer within {} seconds", TIMEOUT.as_secs())));
         let (job, wait, address, error) = match told {
             Ok(Registration::NotNeeded) => return Ok(cx.finish(Changes::default()).await?),
-            Ok(Registration::Registered) => (Self { failures: 0, ..self }, Self::LOOK, Some(digest), None),
+            Ok(Registration::Registered) => (Self { failures: 0, ..self }, Self::CHECK_INTERVAL, Some(digest), None),
             Err(error) => {
                 tracing::warn!(workspace = %self.workspace_id, channel = %self.channel, "a provider was not told where to call");
                 let (job, wait) = self.failed();

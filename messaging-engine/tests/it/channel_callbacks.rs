@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel::inbound_message::{InboundMessage, InboundNews};
+use messaging_core::domain::channel::inbound_message::{InboundEvent, InboundMessage};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::Transport;
 use messaging_core::ports::resolver::NoResolver;
@@ -321,7 +321,7 @@ async fn a_test_sends_one_message_of_which_nothing_is_kept() {
         workspace_id: channels.workspace,
         channel: Channel::Sms,
         from: to.to_owned(),
-        news: InboundNews::Text("STOP".to_owned()),
+        event: InboundEvent::Text("STOP".to_owned()),
     };
     channels.bed.app.receive_message(&stop).await.unwrap();
     assert_eq!(test(json!({"to": to})).await["ok"], false);
@@ -346,7 +346,7 @@ async fn a_transport_is_told_once_who_hears_it_and_does_not_keep_the_application
         workspace_id: channels.workspace,
         channel: Channel::Sms,
         from: "+14155550123".to_owned(),
-        news: InboundNews::Text("STOP".to_owned()),
+        event: InboundEvent::Text("STOP".to_owned()),
     };
     sinks[0].upgrade().unwrap().receive_message(&stop).await.unwrap();
     let listed = [stop.from.clone()];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use messaging_core::domain::audience::suppression::{SuppressionReason, SuppressionSource};
 use messaging_core::domain::channel::Channel;
-use messaging_core::domain::channel::inbound_message::{InboundMessage, InboundNews};
+use messaging_core::domain::channel::inbound_message::{InboundEvent, InboundMessage};
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ids::MessageId;
 use messaging_core::ports::inbound::{ProviderSink as _, ReceiptLink};
@@ -63,8 +63,8 @@ impl Product {
         ReceiptLink::Message { workspace_id: self.workspace, message_id }
     }
 
-    async fn receives(&self, channel: Channel, from: &str, news: InboundNews) {
-        let message = InboundMessage { workspace_id: self.workspace, channel, from: from.to_owned(), news };
+    async fn receives(&self, channel: Channel, from: &str, event: InboundEvent) {
+        let message = InboundMessage { workspace_id: self.workspace, channel, from: from.to_owned(), event };
         self.app.receive_message(&message).await.unwrap();
     }
 
@@ -238,13 +238,13 @@ async fn stop_and_start_are_heard() {
     let id = product.text_message().await;
     product.work().await;
     for _ in 0..2 {
-        product.receives(Channel::Sms, TO, InboundNews::Text("Stop".to_owned())).await;
+        product.receives(Channel::Sms, TO, InboundEvent::Text("Stop".to_owned())).await;
     }
     let listed = product.listed_as(Channel::Sms, TO).await;
     assert_eq!(listed, Some((SuppressionReason::Unsubscribe, SuppressionSource::Recipient, String::new())));
     assert_eq!(product.story(id).await, "sent: Queued Sent Unsubscribe");
     assert_eq!(product.last_meta(id).await, json!({"method": "keyword"}));
-    product.receives(Channel::Sms, TO, InboundNews::Text("START".to_owned())).await;
+    product.receives(Channel::Sms, TO, InboundEvent::Text("START".to_owned())).await;
     assert_eq!(product.listed_as(Channel::Sms, TO).await, None);
 }
 
@@ -259,8 +259,8 @@ async fn who_blocked_us_and_writes_again_can_be_reached() {
     assert_eq!((&meta["bounce_class"], &meta["bounce_type"]), (&json!("blocked"), &json!("hard")));
     let blocked = Some((SuppressionReason::Bounce, SuppressionSource::System, "blocked".to_owned()));
     assert_eq!(product.listed_as(Channel::Telegram, "4711").await, blocked);
-    product.receives(Channel::Telegram, "4711", InboundNews::Text("hi".to_owned())).await;
+    product.receives(Channel::Telegram, "4711", InboundEvent::Text("hi".to_owned())).await;
     assert_eq!(product.listed_as(Channel::Telegram, "4711").await, None);
-    product.receives(Channel::Telegram, "4711", InboundNews::Blocked).await;
+    product.receives(Channel::Telegram, "4711", InboundEvent::Blocked).await;
     assert_eq!(product.listed_as(Channel::Telegram, "4711").await, blocked);
 }

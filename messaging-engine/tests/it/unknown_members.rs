@@ -233,8 +233,8 @@ fn a_hundred_faults_are_told_and_the_nearest_name_for_ten() {
     let members: Vec<_> = (0..1000).map(|number| format!(r#""subjekt{number}":0"#)).collect();
     let body = format!(r#"{{"channel":"email",{}}}"#, members.join(","));
     let Err(Error::Validation(faults)) = (endpoint.check_body)(body.as_bytes()) else { panic!("it was taken") };
-    let likened = faults.as_slice().iter().filter(|fault| fault.message.contains("did you mean subject?"));
-    assert_eq!((faults.as_slice().len(), likened.count()), (100, 10));
+    let suggested = faults.as_slice().iter().filter(|fault| fault.message.contains("did you mean subject?"));
+    assert_eq!((faults.as_slice().len(), suggested.count()), (100, 10));
 }
 
 #[test]

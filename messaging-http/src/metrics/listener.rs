@@ -1,5 +1,5 @@
-//! `GET /metrics`, on an address of its own so that it is never public by accident; `GET /health` as well, for nodes
-//! that answer nothing else.
+//! The server at `--metrics-listen`: `GET /metrics`, at a separate address so that it is never public by accident, and
+//! `GET /health`, for nodes that do not serve the API.
 
 mod scraper;
 
@@ -24,23 +24,23 @@ use tokio::net::TcpListener;
 use self::scraper::{Scraper, Watched};
 use crate::pipeline::Pipeline;
 
-/// Scrapers that the kernel keeps for us until they are taken.
+/// Connections that the kernel queues until they are accepted.
 const BACKLOG: u32 = 128;
 
-/// Connections at a time. Whoever comes when all are taken gets the place of the one that has waited for longest.
+/// Connections open at a time. A new one beyond that replaces the oldest idle one, and is closed if all are busy.
 const MAX_CONNECTIONS: usize = 32;
 
-/// How long the head of a request may take, a scraper may be quiet between two, and a page is written before the
-/// connection may be taken away for another.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit for the head of a request, for the pause between two requests, and for writing a page before the
+/// connection counts as idle.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Open connections, the oldest first.
 type Open = VecDeque<Arc<Scraper>>;
 
-/// Takes the oldest connection away that nothing is being made or written for.
+/// Closes the oldest idle connection when all are taken.
 fn make_room(open: &mut Open) {
     if open.len() >= MAX_CONNECTIONS
-        && let Some(at) = open.iter().position(|scraper| !scraper.is_busy(PATIENCE))
+        && let Some(at) = open.iter().position(|scraper| !scraper.is_busy(TIMEOUT))
         && let Some(scraper) = open.remove(at)
     {
         scraper.dismiss();
@@ -66,11 +66,11 @@ impl MetricsListener {
         self.address
     }
 
-    /// Answers until it is dropped.
+    /// Accepts connections and answers requests until the future is dropped.
     pub(crate) async fn run(self, pipeline: Arc<Pipeline>) {
         let open = Arc::<Mutex<Open>>::default();
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        builder.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
         loop {
             let (socket, _) = listen::accept(&self.listener, || false).await;
             let scraper = Arc::<Scraper>::default();
@@ -78,7 +78,7 @@ impl MetricsListener {
                 let mut open = lock(&open);
                 make_room(&mut open);
                 if open.len() >= MAX_CONNECTIONS {
-                    // Pages are being made or written for all of them, which takes milliseconds.
+                    // All are busy with a page, which takes milliseconds: the new connection is closed.
                     continue;
                 }
                 open.push_back(Arc::clone(&scraper));
@@ -98,7 +98,7 @@ impl MetricsListener {
             let open = Arc::clone(&open);
             tokio::spawn(async move {
                 tokio::select! {
-                    // A scraper that breaks off is no concern of ours.
+                    // An error here is a scraper that closed the connection.
                     _ = connection => {}
                     () = scraper.dismissed() => {}
                 }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_connection_without_work_makes_room() {
+    fn the_oldest_idle_connection_makes_room() {
         let mut open: Open = (0..MAX_CONNECTIONS).map(|_| Arc::default()).collect();
         open[0].begin();
         open[1].begin();

@@ -1,5 +1,5 @@
-//! The settings of each provider, as `config` of a channel takes and shows them: schemas by name, made of the table that
-//! settings are checked by.
+//! Schemas of each provider's settings, in requests and answers of a channel's `config`. They are made from the table
+//! that settings are validated with.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::{self, Form, MASK, Member, ProviderKind};
@@ -7,24 +7,25 @@ use serde_json::{Map, Value, json};
 
 use super::schemas::SCHEMAS;
 
-/// The schema whose `config` is given, and the one whose `config` is shown.
-const GIVEN_IN: &str = "ChannelInput";
-const SHOWN_IN: &str = "ChannelSettings";
+/// Schema of the request that has `config`.
+const REQUEST: &str = "ChannelInput";
+/// Schema of the answer that has `config`.
+const ANSWER: &str = "ChannelSettings";
 
-/// What may be given or shown besides the settings that have a schema.
-const OTHERS: &str = "Of a provider that has no settings (`builtin`, `sandbox`), of one that stands among `routes` alone, \
-or of one that the program of this server brings.";
+/// Description of settings without a schema.
+const OTHERS: &str = "Settings of a provider without a schema: one that has no settings (`builtin`, `sandbox`), one that is configured \
+under `routes` alone, or one that the program embedding this server adds.";
 
-/// Whether settings are given or shown.
+/// The direction of settings: given in a request, or shown in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Given,
     Shown,
 }
 
-/// Adds the schemas, and lets `config` point to them.
+/// Adds the schemas, and refers to them from `config`.
 pub(super) fn describe(schemas: &mut Map<String, Value>) {
-    for (side, holder) in [(Side::Given, GIVEN_IN), (Side::Shown, SHOWN_IN)] {
+    for (side, holder) in [(Side::Given, REQUEST), (Side::Shown, ANSWER)] {
         let mut choices = Vec::new();
         for kind in described() {
             let name = name_of(kind, side);
@@ -51,7 +52,7 @@ pub(super) fn described() -> impl Iterator<Item = &'static ProviderKind> {
     provider::all().iter().filter(|kind| !kind.members.is_empty())
 }
 
-/// `SmsSmppConfig` as it is shown; as it is given `SmsSmppConfigInput`.
+/// Name of a schema: `SmsSmppConfig` in answers, `SmsSmppConfigInput` in requests.
 pub(super) fn name_of(kind: &ProviderKind, side: Side) -> String {
     format!("{}Config{}", title_of(kind), suffix(side))
 }
@@ -83,7 +84,7 @@ fn schema_of(kind: &ProviderKind, side: Side) -> Value {
 }
 
 fn route_schema_of(kind: &ProviderKind, side: Side) -> Value {
-    let description = format!("Settings of the provider `{}` beside those of another one.", kind.name);
+    let description = format!("Settings of the provider `{}` under `routes` of another one.", kind.name);
     object(kind, side, &description, |member| member.form != Form::Routes)
 }
 
@@ -134,7 +135,7 @@ fn property(channel: Channel, member: &Member, side: Side) -> Value {
     schema
 }
 
-/// What a setting holds, as far as tools can tell.
+/// Type of a setting, without the rules that JSON Schema cannot express.
 fn form(channel: Channel, form: Form, side: Side) -> Value {
     match form {
         Form::Text | Form::SmsSender | Form::Host | Form::Pem | Form::BySchema => json!({"type": "string"}),
@@ -159,7 +160,7 @@ fn form(channel: Channel, form: Form, side: Side) -> Value {
 mod tests {
     use super::*;
 
-    /// Where something in a document is null that a schema has a list for.
+    /// The number of `enum`, `anyOf` and `required` in a document that are null instead of a list.
     fn null_lists(value: &Value) -> usize {
         match value {
             Value::Object(members) => {
@@ -192,7 +193,7 @@ mod tests {
                 }
             }
         }
-        for (holder, side) in [(GIVEN_IN, Side::Given), (SHOWN_IN, Side::Shown)] {
+        for (holder, side) in [(REQUEST, Side::Given), (ANSWER, Side::Shown)] {
             assert_eq!(schemas[holder]["properties"]["config"]["additionalProperties"], true, "it stays an object");
             let choices = schemas[holder]["properties"]["config"]["anyOf"].as_array().unwrap();
             for kind in described() {
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_have_the_forms_that_they_are_checked_by() {
+    fn schemas_have_the_types_that_settings_are_validated_with() {
         let kind = provider::find(Channel::Sms, "smpp").unwrap();
         let given = schema_of(kind, Side::Given);
         assert_eq!(name_of(kind, Side::Given), "SmsSmppConfigInput");

@@ -86,7 +86,7 @@ pub(super) fn shared() -> Value {
             expired, or a wrong password or code. `second_factor_required`: the sign-in goes on with `details.token`."),
         "Forbidden": response(403, "Forbidden", "A key without the scope gets `{\"error\":\"scope required: …\"}`. \
             `workspace_forbidden`: of another workspace. `session_required`: keys may not. `role_forbidden`: the role is \
-            too low. `second_factor_required`: the workspace demands a second factor of its members. `ip_not_allowed`: the key is not for this address."),
+            too low. `second_factor_required`: the workspace requires a second factor of its members. `ip_not_allowed`: the key is not for this address."),
         "NotFound": response(404, "Error", "`not_found`: no such resource in this workspace. `route_not_found`: no such \
             path."),
         "Conflict": response(409, "Error", "`invalid_state`: not possible in the present state, `details` has it and those \

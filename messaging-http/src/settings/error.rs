@@ -110,7 +110,7 @@ pub enum SettingsError {
     #[error("--audit-days must be from 1 to 36500")]
     AuditDays,
     /// Single sign-on without a provider, or without a client there.
-    #[error("--{0} is given, and single sign-on needs both --oidc-issuer and --oidc-client-id")]
+    #[error("--{0} is given without the provider: single sign-on needs both --oidc-issuer and --oidc-client-id")]
     OidcIncomplete(String),
     /// The issuer is no URL that can be one.
     #[error(
@@ -118,7 +118,9 @@ pub enum SettingsError {
     )]
     OidcIssuer,
     /// Codes and secrets would travel in the clear.
-    #[error("--oidc-issuer must begin with https://; a provider without TLS needs --allow-private-targets")]
+    #[error(
+        "--oidc-issuer must begin with https://; for a test provider without TLS give --allow-private-targets as well"
+    )]
     OidcPlain,
     /// The client's id is no text that can be one.
     #[error("--oidc-client-id must have 1 to 512 characters")]
@@ -130,7 +132,7 @@ pub enum SettingsError {
     #[error("--oidc-groups-claim must have 1 to 200 characters")]
     OidcGroupsClaim,
     /// The map is too long.
-    #[error("--oidc-map may have 500 entries")]
+    #[error("--oidc-map may have at most 500 entries")]
     OidcMap,
     /// The file with the client's secret cannot be read.
     #[error("failed to read --oidc-client-secret-file {}", path.display())]
@@ -142,7 +144,7 @@ pub enum SettingsError {
         source: std::io::Error,
     },
     /// The file holds no secret.
-    #[error("--oidc-client-secret-file {} is empty, or not one line of at most 4096 octets", .0.display())]
+    #[error("--oidc-client-secret-file {} must hold the client's secret: one line of at most 4096 octets, not empty", .0.display())]
     OidcSecret(PathBuf),
     /// Browsers would work for hours.
     #[error("--pow-bits must be from 0 to {MAX_BITS}")]

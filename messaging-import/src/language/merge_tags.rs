@@ -2,7 +2,7 @@
 
 use super::{Expression, Fault, Known, MAX_DEPTH, Translated, line_of, push_literal, quoted, shown};
 
-/// Tags for what a contact has by itself, with the key of the attribute.
+/// Tags for fields of a contact, each with the attribute that has the value here.
 const FIELDS: [(&str, &str); 5] = [
     ("FNAME", "first_name"),
     ("LNAME", "last_name"),
@@ -11,7 +11,7 @@ const FIELDS: [(&str, &str); 5] = [
     ("PHONE", "phone_number"),
 ];
 
-/// Tags that stand for nothing here: the preview text has a field of its own, the badge is Mailchimp's.
+/// Tags that become nothing: the preview text has its own field here, and the badge is Mailchimp's.
 const NOTHING: [&str; 3] = ["MC_PREVIEW_TEXT", "REWARDS", "REWARDS_TEXT"];
 
 /// Note on a template that has the tag `*|MC:SUBJECT|*`.
@@ -82,7 +82,7 @@ fn unknown(tag: &str) -> String {
     format!("is not understood; a text for it can be given by --set '{tag}=…'")
 }
 
-/// What a tag says of the recipient.
+/// The expression for a tag about the recipient.
 fn field(name: &str, known: Known<'_>) -> Result<Expression, String> {
     let atom = |code: String| Ok(Expression::Atom(code));
     match name {
@@ -104,8 +104,8 @@ fn field(name: &str, known: Known<'_>) -> Result<Expression, String> {
     }
 }
 
-/// `PLAN`, `PLAN=pro`, `PLAN!=pro`. Which of two numbers is larger is not asked: a contact without one would make
-/// the template fail.
+/// The expression for a condition: `PLAN`, `PLAN=pro`, `PLAN!=pro`. Comparisons of numbers are not translated, because a
+/// contact without a number would make the template fail.
 fn condition(text: &str, known: Known<'_>) -> Result<String, String> {
     let text = text.trim();
     if NOTHING.contains(&text) {

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use messaging_core::changes::{Expect, PutAutomation};
 use messaging_core::ids::{AutomationId, WorkspaceId};
-use messaging_core::ports::store::{Ask, StoreError};
+use messaging_core::ports::store::{FilterQuery, StoreError};
 use messaging_core::time::Timestamp;
 
 use super::Postgres;
@@ -57,7 +57,12 @@ impl AutomationRows for Postgres {
         Ok(listeners::settled_up_to(&mut self.reads.clone(), workspace).await?)
     }
 
-    async fn answer(&self, workspace: WorkspaceId, asks: &[Ask], zone: &TimeZone) -> Result<Vec<bool>, StoreError> {
+    async fn answer(
+        &self,
+        workspace: WorkspaceId,
+        asks: &[FilterQuery],
+        zone: &TimeZone,
+    ) -> Result<Vec<bool>, StoreError> {
         let mut snapshot = self.reads.snapshot().await?;
         let answers = segments::answers(&mut snapshot, workspace, asks, zone).await?;
         snapshot.end().await?;

@@ -1,10 +1,10 @@
-//! How many contacts workspaces have, and how many members lists.
+//! Counts of the contacts of workspaces and of the members of lists.
 //!
-//! A row that every commit of a workspace changes would let one commit wait for another one's disk. So a count is the sum
-//! of sixteen rows, its shards; the connection decides which of them a commit adds to. What the commits of a transaction
-//! change is collected in memory and written once, at its end and in the order of the keys: whoever waits for a shard waits
-//! for one commit, and nobody waits in a circle. The rows are part of the transaction, so a count is exact after every
-//! commit. Counting members instead would take longer the larger a list is, and lists are shown with their counts.
+//! With one row for each count, every commit of a workspace would wait for the row lock of another until that is on
+//! disk. So a count is the sum of sixteen rows, its shards, and the connection's process id chooses the shard that a
+//! commit adds to. A transaction collects its changes in memory and writes them once, at its end and in the order of
+//! the keys, so locks are short and cannot deadlock. The rows are part of the transaction, so a count is exact after
+//! every commit. Counting the members on each read instead would cost more the larger a list is.
 
 mod deltas;
 
@@ -13,7 +13,7 @@ use crate::sql::{Value, key, params};
 
 pub(super) use self::deltas::CountDeltas;
 
-/// Writes each count that changes once.
+/// Writes the collected changes of counts, each row once. Called at the end of the transaction.
 pub(super) fn settle(transaction: &mut Transaction) {
     const CONTACTS: &str = "INSERT INTO contact_counts (workspace_number, shard, contacts)
         SELECT w.number, pg_backend_pid() % 16, d.contacts

@@ -9,7 +9,7 @@ mod runs;
 use async_trait::async_trait;
 use jiff::tz::TimeZone;
 use messaging_core::ids::WorkspaceId;
-use messaging_core::ports::store::{Ask, StoreError};
+use messaging_core::ports::store::{FilterQuery, StoreError};
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
 
@@ -26,7 +26,12 @@ impl AutomationRows for Sqlite {
         Ok(Some(i64::MAX))
     }
 
-    async fn answer(&self, workspace: WorkspaceId, asks: &[Ask], zone: &TimeZone) -> Result<Vec<bool>, StoreError> {
+    async fn answer(
+        &self,
+        workspace: WorkspaceId,
+        asks: &[FilterQuery],
+        zone: &TimeZone,
+    ) -> Result<Vec<bool>, StoreError> {
         let (asks, zone) = (asks.to_vec(), zone.clone());
         self.scans.read(move |connection| answers::answer(connection, workspace, &asks, &zone)).await
     }

@@ -28,7 +28,7 @@ use messaging_core::domain::automation::{Automation, AutomationStatus, Automatio
 use messaging_core::domain::campaign::Reference;
 use messaging_core::ids::{AutomationId, ContactId, Id as _, MessageId, RunId, WorkspaceId};
 use messaging_core::ports::store::{
-    Ask, AutomationCounts, Automations, PageRequest, RunFilter, Slice, StoreCursor, StoreError, Stored,
+    AutomationCounts, Automations, FilterQuery, PageRequest, RunFilter, Slice, StoreCursor, StoreError, Stored,
 };
 use messaging_core::time::Timestamp;
 
@@ -89,7 +89,7 @@ pub(crate) fn put(on: &mut dyn Statements, put: &PutAutomation, expect: Expect) 
     version.extend(params![automation.version, subscription, document(&automation.design)?]);
     on.run(VERSION, version)?;
     let wanted: BTreeSet<Reference> = if is_active { put.holds.iter().copied().collect() } else { BTreeSet::new() };
-    holds::follow(on, of.0, Holder::Automation(of.1), &wanted)
+    holds::replace_held(on, of.0, Holder::Automation(of.1), &wanted)
 }
 
 pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: AutomationId) -> Result<(), Fault> {
@@ -304,7 +304,12 @@ impl<D: Database + AutomationRows> Automations for SqlStore<D> {
         entries::since(&self.0, (workspace, automation), contacts).await
     }
 
-    async fn answers(&self, workspace: WorkspaceId, asks: &[Ask], zone: &TimeZone) -> Result<Vec<bool>, StoreError> {
+    async fn answers(
+        &self,
+        workspace: WorkspaceId,
+        asks: &[FilterQuery],
+        zone: &TimeZone,
+    ) -> Result<Vec<bool>, StoreError> {
         if asks.is_empty() { Ok(Vec::new()) } else { self.answer(workspace, asks, zone).await }
     }
 

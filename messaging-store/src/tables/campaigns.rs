@@ -62,7 +62,7 @@ pub(crate) fn put(on: &mut dyn Statements, campaign: &Campaign, expect: Expect) 
             )?;
         }
     }
-    holds::follow(on, campaign.workspace_id, Holder::Campaign(campaign.id), &campaign.holds())
+    holds::replace_held(on, campaign.workspace_id, Holder::Campaign(campaign.id), &campaign.holds())
 }
 
 pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: CampaignId) -> Result<(), Fault> {

@@ -1,8 +1,10 @@
-//! What open campaigns and active automations hold: lists, segments, templates and sending domains that cannot be removed
-//! meanwhile. So does whatever a version of an automation names that has open runs: they finish on it.
+//! References that open campaigns and active automations hold to lists, segments, templates and sending domains, which
+//! cannot be removed meanwhile. A version of an automation with open runs holds what it names too, because those runs
+//! finish on it.
 //!
-//! On PostgreSQL whoever begins to hold something locks it together with others, whoever removes it alone, each before it
-//! looks: of the two that come at the same moment, the later one finds what the first has done.
+//! On PostgreSQL a transaction that adds a hold takes a shared advisory lock of the object, and one that removes the
+//! object an exclusive lock, each before it reads. So of two at the same moment the later one sees the result of the
+//! first.
 
 use std::collections::BTreeSet;
 
@@ -38,8 +40,8 @@ impl Holder {
     }
 }
 
-/// The kind and the id of what is named, as stored.
-fn named(reference: Reference) -> (i64, Value) {
+/// The kind and the id of an object, as stored.
+fn object_key(reference: Reference) -> (i64, Value) {
     match reference {
         Reference::List(id) => (LIST, key(id)),
         Reference::Segment(id) => (SEGMENT, key(id)),
@@ -48,7 +50,7 @@ fn named(reference: Reference) -> (i64, Value) {
     }
 }
 
-/// The kinds and ids of what is named by parameters, as rows.
+/// The rows `wanted (kind, id)` of two parameters: a list of kinds and one of ids.
 macro_rules! wanted {
     (sqlite $kinds:literal, $ids:literal) => {
         concat!(
@@ -64,7 +66,7 @@ macro_rules! wanted {
     };
 }
 
-/// Releases what is needed no more.
+/// Deletes the holds of a holder on objects that it needs no more.
 macro_rules! release_unneeded {
     ($database:ident) => {
         concat!(
@@ -75,8 +77,8 @@ macro_rules! release_unneeded {
     };
 }
 
-/// How many of what is wanted cannot be held: they are gone, and were not held already.
-macro_rules! gone {
+/// Counts the wanted objects that are removed. One that the holder holds already cannot be, and is not looked up.
+macro_rules! missing {
     ($database:ident) => {
         concat!(
             "SELECT count(*) FROM ",
@@ -97,9 +99,8 @@ macro_rules! gone {
     };
 }
 
-/// Holds what somebody needs from now on, and releases what is needed no more. A conflict when something is to be held
-/// that is gone; what is held already cannot be.
-pub(crate) fn follow(
+/// Replaces the objects that a holder holds with `wanted`. A conflict when one of them is removed.
+pub(crate) fn replace_held(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
     holder: Holder,
@@ -113,7 +114,7 @@ pub(crate) fn follow(
         ),
     );
     const RELEASE: Sql = sql!(sqlite: release_unneeded!(sqlite), postgres: release_unneeded!(postgres));
-    const GONE: Sql = sql!(sqlite: gone!(sqlite), postgres: gone!(postgres));
+    const MISSING: Sql = sql!(sqlite: missing!(sqlite), postgres: missing!(postgres));
     const HOLD: Sql = sql!(
         sqlite: concat!(
             "INSERT OR IGNORE INTO holds (workspace, holder_kind, holder, kind, id) SELECT $1, $2, $3, kind, id FROM ",
@@ -126,7 +127,7 @@ pub(crate) fn follow(
         ),
     );
     let (holder_kind, holder) = holder.key();
-    let (kinds, ids): (Vec<i64>, Vec<Value>) = wanted.iter().copied().map(named).unzip();
+    let (kinds, ids): (Vec<i64>, Vec<Value>) = wanted.iter().copied().map(object_key).unzip();
     let (kinds, ids) = (Value::from(kinds), Value::List(ids));
     let all = || -> Params { vec![key(workspace), holder_kind.into(), holder.clone(), kinds.clone(), ids.clone()] };
     if wanted.is_empty() {
@@ -134,11 +135,11 @@ pub(crate) fn follow(
     }
     on.run(LOCK, vec![kinds.clone(), ids.clone()])?;
     on.run(RELEASE, all())?;
-    on.expect(0, GONE, all())?;
+    on.expect(0, MISSING, all())?;
     on.run(HOLD, all())
 }
 
-/// Releases everything that somebody holds.
+/// Deletes all holds of a holder.
 pub(crate) fn release_all(on: &mut dyn Statements, workspace: WorkspaceId, holder: Holder) -> Result<(), Fault> {
     let (kind, holder) = holder.key();
     on.run(
@@ -147,8 +148,8 @@ pub(crate) fn release_all(on: &mut dyn Statements, workspace: WorkspaceId, holde
     )
 }
 
-/// The automations that have open runs on a version which names something.
-macro_rules! by_runs {
+/// The automations with open runs on a version whose design names an object.
+macro_rules! with_open_runs {
     ($workspace:literal, $text:literal) => {
         concat!(
             "SELECT a.id AS holder FROM automations a WHERE a.workspace = ",
@@ -163,13 +164,13 @@ macro_rules! by_runs {
     };
 }
 
-/// A conflict while somebody holds this.
+/// A conflict while a campaign or an automation holds the object.
 pub(crate) fn expect_unused(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
     reference: Reference,
 ) -> Result<(), Fault> {
-    // The lock is that of `follow`. The next statement sees what was committed before it was given.
+    // Excludes the shared lock of `replace_held`. The next statement sees what was committed before the lock was taken.
     const LOCK: Sql = sql!(
         sqlite: "",
         postgres: "SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 7012 + $2::smallint))",
@@ -178,14 +179,14 @@ pub(crate) fn expect_unused(
         "SELECT count(*) FROM (
              SELECT 1 FROM holds WHERE workspace = $1 AND kind = $2 AND id = $3 LIMIT 1) AS held"
     );
-    const BY_RUNS: Sql = sql!(concat!("SELECT count(*) FROM (", by_runs!("$1", "$2"), " LIMIT 1) AS held"));
-    let (kind, id) = named(reference);
+    const OPEN_RUNS: Sql = sql!(concat!("SELECT count(*) FROM (", with_open_runs!("$1", "$2"), " LIMIT 1) AS held"));
+    let (kind, id) = object_key(reference);
     on.run(LOCK, params![id.clone(), kind])?;
     on.expect(0, HOLDERS, params![key(workspace), kind, id])?;
-    on.expect(0, BY_RUNS, params![key(workspace), reference.id_text()])
+    on.expect(0, OPEN_RUNS, params![key(workspace), reference.id_text()])
 }
 
-/// The campaigns that hold this.
+/// Campaigns that hold an object, at most `limit`, ordered by id.
 pub(crate) async fn campaigns(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -196,12 +197,12 @@ pub(crate) async fn campaigns(
         "SELECT holder FROM holds
          WHERE workspace = $1 AND kind = $2 AND id = $3 AND holder_kind = 0 ORDER BY holder LIMIT $4"
     );
-    let (kind, reference) = named(reference);
-    let bounds = params![key(workspace), kind, reference, sql_limit(limit)];
+    let (kind, held) = object_key(reference);
+    let bounds = params![key(workspace), kind, held, sql_limit(limit)];
     database.many(Query::new(SQL, bounds, |row| id(row, 0))).await
 }
 
-/// The automations that hold this.
+/// Automations that hold an object, at most `limit`, ordered by id.
 pub(crate) async fn automations(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -210,10 +211,10 @@ pub(crate) async fn automations(
 ) -> Result<Vec<AutomationId>, StoreError> {
     const SQL: Sql = sql!(concat!(
         "SELECT holder FROM holds WHERE workspace = $1 AND kind = $2 AND id = $3 AND holder_kind = 1 UNION ",
-        by_runs!("$1", "$4"),
+        with_open_runs!("$1", "$4"),
         " ORDER BY holder LIMIT $5"
     ));
-    let (kind, held) = named(reference);
+    let (kind, held) = object_key(reference);
     let bounds = params![key(workspace), kind, held, reference.id_text(), sql_limit(limit)];
     database.many(Query::new(SQL, bounds, |row| id(row, 0))).await
 }

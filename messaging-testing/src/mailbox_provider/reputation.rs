@@ -1,4 +1,4 @@
-//! What a site thinks of an address that sends to it: values in, values out, by the hour.
+//! Reputation of a sending address at a site, as pure functions that advance by the hour.
 
 /// The score of an address that nobody has seen yet, of 100.
 const FIRST_SCORE: u8 = 60;
@@ -6,19 +6,20 @@ const FIRST_SCORE: u8 = 60;
 /// The score after a block has ended.
 const SCORE_AFTER_BLOCK: u8 = 30;
 
-/// Days without mail after which an address is as good as new.
+/// Days without mail after which an address counts as new again.
 const FORGOTTEN_AFTER: i64 = 30;
 
-/// Complaints in ten thousand accepted messages: where trust suffers, and where it is lost (0.1 and 0.3 %).
+/// Complaints in ten thousand accepted messages: the limits above which the score falls, and falls sharply (0.1 and 0.3
+/// %).
 const COMPLAINTS: (u32, u32) = (10, 30);
 
-/// Unknown mailboxes in ten thousand recipients: where trust suffers, and where it is lost (2 and 5 %).
+/// Unknown mailboxes in ten thousand recipients: the limits above which the score falls, and falls sharply (2 and 5 %).
 const UNKNOWN: (u32, u32) = (200, 500);
 
-/// So many of them say nothing yet: of complaints and unknown mailboxes, at the end of a day and within it.
+/// Complaints or unknown mailboxes that are ignored because they are too few: at the end of a day, and within it.
 const NOISE: (u32, u32) = (2, 10);
 
-/// What an address may do at a site, and what costs it its trust.
+/// Limits of a site for one address, and the behavior that lowers its score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SitePolicy {
     /// Simultaneous connections from one address.
@@ -27,18 +28,19 @@ pub struct SitePolicy {
     pub messages_per_connection: usize,
     /// Messages on the first day of an address, and the least that a trusted one may send on any day.
     pub first_day: u32,
-    /// Messages of a day in per cent of the busiest good day so far.
+    /// Messages allowed on a day, in per cent of the busiest good day so far.
     pub growth_percent: u32,
-    /// Messages of an hour in per cent of those of its day.
+    /// Messages allowed in an hour, in per cent of those of the day.
     pub hour_percent: u32,
-    /// A day is pushed when more than so many times its messages were tried; the second one in a row blocks.
+    /// A day counts as pushed when more than this many times its allowance was tried. The second such day in a row
+    /// blocks.
     pub push_factor: u32,
-    /// Days that a block lasts.
+    /// Length of a block in days.
     pub blocked_days: u16,
 }
 
 impl Default for SitePolicy {
-    /// A careful site of no great size: 100 messages on the first day.
+    /// A cautious site of medium size: 100 messages on the first day.
     fn default() -> Self {
         Self {
             connections: 20,
@@ -55,15 +57,15 @@ impl Default for SitePolicy {
 /// Recipients of one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Traffic {
-    /// Recipients that were named, deferred ones too.
+    /// Recipients that were named in RCPT, deferred ones included.
     tried: u32,
-    /// Recipients within the allowance, unknown mailboxes too.
+    /// Recipients within the allowance, unknown mailboxes included.
     admitted: u32,
     unknown: u32,
     complaints: u32,
 }
 
-/// How a rate of bad signs is taken.
+/// Judgment of a rate of complaints or unknown mailboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     Fine,
@@ -84,7 +86,7 @@ impl Sign {
 }
 
 impl Traffic {
-    /// The worse of both signs; within the day it takes more of them to be sure.
+    /// The worse judgment of both rates. Within the day more events are needed than at its end.
     fn sign(self, is_over: bool) -> Sign {
         let times = if is_over { 1 } else { 2 };
         let complaints = Sign::of(self.complaints, self.admitted, NOISE.0 * times, COMPLAINTS);
@@ -92,14 +94,14 @@ impl Traffic {
     }
 }
 
-/// How a site takes a recipient.
+/// Answer of a site to a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Within the allowance.
     Admitted,
-    /// Above the allowance of the hour or the day: later.
+    /// Above the allowance of the hour or the day: deferred.
     TooFast,
-    /// The same, of an address with little trust: later.
+    /// Above the allowance, for an address with a low score: deferred.
     LittleTrust,
     /// The address is blocked.
     Blocked,
@@ -110,7 +112,7 @@ pub enum Verdict {
 pub struct Reputation {
     /// Hours since the epoch.
     hour: i64,
-    /// Trust, from 0 to 100.
+    /// Score, from 0 to 100.
     score: u8,
     /// Recipients of the busiest good day.
     usual: u32,
@@ -187,17 +189,17 @@ impl Reputation {
         self
     }
 
-    /// Trust, from 0 to 100; 60 at first.
+    /// Score, from 0 to 100; 60 at first.
     pub const fn score(self) -> u8 {
         self.score
     }
 
-    /// True while nothing is taken from the address.
+    /// True while the site accepts nothing from the address.
     pub const fn is_blocked(self) -> bool {
         self.blocked_until.is_some()
     }
 
-    /// Messages that the site takes on this day.
+    /// Messages that the site accepts on this day.
     pub fn allowed(self, policy: &SitePolicy) -> u32 {
         let grown = u64::from(self.usual) * u64::from(policy.growth_percent) / 100;
         let trusted = grown.max(u64::from(policy.first_day));
@@ -209,7 +211,7 @@ impl Reputation {
         u32::try_from(trusted * percent / 100).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Messages that the site takes in one hour of this day.
+    /// Messages that the site accepts in one hour of this day.
     pub fn allowed_in_hour(self, policy: &SitePolicy) -> u32 {
         let share = u64::from(self.allowed(policy)) * u64::from(policy.hour_percent) / 100;
         u32::try_from(share).unwrap_or(u32::MAX).max(1)
@@ -224,7 +226,7 @@ impl Reputation {
         u64::from(self.today.tried) > most
     }
 
-    /// What is left of a day in the morning after.
+    /// The reputation on the day after: score, busiest good day and pushed days follow from the traffic of the day.
     fn after_day(self, policy: &SitePolicy) -> Self {
         let today = Traffic::default();
         if self.today.tried == 0 {
@@ -259,13 +261,13 @@ mod tests {
         blocked_days: 14,
     };
 
-    /// Days of a sender at one site.
+    /// A sender at one site, day by day.
     struct Sender {
         reputation: Reputation,
         day: i64,
     }
 
-    /// One day, by how its recipients were taken.
+    /// Numbers of the recipients of one day, by the answer of the site.
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Day {
         admitted: u32,

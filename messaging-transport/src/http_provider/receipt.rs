@@ -4,7 +4,7 @@ use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::domain::delivery::outcome::{
     Acceptance, Answer, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause,
 };
-use messaging_core::ports::transport::{About, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest};
+use messaging_core::ports::transport::{About, Callback, CallbackEvent, CallbackFault, CallbackProof, CallbackRequest};
 use serde_json::Value;
 
 use crate::provider::callback::{json, posted};
@@ -16,8 +16,8 @@ pub(super) fn receipt(request: &CallbackRequest<'_>) -> Result<Callback, Callbac
         return Err(CallbackFault::Unauthorized);
     }
     let receipt = read(&json(request.body));
-    let news = receipt.map(|receipt| CallbackNews::Receipt { about: About::ThisMessage, receipt });
-    Ok(Callback { news: news.into_iter().collect(), ..Callback::default() })
+    let event = receipt.map(|receipt| CallbackEvent::Receipt { about: About::ThisMessage, receipt });
+    Ok(Callback { events: event.into_iter().collect(), ..Callback::default() })
 }
 
 fn read(body: &Value) -> Option<Receipt> {

@@ -22,8 +22,8 @@ pub(super) const DELIVERED: OutcomeClass = OutcomeClass::Accepted(Acceptance::De
 pub(super) const DEAD: OutcomeClass = OutcomeClass::Address(AddressFault::Recipient);
 pub(super) const CONTENT: OutcomeClass = OutcomeClass::Content(ContentFault::Provider);
 
-/// The transports, with a clock that stands still.
-pub(super) struct Bench {
+/// The push transports, with a manual clock.
+pub(super) struct Harness {
     pub(super) clock: Arc<ManualClock>,
     transports: [(PushProvider, Arc<dyn Transport>); 3],
 }
@@ -44,8 +44,8 @@ impl TestNotification {
     }
 }
 
-impl Bench {
-    /// Over loopback sockets.
+impl Harness {
+    /// With real HTTP over loopback sockets.
     pub(super) fn real() -> Self {
         Self::of(Arc::new(GuardedFetch::builder(Dns::new(None)).allow_private(true).build()))
     }
@@ -116,9 +116,9 @@ fn an_address_tells_by_its_form_who_made_it() {
 
 #[tokio::test]
 async fn each_token_goes_to_the_provider_that_made_it() {
-    let bench = Bench::real();
+    let harness = Harness::real();
     let fcm = FakeProvider::start(FakeFcm::default()).await.unwrap();
-    let apns = FakeProvider::start(FakeApns::new(Arc::clone(&bench.clock) as _)).await.unwrap();
+    let apns = FakeProvider::start(FakeApns::new(Arc::clone(&harness.clock) as _)).await.unwrap();
     let webpush = FakeProvider::start(FakeWebpush).await.unwrap();
     let (device, gone) = (FakeApns::device(1), FakeApns::device(2));
     let (browser, dead) = (FakeWebpush::subscription(&webpush.url(), 1), FakeWebpush::subscription(&webpush.url(), 2));
@@ -136,7 +136,7 @@ async fn each_token_goes_to_the_provider_that_made_it() {
             .map(|(one, settings)| (one.name().to_owned(), settings.clone().into()))
             .collect();
         settings.insert(ROUTES.to_owned(), routes.into());
-        let outcomes = bench.send(own, &TestNotification::new(settings), &addresses).await;
+        let outcomes = harness.send(own, &TestNotification::new(settings), &addresses).await;
         assert_eq!(classes(&outcomes), [DELIVERED, DELIVERED, DELIVERED, DEAD, DEAD, DEAD], "{own:?}: {outcomes:?}");
         let names: Vec<_> =
             outcomes.iter().map(|one| one.answer().unwrap().of_provider().unwrap().provider.clone().unwrap()).collect();
@@ -148,10 +148,10 @@ async fn each_token_goes_to_the_provider_that_made_it() {
 #[tokio::test]
 async fn an_address_without_settings_is_shown_to_nobody_and_stays_good() {
     let fetch = Arc::new(MemoryFetch::default());
-    let bench = Bench::of(Arc::clone(&fetch) as _);
+    let harness = Harness::of(Arc::clone(&fetch) as _);
     let (device, browser) = (FakeApns::device(1), FakeWebpush::subscription("https://push.example.com", 1));
     let given = TestNotification::new(FakeFcm::settings("https://fcm.example.com"));
-    let outcomes = bench.send(PushProvider::Fcm, &given, &[&device, &browser]).await;
+    let outcomes = harness.send(PushProvider::Fcm, &given, &[&device, &browser]).await;
     assert_eq!(classes(&outcomes), [CONTENT, CONTENT]);
     assert!(outcomes[0].answer().unwrap().response.text.contains("no settings for apns"));
     assert_eq!(fetch.take().len(), 0);
@@ -159,7 +159,7 @@ async fn an_address_without_settings_is_shown_to_nobody_and_stays_good() {
 
 #[tokio::test]
 async fn an_answer_about_the_account_ends_the_attempt_for_its_other_tokens_alone() {
-    let bench = Bench::real();
+    let harness = Harness::real();
     let fcm = FakeProvider::start(FakeFcm::default()).await.unwrap();
     let webpush = FakeProvider::start(FakeWebpush).await.unwrap();
     let browser = FakeWebpush::subscription(&webpush.url(), 1);
@@ -167,7 +167,7 @@ async fn an_answer_about_the_account_ends_the_attempt_for_its_other_tokens_alone
     settings.insert(ROUTES.to_owned(), json!({"webpush": FakeWebpush::settings()}));
     let given = TestNotification::new(settings);
     let throttled = OutcomeClass::Throttled(Scope::Account);
-    let outcomes = bench.send(PushProvider::Fcm, &given, &["token-01", "token-20", "token-03", &browser]).await;
+    let outcomes = harness.send(PushProvider::Fcm, &given, &["token-01", "token-20", "token-03", &browser]).await;
     assert_eq!(classes(&outcomes), [DELIVERED, throttled, throttled, DELIVERED]);
     assert_eq!(fcm.requests().len(), 3, "for the access token, and two messages");
 }
@@ -208,27 +208,27 @@ impl Admission for Refusing {
 
 #[tokio::test]
 async fn nothing_leaves_for_who_is_not_granted() {
-    let bench = Bench::real();
+    let harness = Harness::real();
     let fcm = FakeProvider::start(FakeFcm::default()).await.unwrap();
     let admission = Arc::new(Refusing { suppressed: Some("token-11"), ..Refusing::default() });
     let mut given = TestNotification::new(FakeFcm::settings(&fcm.url()));
     given.last_look = LastLook::at(Arc::clone(&admission) as _);
-    let outcomes = bench.send(PushProvider::Fcm, &given, &["token-11", "token-01"]).await;
+    let outcomes = harness.send(PushProvider::Fcm, &given, &["token-11", "token-01"]).await;
     assert_eq!(outcomes[0], Outcome::Suppressed(SuppressionReason::Manual));
     assert!(outcomes[1].is_accepted());
     assert_eq!(*admission.ended.lock().unwrap(), ["token-01"]);
     assert_eq!(fcm.requests().len(), 2, "the access token, and one message");
 
     given.last_look = LastLook::at(Arc::new(Refusing { is_held: true, ..Refusing::default() }));
-    assert_eq!(bench.send(PushProvider::Fcm, &given, &["token-01"]).await, [Outcome::Held]);
+    assert_eq!(harness.send(PushProvider::Fcm, &given, &["token-01"]).await, [Outcome::Held]);
     assert_eq!(fcm.requests().len(), 2);
 }
 
 #[test]
 fn settings_that_lead_to_private_addresses_are_refused_before_they_are_stored() {
-    let bench = Bench::of(Arc::new(GuardedFetch::builder(Dns::new(None)).build()));
+    let harness = Harness::of(Arc::new(GuardedFetch::builder(Dns::new(None)).build()));
     let checked = |provider, settings: Value| {
-        bench.transport(provider).check(settings.as_object().unwrap()).err().map(|fault| fault.member)
+        harness.transport(provider).check(settings.as_object().unwrap()).err().map(|fault| fault.member)
     };
     assert_eq!(checked(PushProvider::Fcm, json!({"api_base": "http://127.0.0.1:1"})), Some("api_base"));
     assert_eq!(checked(PushProvider::Apns, json!({"api_base": "https://10.0.0.1"})), Some("api_base"));
@@ -257,10 +257,10 @@ fn a_tag_that_no_header_can_hold_becomes_its_digest() {
 
 #[tokio::test]
 async fn a_lost_answer_is_ambiguous_and_none_before_the_request_is_not() {
-    let bench = Bench::real();
+    let harness = Harness::real();
     let fcm = FakeProvider::start(FakeFcm::default()).await.unwrap();
     let given = TestNotification::new(FakeFcm::settings(&fcm.url()));
-    let class = async |address: &str| bench.answer(PushProvider::Fcm, &given, address).await.class;
+    let class = async |address: &str| harness.answer(PushProvider::Fcm, &given, address).await.class;
     for (address, expected) in [
         ("token-32", OutcomeClass::Ambiguous),
         ("token-33", OutcomeClass::Ambiguous),
@@ -271,7 +271,7 @@ async fn a_lost_answer_is_ambiguous_and_none_before_the_request_is_not() {
     ] {
         assert_eq!(class(address).await, expected, "{address}");
     }
-    bench.clock.advance(Duration::from_hours(2));
+    harness.clock.advance(Duration::from_hours(2));
     let address = fcm.address();
     drop(fcm);
     let unreachable = class("token-01").await;

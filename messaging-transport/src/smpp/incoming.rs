@@ -1,6 +1,6 @@
 //! What comes in over a session as `deliver_sm`: receipts (SMPP 3.4 appendix B) and messages of recipients.
 
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::delivery::outcome::{Answer, OutcomeClass, ProviderAnswer, Response};
 use rusmpp::pdus::DeliverSm;
 use rusmpp::tlvs::TlvValue;
@@ -20,7 +20,7 @@ pub(super) enum Incoming {
     /// The part with this name has ended so.
     Ended { id: String, answer: Answer },
     /// A recipient wrote.
-    Message { from: String, news: InboundNews },
+    Message { from: String, event: InboundEvent },
     /// Nothing that counts.
     Nothing,
 }
@@ -57,7 +57,7 @@ pub(super) fn read(pdu: &DeliverSm) -> Incoming {
     // Short numbers have no country.
     let is_international = is_number && (pdu.source_addr_ton == Ton::International || from.len() >= 10);
     let from = if is_international { format!("+{from}") } else { from.to_owned() };
-    if from.is_empty() { Incoming::Nothing } else { Incoming::Message { from, news: InboundNews::Text(body) } }
+    if from.is_empty() { Incoming::Nothing } else { Incoming::Message { from, event: InboundEvent::Text(body) } }
 }
 
 /// Whether a user data header says that the message has more than one part (3GPP TS 23.040 sections 9.2.3.24.1 and
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn messages_of_recipients_are_read() {
         let wrote = |incoming: Incoming| match incoming {
-            Incoming::Message { from, news: InboundNews::Text(text) } => (from, text),
+            Incoming::Message { from, event: InboundEvent::Text(text) } => (from, text),
             other => panic!("{other:?}"),
         };
         assert_eq!(wrote(read(&deliver(0, b"STOP"))), ("+4915112345678".to_owned(), "STOP".to_owned()));

@@ -394,10 +394,10 @@ impl Worker {
     /// Hands over what came in; whether that is durable, with the sequence number to answer.
     fn store(&mut self, number: u32, pdu: &DeliverSm) -> impl Future<Output = (u32, bool)> + Send + use<> {
         let (workspace_id, channel) = (self.owner.workspace, Channel::Sms);
-        let news = match read(pdu) {
+        let arrival = match read(pdu) {
             Incoming::Nothing => None,
-            Incoming::Message { from, news } => {
-                Some(News::Message(InboundMessage { workspace_id, channel, from, news }))
+            Incoming::Message { from, event } => {
+                Some(Arrival::Message(InboundMessage { workspace_id, channel, from, event }))
             }
             Incoming::Ended { id, answer } => {
                 let is_delivered = matches!(answer.class, OutcomeClass::Accepted(_));
@@ -405,16 +405,16 @@ impl Worker {
                     let provider = NAME.to_owned();
                     let link =
                         ReceiptLink::Provider { workspace_id, channel, provider, provider_message_id, spellings };
-                    News::Receipt(link, Receipt::Outcome(answer))
+                    Arrival::Receipt(link, Receipt::Outcome(answer))
                 })
             }
         };
         let sink = self.owner.sink.as_ref().and_then(Weak::upgrade);
         async move {
-            let (Some(news), Some(sink)) = (news, sink) else { return (number, true) };
-            let stored: Result<(), InboundError> = match &news {
-                News::Message(message) => sink.receive_message(message).await,
-                News::Receipt(link, receipt) => sink.receive_receipt(link, receipt).await,
+            let (Some(arrival), Some(sink)) = (arrival, sink) else { return (number, true) };
+            let stored: Result<(), InboundError> = match &arrival {
+                Arrival::Message(message) => sink.receive_message(message).await,
+                Arrival::Receipt(link, receipt) => sink.receive_receipt(link, receipt).await,
             };
             (number, stored.is_ok())
         }
@@ -422,7 +422,7 @@ impl Worker {
 }
 
 /// A receipt or a message of a recipient, for the inbound sink.
-enum News {
+enum Arrival {
     Receipt(ReceiptLink, Receipt),
     Message(InboundMessage),
 }

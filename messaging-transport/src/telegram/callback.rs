@@ -1,7 +1,7 @@
 //! Updates: what people write to the bot, and that they block it or let it in again.
 
-use messaging_core::domain::channel::inbound_message::InboundNews;
-use messaging_core::ports::transport::{Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest};
+use messaging_core::domain::channel::inbound_message::InboundEvent;
+use messaging_core::ports::transport::{Callback, CallbackEvent, CallbackFault, CallbackProof, CallbackRequest};
 use serde_json::Value;
 
 use crate::provider::{Settings, callback};
@@ -22,9 +22,9 @@ pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Res
     // Updates are numbered for each bot, whose id stands before the colon of its token.
     let bot = settings.required("bot_token").ok().and_then(|token| token.split(':').next()).unwrap_or_default();
     let id = update["update_id"].as_i64().map(|number| format!("{bot}:{number}"));
-    let inbound = |(from, news)| CallbackNews::Inbound { from, news, id: id.clone() };
-    let news = found.into_iter().flatten().map(inbound).collect();
-    Ok(Callback { news, ..Callback::default() })
+    let inbound = |(from, event)| CallbackEvent::Inbound { from, event, id: id.clone() };
+    let events = found.into_iter().flatten().map(inbound).collect();
+    Ok(Callback { events, ..Callback::default() })
 }
 
 /// The id of a chat, as messages are addressed.
@@ -33,22 +33,22 @@ fn chat(of: &Value) -> Option<String> {
 }
 
 /// What somebody wrote; a picture is a message without text. Other bots are nobody.
-fn written(message: &Value) -> Option<(String, InboundNews)> {
+fn written(message: &Value) -> Option<(String, InboundEvent)> {
     if !message["from"].is_object() || message["from"]["is_bot"] == true {
         return None;
     }
     let text = message["text"].as_str().unwrap_or_default();
-    Some((chat(message)?, InboundNews::Text(text.to_owned())))
+    Some((chat(message)?, InboundEvent::Text(text.to_owned())))
 }
 
 /// That the bot was blocked or let in again. A change of its rights is neither.
-fn membership(update: &Value) -> Option<(String, InboundNews)> {
+fn membership(update: &Value) -> Option<(String, InboundEvent)> {
     let status = |which: &str| update[which]["status"].as_str().unwrap_or_default();
     let is_out = |status: &str| matches!(status, "kicked" | "left");
-    let news = match (status("old_chat_member"), status("new_chat_member")) {
-        (_, "kicked") => InboundNews::Blocked,
-        (before, "member" | "administrator") if is_out(before) => InboundNews::Subscribed,
+    let event = match (status("old_chat_member"), status("new_chat_member")) {
+        (_, "kicked") => InboundEvent::Blocked,
+        (before, "member" | "administrator") if is_out(before) => InboundEvent::Subscribed,
         _ => return None,
     };
-    Some((chat(update)?, news))
+    Some((chat(update)?, event))
 }

@@ -1,11 +1,11 @@
 use http::Method;
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::ports::clock::{ManualClock, SystemClock};
 use messaging_core::ports::fetch::FetchError;
 use messaging_core::ports::paths::PathTerms;
 use messaging_core::ports::transport::{
-    Acceptance, AddressFault, Button, CallbackNews, CallbackProof, ContentFault, Media, MediaKind, OutcomeClass, Scope,
-    TelegramText,
+    Acceptance, AddressFault, Button, CallbackEvent, CallbackProof, ContentFault, Media, MediaKind, OutcomeClass,
+    Scope, TelegramText,
 };
 
 use super::*;
@@ -247,17 +247,17 @@ async fn a_bot_api_server_of_ones_own_is_told_any_address() {
     assert_eq!(why, "Bad Request: bad webhook: HTTPS url must be provided");
 }
 
-fn news_of(update: &Value) -> Vec<(String, InboundNews)> {
+fn events_of(update: &Value) -> Vec<(String, InboundEvent)> {
     let (_, bot) = bot();
     let headers = [("x-telegram-bot-api-secret-token", "secret")];
     let callback = called(&bot, &settings(), &headers, update.to_string().as_bytes()).unwrap();
     assert_eq!((callback.reply.status.as_u16(), callback.reply.body.len()), (200, 0));
     callback
-        .news
+        .events
         .into_iter()
-        .map(|news| match news {
-            CallbackNews::Inbound { from, news, .. } => (from, news),
-            CallbackNews::Receipt { .. } => panic!("Telegram has no receipts"),
+        .map(|event| match event {
+            CallbackEvent::Inbound { from, event, .. } => (from, event),
+            CallbackEvent::Receipt { .. } => panic!("Telegram has no receipts"),
         })
         .collect()
 }
@@ -266,12 +266,12 @@ fn news_of(update: &Value) -> Vec<(String, InboundNews)> {
 fn updates_say_who_wrote_and_who_blocked_the_bot() {
     let chat = json!({"id": -42, "type": "group"});
     let from = json!({"id": 7, "is_bot": false});
-    let text = |text: &str| vec![("-42".to_owned(), InboundNews::Text(text.to_owned()))];
+    let text = |text: &str| vec![("-42".to_owned(), InboundEvent::Text(text.to_owned()))];
     for word in ["/stop", "/start abc", "hello"] {
         let update = json!({"update_id": 1, "message": {"chat": chat, "from": from, "text": word}});
-        assert_eq!(news_of(&update), text(word));
+        assert_eq!(events_of(&update), text(word));
     }
-    assert_eq!(news_of(&json!({"message": {"chat": chat, "from": from, "photo": []}})), text(""));
+    assert_eq!(events_of(&json!({"message": {"chat": chat, "from": from, "photo": []}})), text(""));
     let member = |before: &str, after: &str| {
         let update = json!({
             "update_id": 2,
@@ -279,11 +279,11 @@ fn updates_say_who_wrote_and_who_blocked_the_bot() {
                 "chat": chat, "old_chat_member": {"status": before}, "new_chat_member": {"status": after},
             },
         });
-        news_of(&update).into_iter().map(|(_, news)| news).collect::<Vec<_>>()
+        events_of(&update).into_iter().map(|(_, event)| event).collect::<Vec<_>>()
     };
-    assert_eq!(member("member", "kicked"), [InboundNews::Blocked]);
-    assert_eq!(member("kicked", "member"), [InboundNews::Subscribed]);
-    assert_eq!(member("left", "administrator"), [InboundNews::Subscribed]);
+    assert_eq!(member("member", "kicked"), [InboundEvent::Blocked]);
+    assert_eq!(member("kicked", "member"), [InboundEvent::Subscribed]);
+    assert_eq!(member("left", "administrator"), [InboundEvent::Subscribed]);
     // It has other rights now: nobody let it in again who had asked it to stop.
     assert_eq!(member("administrator", "member"), []);
     for nothing in [
@@ -294,7 +294,7 @@ fn updates_say_who_wrote_and_who_blocked_the_bot() {
         json!([]),
         json!(null),
     ] {
-        assert_eq!(news_of(&nothing), [], "{nothing}");
+        assert_eq!(events_of(&nothing), [], "{nothing}");
     }
 }
 

@@ -1,11 +1,11 @@
 //! What Twilio calls with: receipts of messages, and messages of recipients.
 
 use bytes::Bytes;
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::domain::delivery::outcome::{Acceptance, Answer, OutcomeClass, ProviderAnswer, Response};
 use messaging_core::ports::transport::{
-    About, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackReply, CallbackRequest,
+    About, Callback, CallbackEvent, CallbackFault, CallbackProof, CallbackReply, CallbackRequest,
 };
 use serde_json::{Map, Value};
 
@@ -31,13 +31,13 @@ pub(super) fn read(settings: &Map<String, Value>, request: &CallbackRequest<'_>)
             (CallbackProof::Channel(_), Some(sid)) => About::ProviderMessage(sid.to_owned()),
             (CallbackProof::Channel(_), None) => return Ok(Callback::default()),
         };
-        return Ok(Callback { news: vec![CallbackNews::Receipt { about, receipt }], ..Callback::default() });
+        return Ok(Callback { events: vec![CallbackEvent::Receipt { about, receipt }], ..Callback::default() });
     }
     let Some((from, text)) = inbound(&fields) else { return Ok(Callback::default()) };
     let id = fields.get("MessageSid").or_else(|| fields.get("SmsSid")).map(ToOwned::to_owned);
-    let news = vec![CallbackNews::Inbound { from, news: InboundNews::Text(text), id }];
+    let events = vec![CallbackEvent::Inbound { from, event: InboundEvent::Text(text), id }];
     let body = Bytes::from_static(NO_REPLY.as_bytes());
-    Ok(Callback { news, reply: CallbackReply { content_type: "text/xml", body, ..CallbackReply::default() } })
+    Ok(Callback { events, reply: CallbackReply { content_type: "text/xml", body, ..CallbackReply::default() } })
 }
 
 /// A form, or a JSON object in its place.

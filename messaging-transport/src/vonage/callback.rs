@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::domain::delivery::outcome::{Acceptance, Answer, OutcomeClass, ProviderAnswer, Response, Scope};
-use messaging_core::ports::transport::{About, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest};
+use messaging_core::ports::transport::{About, Callback, CallbackEvent, CallbackFault, CallbackProof, CallbackRequest};
 use serde_json::{Map, Value};
 
 use super::answer::rejected;
@@ -33,8 +33,8 @@ pub(super) fn read(settings: &Map<String, Value>, request: &CallbackRequest<'_>)
         Value::Array(reports) => reports.as_slice(),
         report => std::slice::from_ref(report),
     };
-    let news = reports.iter().take(MAX_REPORTS).filter_map(|report| news(report, request.proof)).collect();
-    Ok(Callback { news, ..Callback::default() })
+    let events = reports.iter().take(MAX_REPORTS).filter_map(|report| event_of(report, request.proof)).collect();
+    Ok(Callback { events, ..Callback::default() })
 }
 
 fn is_signed(secret: &str, request: &CallbackRequest<'_>) -> bool {
@@ -51,7 +51,7 @@ fn is_signed(secret: &str, request: &CallbackRequest<'_>) -> bool {
     is_dated && is_current(&claims, request.now) && matches(given.as_bytes(), sha256_hex(request.body).as_bytes())
 }
 
-fn news(report: &Value, proof: &CallbackProof) -> Option<CallbackNews> {
+fn event_of(report: &Value, proof: &CallbackProof) -> Option<CallbackEvent> {
     let text = |name: &str| report.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let Some(status) = text("status") {
         let receipt = receipt(status, text("message_uuid"), report)?;
@@ -63,14 +63,14 @@ fn news(report: &Value, proof: &CallbackProof) -> Option<CallbackNews> {
                 (None, None) => return None,
             },
         };
-        return Some(CallbackNews::Receipt { about, receipt });
+        return Some(CallbackEvent::Receipt { about, receipt });
     }
     let from = text("from")?;
     // It writes numbers without `+`.
     let is_number = from.bytes().all(|byte| byte.is_ascii_digit());
     let from = if is_number { format!("+{from}") } else { from.to_owned() };
     let id = text("message_uuid").map(ToOwned::to_owned);
-    Some(CallbackNews::Inbound { from, news: InboundNews::Text(text("text").unwrap_or_default().to_owned()), id })
+    Some(CallbackEvent::Inbound { from, event: InboundEvent::Text(text("text").unwrap_or_default().to_owned()), id })
 }
 
 fn receipt(status: &str, message: Option<&str>, report: &Value) -> Option<Receipt> {
@@ -141,9 +141,9 @@ mod tests {
         let settings = json!({"signature_secret": "s3cret"});
         let with = |secret: &str, claims: Value| format!("Bearer {}", token(secret, &claims));
         let good = with("s3cret", json!({"iat": NOW, "exp": NOW + 60, "payload_hash": digest}));
-        assert_eq!(called(&settings, &good, BODY).unwrap().news.len(), 1);
+        assert_eq!(called(&settings, &good, BODY).unwrap().events.len(), 1);
         let undated = with("s3cret", json!({"iat": NOW - 3600, "payload_hash": digest.to_uppercase()}));
-        assert_eq!(called(&settings, &undated, BODY).unwrap().news.len(), 1);
+        assert_eq!(called(&settings, &undated, BODY).unwrap().events.len(), 1);
         for (bearer, why) in [
             (with("other", json!({"iat": NOW, "payload_hash": digest})), "another secret"),
             (with("s3cret", json!({"iat": NOW})), "no digest"),
@@ -165,8 +165,8 @@ mod tests {
     }
 
     fn class_of(report: &Value) -> Option<OutcomeClass> {
-        match news(report, &CallbackProof::ThisMessage)? {
-            CallbackNews::Receipt { receipt: Receipt::Outcome(answer), .. } => Some(answer.class),
+        match event_of(report, &CallbackProof::ThisMessage)? {
+            CallbackEvent::Receipt { receipt: Receipt::Outcome(answer), .. } => Some(answer.class),
             other => panic!("{other:?}"),
         }
     }
@@ -191,20 +191,20 @@ mod tests {
         ] {
             assert_eq!(class_of(&report), expected, "{report}");
         }
-        let read = news(&json!({"status": "read"}), &CallbackProof::ThisMessage);
-        assert!(matches!(read, Some(CallbackNews::Receipt { receipt: Receipt::Read(_), .. })));
+        let read = event_of(&json!({"status": "read"}), &CallbackProof::ThisMessage);
+        assert!(matches!(read, Some(CallbackEvent::Receipt { receipt: Receipt::Read(_), .. })));
     }
 
     #[test]
     fn numbers_of_recipients_get_their_plus() {
         for (from, expected) in [("491511", "+491511"), ("+491511", "+491511"), ("ACME", "ACME")] {
             let report = json!({"channel": "sms", "from": from, "text": "STOP"});
-            let expected = CallbackNews::Inbound {
+            let expected = CallbackEvent::Inbound {
                 from: expected.to_owned(),
-                news: InboundNews::Text("STOP".to_owned()),
+                event: InboundEvent::Text("STOP".to_owned()),
                 id: None,
             };
-            assert_eq!(news(&report, &CallbackProof::ThisMessage), Some(expected));
+            assert_eq!(event_of(&report, &CallbackProof::ThisMessage), Some(expected));
         }
     }
 }

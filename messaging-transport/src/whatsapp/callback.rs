@@ -1,10 +1,11 @@
-//! Webhooks of the Cloud API: receipts, what people write, and what they want of marketing. Many come in one call.
+//! Webhooks of the WhatsApp Cloud API: receipts, inbound messages and marketing preferences. One request carries
+//! several.
 
 use http::Method;
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::transport::{
-    About, Acceptance, Answer, Callback, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackReply,
+    About, Acceptance, Answer, Callback, CallbackAddress, CallbackEvent, CallbackFault, CallbackProof, CallbackReply,
     CallbackRequest, OutcomeClass, Response,
 };
 use ring::hmac::HMAC_SHA256;
@@ -14,14 +15,14 @@ use url::form_urlencoded;
 use super::answer;
 use crate::provider::{Settings, callback};
 
-/// The header with the signature: `sha256=` and the HMAC of the body, in hexadecimal digits.
+/// Header with the signature: `sha256=` and the hexadecimal HMAC-SHA256 of the body under the app secret.
 const SIGNATURE: &str = "x-hub-signature-256";
 
-/// The most characters of a challenge that is answered; those of Meta are numbers.
+/// Longest challenge that is answered, in characters; Meta sends short numbers.
 const MAX_CHALLENGE: usize = 256;
 
-/// Proves and reads a call. Messages are found by what we gave along or by their id, never by a phone number, which
-/// people with a username do not show.
+/// Verifies and reads a request. A receipt names its message by the data that we sent along or by the provider's id,
+/// never by a phone number: people with a username do not show theirs.
 pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
     let CallbackProof::Channel(address) = request.proof else { return Err(CallbackFault::NotFound) };
     if request.method == Method::GET {
@@ -36,23 +37,23 @@ pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Res
     }
     let body = callback::json(request.body);
     let own = settings.text("phone_number_id").ok().flatten().unwrap_or_default();
-    let mut news = Vec::new();
+    let mut events = Vec::new();
     let changes = items(&body["entry"]).iter().flat_map(|entry| items(&entry["changes"]));
     for value in changes.map(|change| &change["value"]) {
-        // An app calls one address about all its numbers.
+        // Meta calls one address for all phone numbers of an app; the others are not of this channel.
         if value["metadata"]["phone_number_id"].as_str().is_some_and(|about| about != own) {
             continue;
         }
-        news.extend(items(&value["statuses"]).iter().filter_map(receipt));
+        events.extend(items(&value["statuses"]).iter().filter_map(receipt));
         let written = items(&value["messages"]).iter().filter_map(written);
         let wanted = items(&value["user_preferences"]).iter().filter_map(preference);
-        news.extend(written.chain(wanted).map(|(from, news, id)| CallbackNews::Inbound { from, news, id }));
+        events.extend(written.chain(wanted).map(|(from, event, id)| CallbackEvent::Inbound { from, event, id }));
     }
-    Ok(Callback { news, ..Callback::default() })
+    Ok(Callback { events, ..Callback::default() })
 }
 
-/// The answer to the question whether an address is ours, which is asked when people enter it in the app's settings: its
-/// token has to be entered as the verify token there (contract section 18).
+/// The answer to the verification request that Meta sends when somebody enters the callback address in the app's
+/// settings. The token of the address has to be entered there as the verify token (contract section 18).
 fn challenge(request: &CallbackRequest<'_>, address: &CallbackAddress) -> Option<Callback> {
     let query = request.url.split_once('?').map_or("", |(_, query)| query);
     let value = |wanted: &str| {
@@ -73,7 +74,7 @@ fn items(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn receipt(status: &Value) -> Option<CallbackNews> {
+fn receipt(status: &Value) -> Option<CallbackEvent> {
     let accepted = |acceptance| Answer::new(OutcomeClass::Accepted(acceptance), Response::default());
     let receipt = match status["status"].as_str()? {
         "sent" => Receipt::Outcome(accepted(Acceptance::Relayed)),
@@ -87,37 +88,38 @@ fn receipt(status: &Value) -> Option<CallbackNews> {
         Some(token) => About::Token(token.to_owned()),
         None => About::ProviderMessage(status["id"].as_str()?.to_owned()),
     };
-    Some(CallbackNews::Receipt { about, receipt })
+    Some(CallbackEvent::Receipt { about, receipt })
 }
 
-/// A phone number as messages are addressed. Whoever shows none cannot be told apart here.
+/// A phone number in E.164; `None` for a sender who does not show theirs.
 fn number(of: &Value) -> Option<String> {
     let digits = of.as_str()?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| format!("+{digits}"))
 }
 
-/// What somebody wrote, or the button that was pressed instead.
-fn written(message: &Value) -> Option<(String, InboundNews, Option<String>)> {
+/// The text that somebody wrote, or the text of the button that they pressed, with the sender and the id of the
+/// message.
+fn written(message: &Value) -> Option<(String, InboundEvent, Option<String>)> {
     let said = [&message["text"]["body"], &message["button"]["text"], &message["interactive"]["button_reply"]["title"]];
     let text = said.into_iter().find_map(Value::as_str).unwrap_or_default();
     let id = message["id"].as_str().map(ToOwned::to_owned);
-    Some((number(&message["from"])?, InboundNews::Text(text.to_owned()), id))
+    Some((number(&message["from"])?, InboundEvent::Text(text.to_owned()), id))
 }
 
-/// Whether somebody wants no marketing any more, or wants it again; named by who and when.
-fn preference(preference: &Value) -> Option<(String, InboundNews, Option<String>)> {
+/// An opt-out from marketing messages or the opt-in again. Its id is made of the sender, the value and the time.
+fn preference(preference: &Value) -> Option<(String, InboundEvent, Option<String>)> {
     if preference["category"] != "marketing_messages" {
         return None;
     }
-    let news = match preference["value"].as_str()? {
-        "stop" => InboundNews::Unsubscribed,
-        "resume" => InboundNews::Subscribed,
+    let event = match preference["value"].as_str()? {
+        "stop" => InboundEvent::Unsubscribed,
+        "resume" => InboundEvent::Subscribed,
         _ => return None,
     };
     let from = number(&preference["wa_id"])?;
     let (value, at) = (preference["value"].as_str()?, &preference["timestamp"]);
     let at = at.as_str().map(ToOwned::to_owned).or_else(|| at.as_i64().map(|at| at.to_string()));
     let id = at.map(|at| format!("preference {from} {value} {at}"));
-    Some((from, news, id))
+    Some((from, event, id))
 }

@@ -1,10 +1,10 @@
 use http::Method;
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::clock::{ManualClock, SystemClock};
 use messaging_core::ports::transport::{
-    About, Acceptance, AddressFault, Button, CallbackNews, CallbackProof, ContentFault, Media, MediaKind, OutcomeClass,
-    ProviderTemplate, Scope, SoftCause,
+    About, Acceptance, AddressFault, Button, CallbackEvent, CallbackProof, ContentFault, Media, MediaKind,
+    OutcomeClass, ProviderTemplate, Scope, SoftCause,
 };
 use messaging_core::time::Timestamp;
 use ring::hmac::HMAC_SHA256;
@@ -142,9 +142,9 @@ async fn the_code_alone_decides_and_receipts_have_the_same_table() {
                 assert!(!answer.response.text.contains("EAAtoken"), "{}", answer.response.text);
             }
             let receipt = json!({"status": "failed", "id": "wamid.1", "errors": [{"code": code, "title": "no"}]});
-            let news = news_of(&json!({"statuses": [receipt]}));
-            let [CallbackNews::Receipt { receipt: Receipt::Outcome(answer), .. }] = &news[..] else {
-                panic!("{news:?}")
+            let events = events_of(&json!({"statuses": [receipt]}));
+            let [CallbackEvent::Receipt { receipt: Receipt::Outcome(answer), .. }] = &events[..] else {
+                panic!("{events:?}")
             };
             assert_eq!(answer.class, *class, "{code}");
         }
@@ -211,26 +211,26 @@ fn call(body: &[u8], signature: &str) -> Result<Callback, CallbackFault> {
     called(&cloud().1, &settings(), &[("x-hub-signature-256", signature)], body)
 }
 
-fn news_of(value: &Value) -> Vec<CallbackNews> {
+fn events_of(value: &Value) -> Vec<CallbackEvent> {
     let body = webhook(value).to_string();
-    call(body.as_bytes(), &signed(body.as_bytes(), "app secret")).unwrap().news
+    call(body.as_bytes(), &signed(body.as_bytes(), "app secret")).unwrap().events
 }
 
 #[test]
 fn receipts_come_in_batches_and_name_their_message_by_token_or_id() {
     let status = |status: &str| json!({"id": "wamid.1", "status": status, "biz_opaque_callback_data": "receipt-token"});
     let by_id = json!({"id": "wamid.2", "status": "read", "recipient_user_id": "US.13491208655302741918"});
-    let news = news_of(&json!({"statuses": [
+    let events = events_of(&json!({"statuses": [
         status("read"), status("delivered"), status("sent"), status("deleted"), by_id, {"status": "read"}, 17,
     ]}));
-    let shown: Vec<_> = news
+    let shown: Vec<_> = events
         .iter()
         .map(|one| match one {
-            CallbackNews::Receipt { about, receipt: Receipt::Read(_) } => format!("{about:?} read"),
-            CallbackNews::Receipt { about, receipt: Receipt::Outcome(answer) } => {
+            CallbackEvent::Receipt { about, receipt: Receipt::Read(_) } => format!("{about:?} read"),
+            CallbackEvent::Receipt { about, receipt: Receipt::Outcome(answer) } => {
                 format!("{about:?} {:?}", answer.class)
             }
-            CallbackNews::Inbound { .. } => panic!("a receipt"),
+            CallbackEvent::Inbound { .. } => panic!("a receipt"),
         })
         .collect();
     let expected = [
@@ -241,10 +241,10 @@ fn receipts_come_in_batches_and_name_their_message_by_token_or_id() {
     ];
     assert_eq!(shown, expected);
     let failed = json!({"statuses": [{"id": "wamid.3", "status": "failed", "errors": []}]});
-    let news = news_of(&failed);
-    let [CallbackNews::Receipt { about: About::ProviderMessage(_), receipt: Receipt::Outcome(answer) }] = &news[..]
+    let events = events_of(&failed);
+    let [CallbackEvent::Receipt { about: About::ProviderMessage(_), receipt: Receipt::Outcome(answer) }] = &events[..]
     else {
-        panic!("{news:?}")
+        panic!("{events:?}")
     };
     assert_eq!(answer.class, OutcomeClass::Retry(Scope::Account));
 }
@@ -253,12 +253,12 @@ fn receipts_come_in_batches_and_name_their_message_by_token_or_id() {
 fn what_people_write_and_want_is_told_with_their_number() {
     let inbound = |value: Value| -> Vec<_> {
         let shown = |one| match one {
-            CallbackNews::Inbound { from, news, .. } => (from, news),
-            CallbackNews::Receipt { .. } => panic!("not a receipt"),
+            CallbackEvent::Inbound { from, event, .. } => (from, event),
+            CallbackEvent::Receipt { .. } => panic!("not a receipt"),
         };
-        news_of(&value).into_iter().map(shown).collect()
+        events_of(&value).into_iter().map(shown).collect()
     };
-    let text = |text: &str| (TO.to_owned(), InboundNews::Text(text.to_owned()));
+    let text = |text: &str| (TO.to_owned(), InboundEvent::Text(text.to_owned()));
     let from = "14155550123";
     let written = inbound(json!({"messages": [
         {"from": from, "type": "text", "text": {"body": " Stop "}},
@@ -274,7 +274,7 @@ fn what_people_write_and_want_is_told_with_their_number() {
         preference("marketing_messages", "stop"), preference("marketing_messages", "resume"),
         preference("marketing_messages", "perhaps"), preference("other", "stop"),
     ]}));
-    let expected = [InboundNews::Unsubscribed, InboundNews::Subscribed].map(|news| (TO.to_owned(), news));
+    let expected = [InboundEvent::Unsubscribed, InboundEvent::Subscribed].map(|event| (TO.to_owned(), event));
     assert_eq!(wanted, expected);
     // The app has other numbers besides ours.
     let other =

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use messaging_core::domain::audience::suppression::SuppressionReason;
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::transport::{
-    About, Admission, Admitted, Answer, CallbackAddress, CallbackFault, CallbackNews, CallbackProof, CallbackRequest,
+    About, Admission, Admitted, Answer, CallbackAddress, CallbackEvent, CallbackFault, CallbackProof, CallbackRequest,
     Content, LastLook, Outcome, OutcomeClass as Class, ReceiptAddress, SmsContent, Transport,
 };
 use messaging_core::time::Timestamp;
@@ -117,7 +117,7 @@ impl Bed {
             now: Timestamp::from_millis(1_800_000_000_000),
         };
         let callback = self.transport.callback(&self.settings, &request)?;
-        Ok(callback.news.iter().map(shown).collect::<Vec<_>>().join(", "))
+        Ok(callback.events.iter().map(shown).collect::<Vec<_>>().join(", "))
     }
 
     /// Waits for calls and reads them as those of the message's own address.
@@ -148,9 +148,9 @@ fn channel(url: &str) -> CallbackProof {
     })
 }
 
-fn shown(news: &CallbackNews) -> String {
-    match news {
-        CallbackNews::Receipt { about, receipt } => {
+fn shown(event: &CallbackEvent) -> String {
+    match event {
+        CallbackEvent::Receipt { about, receipt } => {
             let about = match about {
                 About::ThisMessage => "this",
                 About::Token(token) if token == TOKEN => "token",
@@ -162,8 +162,8 @@ fn shown(news: &CallbackNews) -> String {
                 Receipt::Outcome(answer) => format!("{about} {:?}", answer.class),
             }
         }
-        CallbackNews::Inbound { from, news: InboundNews::Text(text), .. } => format!("{from} wrote {text}"),
-        CallbackNews::Inbound { from, news, .. } => format!("{from} {news:?}"),
+        CallbackEvent::Inbound { from, event: InboundEvent::Text(text), .. } => format!("{from} wrote {text}"),
+        CallbackEvent::Inbound { from, event, .. } => format!("{from} {event:?}"),
     }
 }
 

@@ -1,10 +1,10 @@
-//! What is told of a simulation: what the API answers.
+//! The answer of `automation simulate`, in the form of the API.
 
 use messaging_engine::ops::automations::simulate::SimulationReport;
 use messaging_http::standalone::rehearsal::ContactReport;
 use serde::Serialize;
 
-/// What is told: of one contact what the API answers, of several that of each.
+/// The answer of the API for one contact, or a list with one for each of several contacts.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Answer<'a> {
@@ -12,7 +12,7 @@ pub(super) enum Answer<'a> {
     Several { contacts: Vec<ContactAnswer<'a>> },
 }
 
-/// What is told of one of several contacts.
+/// The answer for one of several contacts.
 #[derive(Serialize)]
 pub(super) struct ContactAnswer<'a> {
     external_id: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! The answer of a simulation as a file that is kept, and what is different.
+//! Snapshot files: the answer of a simulation is written to a file, or compared with it and shown as a line diff.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,16 +10,18 @@ use super::answer::Answer;
 use crate::failure::Failure;
 use crate::files;
 
-/// Lines that are shown around a difference.
-const AROUND: usize = 3;
-/// Lines of a difference that are shown.
-const MAX_SHOWN: usize = 200;
-/// Pairs of lines that are compared to find what stayed; of more the whole is shown as changed.
+/// Unchanged lines that the diff shows before and after a change.
+const CONTEXT_LINES: usize = 3;
+/// Most lines of a diff that are printed.
+const MAX_DIFF_LINES: usize = 200;
+/// Largest table of the line diff, in pairs of lines. In a larger one all lines between the common beginning and the
+/// common end count as changed.
 const MAX_PAIRS: usize = 4_000_000;
 
-/// Compares an answer with the file, or writes it; what failed, if it is different.
+/// Compares an answer with the snapshot file, or writes the file with `update`. Answers the failure to report when they
+/// differ or there is no file.
 pub(super) fn compare(path: &Path, answer: &Answer<'_>, update: bool) -> Result<Option<Failure>, Failure> {
-    // Sorted: whether objects keep an order of their own depends on what else is built with this.
+    // Sorted, because serde_json keeps the order of insertion when another crate of the build asks for that.
     let mut now = serde_json::to_value(answer).map_err(|error| files::unwritable(path, error))?;
     now.sort_all_objects();
     let text = format!("{now:#}\n");
@@ -28,7 +30,7 @@ pub(super) fn compare(path: &Path, answer: &Answer<'_>, update: bool) -> Result<
         return Ok(None);
     }
     if !path.is_file() {
-        let rule = format!("there is no snapshot {}; --update writes it", path.display());
+        let rule = format!("the snapshot {} does not exist; --update writes it", path.display());
         return Ok(Some(Failure::Unsuccessful(rule)));
     }
     let before = files::read(path)?;
@@ -36,34 +38,41 @@ pub(super) fn compare(path: &Path, answer: &Answer<'_>, update: bool) -> Result<
     if kept == now {
         return Ok(None);
     }
-    let shown = difference(&before, &text);
-    let rule = format!("the answer is not that of {} (- kept, + now):\n{shown}--update keeps it", path.display());
+    let shown = diff(&before, &text);
+    let rule = format!(
+        "the answer differs from the snapshot {} (- snapshot, + now):\n{shown}--update writes the new answer",
+        path.display()
+    );
     Ok(Some(Failure::Unsuccessful(rule)))
 }
 
-/// A line that stayed, went or came.
+/// A line of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line<'a> {
-    Same(&'a str),
-    Gone(&'a str),
-    New(&'a str),
+enum DiffLine<'a> {
+    Unchanged(&'a str),
+    Removed(&'a str),
+    Added(&'a str),
 }
 
-/// What is different between two texts, by lines, with some lines around.
-fn difference(before: &str, after: &str) -> String {
+/// The diff of two texts by lines, with [`CONTEXT_LINES`] around each change; empty when they are equal.
+fn diff(before: &str, after: &str) -> String {
     let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
-    let lines = compared(&before, &after);
-    let changed: Vec<_> =
-        lines.iter().enumerate().filter(|(_, line)| !matches!(line, Line::Same(_))).map(|(at, _)| at).collect();
+    let lines = diff_lines(&before, &after);
+    let changed: Vec<_> = lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| !matches!(line, DiffLine::Unchanged(_)))
+        .map(|(at, _)| at)
+        .collect();
     let mut text = String::new();
     let (mut last, mut shown) = (None, 0);
     for (at, line) in lines.iter().enumerate() {
-        let next = changed.partition_point(|changed| *changed + AROUND < at);
-        let is_near = changed.get(next).is_some_and(|changed| changed.abs_diff(at) <= AROUND);
+        let next = changed.partition_point(|changed| *changed + CONTEXT_LINES < at);
+        let is_near = changed.get(next).is_some_and(|changed| changed.abs_diff(at) <= CONTEXT_LINES);
         if !is_near {
             continue;
         }
-        if shown == MAX_SHOWN {
+        if shown == MAX_DIFF_LINES {
             text.push_str("  …\n");
             break;
         }
@@ -71,9 +80,9 @@ fn difference(before: &str, after: &str) -> String {
             text.push_str("  …\n");
         }
         let (mark, line) = match line {
-            Line::Same(line) => (' ', line),
-            Line::Gone(line) => ('-', line),
-            Line::New(line) => ('+', line),
+            DiffLine::Unchanged(line) => (' ', line),
+            DiffLine::Removed(line) => ('-', line),
+            DiffLine::Added(line) => ('+', line),
         };
         let _ = writeln!(text, "{mark} {line}");
         last = Some(at);
@@ -82,21 +91,21 @@ fn difference(before: &str, after: &str) -> String {
     text
 }
 
-/// Which lines stayed: the longest row of lines that is in both.
-fn compared<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<Line<'a>> {
+/// All lines of both texts as unchanged, removed or added, by the longest common subsequence of lines.
+fn diff_lines<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<DiffLine<'a>> {
     let head = before.iter().zip(after).take_while(|(one, other)| one == other).count();
     let (before, after, mut lines) = {
-        let same = before[..head].iter().map(|line| Line::Same(line));
+        let same = before[..head].iter().map(|line| DiffLine::Unchanged(line));
         (&before[head..], &after[head..], same.collect::<Vec<_>>())
     };
     let tail = before.iter().rev().zip(after.iter().rev()).take_while(|(one, other)| one == other).count();
     let (middle, rest) = (&before[..before.len() - tail], &before[before.len() - tail..]);
     let new = &after[..after.len() - tail];
     if middle.len().saturating_mul(new.len()) > MAX_PAIRS {
-        lines.extend(middle.iter().map(|line| Line::Gone(line)));
-        lines.extend(new.iter().map(|line| Line::New(line)));
+        lines.extend(middle.iter().map(|line| DiffLine::Removed(line)));
+        lines.extend(new.iter().map(|line| DiffLine::Added(line)));
     } else {
-        // How many lines are in both from here on.
+        // `common[i * width + j]`: length of the longest common subsequence of `middle[i..]` and `new[j..]`.
         let width = new.len() + 1;
         let mut common = vec![0_u32; (middle.len() + 1) * width];
         for (i, one) in middle.iter().enumerate().rev() {
@@ -111,18 +120,18 @@ fn compared<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<Line<'a>> {
         let (mut i, mut j) = (0, 0);
         while i < middle.len() || j < new.len() {
             if i < middle.len() && j < new.len() && middle[i] == new[j] {
-                lines.push(Line::Same(middle[i]));
+                lines.push(DiffLine::Unchanged(middle[i]));
                 (i, j) = (i + 1, j + 1);
             } else if j == new.len() || i < middle.len() && common[(i + 1) * width + j] >= common[i * width + j + 1] {
-                lines.push(Line::Gone(middle[i]));
+                lines.push(DiffLine::Removed(middle[i]));
                 i += 1;
             } else {
-                lines.push(Line::New(new[j]));
+                lines.push(DiffLine::Added(new[j]));
                 j += 1;
             }
         }
     }
-    lines.extend(rest.iter().map(|line| Line::Same(line)));
+    lines.extend(rest.iter().map(|line| DiffLine::Unchanged(line)));
     lines
 }
 
@@ -131,13 +140,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_shows_what_went_and_came_with_lines_around() {
+    fn a_diff_shows_removed_and_added_lines_with_their_context() {
         let before = "1\n2\n3\n4\n5\n6\n7\n8\n9";
-        assert_eq!(difference(before, before), "");
-        assert_eq!(difference(before, &before.replace('5', "x")), "  2\n  3\n  4\n- 5\n+ x\n  6\n  7\n  8\n");
-        assert_eq!(difference(before, &before.replace('9', "9\n10")), "  7\n  8\n  9\n+ 10\n");
+        assert_eq!(diff(before, before), "");
+        assert_eq!(diff(before, &before.replace('5', "x")), "  2\n  3\n  4\n- 5\n+ x\n  6\n  7\n  8\n");
+        assert_eq!(diff(before, &before.replace('9', "9\n10")), "  7\n  8\n  9\n+ 10\n");
         let both = before.replacen('1', "x", 1).replace('9', "y");
-        assert_eq!(difference(before, &both), "- 1\n+ x\n  2\n  3\n  4\n  …\n  6\n  7\n  8\n- 9\n+ y\n");
-        assert_eq!(difference("", "a"), "+ a\n");
+        assert_eq!(diff(before, &both), "- 1\n+ x\n  2\n  3\n  4\n  …\n  6\n  7\n  8\n- 9\n+ y\n");
+        assert_eq!(diff("", "a"), "+ a\n");
     }
 }

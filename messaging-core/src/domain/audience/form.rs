@@ -148,7 +148,7 @@ pub fn check_fields(fields: &[FormField], violations: &mut Violations) {
         } else if one.target().is_none() {
             violations.add(pointer, FieldCode::UnknownValue, "must be email, phone or attributes.<key>");
         } else if fields[..index].iter().any(|other| other.field == one.field) {
-            violations.add(pointer, FieldCode::Duplicate, "is there already");
+            violations.add(pointer, FieldCode::Duplicate, "names a field that the form has already");
         }
     }
 }
@@ -172,7 +172,11 @@ pub fn check_theme(theme: &FormTheme, violations: &mut Violations) {
         violations.add("/theme/color", FieldCode::InvalidFormat, "must be a color such as #1d4ed8");
     }
     if theme.logo_url.as_ref().is_some_and(|url| !is_web_address(url) || !url.starts_with("https://")) {
-        violations.add("/theme/logo_url", FieldCode::InvalidFormat, "must be an https address");
+        violations.add(
+            "/theme/logo_url",
+            FieldCode::InvalidFormat,
+            "must be an https address such as https://www.example.com/logo.png",
+        );
     }
 }
 

@@ -33,7 +33,11 @@ impl PageTexts {
             let at = format!("{pointer}/{}", escaped(code));
             if Language::ALL.iter().all(|language| language.code() != code) {
                 let codes = Language::ALL.map(Language::code).join(", ");
-                violations.add(&at, FieldCode::UnknownField, format_args!("is no language of pages: {codes}"));
+                violations.add(
+                    &at,
+                    FieldCode::UnknownField,
+                    format_args!("is not a language of these pages; they are {codes}"),
+                );
                 continue;
             }
             for (key, text) in of_language {
@@ -62,9 +66,9 @@ fn owned((code, texts): (&String, &BTreeMap<String, String>)) -> (String, BTreeM
 fn check(key: &str, text: &str, pointer: String, violations: &mut Violations) {
     if !ReaderText::keys().any(|known| known == key) {
         let keys = ReaderText::keys().collect::<Vec<_>>().join(", ");
-        violations.add(pointer, FieldCode::UnknownField, format_args!("is no text of pages: {keys}"));
+        violations.add(pointer, FieldCode::UnknownField, format_args!("is not a text of these pages; they are {keys}"));
     } else if text.trim().is_empty() {
-        violations.add(pointer, FieldCode::Required, "must not be empty; leave it out for our own");
+        violations.add(pointer, FieldCode::Required, "must not be empty; leave it out to keep the standard text");
     } else if text.chars().count() > MAX_TEXT {
         violations.add(pointer, FieldCode::TooLong, format_args!("must have at most {MAX_TEXT} characters"));
     } else if text.chars().any(char::is_control) {

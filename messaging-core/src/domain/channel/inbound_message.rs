@@ -30,8 +30,8 @@ pub struct InboundMessage {
     pub channel: Channel,
     /// Who it is from, as the channel writes addresses.
     pub from: String,
-    /// Content: the text of a message, or the news that the recipient subscribed, unsubscribed or blocked us.
-    pub news: InboundNews,
+    /// Content: the text of a message, or that the recipient subscribed, unsubscribed or blocked us.
+    pub event: InboundEvent,
 }
 
 /// Names something that came in, so that it has one effect however often the provider repeats it.
@@ -54,7 +54,7 @@ impl InboundKey {
 
 /// Content of something that came from a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InboundNews {
+pub enum InboundEvent {
     /// A message with this text; empty where it has none.
     Text(String),
     /// The recipient subscribed or unblocked us.
@@ -93,15 +93,15 @@ pub struct Listing {
 /// have further words that opt out.
 pub fn judge(
     channel: Channel,
-    news: &InboundNews,
+    event: &InboundEvent,
     opt_out_keywords: &[String],
     listed: Option<(SuppressionReason, SuppressionSource)>,
 ) -> InboundJudgment {
-    let wish = match news {
-        InboundNews::Text(text) => wish_of(channel, text, opt_out_keywords),
-        InboundNews::Subscribed => Wish::In,
-        InboundNews::Unsubscribed => Wish::Out(UnsubscribeMethod::Provider),
-        InboundNews::Blocked => Wish::Block,
+    let wish = match event {
+        InboundEvent::Text(text) => wish_of(channel, text, opt_out_keywords),
+        InboundEvent::Subscribed => Wish::In,
+        InboundEvent::Unsubscribed => Wish::Out(UnsubscribeMethod::Provider),
+        InboundEvent::Blocked => Wish::Block,
     };
     // Somebody who writes can be reached: what was concluded from bounces is over.
     let is_our_conclusion = listed == Some((SuppressionReason::Bounce, SuppressionSource::System));
@@ -189,10 +189,10 @@ mod tests {
 
     #[test]
     fn the_table_of_inbound_messages() {
-        let text = |text: &str| InboundNews::Text(text.to_owned());
+        let text = |text: &str| InboundEvent::Text(text.to_owned());
         let bounced = Some((Reason::Bounce, Source::System));
         let opted_out = Some((Reason::Unsubscribe, Source::Api));
-        for (channel, news, listed, expected) in [
+        for (channel, event, listed, expected) in [
             (Channel::Sms, text("hello"), None, ""),
             (Channel::Sms, text("hello"), bounced, "lift"),
             (Channel::Sms, text("hello"), opted_out, ""),
@@ -209,8 +209,8 @@ mod tests {
             (Channel::Sms, text("hello"), Some((Reason::Complaint, Source::System)), ""),
             (Channel::Sms, text("hello"), Some((Reason::Bounce, Source::Api)), ""),
             (Channel::Whatsapp, text("STOPALL"), None, "unsubscribe Recipient, Keyword"),
-            (Channel::Whatsapp, InboundNews::Unsubscribed, None, "unsubscribe Recipient, Provider"),
-            (Channel::Whatsapp, InboundNews::Subscribed, opted_out, "lift"),
+            (Channel::Whatsapp, InboundEvent::Unsubscribed, None, "unsubscribe Recipient, Provider"),
+            (Channel::Whatsapp, InboundEvent::Subscribed, opted_out, "lift"),
             (Channel::Telegram, text("/stop"), None, "unsubscribe Recipient, Keyword"),
             (Channel::Telegram, text("/stop@acme_bot"), None, "unsubscribe Recipient, Keyword"),
             (Channel::Telegram, text("/start@acme_bot abc"), opted_out, "lift"),
@@ -218,14 +218,14 @@ mod tests {
             (Channel::Telegram, text("stop@acme_bot"), None, ""),
             (Channel::Telegram, text("/stopped"), None, ""),
             (Channel::Telegram, text("/start abc"), opted_out, "lift"),
-            (Channel::Telegram, InboundNews::Blocked, None, "bounce System, Blocked"),
-            (Channel::Telegram, InboundNews::Blocked, opted_out, "bounce System, Blocked"),
-            (Channel::Telegram, InboundNews::Blocked, bounced, ""),
-            (Channel::Telegram, InboundNews::Subscribed, bounced, "lift"),
+            (Channel::Telegram, InboundEvent::Blocked, None, "bounce System, Blocked"),
+            (Channel::Telegram, InboundEvent::Blocked, opted_out, "bounce System, Blocked"),
+            (Channel::Telegram, InboundEvent::Blocked, bounced, ""),
+            (Channel::Telegram, InboundEvent::Subscribed, bounced, "lift"),
             (Channel::Viber, text("STOP"), None, ""),
         ] {
-            let judged = judge(channel, &news, &["Basta".to_owned()], listed);
-            assert_eq!(shown(judged), expected, "{channel} {news:?} {listed:?}");
+            let judged = judge(channel, &event, &["Basta".to_owned()], listed);
+            assert_eq!(shown(judged), expected, "{channel} {event:?} {listed:?}");
         }
     }
 }

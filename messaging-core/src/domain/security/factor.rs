@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::security::account::User;
 use crate::domain::security::digest::Digest;
-use crate::domain::security::oidc::VouchedPerson;
+use crate::domain::security::oidc::VerifiedIdentity;
 use crate::domain::security::passkey::Passkey;
 use crate::ids::{FactorId, UserId};
 use crate::time::Timestamp;
@@ -131,7 +131,7 @@ pub enum FirstFactor {
     /// A link of the operator.
     OperatorLink,
     /// A sign-in at the single sign-on provider. The second step joins its person to the user, where they are not joined yet.
-    SignOn(Box<VouchedPerson>),
+    SignOn(Box<VerifiedIdentity>),
 }
 
 impl FirstFactor {
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn with_sign_on_alone_passwords_do_not_count() {
-        let person = VouchedPerson {
+        let person = VerifiedIdentity {
             issuer: "https://id.example.com".into(),
             subject: "ann".into(),
             name: None,

@@ -49,9 +49,9 @@ pub struct OidcSettings {
     pub only: bool,
 }
 
-/// A person whom a provider has vouched for, as far as they are joined to a user here.
+/// Claims of a verified ID token that are needed to join a person to a user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VouchedPerson {
+pub struct VerifiedIdentity {
     /// The provider's issuer identifier.
     pub issuer: String,
     /// The person at that provider, who never changes.
@@ -62,7 +62,7 @@ pub struct VouchedPerson {
     pub groups: Vec<String>,
 }
 
-/// A person at a provider who is a user here.
+/// A person at a provider who was joined to a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkedIdentity {
     /// The provider's issuer identifier.

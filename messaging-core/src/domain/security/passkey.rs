@@ -46,25 +46,25 @@ const MAX_CREDENTIAL_ID: usize = 1023;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PasskeyFault {
     /// The answer of the browser cannot be read.
-    #[error("the answer of the browser cannot be read")]
+    #[error("is not the answer of a browser: send what `toJSON` of its PublicKeyCredential returns")]
     Malformed,
     /// The answer is to another question: another challenge, or another kind.
-    #[error("the answer is not to this challenge")]
+    #[error("answers another challenge: begin again, and answer the options that come then")]
     OtherChallenge,
     /// The answer was made for another site.
-    #[error("the answer was made for another site")]
+    #[error("was made for another site: open the console at the address of --public-url")]
     OtherSite,
     /// The device did not verify the person.
-    #[error("the device did not verify the person")]
+    #[error("the device did not verify you: try again with its PIN, fingerprint or face")]
     NotVerified,
     /// The algorithm of the key is none that is taken.
-    #[error("the key has an algorithm that is not taken")]
+    #[error("the key has an algorithm other than ES256, EdDSA or RS256: use another device")]
     OtherAlgorithm,
     /// The signature is not that of the key.
-    #[error("the signature is not that of the key")]
+    #[error("the signature does not match the passkey: try again")]
     WrongSignature,
     /// The counter of the device did not rise: somebody may have copied the key.
-    #[error("the counter of the device did not rise")]
+    #[error("the counter of the device did not rise, so the passkey may have been copied: delete it and add a new one")]
     Copied,
 }
 

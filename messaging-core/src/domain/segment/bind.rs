@@ -1,7 +1,7 @@
-//! Values of the event that entered a contact into an automation, put into filters: `value_from`.
+//! Replaces `value_from` in filters by values of the event that entered a contact into an automation.
 //!
-//! Contract sections 9.1 and 13.4, "Entry". Only filters of automations have such values; they are replaced before a
-//! store is asked, so that stores know nothing of them.
+//! Contract sections 9.1 and 13.4, "Entry". Only filters of automations have it. It is replaced before a store is
+//! asked, so stores never see it.
 
 use serde_json::{Map, Value};
 
@@ -10,8 +10,9 @@ use super::filter::{Condition, EventLeaf, Filter, Leaf, Positive, PropertyTest, 
 use super::parse::test_with;
 
 impl Filter {
-    /// The filter with the values that `event` has in their places. Where one is missing, or of a type that the operator
-    /// cannot be asked of, nothing passes, and so everything where the operator is the complement of another.
+    /// The filter with every `value_from` replaced by the value of `event`. Where the value is missing, or has a type
+    /// that the operator does not accept, the test matches nothing; a negated operator such as `neq` then matches
+    /// everything.
     pub fn bind(&self, event: &Map<String, Value>) -> Self {
         match self {
             Self::Everyone => Self::Everyone,
@@ -19,7 +20,7 @@ impl Filter {
         }
     }
 
-    /// The places of its leaves below `pointer`, at which the filter was sent, with the leaves in their order.
+    /// The leaves of the filter in order, each with its JSON pointer. `pointer` is that of the filter itself.
     pub fn leaves_at(&self, pointer: &str) -> Vec<(String, &Leaf)> {
         let mut found = Vec::new();
         if let Self::Where(condition) = self {
@@ -31,10 +32,10 @@ impl Filter {
 
 impl Condition {
     fn bind(&self, event: &Map<String, Value>) -> Self {
-        let all = |parts: &[Self]| parts.iter().map(|part| part.bind(event)).collect();
+        let bind_all = |parts: &[Self]| parts.iter().map(|part| part.bind(event)).collect();
         match self {
-            Self::And(parts) => Self::And(all(parts)),
-            Self::Or(parts) => Self::Or(all(parts)),
+            Self::And(parts) => Self::And(bind_all(parts)),
+            Self::Or(parts) => Self::Or(bind_all(parts)),
             Self::Not(part) => Self::Not(Box::new(part.bind(event))),
             Self::Leaf(leaf) => Self::Leaf(leaf.bind(event)),
         }

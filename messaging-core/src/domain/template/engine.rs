@@ -87,7 +87,7 @@ impl Program {
         let tree =
             parse(source, kind.name(), SyntaxConfig::default()).map_err(|error| Fault::of_engine(&error, source))?;
         let names = variables::names(&tree);
-        let guarded = guard::guarded(source, &source_tokens, &tree, kind == Kind::Markup)
+        let guarded = guard::insert_guards(source, &source_tokens, &tree, kind == Kind::Markup)
             .map_err(|rule| Fault::limit(None, rule))?;
         let mut env = BASE.clone();
         check_names(&env, &names, source)?;

@@ -84,7 +84,7 @@ pub(super) fn install(env: &mut Environment<'static>) {
     env.remove_test("test");
 }
 
-/// The guards that [`guard::guarded`] writes.
+/// The guards that [`guard::insert_guards`] writes.
 fn guards(env: &mut Environment<'static>) {
     env.add_filter(guard::MADE, |state: &mut State<'_, '_>, value: Value| made(state, value));
     env.add_filter(guard::NUMBER, |value: Value| match value.kind() {
@@ -94,14 +94,14 @@ fn guards(env: &mut Environment<'static>) {
         }
         _ => Err(Error::new(ErrorKind::InvalidOperation, "`*` multiplies numbers only")),
     });
-    env.add_filter(guard::WEIGHED, |state: &mut State<'_, '_>, value: Value| {
+    env.add_filter(guard::COMPARED, |state: &mut State<'_, '_>, value: Value| {
         charge_tree(state, &value).map(|()| value)
     });
-    env.add_filter(guard::BASE, |state: &mut State<'_, '_>, value: Value| {
+    env.add_filter(guard::INDEXED, |state: &mut State<'_, '_>, value: Value| {
         let length = value.as_str().map_or(1, str::len);
         charge(state, length as u64).map(|()| value)
     });
-    env.add_filter(guard::EACH, |state: &mut State<'_, '_>, value: Value, text: u64| {
+    env.add_filter(guard::LOOP, |state: &mut State<'_, '_>, value: Value, text: u64| {
         budget::each(state, &value, text).map(|()| value)
     });
     env.add_filter(guard::PLAIN, |state: &mut State<'_, '_>, value: Value| {

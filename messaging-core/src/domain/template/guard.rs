@@ -1,13 +1,13 @@
-//! Where a template gets its guards.
+//! Inserts guards into the source of a template: filters that charge the cost of expensive expressions to a budget, or
+//! escape output for the place where it stands.
 //!
 //! The engine counts instructions, which bounds neither time nor memory: one instruction may double a
-//! text, compare two long lists, or repeat a text a hundred million times. So a filter of ours is written
-//! around every expression that makes or looks through something large, and it charges what that costs
-//! to the rendering (see [`super::budget`]). What the author wrote stays as it is stored; only what is
-//! compiled has guards, on the same lines.
+//! text, compare two long lists, or repeat a text a hundred million times. So every expression that can make
+//! or scan something large is wrapped in a filter that charges its cost to the budget of the rendering (see
+//! [`super::budget`]). The stored source has no guards, only the compiled one; line numbers are the same.
 //!
-//! The places come from the syntax tree. It tells where an operation ends but not always where it
-//! begins; an opening parenthesis in front of its first operand does the same.
+//! The positions come from the syntax tree. It has the end of every operation but not always its begin, so the
+//! opening parenthesis goes in front of the first operand.
 
 use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, Token};
@@ -15,37 +15,37 @@ use minijinja::machinery::{Span, Token};
 use super::gate::Tokens;
 use super::positions::{self, Danger, OutputContext};
 
-/// Charges what was made, and makes a list of what would be computed again and again.
+/// Charges the size of a new value, and turns an iterator that would be computed at each use into a list.
 pub(super) const MADE: &str = "_guard_made";
-/// Lets numbers pass and nothing else: `*` repeats texts and lists.
+/// Refuses everything but numbers as an operand of `*`, which would repeat texts and lists.
 pub(super) const NUMBER: &str = "_guard_number";
-/// Charges what is going to be compared.
-pub(super) const WEIGHED: &str = "_guard_weighed";
-/// Charges a text that is going to be cut or looked into.
-pub(super) const BASE: &str = "_guard_base";
-/// Charges a loop: its items times the text of its body.
-pub(super) const EACH: &str = "_guard_each";
-/// Lets plain data pass: a namespace that held itself would have no end.
+/// Charges an operand of a comparison.
+pub(super) const COMPARED: &str = "_guard_compared";
+/// Charges a text that is going to be sliced or indexed.
+pub(super) const INDEXED: &str = "_guard_indexed";
+/// Charges a loop: the number of items times the bytes of text in its body.
+pub(super) const LOOP: &str = "_guard_loop";
+/// Refuses everything but plain data: a namespace that contained itself would be infinite.
 pub(super) const PLAIN: &str = "_guard_plain";
-/// Escapes for a place where quotes do not protect.
+/// Escapes for an attribute value without quotes.
 pub(super) const UNQUOTED: &str = "_guard_unquoted";
-/// Takes the scheme from addresses that run scripts.
+/// Replaces a URL that runs scripts, such as `javascript:…`.
 pub(super) const ADDRESS: &str = "_guard_address";
-/// Lets no scheme begin in the rest of an address.
+/// Prevents a scheme in the rest of a URL whose beginning is in the template.
 pub(super) const ADDRESS_REST: &str = "_guard_address_rest";
-/// Lets only harmless schemes pass.
+/// Replaces all but harmless schemes, where the output is the scheme of a URL.
 pub(super) const SCHEME: &str = "_guard_scheme";
-/// Lets nothing pass that a scheme could be completed with.
+/// Prevents output from completing a scheme that the template begins.
 pub(super) const SCHEME_REST: &str = "_guard_scheme_rest";
 /// Escapes for a style sheet.
 pub(super) const STYLE: &str = "_guard_style";
-/// Escapes for an attribute whose value is markup.
+/// Escapes for an attribute whose value is HTML, such as `srcdoc`.
 pub(super) const DOCUMENT: &str = "_guard_document";
-/// Takes addresses that run scripts from where `meta` leads.
+/// Replaces the `content` of a `meta` element that leads to a URL that runs scripts.
 pub(super) const REFRESH: &str = "_guard_refresh";
-/// Lets a digit pass.
+/// Allows only the digit of a heading, as in `<h1>`.
 pub(super) const LEVEL: &str = "_guard_level";
-/// Lets names of harmless tags pass.
+/// Allows only names of harmless tags and email addresses, right after `<`.
 pub(super) const TAG: &str = "_guard_tag";
 /// Escapes for a text inside a script.
 pub(super) const SCRIPT: &str = "_guard_script";
@@ -53,19 +53,26 @@ pub(super) const SCRIPT: &str = "_guard_script";
 /// Macros of one part.
 const MAX_MACROS: usize = 50;
 
-/// Bytes of text within the macros of one part: every call that is not finished may hold them once.
+/// Bytes of text in the macros of one part; every running call may hold that much once.
 const MAX_MACRO_TEXT: usize = 256 << 10;
 
-/// Writes the guards into a source. `is_markup` says whether what it makes is HTML.
-pub(super) fn guarded(
+/// The source with its guards. `is_markup` is true for HTML, whose outputs are escaped by place. Fails with the rule
+/// that the template breaks.
+pub(super) fn insert_guards(
     source: &str,
     tokens: &Tokens<'_>,
     tree: &Stmt<'_>,
     is_markup: bool,
 ) -> Result<String, &'static str> {
     let dangers = if is_markup { positions::dangers(source, tokens)? } else { Vec::new() };
-    let mut writer =
-        Writer { tokens: &tokens.tokens, dangers: &dangers, inserts: Vec::new(), macros: 0, macro_text: 0, rule: None };
+    let mut writer = GuardWriter {
+        tokens: &tokens.tokens,
+        dangers: &dangers,
+        inserts: Vec::new(),
+        macros: 0,
+        macro_text: 0,
+        rule: None,
+    };
     writer.statement(tree);
     if let Some(rule) = writer.rule {
         return Err(rule);
@@ -84,14 +91,14 @@ pub(super) fn guarded(
     Ok(out)
 }
 
-struct Writer<'a> {
+struct GuardWriter<'a> {
     tokens: &'a [(Token<'a>, Span)],
     dangers: &'a [(usize, OutputContext)],
-    /// What is to be written, and before which byte; inner things first.
+    /// Texts to insert, each with the byte offset in front of which it goes; those of inner expressions first.
     inserts: Vec<(usize, String)>,
     macros: usize,
     macro_text: usize,
-    /// The rule that is broken.
+    /// The rule that the template breaks, as a fragment of a sentence.
     rule: Option<&'static str>,
 }
 
@@ -103,23 +110,23 @@ fn to(span: Span) -> usize {
     span.end_offset as usize
 }
 
-/// Where the first token of an expression stands, parentheses around it not counted.
-fn first(expr: &Expr<'_>) -> usize {
+/// Byte offset of the first token of an expression, without parentheses around it.
+fn start_of(expr: &Expr<'_>) -> usize {
     let inner = match expr {
-        Expr::Filter(filter) => filter.expr.as_ref().map(first),
-        Expr::Test(test) => Some(first(&test.expr)),
-        Expr::GetAttr(get) => Some(first(&get.expr)),
-        Expr::GetItem(get) => Some(first(&get.expr)),
-        Expr::Slice(slice) => Some(first(&slice.expr)),
-        Expr::Call(call) => Some(first(&call.expr)),
-        Expr::UnaryOp(unary) => Some(first(&unary.expr)),
-        Expr::IfExpr(choice) => Some(first(&choice.true_expr)),
-        Expr::BinOp(binary) => Some(first(&binary.left)),
-        Expr::Compare(compare) => Some(first(&compare.expr)),
+        Expr::Filter(filter) => filter.expr.as_ref().map(start_of),
+        Expr::Test(test) => Some(start_of(&test.expr)),
+        Expr::GetAttr(get) => Some(start_of(&get.expr)),
+        Expr::GetItem(get) => Some(start_of(&get.expr)),
+        Expr::Slice(slice) => Some(start_of(&slice.expr)),
+        Expr::Call(call) => Some(start_of(&call.expr)),
+        Expr::UnaryOp(unary) => Some(start_of(&unary.expr)),
+        Expr::IfExpr(choice) => Some(start_of(&choice.true_expr)),
+        Expr::BinOp(binary) => Some(start_of(&binary.left)),
+        Expr::Compare(compare) => Some(start_of(&compare.expr)),
         Expr::Var(_) | Expr::Const(_) | Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => None,
     };
     match expr {
-        // Their spans begin at the name of the filter, or in the middle of a chain.
+        // The spans of these begin at the name of the filter, or in the middle of a chain.
         Expr::Filter(_) | Expr::Test(_) | Expr::GetAttr(_) | Expr::GetItem(_) | Expr::Slice(_) | Expr::Call(_) => {
             inner.unwrap_or_else(|| from(expr.span()))
         }
@@ -135,13 +142,13 @@ fn last_filter<'e>(expr: &Expr<'e>) -> Option<&'e str> {
     }
 }
 
-impl Writer<'_> {
+impl GuardWriter<'_> {
     fn insert(&mut self, at: usize, text: impl Into<String>) {
         self.inserts.push((at, text.into()));
     }
 
-    /// `((…)|guard)`, so that anything may follow.
-    fn around(&mut self, start: usize, end: usize, guard: &str) {
+    /// Wraps a range as `((…)|guard)`, so that any operator may follow.
+    fn wrap(&mut self, start: usize, end: usize, guard: &str) {
         self.insert(start, "((");
         self.insert(end, format!(")|{guard})"));
     }
@@ -161,7 +168,7 @@ impl Writer<'_> {
             Stmt::Template(template) => self.statements(&template.children),
             Stmt::EmitExpr(emit) => {
                 self.expression(&emit.expr);
-                self.place(from(emit.span()), to(emit.span()), last_filter(&emit.expr));
+                self.output(from(emit.span()), to(emit.span()), last_filter(&emit.expr));
             }
             Stmt::ForLoop(for_loop) => {
                 if for_loop.recursive {
@@ -171,7 +178,7 @@ impl Writer<'_> {
                 self.optional(for_loop.filter_expr.as_ref());
                 self.statements(&for_loop.body);
                 self.statements(&for_loop.else_body);
-                self.each(from(for_loop.span()), text_of(&for_loop.body));
+                self.loop_items(from(for_loop.span()), text_of(&for_loop.body));
             }
             Stmt::IfCond(condition) => {
                 self.expression(&condition.expr);
@@ -187,7 +194,7 @@ impl Writer<'_> {
             Stmt::Set(set) => {
                 self.expression(&set.expr);
                 if matches!(set.target, Expr::GetAttr(_)) {
-                    self.kept(from(set.span()));
+                    self.namespace_value(from(set.span()));
                 }
             }
             Stmt::SetBlock(set) => {
@@ -220,7 +227,7 @@ impl Writer<'_> {
                 self.arguments(&call.call.args);
                 self.expression(&call.call.expr);
             }
-            // The gate has refused those that reach for other templates.
+            // The gate has refused statements that load other templates.
             Stmt::EmitRaw(_)
             | Stmt::Block(_)
             | Stmt::Import(_)
@@ -241,8 +248,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Guards a loop whose statement begins at `start`.
-    fn each(&mut self, start: usize, text: usize) {
+    /// Guards the items of the loop whose statement begins at `start`; `text` is the bytes of text in its body.
+    fn loop_items(&mut self, start: usize, text: usize) {
         let keyword = self.index_at(start);
         let is_outside = |depth: i32| depth == 0;
         let Some(after_in) =
@@ -255,11 +262,11 @@ impl Writer<'_> {
         });
         if let Some(until) = until.filter(|until| *until > after_in + 1) {
             self.insert(from(self.tokens[after_in + 1].1), "(");
-            self.insert(to(self.tokens[until - 1].1), format!(")|{EACH}({text})"));
+            self.insert(to(self.tokens[until - 1].1), format!(")|{LOOP}({text})"));
         }
     }
 
-    /// The first token from `index` on that fits, told how many brackets are open.
+    /// Index of the first token from `index` on that fits within its tag. `fits` also gets the number of open brackets.
     fn find(&self, index: usize, fits: impl Fn(&Token<'_>, i32) -> bool) -> Option<usize> {
         let mut depth = 0;
         for (at, (token, _)) in self.tokens.iter().enumerate().skip(index) {
@@ -279,18 +286,18 @@ impl Writer<'_> {
         None
     }
 
-    /// Guards what a namespace is to keep, in the statement that begins at `start`.
-    fn kept(&mut self, start: usize) {
+    /// Guards the value that is assigned to a namespace, in the statement that begins at `start`.
+    fn namespace_value(&mut self, start: usize) {
         let keyword = self.index_at(start);
         let is_assignment = |token: &Token<'_>, depth: i32| depth == 0 && matches!(token, Token::Assign);
         if let Some((_, value)) = self.find(keyword, is_assignment).and_then(|at| self.tokens.get(at + 1)) {
             let start = from(*value);
             let end = self.end_of_tag(start);
-            self.around(start, end, PLAIN);
+            self.wrap(start, end, PLAIN);
         }
     }
 
-    /// Where the last token of the tag ends that `start` stands in.
+    /// Byte offset at which the last token inside the tag around `start` ends.
     fn end_of_tag(&self, start: usize) -> usize {
         let index = self.index_at(start);
         let end = self.tokens[index..]
@@ -300,11 +307,11 @@ impl Writer<'_> {
         end.checked_sub(1).and_then(|last| self.tokens.get(last)).map_or(start, |(_, span)| to(*span))
     }
 
-    /// Guards an output whose place in the markup wants more than the usual escapes.
+    /// Guards an output that stands where the usual HTML escapes do not suffice, such as a URL or a script.
     ///
-    /// What its author calls safe is left alone, and JSON inside a script is as it should be. The results of
-    /// macros and blocks are not: nobody looked at what they are made of.
-    fn place(&mut self, start: usize, end: usize, last_filter: Option<&str>) {
+    /// An output that its author marks as `safe`, and `tojson` inside a script, are left alone. The results of macros
+    /// and blocks are not, because their parts were escaped for another place.
+    fn output(&mut self, start: usize, end: usize, last_filter: Option<&str>) {
         let Ok(found) = self.dangers.binary_search_by_key(&start, |(at, _)| *at) else { return };
         let OutputContext { danger, unquoted } = self.dangers[found].1;
         let is_trusted = match last_filter {
@@ -329,7 +336,7 @@ impl Writer<'_> {
         });
         let guards: Vec<_> = guard.into_iter().chain(unquoted.then_some(UNQUOTED)).collect();
         let opened = to(self.tokens[self.index_at(start)].1);
-        // A space, because `{{(` may follow a sign that the engine reads with it.
+        // A space, because `{{` may be followed by a sign that the engine reads as part of the tag.
         self.insert(opened, " (");
         self.insert(end, format!(")|{}", guards.join("|")));
     }
@@ -369,25 +376,25 @@ impl Writer<'_> {
             Expr::Call(call) => {
                 self.expression(&call.expr);
                 self.arguments(&call.args);
-                self.around(first(expr), to(call.span()), MADE);
+                self.wrap(start_of(expr), to(call.span()), MADE);
             }
             Expr::List(list) => {
                 list.items.iter().for_each(|item| self.expression(item));
-                self.around(from(list.span()), to(list.span()), MADE);
+                self.wrap(from(list.span()), to(list.span()), MADE);
             }
             Expr::Tuple(tuple) => {
                 tuple.items.iter().for_each(|item| self.expression(item));
-                self.around(from(tuple.span()), to(tuple.span()), MADE);
+                self.wrap(from(tuple.span()), to(tuple.span()), MADE);
             }
             Expr::Map(map) => {
                 map.keys.iter().chain(&map.values).for_each(|item| self.expression(item));
-                self.around(from(map.span()), to(map.span()), MADE);
+                self.wrap(from(map.span()), to(map.span()), MADE);
             }
             Expr::GetItem(get) => {
                 self.expression(&get.expr);
                 self.expression(&get.subscript_expr);
                 if !matches!(&get.subscript_expr, Expr::Const(key) if key.value.as_str().is_some()) {
-                    self.base(first(expr), to(get.span()));
+                    self.indexed(start_of(expr), to(get.span()));
                 }
             }
             Expr::Slice(slice) => {
@@ -395,15 +402,15 @@ impl Writer<'_> {
                 for bound in [&slice.start, &slice.stop, &slice.step] {
                     self.optional(bound.as_ref());
                 }
-                self.base(first(expr), to(slice.span()));
-                self.around(first(expr), to(slice.span()), MADE);
+                self.indexed(start_of(expr), to(slice.span()));
+                self.wrap(start_of(expr), to(slice.span()), MADE);
             }
             Expr::BinOp(binary) => {
                 self.expression(&binary.left);
                 self.expression(&binary.right);
                 let (start, end) = (from(binary.span()), to(binary.span()));
                 match binary.op {
-                    BinOpKind::Concat | BinOpKind::Add => self.around(start, end, MADE),
+                    BinOpKind::Concat | BinOpKind::Add => self.wrap(start, end, MADE),
                     BinOpKind::Mul => {
                         if let Some(operator) = self
                             .operators(start, end, |token| {
@@ -421,7 +428,7 @@ impl Writer<'_> {
                     | BinOpKind::Lte
                     | BinOpKind::Gt
                     | BinOpKind::Gte
-                    | BinOpKind::In => self.compared(start, end),
+                    | BinOpKind::In => self.comparison(start, end),
                     BinOpKind::ScAnd
                     | BinOpKind::ScOr
                     | BinOpKind::Sub
@@ -434,13 +441,13 @@ impl Writer<'_> {
             Expr::Compare(compare) => {
                 self.expression(&compare.expr);
                 compare.ops.iter().for_each(|op| self.expression(&op.expr));
-                self.compared(from(compare.span()), to(compare.span()));
+                self.comparison(from(compare.span()), to(compare.span()));
             }
         }
     }
 
-    /// Guards what is indexed or cut by brackets that end at `end`.
-    fn base(&mut self, start: usize, end: usize) {
+    /// Guards the value that is indexed or sliced by brackets that end at `end`.
+    fn indexed(&mut self, start: usize, end: usize) {
         let last = self.tokens.partition_point(|(_, span)| to(*span) < end);
         let Some((token, _)) = self.tokens.get(last) else { return };
         let opening = if matches!(token, Token::BracketClose) {
@@ -459,12 +466,13 @@ impl Writer<'_> {
         };
         if let Some(opening) = opening {
             let before = from(self.tokens[opening].1);
-            self.around(start, before, BASE);
+            self.wrap(start, before, INDEXED);
         }
     }
 
-    /// Guards both sides of every comparison up to `end`. The tree lets one begin with the token before it.
-    fn compared(&mut self, before: usize, end: usize) {
+    /// Guards both operands of every comparison up to `end`. `before` is the token in front of the first operand, where
+    /// the span in the tree begins.
+    fn comparison(&mut self, before: usize, end: usize) {
         let Some((_, first)) = self.tokens.get(self.index_at(before) + 1) else { return };
         let start = from(*first);
         let is_comparison = |token: &Token<'_>| {
@@ -481,12 +489,12 @@ impl Writer<'_> {
                 Some((Token::Ident("not"), span)) if from(*span) >= start => from(*span),
                 _ => operator,
             };
-            self.insert(at, format!("|{WEIGHED} "));
+            self.insert(at, format!("|{COMPARED} "));
         }
-        self.insert(end, format!("|{WEIGHED}"));
+        self.insert(end, format!("|{COMPARED}"));
     }
 
-    /// Where the operators stand between `start` and `end`, those in brackets left out.
+    /// Byte offsets of the wanted operators between `start` and `end`, without those in brackets.
     fn operators(&self, start: usize, end: usize, wanted: impl Fn(&Token<'_>) -> bool) -> Vec<usize> {
         let (mut depth, mut found) = (0, Vec::new());
         for (token, span) in self.tokens[self.index_at(start)..].iter().take_while(|(_, span)| to(*span) <= end) {
@@ -501,7 +509,7 @@ impl Writer<'_> {
     }
 }
 
-/// The bytes of text that one turn of a loop writes, inner loops not counted: they are charged themselves.
+/// Bytes of text that one iteration of a loop writes, without inner loops: these are charged on their own.
 fn text_of(statements: &[Stmt<'_>]) -> usize {
     statements
         .iter()

@@ -24,23 +24,24 @@ pub struct RunFilter {
     pub node_id: Option<String>,
 }
 
-/// A question about a contact.
+/// Asks whether a contact matches a filter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ask {
-    /// Whom it is about.
+pub struct FilterQuery {
+    /// The contact.
     pub contact_id: ContactId,
-    /// Whether it matches. It names no dynamic segment, and no value of an event: those were replaced.
+    /// The filter. It names no dynamic segment and no value of an event: both were replaced before.
     pub filter: Filter,
-    /// What [`Within::SinceEntry`](crate::domain::segment::filter::Within::SinceEntry) means, and up to when events count.
-    pub span: AskSpan,
-    /// The moment that it is asked as of: `last`, `next` and the like count from there.
+    /// The events that count, and the entry that
+    /// [`Within::SinceEntry`](crate::domain::segment::filter::Within::SinceEntry) refers to.
+    pub span: EventSpan,
+    /// The present for the filter: `last`, `next` and the like count from this time.
     pub at: Timestamp,
 }
 
-/// Which events count for a question, of product and of messages. Acceptance decides, not when they happened: ids tell
-/// their order.
+/// The events, of products and of messages, that count for a [`FilterQuery`]. They are ordered by their ids, which is
+/// the order of acceptance and not the time at which they happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct AskSpan {
+pub struct EventSpan {
     /// Since the entry: what was accepted after this moment, but for `entry_event`.
     pub entered_at: Option<Timestamp>,
     /// The event that entered the run.
@@ -185,7 +186,7 @@ pub trait Automations {
     async fn answers(
         &self,
         workspace: WorkspaceId,
-        asks: &[Ask],
+        asks: &[FilterQuery],
         zone: &jiff::tz::TimeZone,
     ) -> Result<Vec<bool>, StoreError>;
 

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::domain::channel::inbound_message::InboundNews;
+use crate::domain::channel::inbound_message::InboundEvent;
 use crate::domain::channel::receipt::Receipt;
 use crate::time::Timestamp;
 
@@ -51,14 +51,14 @@ pub struct CallbackAddress {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Callback {
     /// What it reports, in its order.
-    pub news: Vec<CallbackNews>,
+    pub events: Vec<CallbackEvent>,
     /// The answer.
     pub reply: CallbackReply,
 }
 
 /// One thing that a provider reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallbackNews {
+pub enum CallbackEvent {
     /// A receipt: the state that a message has reached.
     Receipt {
         /// Which one.
@@ -71,7 +71,7 @@ pub enum CallbackNews {
         /// Who it is from, as the channel writes addresses.
         from: String,
         /// The content of the recipient's message.
-        news: InboundNews,
+        event: InboundEvent,
         /// The provider's name for it, the same when it is repeated, and of nothing else that comes in by the provider.
         id: Option<String>,
     },

@@ -1,8 +1,9 @@
-//! What became of a campaign for each contact that its lists and segments name: one line each.
+//! The recipients of a campaign: the outcome for each contact that its lists and segments name.
 //!
-//! Contract sections 12.3 and 12.5. Whoever has a message is listed by it, newest first. Then come those who have none:
-//! the sets of the frozen audience, one after another, each by the numbers of its contacts. Contacts that were erased
-//! without having a message are not listed.
+//! Contract sections 12.3 and 12.5. First come the contacts with a message, the newest message first. Then come those
+//! without one, from the frozen audience: its sets in turn, each in the order of the numbers of its contacts. A set is
+//! stored as a bitmap in pieces, and the place is the bit within a piece. A contact that was erased before it had a
+//! message is not listed.
 
 use std::cmp::Ordering;
 
@@ -32,27 +33,28 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
 
-/// The part of the listing that the store's message listing does not have.
+/// Marks cursors of the second part of the listing, the contacts without a message.
 const AUDIENCE: &str = "audience";
 
-/// Contacts without a line that one page passes by: it is then shorter than asked for, or empty.
-const MAX_PASSED: usize = 1000;
+/// Most contacts that one page reads from the audience. A page may be shorter than asked for, or empty, because some of
+/// them have a message and are skipped.
+const MAX_READ: usize = 1000;
 
-/// Slices of messages that one page asks for: few of them may have the outcome.
+/// Most slices of messages that one page reads, because few messages of a slice may have the outcome that is asked for.
 const MAX_SLICES: usize = 5;
 
-/// Sets that are read at a time, of 8 KiB at most.
-const SETS: usize = 16;
+/// Pieces of a set that are read at a time, each at most 8 KiB.
+const PIECES: usize = 16;
 
-/// What a listing of recipients is narrowed to.
+/// Filters and page of a listing of recipients.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct RecipientQuery {
-    /// With this outcome. Of opened, clicked, unsubscribed and complained everybody is listed of whom it happened, even
-    /// if something else counts more.
+    /// Only recipients with this outcome. `opened`, `clicked`, `unsubscribed` and `complained` list every recipient to
+    /// whom that happened, even if another one is their outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<RecipientOutcome>,
-    /// Who got the variant of this name.
+    /// Only recipients who got the variant of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// At most this many items.
@@ -66,24 +68,24 @@ pub struct RecipientQuery {
 
 impl Input for RecipientQuery {}
 
-/// What became of a campaign for one contact.
+/// Outcome of a campaign for one contact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CampaignRecipient")]
 #[non_exhaustive]
 pub struct RecipientView {
-    /// The contact; null once it was erased.
+    /// Id of the contact; null once it was erased.
     pub contact_id: Option<ContactId>,
-    /// Its address; null if it has none, masked without `pii:read`.
+    /// Address of the contact; null if it has none, masked without `pii:read`.
     pub to: Option<String>,
-    /// Its message, if it has one.
+    /// Id of the message to the contact, if there is one.
     pub message_id: Option<MessageId>,
-    /// Name of its variant; null without a message, and in campaigns that compare none.
+    /// Name of the variant that was sent; null without a message and in campaigns without variants.
     pub variant: Option<String>,
-    /// What became of it, the first that applies.
+    /// Outcome, the first that applies.
     pub outcome: RecipientOutcome,
-    /// More about why: the class of a bounce, why it failed or was suppressed, what it waits for.
+    /// Class of a bounce, reason of a failure or suppression, or what the message waits for.
     pub reason: Option<String>,
-    /// When that happened; for whoever is not sent to the moment of the start, null for whoever waits.
+    /// Time of the outcome; for contacts that are not sent to, the start of the campaign; null while it waits.
     pub at: Option<Timestamp>,
 }
 
@@ -132,7 +134,7 @@ impl Operation for ListRecipients {
     }
 }
 
-/// The place of a variant among those of its campaign.
+/// Index of a variant among those of its campaign.
 fn place_of(campaign: &Campaign, name: &str) -> Result<u8, Error> {
     let place = campaign.plan.variants.iter().position(|variant| variant.name == name);
     place.and_then(|place| u8::try_from(place).ok()).ok_or_else(|| {
@@ -151,10 +153,11 @@ enum ListingPosition {
 /// A position in the sets of a frozen audience.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct AudiencePosition {
-    /// Which of the sets.
+    /// Index of the set.
     set: u16,
+    /// Index of the piece of the set's bitmap.
     piece: u64,
-    /// The first place of the piece that is left.
+    /// First bit of the piece that was not read.
     place: u16,
 }
 
@@ -177,14 +180,14 @@ impl AudiencePosition {
     }
 }
 
-/// The sets in which there may be lines, in their order.
+/// The sets of the audience that may have recipients for the listing, in order.
 fn sets(
     campaign: &Campaign,
     progress: Option<&CampaignProgress>,
     outcome: Option<RecipientOutcome>,
     variant: Option<u8>,
 ) -> Vec<AudienceSet> {
-    // Whoever has no message has no variant.
+    // A contact without a message has no variant.
     let Some(progress) = progress.filter(|_| variant.is_none()) else { return Vec::new() };
     let is_wanted = |verdict| {
         let without = RecipientOutcome::without_message(verdict, campaign.is_withdrawn());
@@ -207,7 +210,7 @@ struct Listing<'a, 'c> {
 }
 
 impl Listing<'_, '_> {
-    /// Adds lines of messages. Answers where they go on, `None` at their end.
+    /// Adds recipients with a message. Answers the cursor of the next ones, `None` at the end.
     async fn messages(&mut self, mut after: Option<StoreCursor>) -> Result<Option<StoreCursor>, Error> {
         let Some(wanted) = wanted(self.outcome) else { return Ok(None) };
         for _ in 0..MAX_SLICES {
@@ -266,7 +269,7 @@ impl Listing<'_, '_> {
         })
     }
 
-    /// Adds lines of contacts without a message. Answers the cursor of where they go on.
+    /// Adds recipients without a message. Answers the cursor of the next ones, `None` at the end.
     async fn audience(
         &mut self,
         sets: &[AudienceSet],
@@ -274,29 +277,29 @@ impl Listing<'_, '_> {
         from: AudiencePosition,
     ) -> Result<Option<String>, Error> {
         let Some(progress) = progress else { return Ok(None) };
-        let (mut at, mut passed) = (from, 0);
+        let (mut at, mut read) = (from, 0);
         while let Some(set) = sets.get(usize::from(at.set)) {
-            let beyond = Self::beyond_messages(*set, progress, at);
-            if beyond.set != at.set {
-                at = beyond;
+            let next = Self::skip_fanned_out(*set, progress, at);
+            if next.set != at.set {
+                at = next;
                 continue;
             }
-            at = beyond;
+            at = next;
             let (workspace, campaign) = (self.campaign.workspace_id, self.campaign.id);
-            let rows = self.cx.store().audience_rows(workspace, campaign, *set, at.piece, SETS).await?;
-            let is_last = rows.len() < SETS;
+            let rows = self.cx.store().audience_rows(workspace, campaign, *set, at.piece, PIECES).await?;
+            let is_last = rows.len() < PIECES;
             for row in rows {
                 if row.piece != at.piece {
                     at = AudiencePosition { piece: row.piece, place: 0, ..at };
                 }
                 let mut places = row.bits.iter_from(at.place).peekable();
                 while places.peek().is_some() {
-                    let room = (self.limit - self.lines.len()).min(MAX_PASSED - passed);
+                    let room = (self.limit - self.lines.len()).min(MAX_READ - read);
                     if room == 0 {
                         return Ok(Some(self.cx.cursor_in(AUDIENCE, at.bytes())));
                     }
                     let taken: Vec<u16> = places.by_ref().take(room).collect();
-                    passed += taken.len();
+                    read += taken.len();
                     let numbers: Vec<_> = taken.iter().map(|place| number_at(row.piece, *place)).collect();
                     self.add_without_message(*set, progress, &numbers).await?;
                     match taken.last().and_then(|last| last.checked_add(1)) {
@@ -313,9 +316,9 @@ impl Listing<'_, '_> {
         Ok(None)
     }
 
-    /// Where in a set the first recipient may be who has no message; the next set if there is none in it. While a test
-    /// group is given messages, a place says nothing of those who do not belong to it.
-    fn beyond_messages(set: AudienceSet, progress: &CampaignProgress, at: AudiencePosition) -> AudiencePosition {
+    /// Skips the part of a set to which the fan-out has given messages already; the next set if that is all of it.
+    /// While the test group is given messages nothing is skipped, because contacts outside of the group have none yet.
+    fn skip_fanned_out(set: AudienceSet, progress: &CampaignProgress, at: AudiencePosition) -> AudiencePosition {
         let reached = &progress.fan_out;
         let AudienceSet::Recipients(wave) = set else { return at };
         if reached.group == Group::Test {
@@ -368,10 +371,10 @@ impl Listing<'_, '_> {
     }
 }
 
-/// Events of one kind that are looked at for the first that a person caused.
+/// Most events of one kind that are read to find the first that a person, not a machine, caused.
 const MAX_EVENTS: usize = 100;
 
-/// The event that tells when an outcome came about, and the member that says why.
+/// The kind of event that has the time of an outcome, and the member of it that has the reason.
 const fn event_of(outcome: RecipientOutcome) -> Option<(EventKind, Option<&'static str>)> {
     use RecipientOutcome as O;
     match outcome {
@@ -386,7 +389,7 @@ const fn event_of(outcome: RecipientOutcome) -> Option<(EventKind, Option<&'stat
     }
 }
 
-/// The messages among which those with an outcome are; `None` where it is an outcome of contacts without a message.
+/// Filter of the messages that may have an outcome; `None` for an outcome of contacts without a message.
 fn wanted(outcome: Option<RecipientOutcome>) -> Option<CampaignMessageFilter> {
     use RecipientOutcome as O;
     let Some(outcome) = outcome else { return Some(CampaignMessageFilter::All) };
@@ -407,7 +410,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_read_as_they_were_written() {
+    fn positions_are_read_as_they_were_written() {
         for position in [
             AudiencePosition::default(),
             AudiencePosition { set: 7, piece: 1 << 40 | 3, place: u16::MAX },

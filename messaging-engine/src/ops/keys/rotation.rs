@@ -29,7 +29,7 @@ use crate::ops::operation::{Call, Operation};
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RotationInput {
-    /// Hours for which the old key goes on working, 0 to 720, 24 by default. It never works longer than it would have.
+    /// Hours for which the old key still works, 0 to 720, 24 by default; never beyond the end that it has anyway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 0, max = MAX_OVERLAP_HOURS))]
     pub overlap_hours: Option<u32>,
@@ -49,8 +49,7 @@ impl Operation for RotateApiKey {
     const ACCESS: Access = Access::SessionRole(Role::Admin);
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "key rotate";
-    const SUMMARY: &'static str =
-        "Replace an API key by a new one with the same rights, shown once; the old one works for a while longer";
+    const SUMMARY: &'static str = "Replace an API key by a new one with the same rights, shown once; the old one works for 24 hours more by default";
     const ANSWERS_SECRET: bool = true;
     type Path = ApiKeyPath;
     type Query = Empty;

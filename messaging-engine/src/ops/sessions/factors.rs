@@ -37,7 +37,8 @@ const UNNAMED_APP: &str = "Authenticator app";
 const UNNAMED_PASSKEY: &str = "Passkey";
 
 /// Said of a factor that counts already.
-const IS_CONFIRMED: Error = Error::AccountState("the factor is confirmed already");
+const IS_CONFIRMED: Error =
+    Error::AccountState("the factor is confirmed already and counts; there is nothing left to confirm");
 
 /// A second factor as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,11 +51,11 @@ pub struct FactorView {
     pub kind: FactorKind,
     /// The person's name for it.
     pub name: String,
-    /// Since when sign-ins ask for it; null until it was confirmed.
+    /// Time since which sign-ins ask for it; null until it is confirmed.
     pub confirmed_at: Option<Timestamp>,
-    /// Until when it has to be confirmed; null once it was.
+    /// Time by which it has to be confirmed; null once it is.
     pub expires_at: Option<Timestamp>,
-    /// When a code of it was last used.
+    /// Time of its last use.
     pub last_used_at: Option<Timestamp>,
     /// When it was added.
     pub created_at: Timestamp,
@@ -84,7 +85,7 @@ impl Operation for ListFactors {
     const ACCESS: Access = Access::Session;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "factor list";
-    const SUMMARY: &'static str = "List your second factors, those that wait for their confirmation among them";
+    const SUMMARY: &'static str = "List your second factors, unconfirmed ones included";
     type Path = Empty;
     type Query = PageQuery;
     type Body = Empty;
@@ -106,7 +107,7 @@ impl Operation for ListFactors {
 pub struct FactorInput {
     /// Kind of the factor: `totp`, an app that shows codes, or `passkey`, a key that a device keeps.
     pub kind: FactorKind,
-    /// A name for it, 1 to 100 characters, such as that of the device. Left out, it is called after its kind.
+    /// Name of the factor, 1 to 100 characters, such as that of the device; its kind unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub name: Option<String>,
@@ -157,7 +158,7 @@ impl Operation for CreateFactor {
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "factor create";
     const SUMMARY: &'static str =
-        "Add a second factor, which counts once it is confirmed by a code, or by the passkey that the browser has made";
+        "Add a second factor, an authenticator app or a passkey; it counts once you confirm it within 15 minutes";
     const ANSWERS_SECRET: bool = true;
     type Path = Empty;
     type Query = Empty;
@@ -170,9 +171,7 @@ impl Operation for CreateFactor {
         prove_to_add(cx, &user, ProofInput { code, password }).await?;
         let factors = cx.app.live_factors(user.id).await?;
         if factors.len() >= MAX_FACTORS {
-            let rule = format!(
-                "somebody has at most {MAX_FACTORS} factors, those among them that wait for their confirmation"
-            );
+            let rule = format!("a user has at most {MAX_FACTORS} factors, unconfirmed ones included: delete one first");
             return Err(refuse("/kind", FieldCode::TooManyItems, rule).into());
         }
         let id = cx.new_id();
@@ -218,7 +217,7 @@ pub struct FactorPath {
     pub id: FactorId,
 }
 
-/// Proof that confirms a new factor.
+/// The proof that confirms a factor: a code of the app, or the new passkey.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -227,7 +226,7 @@ pub struct ConfirmFactorInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub code: Option<Secret>,
-    /// The passkey that the browser has made, as its `toJSON` writes it.
+    /// The new passkey, as `toJSON` of the browser's answer writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<Map<String, Value>>,
 }
@@ -242,8 +241,8 @@ pub struct ConfirmedFactorReport {
     /// The factor.
     #[serde(flatten)]
     pub factor: FactorView,
-    /// Ten codes that sign in without the factor, once each. They cannot be shown again. Null where the person has some
-    /// already, with another factor.
+    /// Ten recovery codes, each of which replaces the factor once. They cannot be shown again. Null where the person has
+    /// recovery codes already, from another factor.
     pub recovery_codes: Option<Vec<Secret>>,
 }
 
@@ -257,7 +256,7 @@ impl Operation for ConfirmFactor {
     const ACCESS: Access = Access::Session;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "factor confirm";
-    const SUMMARY: &'static str = "Confirm a second factor by a code: sign-ins ask for it from now on, and after the first your other sessions end";
+    const SUMMARY: &'static str = "Confirm a second factor with a code or the new passkey; sign-ins then ask for it, and the first one ends your other sessions";
     const ANSWERS_SECRET: bool = true;
     type Path = FactorPath;
     type Query = Empty;
@@ -290,13 +289,21 @@ impl Operation for ConfirmFactor {
 fn confirmed(cx: &Context<'_>, factor: Factor, input: ConfirmFactorInput) -> Result<Factor, Error> {
     let ConfirmFactorInput { code, credential } = input;
     let FactorProof::Passkey { nonce, .. } = &factor.proof else {
-        let code = code.ok_or_else(|| refuse("/code", FieldCode::Required, "the code that the app shows"))?;
-        let rule = "is not the code that the app shows now; look whether the clock of its device is right";
+        let code = code.ok_or_else(|| {
+            refuse("/code", FieldCode::Required, "is required: the code that the authenticator app shows")
+        })?;
+        let rule =
+            "is not the present code of the app: enter the code that it shows now, and check the clock of its device";
         let used = cx.app.use_code(factor, code.expose(), cx.now);
         return Ok(used.ok_or_else(|| refuse("/code", FieldCode::Conflict, rule))?);
     };
-    let credential = credential
-        .ok_or_else(|| refuse("/credential", FieldCode::Required, "the passkey that the browser has made"))?;
+    let credential = credential.ok_or_else(|| {
+        refuse(
+            "/credential",
+            FieldCode::Required,
+            "is required: the answer of the browser to the `options` of the factor",
+        )
+    })?;
     let site = cx.app.passkey_site().ok_or(NO_SITE)?;
     let made = NewCredential::read(credential).and_then(|made| made.verify(&site, &challenge_of(nonce)));
     let passkey = made.map_err(|fault| refuse("/credential", FieldCode::Conflict, fault))?;
@@ -304,7 +311,7 @@ fn confirmed(cx: &Context<'_>, factor: Factor, input: ConfirmFactorInput) -> Res
     Ok(Factor { proof, ..factor.used(cx.now) })
 }
 
-/// Proof that whoever calls is the person, and not somebody who has found an open session.
+/// Proof that the person themselves calls, and not somebody who found an open session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -334,7 +341,7 @@ impl Operation for DeleteFactor {
     const SUCCESS: StatusCode = StatusCode::NO_CONTENT;
     const CLI: &'static str = "factor delete";
     const SUMMARY: &'static str =
-        "Remove one of your second factors, with a code or the password; one that was never confirmed goes without";
+        "Remove one of your second factors; this needs a code or the password, unless the factor is unconfirmed";
     type Path = FactorPath;
     type Query = Empty;
     type Body = ProofInput;
@@ -363,7 +370,7 @@ impl Operation for DeleteFactor {
 #[schemars(rename = "RecoveryCodes")]
 #[non_exhaustive]
 pub struct RecoveryCodesReport {
-    /// Ten codes that sign in without a factor, once each. They cannot be shown again.
+    /// Ten recovery codes, each of which replaces a factor once. They cannot be shown again.
     pub recovery_codes: Vec<Secret>,
 }
 
@@ -377,7 +384,8 @@ impl Operation for CreateRecoveryCodes {
     const ACCESS: Access = Access::Session;
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "factor recovery-codes";
-    const SUMMARY: &'static str = "Make ten new recovery codes, with a code or the password; the older ones end";
+    const SUMMARY: &'static str =
+        "Make ten new recovery codes, which replace the old ones; this needs a code or the password";
     const ANSWERS_SECRET: bool = true;
     type Path = Empty;
     type Query = Empty;
@@ -388,7 +396,7 @@ impl Operation for CreateRecoveryCodes {
         let Stored { record: user, revision } = caller_now(cx).await?;
         if !user.second_factor {
             return Err(Error::AccountState(
-                "recovery codes come with a second factor: add one with POST /auth/factors",
+                "there are recovery codes only with a second factor: add one with POST /auth/factors",
             ));
         }
         prove(cx, &user, call.body).await?;
@@ -450,7 +458,7 @@ async fn prove(cx: &mut Context<'_>, user: &User, proof: ProofInput) -> Result<(
         }
         ProofInput { password: Some(password), .. } => check_password(cx, &user.email, password).await?.0,
         ProofInput { .. } => {
-            let rule = "a code of a factor or a recovery code is needed, or `password`";
+            let rule = "is required: a code of an authenticator app or a recovery code, or else `password`";
             return Err(refuse("/code", FieldCode::Required, rule).into());
         }
     };

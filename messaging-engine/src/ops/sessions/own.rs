@@ -202,7 +202,8 @@ impl Operation for SetPassword {
         let user = stored.record;
         if user.password_hash.is_some() {
             let current = current.filter(|text| !text.expose().is_empty());
-            let current = current.ok_or_else(|| refuse("/current", FieldCode::Required, "the password until now"))?;
+            let current =
+                current.ok_or_else(|| refuse("/current", FieldCode::Required, "is required: your present password"))?;
             let (attempt, _) = check_password(cx, &user.email, current).await?;
             cx.change(Write::Account(AccountWrite::ForgetSignIns(attempt)));
         } else {

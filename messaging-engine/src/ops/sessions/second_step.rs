@@ -33,7 +33,7 @@ use crate::services::single_sign_on::ONLY;
 /// Said where browsers keep no passkeys for the installation.
 pub(super) const NO_SITE: Error = Error::SettingNeeded {
     setting: "public_url",
-    cure: "browsers keep passkeys for a name that is reached over https, or for localhost",
+    cure: "browsers keep passkeys only for an https address or for localhost, so whoever runs the server has to set one",
 };
 
 /// A second factor for a sign-in, or a passkey alone.
@@ -42,7 +42,7 @@ pub(super) const NO_SITE: Error = Error::SettingNeeded {
 #[non_exhaustive]
 pub struct FactorLoginInput {
     /// The token that the first step answered in `details.token`, or that of `POST /auth/login/passkey`. It works for ten
-    /// minutes; that of a first step for five tries.
+    /// minutes, and that of a first step for five codes.
     #[validate(length(min = 1, max = 400))]
     pub token: Secret,
     /// The present code of an authenticator app, or a recovery code. Each counts once.
@@ -57,10 +57,10 @@ pub struct FactorLoginInput {
 impl Input for FactorLoginInput {
     fn check(&self, violations: &mut Violations) {
         match (&self.code, &self.assertion) {
-            (None, None) => {
-                violations.add("/code", FieldCode::Required, "a code is needed, or the assertion of a passkey");
+            (None, None) => violations.add("/code", FieldCode::Required, "is required: send `code` or `assertion`"),
+            (Some(_), Some(_)) => {
+                violations.add("/code", FieldCode::NotAllowed, "cannot be sent together with `assertion`");
             }
-            (Some(_), Some(_)) => violations.add("/code", FieldCode::NotAllowed, "goes without an assertion"),
             _ => {}
         }
     }
@@ -91,8 +91,9 @@ impl Operation for LoginWithFactor {
         let assertion = assertion.map(Assertion::read).transpose();
         let assertion = assertion.map_err(|fault| refuse("/assertion", FieldCode::InvalidFormat, fault))?;
         if is_passkey_alone {
-            let assertion =
-                assertion.ok_or_else(|| refuse("/assertion", FieldCode::Required, "the token is for a passkey"))?;
+            let assertion = assertion.ok_or_else(|| {
+                refuse("/assertion", FieldCode::Required, "is required: this token belongs to a sign-in by a passkey")
+            })?;
             return by_passkey_alone(cx, &token, &assertion).await;
         }
         let digest = Digest::of(token.expose());
@@ -203,7 +204,7 @@ impl Operation for BeginPasskeyLogin {
     const ACCESS: Access = Access::Public;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "auth passkey";
-    const SUMMARY: &'static str = "Begin to sign in with a passkey alone, which a browser goes on with";
+    const SUMMARY: &'static str = "Begin a sign-in with a passkey alone; the browser completes it";
     type Path = Empty;
     type Query = Empty;
     type Body = PasskeyLoginInput;

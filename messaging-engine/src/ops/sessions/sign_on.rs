@@ -1,11 +1,12 @@
-//! The end of a sign-in by single sign-on: whom the person is here, and what their groups open.
+//! The end of a sign-in by single sign-on: which user the person is, and which roles their groups give.
 //!
-//! Contract section 25. A person is the user that issuer and subject were joined to; nothing else of what the provider says
-//! finds a user again. A first sign-in is joined by the email, which the provider must have verified: to a user without a
-//! password at once, and to one with a password once that was confirmed. Somebody with a second factor shows it at every sign-in,
-//! and is joined by that alone where they have no password. Where the contract is silent: somebody whom nobody
-//! here knows becomes a user only if a group of theirs gives them a role, because providers such as Google let everybody in.
-//! Whoever is joined is vouched for, as by the operator: sessions that a workspace's link opened before are over.
+//! Contract section 25. The pair of issuer and subject identifies a person, and nothing else that the provider says
+//! does. A first sign-in joins the pair to the user with the same email, which the provider must have verified: at once
+//! when that user has no password, and otherwise after they confirm it. A user with a second factor is asked for it at
+//! every sign-in; without a password, the second factor alone confirms the first sign-in. Where the contract is silent:
+//! a person without a user here gets one only if a group of theirs gives a role, because providers such as Google let
+//! everybody in. A joined user counts as confirmed by the operator, so sessions that a link of a workspace opened
+//! before end.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
@@ -15,7 +16,7 @@ use messaging_core::domain::security::factor::FirstFactor;
 use messaging_core::domain::security::oidc::flow::LIFETIME;
 use messaging_core::domain::security::oidc::group_roles::roles_of;
 use messaging_core::domain::security::oidc::id_token::Person;
-use messaging_core::domain::security::oidc::{LinkedIdentity, OidcSettings, VouchedPerson};
+use messaging_core::domain::security::oidc::{LinkedIdentity, OidcSettings, VerifiedIdentity};
 use messaging_core::domain::security::password;
 use messaging_core::domain::security::secret::Secret;
 use messaging_core::domain::security::user_email::UserEmail;
@@ -39,29 +40,29 @@ use crate::services::auditing::{Recorded, actor_of};
 use crate::services::second_factors::FirstStep;
 use crate::services::single_sign_on::SignOnRefusal;
 
-/// The place that a ticket to confirm by a password is sealed for.
-const PLACE: &str = "sign-on/confirm";
+/// Additional authenticated data under which the ticket of a confirmation is encrypted.
+const TICKET_AAD: &str = "sign-on/confirm";
 
-/// Name under which a sign-in by single sign-on is recorded.
+/// Operation under which the audit log records a sign-in by single sign-on.
 const SIGN_ON: &str = "signOn";
 
-/// A person whom the provider has vouched for. Made by the front end of what [`App::finish_sign_on`] answers, never of what
-/// somebody sent.
+/// Claims about a person from an ID token that was verified. The front end makes it from the answer of
+/// [`App::finish_sign_on`], never from a request.
 ///
 /// [`App::finish_sign_on`]: crate::App::finish_sign_on
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SignOnInput {
-    /// Name of the person at the provider, which never changes.
+    /// Identifier of the person at the provider, the claim `sub`, which never changes.
     pub subject: String,
-    /// The email.
+    /// Email of the person; absent when the provider names none.
     pub email: Option<UserEmail>,
     /// Whether the provider has verified the email.
     pub email_verified: bool,
-    /// A display name.
+    /// Display name of the person.
     pub name: Option<String>,
-    /// Their groups.
+    /// Groups of the person at the provider.
     pub groups: Vec<String>,
 }
 
@@ -74,15 +75,15 @@ impl From<Person> for SignOnInput {
     }
 }
 
-/// End of a sign-in. Somebody with a second factor is asked for it by the refusal that all sign-ins answer,
-/// [`Error::SecondFactorRequired`].
+/// Result of a sign-in. A user with a second factor gets the error [`Error::SecondFactorRequired`] instead, as at every
+/// sign-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SignOnOutcome {
     /// A session was opened; the answer holds its cookie.
     SignedIn,
-    /// The user with this email has a password, which they confirm with this ticket ([`ConfirmSignOn`]).
+    /// The user with this email has a password, which has to be given together with this ticket ([`ConfirmSignOn`]).
     Confirm {
         /// The ticket, good for ten minutes.
         ticket: Secret,
@@ -94,8 +95,8 @@ pub enum SignOnOutcome {
     },
 }
 
-/// Ends a sign-in whose person the provider has vouched for. In no list of operations: only the front end calls it, with what
-/// it has verified.
+/// Signs in a person whose ID token was verified. It is not in the list of operations, because only the front end may
+/// call it, with what it has verified.
 pub struct FinishSignOn;
 
 impl Operation for FinishSignOn {
@@ -117,7 +118,7 @@ impl Operation for FinishSignOn {
         groups.retain(|group| settings.group_roles.iter().any(|given| given.group == *group));
         groups.sort_unstable();
         groups.dedup();
-        let person = VouchedPerson { issuer: settings.issuer.clone(), subject, name, groups };
+        let person = VerifiedIdentity { issuer: settings.issuer.clone(), subject, name, groups };
         if let Some(known) = cx.store().user_by_identity(&person.issuer, &person.subject).await? {
             return signed_in(cx, person, known.record.clone(), Some(known)).await;
         }
@@ -140,16 +141,17 @@ impl Operation for FinishSignOn {
     }
 }
 
-/// Signs a person in by the cookie of their browser, and records it; asks for the second factor where they have one.
+/// Opens a session in a cookie of the browser and records the sign-in; a user with a second factor is asked for it
+/// instead.
 async fn signed_in(
     cx: &mut Context<'_>,
-    person: VouchedPerson,
+    person: VerifiedIdentity,
     user: User,
     known: Option<Stored<User>>,
 ) -> Result<SignOnOutcome, Error> {
     if let Some(known) = known.as_ref().filter(|known| known.record.second_factor) {
-        // As for passwords: the first step counts as failed until the second is done, so that codes are not guessed at by many
-        // sign-ins at once. A commit outside of `changes`.
+        // As for passwords: the first step counts as a failure until the second is done, so that codes cannot be
+        // guessed by many sign-ins at once. This commits at once, apart from the changes of the operation.
         let attempt = cx.app.admit_sign_in(&known.record.email, cx.client_ip).await?;
         cx.app.count_sign_in(attempt).await?;
         return Err(ask_factor(cx, &known.record, person, true).await?);
@@ -162,18 +164,18 @@ async fn signed_in(
     Ok(SignOnOutcome::SignedIn)
 }
 
-/// The refusal that asks a user, as they are stored, for their second factor. The second step joins the person.
-async fn ask_factor(cx: &Context<'_>, user: &User, person: VouchedPerson, cookie: bool) -> Result<Error, Error> {
+/// The error that asks a user for their second factor. The person is joined to the user after that step.
+async fn ask_factor(cx: &Context<'_>, user: &User, person: VerifiedIdentity, cookie: bool) -> Result<Error, Error> {
     let first_factor = FirstFactor::SignOn(Box::new(person));
     let step = FirstStep { cookie, first_factor, is_vouched: true, ..FirstStep::default() };
     cx.app.ask_second_factor(user, step, cx.now).await
 }
 
-/// Joins a person to the user who has shown their second factor. The sign-in is over where the provider is another one by now, or
-/// the person is somebody else here.
+/// Joins a person to the user who has passed their second factor. Fails with [`Error::SignInOver`] when the settings
+/// name another provider by now, or the person was joined to another user meanwhile.
 pub(super) async fn join_after_factor(
     cx: &mut Context<'_>,
-    person: &VouchedPerson,
+    person: &VerifiedIdentity,
     user: User,
     known: Stored<User>,
 ) -> Result<User, Error> {
@@ -185,11 +187,11 @@ pub(super) async fn join_after_factor(
     join(cx, person, user, Some(known)).await
 }
 
-/// Makes a person and a user one, where they are not yet, and gives the user the roles of the person's groups. `user` is the user
-/// as they shall be, `known` as they are stored.
+/// Joins a person to a user unless they are joined already, and gives the user the roles of the person's groups. `user`
+/// is the record to be stored, `known` the stored one.
 async fn join(
     cx: &mut Context<'_>,
-    person: &VouchedPerson,
+    person: &VerifiedIdentity,
     user: User,
     known: Option<Stored<User>>,
 ) -> Result<User, Error> {
@@ -211,7 +213,7 @@ async fn join(
     Ok(user)
 }
 
-/// Refuses a person whom the provider has vouched for. What they are called there is not kept.
+/// Refuses a person and records it, without the name and email that the provider gave.
 async fn refuse(cx: &mut Context<'_>, reason: SignOnRefusal) -> Result<SignOnOutcome, Error> {
     record(cx, REFUSED_SIGN_IN, Actor::unnamed(ActorKind::User), &[None]).await?;
     Ok(SignOnOutcome::Refused { reason })
@@ -237,24 +239,25 @@ async fn record(
     Ok(())
 }
 
-/// What a person confirms by a password: that a user here is them.
+/// The content of the encrypted ticket with which a person confirms, by the user's password, that they are that user.
 #[derive(Debug, Serialize, Deserialize)]
 struct ConfirmTicket {
     user_id: UserId,
-    person: VouchedPerson,
+    person: VerifiedIdentity,
     expires_at: Timestamp,
 }
 
 impl ConfirmTicket {
-    fn seal(cx: &Context<'_>, user_id: UserId, person: VouchedPerson) -> Secret {
+    fn seal(cx: &Context<'_>, user_id: UserId, person: VerifiedIdentity) -> Secret {
         let ticket = Self { user_id, person, expires_at: cx.now + LIFETIME };
         let text = serde_json::to_string(&ticket).unwrap_or_default();
-        cx.app.vault().seal(PLACE, &text, cx.app.entropy()).into()
+        cx.app.vault().seal(TICKET_AAD, &text, cx.app.entropy()).into()
     }
 
-    /// A ticket of the provider of today whose time is not over.
+    /// Decrypts a ticket; [`Error::LinkExpired`] when it has expired or is of a provider other than the one in the
+    /// settings.
     fn open(cx: &Context<'_>, settings: &OidcSettings, sealed: &Secret) -> Result<Self, Error> {
-        let text = cx.app.vault().open(PLACE, sealed.expose()).map_err(|_| Error::LinkExpired)?;
+        let text = cx.app.vault().open(TICKET_AAD, sealed.expose()).map_err(|_| Error::LinkExpired)?;
         let ticket: Self = serde_json::from_str(&text).map_err(|_| Error::LinkExpired)?;
         let is_live = cx.now < ticket.expires_at && ticket.person.issuer == settings.issuer;
         if is_live { Ok(ticket) } else { Err(Error::LinkExpired) }
@@ -300,7 +303,7 @@ impl Operation for ConfirmSignOn {
         let ConfirmInput { ticket, password, cookie } = call.body;
         let settings = cx.app.sign_on().ok_or(Error::NotFound)?;
         let ticket = ConfirmTicket::open(cx, settings, &ticket)?;
-        // Whoever is joined already signs in at the provider.
+        // A person who is joined already needs no confirmation: they sign in at the provider.
         if cx.store().user_by_identity(&ticket.person.issuer, &ticket.person.subject).await?.is_some() {
             return Err(Error::LinkExpired);
         }

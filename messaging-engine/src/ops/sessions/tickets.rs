@@ -77,8 +77,7 @@ impl Operation for Redeem {
     const ACCESS: Access = Access::Public;
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "auth redeem";
-    const SUMMARY: &'static str =
-        "Sign in with a ticket, which works once, and set a password by it; or see the invitation that it opens";
+    const SUMMARY: &'static str = "Sign in with the ticket of a link, which works once, and set a password; or show the invitation that the link is for";
     type Path = Empty;
     type Query = Empty;
     type Body = RedeemInput;
@@ -201,7 +200,7 @@ impl Operation for CreateTicket {
     const SUCCESS: StatusCode = StatusCode::CREATED;
     const CLI: &'static str = "member ticket";
     const SUMMARY: &'static str =
-        "Make a link by which an invited member accepts, and at first signs in and sets a password";
+        "Make a link with which an invited member accepts, and sets a password at the first sign-in";
     const ANSWERS_SECRET: bool = true;
     type Path = MemberPath;
     type Query = Empty;

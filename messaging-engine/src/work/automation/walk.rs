@@ -19,7 +19,7 @@ use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::normalize;
 use messaging_core::domain::security::redaction::Redactor;
 use messaging_core::ids::{AutomationId, ContactId, ListId, WorkspaceId};
-use messaging_core::ports::store::{Ask, AskSpan, StoreError};
+use messaging_core::ports::store::{EventSpan, FilterQuery, StoreError};
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
@@ -215,8 +215,8 @@ impl Shell<'_> {
                     None => None,
                     Some(filter) => {
                         let (entered_at, entry_event) = (Some(run.entered_at), run.entry_event);
-                        let span = AskSpan { entered_at, entry_event, up_to: Some(*up_to) };
-                        asks.push(Ask { contact_id: run_walk.contact, filter, span, at: *at });
+                        let span = EventSpan { entered_at, entry_event, up_to: Some(*up_to) };
+                        asks.push(FilterQuery { contact_id: run_walk.contact, filter, span, at: *at });
                         Some(asks.len() - 1)
                     }
                 };

@@ -1,4 +1,4 @@
-//! A connection of the metrics page, and what is being done for it.
+//! A connection to the metrics listener, and whether a page is being made or written for it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
-/// A connection.
+/// State of a connection to the metrics listener.
 #[derive(Debug, Default)]
 pub(super) struct Scraper {
     work: Mutex<Work>,
@@ -47,13 +47,13 @@ impl Scraper {
         }
     }
 
-    /// Whether something is being done that is not to be cut off. Writing counts for so long: one that reads nothing is to
-    /// keep nobody out.
-    pub(super) fn is_busy(&self, patience: Duration) -> bool {
+    /// Whether the connection must not be closed in favour of another. Writing counts as busy for `timeout` only: a
+    /// peer that reads nothing must not keep others out.
+    pub(super) fn is_busy(&self, timeout: Duration) -> bool {
         match *self.work() {
             Work::Nothing => false,
             Work::Making => true,
-            Work::Writing(since) => since.elapsed() < patience,
+            Work::Writing(since) => since.elapsed() < timeout,
         }
     }
 

@@ -6,7 +6,7 @@
 use jiff::tz::TimeZone;
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::WorkspaceId;
-use messaging_core::ports::store::Ask;
+use messaging_core::ports::store::FilterQuery;
 
 use super::super::fault::Fault;
 use super::super::reads::Snapshot;
@@ -18,7 +18,7 @@ use crate::tables::automations::asks::{after, by_filter};
 pub(in super::super) async fn answers(
     on: &mut Snapshot,
     workspace: WorkspaceId,
-    asks: &[Ask],
+    asks: &[FilterQuery],
     zone: &TimeZone,
 ) -> Result<Vec<bool>, Fault> {
     let mut answers = vec![false; asks.len()];
@@ -26,7 +26,7 @@ pub(in super::super) async fn answers(
         let present = Present { now: same.at, zone: zone.clone() };
         let Some(evaluation) = Evaluation::of_ask(on, workspace, &present, same.filter).await? else { break };
         let spanned = |place: &usize| {
-            let Ask { contact_id, span, .. } = &asks[*place];
+            let FilterQuery { contact_id, span, .. } = &asks[*place];
             ContactSpan { contact: uuid(*contact_id), after: after(*span).map(uuid), up_to: span.up_to.map(uuid) }
         };
         let asked: Vec<ContactSpan> = same.places.iter().map(spanned).collect();

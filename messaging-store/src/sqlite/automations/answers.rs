@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use jiff::tz::TimeZone;
 use messaging_core::domain::segment::values::Present;
 use messaging_core::ids::{ContactId, EventId, Id as _, WorkspaceId};
-use messaging_core::ports::store::Ask;
+use messaging_core::ports::store::FilterQuery;
 use rusqlite::Connection;
 
 use super::super::fault::Fault;
@@ -22,7 +22,7 @@ const FILTERS: usize = 64;
 pub(super) fn answer(
     connection: &Connection,
     workspace: WorkspaceId,
-    asks: &[Ask],
+    asks: &[FilterQuery],
     zone: &TimeZone,
 ) -> Result<Vec<bool>, Fault> {
     let connection = &*connection.unchecked_transaction()?;

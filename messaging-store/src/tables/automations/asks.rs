@@ -2,7 +2,7 @@
 
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::ids::EventId;
-use messaging_core::ports::store::{Ask, AskSpan};
+use messaging_core::ports::store::{EventSpan, FilterQuery};
 use messaging_core::time::Timestamp;
 
 /// Questions with one filter.
@@ -17,9 +17,9 @@ pub(crate) struct AskGroup<'a> {
 }
 
 /// The questions by their filters.
-pub(crate) fn by_filter(asks: &[Ask]) -> Vec<AskGroup<'_>> {
+pub(crate) fn by_filter(asks: &[FilterQuery]) -> Vec<AskGroup<'_>> {
     let mut all: Vec<AskGroup<'_>> = Vec::new();
-    for (place, Ask { filter, at, .. }) in asks.iter().enumerate() {
+    for (place, FilterQuery { filter, at, .. }) in asks.iter().enumerate() {
         let is_same = |same: &&mut AskGroup<'_>| (same.at == *at || !same.is_relative) && same.filter == filter;
         match all.iter_mut().find(is_same) {
             Some(same) => same.places.push(place),
@@ -30,6 +30,6 @@ pub(crate) fn by_filter(asks: &[Ask]) -> Vec<AskGroup<'_>> {
 }
 
 /// The event after which events are since the entry.
-pub(crate) fn after(span: AskSpan) -> Option<EventId> {
+pub(crate) fn after(span: EventSpan) -> Option<EventId> {
     span.entry_event.or_else(|| span.entered_at.map(EventId::last_of))
 }

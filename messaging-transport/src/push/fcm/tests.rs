@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DELIVERED, TestNotification, header};
+use crate::push::tests::{CONTENT, DELIVERED, Harness, TestNotification, header};
 use crate::{Dns, GuardedFetch};
 use messaging_testing::fakes::{FakeAnswer, FakeFcm, FakeProvider};
 use messaging_testing::{MemoryFetch, fetched};
@@ -14,19 +14,19 @@ const SEND: &str = "https://fcm.example.com/v1/projects/fake-project/messages:se
 const TOKEN: &str = "https://fcm.example.com/token";
 
 /// A Firebase that grants a token and takes everything.
-fn memory() -> (Arc<MemoryFetch>, Bench, TestNotification) {
+fn memory() -> (Arc<MemoryFetch>, Harness, TestNotification) {
     let fetch = Arc::new(MemoryFetch::default());
     fetch.always(TOKEN, Ok(fetched(200, &[], r#"{"access_token":"ya29.a","expires_in":3600}"#)));
     fetch.always(SEND, Ok(fetched(200, &[], r#"{"name":"projects/fake-project/messages/0:1"}"#)));
-    let bench = Bench::of(Arc::clone(&fetch) as _);
+    let harness = Harness::of(Arc::clone(&fetch) as _);
     let mut settings = FakeFcm::settings("https://fcm.example.com");
     settings["api_base"] = json!("https://fcm.example.com/");
-    (fetch, bench, TestNotification::new(settings))
+    (fetch, harness, TestNotification::new(settings))
 }
 
 async fn sent(given: &TestNotification, address: &str) -> Value {
-    let (fetch, bench, _) = memory();
-    let answer = bench.answer(PushProvider::Fcm, given, address).await;
+    let (fetch, harness, _) = memory();
+    let answer = harness.answer(PushProvider::Fcm, given, address).await;
     assert_eq!(answer.class, DELIVERED, "{answer:?}");
     assert_eq!(answer.of_provider().unwrap().message_id.as_deref(), Some("projects/fake-project/messages/0:1"));
     let request = fetch.take().pop().unwrap();
@@ -96,15 +96,15 @@ fn installation_ids_are_told_from_registration_tokens() {
 
 #[tokio::test]
 async fn what_is_larger_than_firebase_takes_is_not_sent() {
-    let (fetch, bench, mut given) = memory();
+    let (fetch, harness, mut given) = memory();
     given.content.text = "\u{1}".repeat(700);
-    assert_eq!(bench.answer(PushProvider::Fcm, &given, "token-01").await.class, CONTENT);
+    assert_eq!(harness.answer(PushProvider::Fcm, &given, "token-01").await.class, CONTENT);
     assert_eq!(fetch.take().len(), 0);
 }
 
 #[tokio::test]
 async fn settings_that_cannot_work_stop_the_account_and_nothing_leaves() {
-    let (fetch, bench, given) = memory();
+    let (fetch, harness, given) = memory();
     let without = |name: &str| {
         let mut settings = given.settings.clone();
         settings.remove(name);
@@ -128,7 +128,7 @@ async fn settings_that_cannot_work_stop_the_account_and_nothing_leaves() {
         elsewhere,
         text,
     ] {
-        let answer = bench.answer(PushProvider::Fcm, &TestNotification::new(settings), "token-01").await;
+        let answer = harness.answer(PushProvider::Fcm, &TestNotification::new(settings), "token-01").await;
         assert_eq!(answer.class, OutcomeClass::Auth, "{answer:?}");
     }
     assert_eq!(fetch.take().len(), 0);
@@ -136,38 +136,38 @@ async fn settings_that_cannot_work_stop_the_account_and_nothing_leaves() {
 
 #[tokio::test]
 async fn an_access_token_is_used_until_five_minutes_before_it_expires() {
-    let (fetch, bench, mut given) = memory();
+    let (fetch, harness, mut given) = memory();
     given.settings["service_account"] = json!(given.settings["service_account"].to_string());
     let tokens = async || {
-        bench.answer(PushProvider::Fcm, &given, "token-01").await;
+        harness.answer(PushProvider::Fcm, &given, "token-01").await;
         fetch.take().iter().filter(|request| request.url == TOKEN).count()
     };
     assert_eq!(tokens().await, 1);
-    bench.clock.advance(Duration::from_mins(55) - Duration::from_millis(1));
+    harness.clock.advance(Duration::from_mins(55) - Duration::from_millis(1));
     assert_eq!(tokens().await, 0);
-    bench.clock.advance(Duration::from_millis(1));
+    harness.clock.advance(Duration::from_millis(1));
     assert_eq!(tokens().await, 1);
 }
 
 #[tokio::test]
 async fn a_refused_access_token_is_renewed_once() {
-    let bench = Bench::real();
+    let harness = Harness::real();
     let fake = FakeProvider::start(FakeFcm::default()).await.unwrap();
     let given = TestNotification::new(FakeFcm::settings(&fake.url()));
     let paths = || fake.requests().iter().map(|request| request.path().to_owned()).collect::<Vec<_>>();
     let send = "/v1/projects/fake-project/messages:send";
-    assert_eq!(bench.answer(PushProvider::Fcm, &given, "token-36").await.class, DELIVERED);
+    assert_eq!(harness.answer(PushProvider::Fcm, &given, "token-36").await.class, DELIVERED);
     assert_eq!(paths(), ["/token", send, "/token", send]);
     let requests = fake.requests();
     assert_ne!(requests[1].header("authorization"), requests[3].header("authorization"));
 
-    assert_eq!(bench.answer(PushProvider::Fcm, &given, "token-09").await.class, OutcomeClass::Auth);
+    assert_eq!(harness.answer(PushProvider::Fcm, &given, "token-09").await.class, OutcomeClass::Auth);
     assert_eq!(paths()[4..], [send, "/token", send], "and then it is the account that is refused");
 }
 
 #[tokio::test]
 async fn without_an_access_token_nothing_is_sent_and_it_says_why() {
-    let bench = Bench::real();
+    let harness = Harness::real();
     let fake = FakeProvider::start(FakeFcm::default()).await.unwrap();
     let given = TestNotification::new(FakeFcm::settings(&fake.url()));
     let retry = OutcomeClass::Retry(Scope::Account);
@@ -188,7 +188,7 @@ async fn without_an_access_token_nothing_is_sent_and_it_says_why() {
         (200, "{}", retry, "cannot be read"),
     ] {
         fake.next_answer(FakeAnswer::text(status, "application/json", body).header("location", "/elsewhere"));
-        let answer = bench.answer(PushProvider::Fcm, &given, "token-01").await;
+        let answer = harness.answer(PushProvider::Fcm, &given, "token-01").await;
         assert_eq!(answer.class, expected, "{status} {body}");
         assert!(
             answer.response.text.starts_with("no access token: ") && answer.response.text.contains(said),
@@ -199,29 +199,29 @@ async fn without_an_access_token_nothing_is_sent_and_it_says_why() {
     // A key of somebody else.
     let mut forged = given.settings.clone();
     forged["service_account"]["client_email"] = json!("somebody@else.example");
-    let answer = bench.answer(PushProvider::Fcm, &TestNotification::new(forged), "token-01").await;
+    let answer = harness.answer(PushProvider::Fcm, &TestNotification::new(forged), "token-01").await;
     assert_eq!(answer.class, OutcomeClass::Auth);
     // Nobody listens.
     drop(fake);
-    assert_eq!(bench.answer(PushProvider::Fcm, &given, "token-01").await.class, retry);
+    assert_eq!(harness.answer(PushProvider::Fcm, &given, "token-01").await.class, retry);
 }
 
 #[tokio::test]
 async fn a_token_endpoint_at_a_private_address_is_not_called() {
     let fake = FakeProvider::start(FakeFcm::default()).await.unwrap();
-    let bench = Bench::of(Arc::new(GuardedFetch::builder(Dns::new(None)).build()));
+    let harness = Harness::of(Arc::new(GuardedFetch::builder(Dns::new(None)).build()));
     let given = TestNotification::new(FakeFcm::settings(&fake.url()));
-    let answer = bench.answer(PushProvider::Fcm, &given, "token-01").await;
+    let answer = harness.answer(PushProvider::Fcm, &given, "token-01").await;
     assert_eq!(answer.class, OutcomeClass::Auth);
     assert_eq!(fake.requests().len(), 0);
 }
 
 #[tokio::test]
 async fn one_access_token_is_asked_for_by_all_who_send_at_once() {
-    let bench = Bench::real();
+    let harness = Harness::real();
     let fake = FakeProvider::start(FakeFcm::default()).await.unwrap();
     let given = TestNotification::new(FakeFcm::settings(&fake.url()));
-    let sends = (0..10).map(|_| bench.answer(PushProvider::Fcm, &given, "token-01"));
+    let sends = (0..10).map(|_| harness.answer(PushProvider::Fcm, &given, "token-01"));
     let answers = futures_util::future::join_all(sends).await;
     assert!(answers.iter().all(|answer| answer.class == DELIVERED));
     assert_eq!(fake.requests().iter().filter(|request| request.path() == "/token").count(), 1);

@@ -9,7 +9,7 @@ use super::encryption::{POINT, decrypt};
 use super::*;
 use crate::jwt::random;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, TestNotification, header};
+use crate::push::tests::{CONTENT, DEAD, DELIVERED, Harness, TestNotification, header};
 use crate::{Dns, GuardedFetch};
 use messaging_testing::MemoryFetch;
 use messaging_testing::fakes::{FakeProvider, FakeWebpush};
@@ -39,18 +39,18 @@ impl Browser {
     }
 }
 
-fn memory() -> (Arc<MemoryFetch>, Bench, TestNotification) {
+fn memory() -> (Arc<MemoryFetch>, Harness, TestNotification) {
     let fetch = Arc::new(MemoryFetch::default());
-    let bench = Bench::of(Arc::clone(&fetch) as _);
-    (fetch, bench, TestNotification::new(FakeWebpush::settings()))
+    let harness = Harness::of(Arc::clone(&fetch) as _);
+    (fetch, harness, TestNotification::new(FakeWebpush::settings()))
 }
 
 #[tokio::test]
 async fn the_browser_reads_what_was_sent_and_the_push_service_how_to_deliver_it() {
-    let (fetch, bench, mut given) = memory();
+    let (fetch, harness, mut given) = memory();
     let browser = Browser::new();
     let address = browser.subscription("https://push.example.com/send/1");
-    let answer = bench.answer(PushProvider::Webpush, &given, &address).await;
+    let answer = harness.answer(PushProvider::Webpush, &given, &address).await;
     assert_eq!(answer.class, DELIVERED);
     let request = fetch.take().pop().unwrap();
     assert_eq!(request.url, "https://push.example.com/send/1");
@@ -69,7 +69,7 @@ async fn the_browser_reads_what_was_sent_and_the_push_service_how_to_deliver_it(
     given.options.silent = true;
     let browser = Browser::new();
     let address = browser.subscription("https://push.example.com/send/1");
-    bench.answer(PushProvider::Webpush, &given, &address).await;
+    harness.answer(PushProvider::Webpush, &given, &address).await;
     let request = fetch.take().pop().unwrap();
     assert_eq!(["ttl", "urgency"].map(|name| header(&request, name)), ["0", "low"]);
     assert_eq!(header(&request, "topic").len(), MAX_TOPIC, "a space is no character of a topic");
@@ -82,10 +82,10 @@ async fn the_browser_reads_what_was_sent_and_the_push_service_how_to_deliver_it(
 
 #[tokio::test]
 async fn push_services_are_told_who_sends() {
-    let (fetch, bench, given) = memory();
+    let (fetch, harness, given) = memory();
     let address = |host: &str| Browser::new().subscription(&format!("https://{host}/send/1"));
     let authorization = async |host: &str| {
-        bench.answer(PushProvider::Webpush, &given, &address(host)).await;
+        harness.answer(PushProvider::Webpush, &given, &address(host)).await;
         header(&fetch.take()[0], "authorization").to_owned()
     };
     let first = authorization("push.example.com:8443").await;
@@ -103,28 +103,28 @@ async fn push_services_are_told_who_sends() {
 
     assert_ne!(authorization("other.example.com").await, first, "each origin has its own");
     assert_eq!(authorization("push.example.com:8443").await, first);
-    bench.clock.advance(Duration::from_hours(11));
+    harness.clock.advance(Duration::from_hours(11));
     assert_ne!(authorization("push.example.com:8443").await, first, "long before it expires");
 }
 
 #[tokio::test]
 async fn key_pairs_are_made_for_each_workspace() {
-    let (_, bench, _) = memory();
-    let pair = || bench.transport(PushProvider::Webpush).own_settings();
+    let (_, harness, _) = memory();
+    let pair = || harness.transport(PushProvider::Webpush).own_settings();
     assert_ne!(pair()["public_key"], pair()["public_key"]);
-    assert!(bench.transport(PushProvider::Fcm).own_settings().is_empty());
+    assert!(harness.transport(PushProvider::Fcm).own_settings().is_empty());
 }
 
 #[tokio::test]
 async fn an_endpoint_at_a_private_address_is_not_called_and_the_address_stays() {
     let fake = FakeProvider::start(FakeWebpush).await.unwrap();
-    let bench = Bench::of(Arc::new(GuardedFetch::builder(Dns::new(None)).build()));
+    let harness = Harness::of(Arc::new(GuardedFetch::builder(Dns::new(None)).build()));
     let given = TestNotification::new(FakeWebpush::settings());
     let endpoints =
         [fake.url(), "https://127.0.0.1/push".to_owned(), "https://[::1]/".to_owned(), "https://10.0.0.1/".to_owned()];
     for endpoint in endpoints {
         let address = Browser::new().subscription(&endpoint);
-        let answer = bench.answer(PushProvider::Webpush, &given, &address).await;
+        let answer = harness.answer(PushProvider::Webpush, &given, &address).await;
         assert_eq!(answer.class, OutcomeClass::Content(ContentFault::Provider), "{endpoint}");
     }
     assert_eq!(fake.requests().len(), 0);
@@ -136,33 +136,33 @@ async fn a_host_that_nobody_answers_at_is_no_fault_of_the_channel() {
     let address = FakeWebpush::subscription(&fake.url(), 1);
     drop(fake);
     let given = TestNotification::new(FakeWebpush::settings());
-    let answer = Bench::real().answer(PushProvider::Webpush, &given, &address).await;
+    let answer = Harness::real().answer(PushProvider::Webpush, &given, &address).await;
     assert_eq!(answer.class, OutcomeClass::Retry(Scope::Origin));
 }
 
 #[tokio::test]
 async fn what_is_no_subscription_is_a_bad_address() {
-    let (fetch, bench, given) = memory();
+    let (fetch, harness, given) = memory();
     let off_the_curve = json!({
         "endpoint": "https://push.example.com/1",
         "keys": {"p256dh": URL_SAFE_NO_PAD.encode([4; POINT]), "auth": URL_SAFE_NO_PAD.encode(AUTH_SECRET)},
     });
     for address in ["{", "{}", r#"{"endpoint":"https://push.example.com/1"}"#, &off_the_curve.to_string()] {
-        assert_eq!(bench.answer(PushProvider::Webpush, &given, address).await.class, DEAD, "{address}");
+        assert_eq!(harness.answer(PushProvider::Webpush, &given, address).await.class, DEAD, "{address}");
     }
     assert_eq!(fetch.take().len(), 0);
 }
 
 #[tokio::test]
 async fn what_cannot_be_sent_says_nothing_about_the_address() {
-    let (fetch, bench, mut given) = memory();
+    let (fetch, harness, mut given) = memory();
     let address = Browser::new().subscription("https://push.example.com/send/1");
     given.content.text = "x".repeat(MAX_PAYLOAD);
-    assert_eq!(bench.answer(PushProvider::Webpush, &given, &address).await.class, CONTENT);
+    assert_eq!(harness.answer(PushProvider::Webpush, &given, &address).await.class, CONTENT);
     for member in ["subject", "private_key"] {
         let mut given = TestNotification::new(FakeWebpush::settings());
         given.settings.remove(member);
-        assert_eq!(bench.answer(PushProvider::Webpush, &given, &address).await.class, OutcomeClass::Auth, "{member}");
+        assert_eq!(harness.answer(PushProvider::Webpush, &given, &address).await.class, OutcomeClass::Auth, "{member}");
     }
     assert_eq!(fetch.take().len(), 0);
 }

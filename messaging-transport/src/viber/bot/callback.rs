@@ -1,9 +1,9 @@
 //! Events of a bot: receipts, what people write, and that they subscribe or unsubscribe.
 
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::transport::{
-    About, Acceptance, Answer, Callback, CallbackFault, CallbackNews, CallbackProof, CallbackRequest, OutcomeClass,
+    About, Acceptance, Answer, Callback, CallbackEvent, CallbackFault, CallbackProof, CallbackRequest, OutcomeClass,
     Response, SoftCause,
 };
 use ring::hmac::HMAC_SHA256;
@@ -27,19 +27,19 @@ pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Res
     if !callback::matches(given.as_bytes(), expected.as_bytes()) {
         return Err(CallbackFault::Unauthorized);
     }
-    let news = news_of(&callback::json(request.body)).into_iter().collect();
-    Ok(Callback { news, ..Callback::default() })
+    let events = event_of(&callback::json(request.body)).into_iter().collect();
+    Ok(Callback { events, ..Callback::default() })
 }
 
-fn news_of(event: &Value) -> Option<CallbackNews> {
+fn event_of(event: &Value) -> Option<CallbackEvent> {
     let receipt = |receipt| {
         let about = About::ProviderMessage(token(&event["message_token"])?);
-        Some(CallbackNews::Receipt { about, receipt })
+        Some(CallbackEvent::Receipt { about, receipt })
     };
-    let from = |id: &Value, news| {
+    let from = |id: &Value, inbound| {
         let from = id.as_str().filter(|id| !id.is_empty())?.to_owned();
         // Each event has a token of its own.
-        Some(CallbackNews::Inbound { from, news, id: token(&event["message_token"]) })
+        Some(CallbackEvent::Inbound { from, event: inbound, id: token(&event["message_token"]) })
     };
     let delivered = || Answer::new(OutcomeClass::Accepted(Acceptance::Delivered), Response::default());
     match event["event"].as_str()? {
@@ -50,11 +50,11 @@ fn news_of(event: &Value) -> Option<CallbackNews> {
             let response = Response::of_text(event["desc"].as_str().unwrap_or_default());
             receipt(Receipt::Outcome(Answer::new(OutcomeClass::Soft(SoftCause::Content), response)))
         }
-        "subscribed" => from(&event["user"]["id"], InboundNews::Subscribed),
-        "unsubscribed" => from(&event["user_id"], InboundNews::Unsubscribed),
+        "subscribed" => from(&event["user"]["id"], InboundEvent::Subscribed),
+        "unsubscribed" => from(&event["user_id"], InboundEvent::Unsubscribed),
         "message" => {
             let text = event["message"]["text"].as_str().unwrap_or_default();
-            from(&event["sender"]["id"], InboundNews::Text(text.to_owned()))
+            from(&event["sender"]["id"], InboundEvent::Text(text.to_owned()))
         }
         _ => None,
     }

@@ -1,10 +1,10 @@
 use http::Method;
-use messaging_core::domain::channel::inbound_message::InboundNews;
+use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::ports::clock::SystemClock;
 use messaging_core::ports::transport::{
-    About, Acceptance, AddressFault, Button, CallbackNews, CallbackProof, ContentFault, OutcomeClass, Scope, SoftCause,
-    ViberContent,
+    About, Acceptance, AddressFault, Button, CallbackEvent, CallbackProof, ContentFault, OutcomeClass, Scope,
+    SoftCause, ViberContent,
 };
 use ring::hmac::HMAC_SHA256;
 
@@ -147,18 +147,18 @@ fn call(body: &[u8], signature: &str) -> Result<Callback, CallbackFault> {
 
 #[test]
 fn events_are_receipts_and_what_people_write_and_want() {
-    let news = |event: Value| {
+    let events = |event: Value| {
         let body = event.to_string();
         let callback = call(body.as_bytes(), &signed(body.as_bytes(), TOKEN)).unwrap();
         assert_eq!(callback.reply.status.as_u16(), 200);
-        callback.news
+        callback.events
     };
     let token = 4_912_661_846_655_238_145_u64;
     let about = About::ProviderMessage("4912661846655238145".to_owned());
     for (event, expected) in [("delivered", "delivered"), ("seen", "read"), ("failed", "content: no route")] {
         let event = json!({"event": event, "message_token": token, "user_id": TO, "desc": "no route"});
-        let news = news(event);
-        let [CallbackNews::Receipt { about: found, receipt }] = &news[..] else { panic!("{news:?}") };
+        let events = events(event);
+        let [CallbackEvent::Receipt { about: found, receipt }] = &events[..] else { panic!("{events:?}") };
         let shown = match receipt {
             Receipt::Read(_) => "read".to_owned(),
             Receipt::Outcome(answer) => match answer.class {
@@ -169,16 +169,16 @@ fn events_are_receipts_and_what_people_write_and_want() {
         };
         assert_eq!((found, shown.as_str()), (&about, expected));
     }
-    let from = |news| vec![CallbackNews::Inbound { from: TO.to_owned(), news, id: None }];
-    assert_eq!(news(json!({"event": "subscribed", "user": {"id": TO}})), from(InboundNews::Subscribed));
-    assert_eq!(news(json!({"event": "unsubscribed", "user_id": TO})), from(InboundNews::Unsubscribed));
+    let from = |event| vec![CallbackEvent::Inbound { from: TO.to_owned(), event, id: None }];
+    assert_eq!(events(json!({"event": "subscribed", "user": {"id": TO}})), from(InboundEvent::Subscribed));
+    assert_eq!(events(json!({"event": "unsubscribed", "user_id": TO})), from(InboundEvent::Unsubscribed));
     let written = json!({"event": "message", "sender": {"id": TO}, "message": {"type": "text", "text": "hello"}});
-    assert_eq!(news(written.clone()), from(InboundNews::Text("hello".to_owned())));
+    assert_eq!(events(written.clone()), from(InboundEvent::Text("hello".to_owned())));
     let named = |token: &str| {
         let mut event = written.clone();
         event["message_token"] = json!(token.parse::<u64>().unwrap());
-        match &news(event)[..] {
-            [CallbackNews::Inbound { id, .. }] => id.clone(),
+        match &events(event)[..] {
+            [CallbackEvent::Inbound { id, .. }] => id.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -190,7 +190,7 @@ fn events_are_receipts_and_what_people_write_and_want() {
         json!({"event": "subscribed", "user": {"id": ""}}),
         json!(17),
     ] {
-        assert_eq!(news(nothing.clone()), [], "{nothing}");
+        assert_eq!(events(nothing.clone()), [], "{nothing}");
     }
 }
 
@@ -198,7 +198,7 @@ fn events_are_receipts_and_what_people_write_and_want() {
 fn an_event_without_its_signature_is_not_believed() {
     let body = br#"{"event":"unsubscribed","user_id":"01234567890A="}"#;
     let good = signed(body, TOKEN);
-    assert_eq!(call(body, &good).unwrap().news.len(), 1);
+    assert_eq!(call(body, &good).unwrap().events.len(), 1);
     let refused = Err(CallbackFault::Unauthorized);
     assert_eq!(call(br#"{"event":"unsubscribed","user_id":"01234567890B="}"#, &good), refused);
     assert_eq!(call(body, &signed(body, "old token")), refused);

@@ -45,7 +45,7 @@ async fn calls_without_a_valid_signature_change_nothing() {
         [(&telegram, &at_telegram, "42"), (&whatsapp, &at_whatsapp, "+14155550123"), (&viber, &at_viber, "U1=")];
     for (chat, api, from) in chats {
         let call = |signature| api.inbound(URL, from, "/stop", signature).unwrap();
-        assert_eq!(chat.believes(&call(Signature::Valid)).unwrap().news.len(), 1, "{}", chat.channel);
+        assert_eq!(chat.believes(&call(Signature::Valid)).unwrap().events.len(), 1, "{}", chat.channel);
         for signature in [Signature::Forged, Signature::Missing, Signature::OldSecret] {
             let believed = chat.believes(&call(signature));
             assert_eq!(believed, Err(CallbackFault::Unauthorized), "{} {signature:?}", chat.channel);
@@ -73,12 +73,12 @@ async fn every_report_of_a_fake_is_read() {
     for (chat, api) in chats {
         for report in reports {
             let call = api.report(&[(submission.clone(), report)], Signature::Valid).unwrap();
-            assert_eq!(chat.believes(&call).unwrap().news.len(), 1, "{} {report:?}", chat.channel);
+            assert_eq!(chat.believes(&call).unwrap().events.len(), 1, "{} {report:?}", chat.channel);
         }
     }
     let batch: Vec<_> = reports.map(|report| (submission.clone(), report)).into();
     let call = at_whatsapp.report(&batch, Signature::Valid).unwrap();
-    assert_eq!(whatsapp.believes(&call).unwrap().news.len(), 4);
+    assert_eq!(whatsapp.believes(&call).unwrap().events.len(), 4);
     assert!(at_viber.report(&batch, Signature::Valid).is_none(), "Viber calls for each");
 }
 
@@ -88,7 +88,7 @@ async fn whatsapp_hears_its_challenge_where_the_token_is_ours() {
     let ask = |token: &str, challenge: &str| whatsapp.believes(&at_whatsapp.challenge(URL, token, challenge));
     let answer = ask("token", "1158201444").unwrap();
     assert_eq!((answer.reply.status.as_u16(), &answer.reply.body[..]), (200, &b"1158201444"[..]));
-    assert_eq!((answer.reply.content_type, answer.news), ("text/plain; charset=utf-8", Vec::new()));
+    assert_eq!((answer.reply.content_type, answer.events), ("text/plain; charset=utf-8", Vec::new()));
     assert_eq!(&ask("token", "a%26b%3D").unwrap().reply.body[..], b"a&b=");
     let long = "7".repeat(257);
     for (token, challenge) in [("Token", "1"), ("", "1"), ("token%00", "1"), ("token", ""), ("token", &long)] {

@@ -54,7 +54,7 @@ impl ProviderSink for Sink {
     }
 
     async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError> {
-        self.tell(format!("{} {:?}", message.from, message.news))
+        self.tell(format!("{} {:?}", message.from, message.event))
     }
 
     async fn has_settings(

@@ -29,6 +29,6 @@ pub fn judge_api_keys(ending: &[ApiKey], more: bool, now: Timestamp) -> CheckRep
         format!(
             "API keys end soon, the first within {days} days: programs that call with them are refused afterwards."
         ),
-        "messaging key rotate, and give the new key to the program; or let a key end that nobody uses",
+        "run `messaging key rotate` and give the new key to the program; a key that nobody uses may expire",
     )
 }

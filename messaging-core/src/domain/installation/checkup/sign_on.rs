@@ -9,13 +9,13 @@ pub fn judge_sign_on(issuer: &str, found: &LookUp<()>, missing: &[WorkspaceId]) 
     match found {
         Err(reason) => looked.found(format!("no usable answer ({reason})")).fault(
             format!("People cannot sign in by single sign-on: {reason}."),
-            "compare --oidc-issuer with the issuer that the provider names, and see whether this machine reaches it; a \
+            "compare --oidc-issuer with the issuer that the provider names, and check that this machine reaches it; a \
              provider at a private address needs --allow-private-targets",
         ),
         Ok(()) if missing.is_empty() => looked.found("document and keys").ok("The provider answers."),
         Ok(()) => looked.found("document and keys").warning(
-            format!("The provider answers, and --oidc-map names workspaces that are not there: {}.", listed(missing)),
-            "take them out of --oidc-map, or name others; `messaging admin list-workspaces` shows their ids",
+            format!("The provider answers, but --oidc-map names workspaces that do not exist: {}.", listed(missing)),
+            "remove them from --oidc-map or correct them; `messaging admin list-workspaces` shows the ids",
         ),
     }
 }

@@ -41,7 +41,9 @@ pub struct Discovery {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryFault {
     /// Not a document of a provider.
-    #[error("the document is no OpenID provider's")]
+    #[error(
+        "the answer is not the discovery document of an OpenID provider; compare --oidc-issuer with the provider's settings"
+    )]
     Malformed,
     /// It is the document of another issuer.
     #[error("the document says that its issuer is {0}; --oidc-issuer must be exactly that")]
@@ -50,10 +52,12 @@ pub enum DiscoveryFault {
     #[error("the {0} of the document is not an https:// address")]
     Endpoint(&'static str),
     /// The provider signs by no algorithm that is taken.
-    #[error("the provider signs ID tokens by none of RS256, ES256, EdDSA")]
+    #[error("the provider signs ID tokens with none of RS256, ES256, EdDSA; choose one of them at the provider")]
     Algorithms,
     /// The provider takes the client's secret in no way that this server knows.
-    #[error("the provider takes client secrets by neither client_secret_basic nor client_secret_post")]
+    #[error(
+        "the provider accepts client secrets by neither client_secret_basic nor client_secret_post; allow one of them there"
+    )]
     Authentication,
 }
 

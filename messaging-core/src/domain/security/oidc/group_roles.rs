@@ -32,7 +32,7 @@ pub struct GroupRole {
 /// The text maps no group to a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no group=workspace:role such as staff=wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH:editor, with a role of viewer, editor, admin, owner"
+    "{0:?} is not of the form group=workspace:role, such as staff=wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH:editor; the roles are viewer, editor, admin, owner"
 )]
 pub struct MalformedGroupRole(String);
 

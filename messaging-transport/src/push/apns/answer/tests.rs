@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, TestNotification};
+use crate::push::tests::{CONTENT, DEAD, DELIVERED, Harness, TestNotification};
 use messaging_testing::fakes::FakeApns;
 use messaging_testing::{MemoryFetch, fetched};
 
@@ -11,7 +11,7 @@ async fn judged(status: u16, headers: &[(&'static str, &str)], body: &str) -> (O
     let fetch = Arc::new(MemoryFetch::default());
     fetch.next_with(Ok(fetched(status, headers, body)));
     let given = TestNotification::new(FakeApns::settings("https://apns.example.com"));
-    let answer = Bench::of(fetch).answer(PushProvider::Apns, &given, &FakeApns::device(1)).await;
+    let answer = Harness::of(fetch).answer(PushProvider::Apns, &given, &FakeApns::device(1)).await;
     let code = answer.of_provider().and_then(|provider| provider.code.clone()).unwrap_or_default();
     (answer.class, answer.asked_wait().map(|wait| wait.as_secs() / 60), code)
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, TestNotification};
+use crate::push::tests::{CONTENT, DEAD, DELIVERED, Harness, TestNotification};
 use messaging_testing::fakes::FakeFcm;
 use messaging_testing::{MemoryFetch, fetched};
 
@@ -16,7 +16,7 @@ async fn judged(status: u16, headers: &[(&'static str, &str)], body: &str) -> (O
     let send = "https://fcm.example.com/v1/projects/fake-project/messages:send";
     fetch.always(send, Ok(fetched(status, headers, body)));
     let given = TestNotification::new(FakeFcm::settings("https://fcm.example.com"));
-    let answer = Bench::of(fetch).answer(PushProvider::Fcm, &given, "token-01").await;
+    let answer = Harness::of(fetch).answer(PushProvider::Fcm, &given, "token-01").await;
     let code = answer.of_provider().and_then(|provider| provider.code.clone()).unwrap_or_default();
     (answer.class, answer.asked_wait().map(|wait| wait.as_secs()), code)
 }

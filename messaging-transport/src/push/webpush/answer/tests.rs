@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::push::PushProvider;
-use crate::push::tests::{Bench, CONTENT, DEAD, DELIVERED, TestNotification};
+use crate::push::tests::{CONTENT, DEAD, DELIVERED, Harness, TestNotification};
 use messaging_testing::fakes::FakeWebpush;
 use messaging_testing::{MemoryFetch, fetched};
 
@@ -15,7 +15,7 @@ async fn judged(host: &str, status: u16, headers: &[(&'static str, &str)]) -> (O
     fetch.next_with(Ok(fetched(status, headers, "a body")));
     let given = TestNotification::new(FakeWebpush::settings());
     let address = FakeWebpush::subscription(host, 1);
-    let answer = Bench::of(fetch).answer(PushProvider::Webpush, &given, &address).await;
+    let answer = Harness::of(fetch).answer(PushProvider::Webpush, &given, &address).await;
     (answer.class, answer.asked_wait().map(|wait| wait.as_secs()))
 }
 
@@ -53,7 +53,7 @@ async fn the_place_of_a_message_at_the_push_service_is_kept() {
     fetch.next_with(Ok(fetched(201, &[("location", "https://push.example.com/message/1")], "")));
     let given = TestNotification::new(FakeWebpush::settings());
     let address = FakeWebpush::subscription(BROWSER, 1);
-    let answer = Bench::of(fetch).answer(PushProvider::Webpush, &given, &address).await;
+    let answer = Harness::of(fetch).answer(PushProvider::Webpush, &given, &address).await;
     let said = answer.of_provider().unwrap();
     assert_eq!(said.message_id.as_deref(), Some("https://push.example.com/message/1"));
     assert_eq!(said.provider.as_deref(), Some("webpush"));
