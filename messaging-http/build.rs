@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(table, "pub(super) static INDEX: Embedded = Embedded {{ path: {INDEX:?}, gzip: {gzip} }};")?;
     writeln!(table, "pub(super) static FILES: &[Embedded] = &[")?;
     for (path, bytes) in &files {
-        let gzip = compress(bytes, &out, "files/", path)?;
+        let gzip = compress(&without_comments(path, bytes), &out, "files/", path)?;
         writeln!(table, "    Embedded {{ path: {path:?}, gzip: {gzip} }},")?;
     }
     writeln!(table, "];")?;
@@ -138,6 +138,20 @@ fn resolve(file: &str, target: &str) -> String {
         }
     }
     folders.join("/")
+}
+
+/// One of our scripts without the lines that are comments, which no browser needs; other files as they are.
+fn without_comments(path: &str, bytes: &[u8]) -> Vec<u8> {
+    let is_ours = path.ends_with(".js") && !path.starts_with("vendor/");
+    let is_comment = |line: &[u8]| {
+        let line = line.trim_ascii();
+        line.starts_with(b"//") || line.starts_with(b"/**") && line.ends_with(b"*/")
+    };
+    bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .filter(|line| !(is_ours && is_comment(line)))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// Writes a file's compressed form below a folder, and answers the expression that has it. It names no folder of this

@@ -37,9 +37,9 @@ export function shownAt(address = "") {
   return token ? new URL(`../i/${token}`, document.baseURI).href : null;
 }
 
-/** The tokens of the images in a text, each once. */
-export function tokensOf(source = "") {
-  return [...new Set([...source.matchAll(ADDRESS)].map(([, token]) => token))].slice(0, MOST);
+/** The tokens of the images in a text, each once; none where there is no text. */
+export function tokensOf(source) {
+  return [...new Set([...(source ?? "").matchAll(ADDRESS)].map(([, token]) => token))].slice(0, MOST);
 }
 
 /** The text with the images that are known in the place of their addresses. */

@@ -9,6 +9,7 @@ export function images_of_the_server_are_known_by_their_path() {
   equal(withImages(source, new Map([[TOKEN, "data:image/png;base64,AA"]])), "<img src=\"data:image/png;base64,AA\"><td background='data:image/png;base64,AA'><img src=\"https://links.example/i/short\">");
   equal(withImages(source, new Map([[TOKEN, null]])), source);
   equal(withImages(undefined, new Map()), undefined);
+  equal(tokensOf(null), []);
 }
 
 export function images_of_others_are_not_shown() {
