@@ -21,40 +21,53 @@ use crate::{
 /// The words of the commands that run a server.
 const SERVERS: [&str; 3] = ["dev", "serve", "worker"];
 
-/// What a command line is parsed by: the whole tree, unless it runs a server. The options of operations are made of
-/// their schemas, and a server would keep what that takes for as long as it runs.
+/// What a command line is parsed by: the commands of its first word, and without a word that there is the whole tree. The
+/// options of operations are made of their schemas: those of all take longer than most commands do, and a server would
+/// keep what they take for as long as it runs.
 pub(crate) fn root_for(arguments: &[OsString]) -> Command {
-    if arguments.get(1).is_some_and(|word| SERVERS.iter().any(|server| word == server)) {
+    let Some(word) = arguments.get(1).and_then(|word| word.to_str()) else { return root() };
+    if SERVERS.contains(&word) {
         return program().subcommands([dev::command(), serve::command(), serve::worker_command()]);
     }
-    root()
+    if let Some(noun) = tree().into_iter().find(|noun| noun.name == word) {
+        return program().subcommand(noun.into_command());
+    }
+    match ours().into_iter().chain(tools()).find(|command| command.get_name() == word) {
+        Some(command) => program().subcommand(command),
+        None => root(),
+    }
 }
 
 /// The whole command line.
 pub fn root() -> Command {
-    let servers = [dev::command(), serve::command(), serve::worker_command(), admin::command()];
-    let mut root = program().subcommands(servers).subcommands([
+    let mut root = program().subcommands(ours());
+    let (groups, others) = (tree(), tools());
+    let help = help::top(&root, &groups, &others);
+    for noun in groups {
+        root = root.subcommand(noun.into_command());
+    }
+    root.subcommands(others).help_template(help)
+}
+
+/// The commands that run a server, and those on its database and its settings.
+fn ours() -> [Command; 10] {
+    [
+        dev::command(),
+        serve::command(),
+        serve::worker_command(),
+        admin::command(),
         doctor::command(),
         config::command(),
         backup::backup_command(),
         backup::verify_command(),
         backup::restore_command(),
         import_from::command(),
-    ]);
-    let groups = tree();
-    let others = [
-        login::command(),
-        raw::command(),
-        sites::command(),
-        console::command(),
-        completions::command(),
-        man::command(),
-    ];
-    let help = help::top(&root, &groups, &others);
-    for noun in groups {
-        root = root.subcommand(noun.into_command());
-    }
-    root.subcommands(others).help_template(help)
+    ]
+}
+
+/// The commands that are no operations and need no database.
+fn tools() -> [Command; 6] {
+    [login::command(), raw::command(), sites::command(), console::command(), completions::command(), man::command()]
 }
 
 /// The program without its commands.
@@ -107,5 +120,38 @@ mod tests {
         }
         let other = ["messaging", "--json", "serve"].map(OsString::from);
         assert!(root_for(&other).find_subcommand("message").is_some());
+    }
+
+    #[test]
+    fn every_command_is_parsed_alike_without_the_others() {
+        let whole = root();
+        for command in whole.get_subcommands() {
+            let name = command.get_name();
+            assert_eq!(command.get_all_aliases().count(), 0, "{name} is looked for by its name alone");
+            let small = root_for(&["messaging", name, "--help"].map(OsString::from));
+            let found = small.find_subcommand(name).unwrap_or_else(|| panic!("{name} is missing"));
+            assert!(small.get_subcommands().count() <= SERVERS.len(), "{name}");
+            let words = |command: &Command| {
+                let names = command.get_subcommands().map(|next| next.get_name().to_owned());
+                let options = command.get_arguments().map(|argument| argument.get_id().to_string());
+                names.chain(options).collect::<Vec<_>>()
+            };
+            assert_eq!(words(found), words(command), "{name}");
+        }
+        for line in [&["messaging"][..], &["messaging", "--help"], &["messaging", "mesage", "list"]] {
+            let line: Vec<_> = line.iter().map(OsString::from).collect();
+            assert_eq!(root_for(&line).get_subcommands().count(), whole.get_subcommands().count(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_command_of_a_noun_is_refused_alike_without_the_others() {
+        for line in
+            [["messaging", "message", "sned"], ["messaging", "contact", "--no"], ["messaging", "admin", "--help"]]
+        {
+            let line = line.map(OsString::from);
+            let refusal = |command: Command| command.try_get_matches_from(&line).unwrap_err().to_string();
+            assert_eq!(refusal(root_for(&line)), refusal(root()));
+        }
     }
 }

@@ -28,6 +28,9 @@ impl<T: Clone> Signal<T> {
 
     /// Returns when the value is as wanted.
     pub(crate) async fn wait_for(&self, is_wanted: impl Fn(&T) -> bool) {
+        if is_wanted(&self.get()) {
+            return;
+        }
         loop {
             let changed = self.changed.notified();
             if is_wanted(&self.get()) {

@@ -44,9 +44,14 @@ pub(crate) struct Database {
     claims: Mutex<Claims>,
 }
 
+/// Without threads that read: the simulation waits for every read, and waking somebody takes longer than reading.
+fn options(path: &Path) -> SqliteOptions {
+    SqliteOptions { readers: 0, ..SqliteOptions::new(path) }
+}
+
 impl Database {
     pub(crate) fn open(world: &Arc<World>, path: &Path) -> Result<Arc<Self>, OpenError> {
-        let store = Arc::new(SqliteStore::open(SqliteOptions::new(path))?);
+        let store = Arc::new(SqliteStore::open(options(path))?);
         Ok(Arc::new(Self {
             world: Arc::clone(world),
             path: path.to_owned(),
@@ -69,7 +74,7 @@ impl Database {
     pub(crate) fn restart(&self) -> Result<(), OpenError> {
         self.decide();
         self.close();
-        let store = SqliteStore::open(SqliteOptions::new(&self.path))?;
+        let store = SqliteStore::open(options(&self.path))?;
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(store));
         self.set_health(StoreHealth::Healthy);
         Ok(())

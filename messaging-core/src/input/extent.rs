@@ -3,6 +3,8 @@
 //! Contract section 1.3, check 8. What a body takes in memory follows from its values rather than from its bytes: an
 //! object of one member takes hundreds of bytes and is written with six.
 
+use memchr::memchr2;
+
 /// Values of a body, at most: each object, list, text, number, boolean and null is one.
 pub const MAX_VALUES: usize = 100_000;
 
@@ -40,7 +42,7 @@ pub fn count_values(text: &[u8]) -> Option<usize> {
 
 /// The place after the closing quotation mark of a string whose content begins at `at`.
 fn after_string(text: &[u8], mut at: usize) -> usize {
-    while let Some(found) = text.get(at..).and_then(|rest| rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))) {
+    while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found + 1;
         if text[at - 1] == b'"' {
             return at;

@@ -45,7 +45,8 @@ pub struct SqliteOptions {
     /// Whether this program does the jobs. Only one such program may work on a database at a time;
     /// others (the command line) may read and write while it runs.
     pub exclusive: bool,
-    /// The number of threads that only read.
+    /// The number of threads that only read; 0 for none: what is read is then read where it is asked for, which is for
+    /// programs that wait for it anyway.
     pub readers: usize,
     /// How many commits may wait before further ones are refused as `Unavailable`.
     pub queue_capacity: usize,
@@ -127,12 +128,14 @@ impl SqliteStore {
         };
         let writer =
             Writer::start(writing, commit, queue_capacity, temporary).map_err(failed("start the writer thread"))?;
-        let readers = Readers::start(&path, readers, queue_capacity).map_err(failed("start the reader threads"))?;
-        let scans = Readers::start(&path, 1, queue_capacity).map_err(failed("start the thread for scans"))?;
+        let scans = readers.min(1);
+        let start = |threads| Readers::start(&path, threads, queue_capacity).map(Arc::new);
+        let readers = start(readers).map_err(failed("start the reader threads"))?;
+        let scans = start(scans).map_err(failed("start the thread for scans"))?;
         Ok(SqlStore(Sqlite {
             writer: Arc::new(writer),
-            readers: Arc::new(readers),
-            scans: Arc::new(scans),
+            readers,
+            scans,
             checkpoints,
             health,
             observed,

@@ -1,7 +1,8 @@
 //! The threads that read, each with a connection of its own.
 //!
 //! Looking up a row by its key takes less time than waking a thread. Such point reads are taken where they
-//! are asked for, on connections kept for them; when those are taken, by a thread like everything else.
+//! are asked for, on connections kept for them; when those are taken, by a thread like everything else. Without threads
+//! all reads are taken where they are asked for, one after the other.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,6 +73,8 @@ pub(super) struct Readers {
     point_reads: Vec<Mutex<Option<Reader>>>,
     path: PathBuf,
     capacity: usize,
+    /// Whether there are threads.
+    has_threads: bool,
 }
 
 #[derive(Default)]
@@ -95,22 +98,23 @@ impl std::fmt::Debug for Queue {
 }
 
 impl Readers {
-    /// Starts the threads; each opens its connection when it has something to read.
+    /// Starts the threads, if there are to be any; each opens its connection when it has something to read.
     pub(super) fn start(path: &Path, threads: usize, capacity: usize) -> std::io::Result<Self> {
         let queue = Arc::<Queue>::default();
         let mut handles = Vec::new();
-        for number in 0..threads.max(1) {
+        for number in 0..threads {
             let (queue, path) = (Arc::clone(&queue), path.to_owned());
             handles.push(thread::Builder::new().name(format!("store-reader-{number}")).spawn(move || {
                 let mut connection = None;
                 while let Some(task) = queue.next() {
                     // The task answers its caller; one that panics leaves a caller with an error.
-                    let _ = catch_unwind(AssertUnwindSafe(|| serve(&mut connection, &path, task)));
+                    let _ = catch_unwind(AssertUnwindSafe(|| task(begin(&mut connection, &path))));
                 }
             })?);
         }
         let point_reads = (0..threads.max(1)).map(|_| Mutex::default()).collect();
-        Ok(Self { queue, threads: Mutex::new(handles), point_reads, path: path.to_owned(), capacity })
+        let (path, has_threads) = (path.to_owned(), threads > 0);
+        Ok(Self { queue, threads: Mutex::new(handles), point_reads, path, capacity, has_threads })
     }
 
     /// Looks up a few rows by their keys.
@@ -139,14 +143,25 @@ impl Readers {
             if self.queue.lock().closed {
                 return Ok(Err(StoreError::Unavailable));
             }
-            if connection.is_none() {
-                *connection = Reader::open(&self.path, LONGEST).ok();
-            }
-            if let Some(reader) = connection.as_ref() {
-                return Ok(read(reader.begin()).map_err(StoreError::from));
-            }
+            return match begin(&mut connection, &self.path) {
+                Ok(connection) => Ok(read(connection).map_err(StoreError::from)),
+                Err(_) => Err(read),
+            };
         }
         Err(read)
+    }
+
+    /// Runs a read on this thread, after those of others.
+    fn read_here<T, F>(&self, read: F) -> Result<T, StoreError>
+    where
+        F: FnOnce(&Connection) -> Result<T, Fault>,
+    {
+        let Some(reader) = self.point_reads.first() else { return Err(StoreError::Unavailable) };
+        let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.queue.lock().closed {
+            return Err(StoreError::Unavailable);
+        }
+        Ok(read(begin(&mut reader, &self.path)?)?)
     }
 
     /// Runs a read and waits for it.
@@ -155,6 +170,9 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
+        if !self.has_threads {
+            return self.read_here(read);
+        }
         let (reply, answer) = oneshot::channel();
         self.queue.put(
             Box::new(move |connection| {
@@ -194,17 +212,12 @@ impl Readers {
     }
 }
 
-fn serve(reader: &mut Option<Reader>, path: &Path, task: WriterTask) {
+/// The connection of a reader, for one read that begins now; opened the first time.
+fn begin<'a>(reader: &'a mut Option<Reader>, path: &Path) -> Result<&'a Connection, Fault> {
     if reader.is_none() {
-        match Reader::open(path, LONGEST) {
-            Ok(opened) => *reader = Some(opened),
-            Err(error) => return task(Err(error.into())),
-        }
+        *reader = Some(Reader::open(path, LONGEST)?);
     }
-    match reader {
-        Some(reader) => task(Ok(reader.begin())),
-        None => task(Err(Fault::Panicked)),
-    }
+    reader.as_ref().map(Reader::begin).ok_or(Fault::Panicked)
 }
 
 impl Queue {
@@ -243,6 +256,22 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn without_threads_a_read_is_done_on_the_thread_that_asks() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("x.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n); INSERT INTO t VALUES (7);").unwrap();
+        let readers = Readers::start(&path, 0, 8).unwrap();
+        let look = |connection: &Connection| {
+            let number: i64 = connection.query_row("SELECT n FROM t", [], |row| row.get(0))?;
+            Ok((number, thread::current().id()))
+        };
+        assert_eq!(readers.read(look).await.unwrap(), (7, thread::current().id()));
+        assert_eq!(readers.point_read(look).await.unwrap(), (7, thread::current().id()));
+        readers.close();
+        assert!(matches!(readers.read(look).await, Err(StoreError::Unavailable)));
+    }
 
     #[test]
     fn a_read_without_end_is_given_up_and_the_next_one_works() {

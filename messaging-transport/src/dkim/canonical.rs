@@ -2,6 +2,7 @@
 //!
 //! A body is not copied: what is canonical as it stands goes to the hash in pieces as long as they come.
 
+use memchr::memchr2;
 use ring::digest::{Context, Digest, SHA256};
 
 pub(super) const CRLF: &[u8] = b"\r\n";
@@ -90,7 +91,7 @@ fn for_each_piece(body: &[u8], mut take: impl FnMut(&[u8])) {
     // What begins here is canonical up to `at` and not yet taken.
     let mut start = 0;
     let mut at = 0;
-    while let Some(white) = body[at..].iter().position(|&octet| is_white(octet)) {
+    while let Some(white) = memchr2(b' ', b'\t', &body[at..]) {
         let begin = at + white;
         at = begin + body[begin..].iter().position(|&octet| !is_white(octet)).unwrap_or(body.len() - begin);
         if body[at..].starts_with(CRLF) {

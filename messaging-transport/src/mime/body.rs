@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use mail_builder::encoders::{Base64Encoder, QuotedPrintableEncoder};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mail_builder::encoders::QuotedPrintableEncoder;
 
 use super::header::Headers;
 
@@ -11,6 +13,12 @@ pub const MAX_LINE: usize = 998;
 
 /// Octets of one line of base64, with its CRLF.
 const BASE64_LINE: usize = 78;
+
+/// Octets that a line of base64 stands for.
+const BASE64_INPUT: usize = (BASE64_LINE - 2) / 4 * 3;
+
+/// Lines of base64 that are encoded at a time.
+const LINES_AT_A_TIME: usize = 256;
 
 /// What every boundary line starts with; see `Boundaries`.
 const BOUNDARY_START: &str = "--=_";
@@ -67,9 +75,19 @@ impl<'a> TextPart<'a> {
     }
 }
 
-/// Base64 in lines of 76.
+/// Base64 in lines of 76. Encoded by a function that is not generic, and so is fast in builds for tests too: they optimize
+/// its crate and not this one.
 pub(super) fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    Base64Encoder::new().wrap_lines().encode_into(bytes, out);
+    out.reserve(base64_length(bytes.len()));
+    let mut encoded = String::new();
+    for piece in bytes.chunks(LINES_AT_A_TIME * BASE64_INPUT) {
+        encoded.clear();
+        STANDARD.encode_string(piece, &mut encoded);
+        for line in encoded.as_bytes().chunks(BASE64_LINE - 2) {
+            out.extend_from_slice(line);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
 }
 
 /// The number of octets that [`write_base64`] writes for an input of `octets` octets.
@@ -170,11 +188,21 @@ mod tests {
     }
 
     #[test]
-    fn base64_length_is_exact() {
-        for octets in [0, 1, 2, 3, 56, 57, 58, 114, 1000] {
+    fn base64_has_full_lines_and_its_length_is_exact() {
+        const PIECE: usize = LINES_AT_A_TIME * BASE64_INPUT;
+        for octets in [0, 1, 2, 3, 56, 57, 58, 114, 1000, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 58] {
+            let bytes: Vec<_> = (0..octets).map(|number| u8::try_from(number % 251).unwrap()).collect();
             let mut out = Vec::new();
-            write_base64(&mut out, &vec![7; octets]);
+            write_base64(&mut out, &bytes);
             assert_eq!(out.len(), base64_length(octets), "{octets}");
+            let lines: Vec<_> = out.split_inclusive(|&octet| octet == b'\n').collect();
+            for (number, line) in lines.iter().enumerate() {
+                let is_last = number + 1 == lines.len();
+                assert!(line.ends_with(b"\r\n") && line.len() <= BASE64_LINE, "{octets}");
+                assert!(is_last || line.len() == BASE64_LINE, "{octets}");
+            }
+            let text: Vec<_> = lines.iter().flat_map(|line| line.trim_ascii_end()).copied().collect();
+            assert_eq!(STANDARD.decode(text).unwrap(), bytes, "{octets}");
         }
     }
 }
