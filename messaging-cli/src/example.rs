@@ -96,7 +96,7 @@ fn by_hand(id: &str) -> Option<Value> {
         "createApiKey" => json!({"name": "backend", "scopes": ["messages:send"]}),
         "setPassword" => json!({"current": "the one until now", "password": "a battery staple"}),
         "createFactor" => json!({"kind": "totp", "name": "Phone"}),
-        "beginPasskeyLogin" => json!({}),
+        "beginPasskeyLogin" => json!({"cookie": true}),
         "confirmFactor" | "deleteFactor" | "createRecoveryCodes" => json!({"code": "123456"}),
         "loginWithFactor" => json!({"token": "mf_…", "code": "123456"}),
         "confirmSignOn" => json!({"ticket": "sealed:1:…", "password": "a battery staple"}),

@@ -142,13 +142,12 @@ fn index_page(page: &ArchivePage, words: &Words) -> String {
 async fn mail(app: &App, workspace: WorkspaceId, campaign: &str, head: &Parts) -> Result<Reply, Error> {
     let Ok(campaign) = campaign.parse() else { return Ok(unknown(head)) };
     let Some(mail) = app.archived_mail(workspace, campaign).await? else { return Ok(unknown(head)) };
-    let (page, policy) = match mail.html {
-        Some(html) => (html, MAIL_POLICY),
-        None => {
-            let title = escaped(&mail.title);
-            let text = format!("<h1>{title}</h1><p style=\"white-space:pre-wrap\">{}</p>", escaped(&mail.text));
-            (reader_page::document(&title, "", &text, words(head).language()), OWN_POLICY)
-        }
+    let (page, policy) = if let Some(html) = mail.html {
+        (html, MAIL_POLICY)
+    } else {
+        let title = escaped(&mail.title);
+        let text = format!("<h1>{title}</h1><p style=\"white-space:pre-wrap\">{}</p>", escaped(&mail.text));
+        (reader_page::document(&title, "", &text, words(head).language()), OWN_POLICY)
     };
     Ok(cached(head, page, reply::HTML, policy, Some(mail.sent_at), mail.indexed))
 }

@@ -245,7 +245,8 @@ mod tests {
     #[test]
     fn every_file_has_a_type_that_browsers_know() {
         for (path, _) in files() {
-            let is_text = path.contains("LICENSE");
+            // The gallery is fetched as text.
+            let is_text = path.contains("LICENSE") || path.rsplit('.').next() == Some("mjml");
             assert_eq!(content_type(path) == TEXT, is_text, "{path}");
         }
     }

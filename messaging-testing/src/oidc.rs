@@ -56,7 +56,7 @@ struct State {
     is_down: bool,
     /// Whoever the UserInfo endpoint is about; where it is anybody, tokens say nothing but who somebody is.
     told_subject: Option<String>,
-    /// What the UserInfo endpoint says.
+    /// Answer of the UserInfo endpoint.
     told: Value,
     /// Whether the key of the moment is the second one, on P-256.
     is_rotated: bool,

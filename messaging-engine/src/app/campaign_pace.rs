@@ -65,7 +65,7 @@ impl CampaignPace {
         })
     }
 
-    /// So many were released.
+    /// So many are released.
     pub(crate) fn release(&self, id: CampaignId, limit: u32, count: usize, now: Timestamp) {
         self.with(id, limit, now, |paced| paced.released.extend(std::iter::repeat_n(now, count)));
     }
@@ -81,10 +81,10 @@ impl CampaignPace {
         })
     }
 
-    /// A released message does not begin: another may be released in its place.
-    pub(crate) fn put_back(&self, id: CampaignId) {
+    /// So many released messages do not begin: others may be released in their place.
+    pub(crate) fn put_back(&self, id: CampaignId, count: usize) {
         if let Some(paced) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&id) {
-            paced.released.pop_front();
+            paced.released.drain(..count.min(paced.released.len()));
         }
     }
 }

@@ -158,15 +158,14 @@ impl App {
         let names: Vec<_> = page.lists.iter().map(|list| list.name.clone()).collect();
         let template = self.confirmation_template(workspace).await?;
         let has_sender = template.as_ref().is_some_and(|template| template.design.from_email.is_some());
-        let input = match template {
-            Some(template) => MessageInput::email(email)
+        let input = if let Some(template) = template {
+            MessageInput::email(email)
                 .template_id(template.id.to_string())
                 .variable(CONFIRM_URL, url)
-                .variable("lists", names),
-            None => {
-                let texts = self.page_texts(workspace).await?;
-                own_mail(email, page, (ReaderText::ConfirmTitle, ReaderText::ConfirmText), &names, &url, &texts)
-            }
+                .variable("lists", names)
+        } else {
+            let texts = self.page_texts(workspace).await?;
+            own_mail(email, page, (ReaderText::ConfirmTitle, ReaderText::ConfirmText), &names, &url, &texts)
         };
         let input = if has_sender { input } else { self.with_sender(workspace, input).await? };
         self.accept_reader_mail(contact, input, message_id, now).await

@@ -118,8 +118,9 @@ async fn every_resource_that_was_read_can_be_made_once_more_of_it() {
     let mut made = 0;
     for endpoint in ops::all().iter().filter(|endpoint| (endpoint.method)() == Method::POST) {
         // What is listed of a message is what became of it, not what was asked for; of a list, its contacts. A workspace is
-        // made by a person, who belongs to it then, and an image of a file.
-        let is_other = ["sendMessage", "addListContacts", "createWorkspace", "createImage"].contains(&endpoint.id);
+        // made by a person, who belongs to it then, an image of a file, and a factor is a person's.
+        let others = ["sendMessage", "addListContacts", "createWorkspace", "createImage", "createFactor"];
+        let is_other = others.contains(&endpoint.id);
         if is_other || self::endpoint(&Method::GET, endpoint.path).is_none() {
             continue;
         }

@@ -24,7 +24,9 @@ async fn whoever_creates_a_workspace_owns_it() {
     let created = bed.post(&ann, "/workspaces", json!({"name": "Acme"})).await;
     assert_eq!(created.summary(), "201");
     let expected = json!({"id": created["id"], "name": "Acme", "plan": "free", "data_region": "local",
-        "timezone": "UTC", "opt_out_keywords": [], "request_log": "failures", "deletes_at": null, "created_at": "2026-01-31T09:15:00.000Z"});
+        "timezone": "UTC", "opt_out_keywords": [], "request_log": "failures", "require_second_factor": false,
+        "archive": {"enabled": false, "indexed": false, "lists": [], "title": null}, "archive_url": null, "page_texts": {},
+        "deletes_at": null, "created_at": "2026-01-31T09:15:00.000Z"});
     assert_eq!(created.body, expected);
     let ann = bed.sign_in("ann@example.com").await;
     assert_eq!(bed.get(&ann, "/workspaces").await.body, json!({"data": [expected], "next_cursor": null}));

@@ -50,7 +50,8 @@ export default function BlockEditor({ value, onChange, onCode }) {
     fromOutside();
   }, [value]);
   useEffect(() => {
-    if (!wanted.current) return;
+    // A block that was just added is there only once the page shows what was sent last.
+    if (!wanted.current || own.current !== value) return;
     const { place, inside } = wanted.current;
     wanted.current = null;
     const name = area.current?.querySelector(`[data-place="${keyOf(place)}"]`);

@@ -183,12 +183,12 @@ async fn without_a_console_there_are_pages() {
     let browsing = Browsing::start("https://mail.example.com", Console::Off).await;
     let (cookie, back) = browsing.begin().await;
     let refused = browsing.get(&back, "").await;
-    let page = String::from_utf8(refused.body.to_vec()).unwrap();
+    let page = String::from_utf8(refused.body.clone()).unwrap();
     assert_eq!((refused.status, refused.header("content-type")), (403, Some("text/html; charset=utf-8")));
     assert!(page.contains("took longer than ten minutes"), "{page}");
     let done = browsing.get(&back, &cookie).await;
     assert_eq!(done.status, 200);
-    assert!(String::from_utf8(done.body.to_vec()).unwrap().contains("You are signed in"));
+    assert!(String::from_utf8(done.body.clone()).unwrap().contains("You are signed in"));
     assert!(cookie_of(&done, "session").contains("=ms_"));
 }
 

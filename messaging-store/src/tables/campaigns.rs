@@ -199,7 +199,7 @@ impl<D: Database + CampaignRows> Campaigns for SqlStore<D> {
         let mut bounds = params![key(workspace), sql_limit(limit)];
         let mut sql = LATEST;
         if let Some(before) = before {
-            bounds.push(key(before).into());
+            bounds.push(key(before));
             sql = BEFORE;
         }
         self.many(Query::new(sql, bounds, |row| record::<Campaign>(row, 0))).await

@@ -22,15 +22,19 @@ use crate::moving::{Filled, moved, path};
 
 /// Tables that keep the id of a removed workspace.
 const TOMBSTONES: [&str; 2] = ["ending_workspaces", "workspace_numbers"];
-/// Tables that are not filled here: of the installation, or written by the store itself.
+/// Tables that are not filled here: of the installation, of people, or written by the store itself.
 const NOT_FILLED: &[&str] = &[
     "automation_note_number",
     "ending_workspaces",
+    "factors",
     "health_probe",
     "installation",
     "jobs",
     "lanes",
+    "linked_identities",
     "paths",
+    "pending_sign_ins",
+    "recovery_codes",
     "refinery_schema_history",
     "sign_in_failures",
     "sources",
@@ -144,7 +148,7 @@ impl<'a> Fill<'a> {
             ("messages", "content", _) => self.of("SELECT max(n) FROM message_contents WHERE workspace = ?1"),
             ("import_errors", "import", _) => self.of("SELECT max(id) FROM imports WHERE workspace = ?1"),
             ("webhook_deliveries", "webhook", _) => self.of("SELECT max(id) FROM webhooks WHERE workspace = ?1"),
-            ("replies", "credential", _) | ("api_key_uses", "id", _) => {
+            ("replies", "credential", _) | ("api_key_uses" | "api_key_operations", "id", _) => {
                 self.of("SELECT max(id) FROM api_keys WHERE workspace = ?1")
             }
             ("tickets" | "quarantined", "doc", _) | ("suspensions", "scope", _) => Value::Text(format!("{{\"workspace_id\":\"{}\"}}", self.workspace)),

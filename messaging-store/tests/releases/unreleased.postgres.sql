@@ -1623,10 +1623,75 @@ CREATE TABLE site_activity (
     PRIMARY KEY (workspace, quarter, site, shard)
 ) WITH (fillfactor = 80);
 CREATE INDEX site_activity_by_quarter ON site_activity (quarter);
-INSERT INTO api_keys ("workspace", "id", "prefix", "secret", "revision", "doc") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '03030303-0303-0303-0303-030303030303', 'mk_live_3', E'\\x2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b', '1', E'{"id":"key_030C1G60R30C1G60R30C1G60R3","workspace_id":"wsp_01040G2081040G2081040G2081","name":"deploy \\"bot\\"","prefix":"mk_live_3","secret_digest":"K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols","scopes":["messages:send","contacts:write"],"rate_limit":600,"ip_allowlist":["10.0.0.0/8","2001:db8::1"],"created_at":"2023-11-14T22:13:20.005Z","expires_at":"2023-11-14T22:13:20.006Z","revoked_at":"2023-11-14T22:13:20.007Z"}');
+-- Second factors of users. `expires_at` is that of one that nobody has confirmed yet.
+CREATE TABLE factors (
+    user_id uuid NOT NULL,
+    id uuid NOT NULL,
+    expires_at bigint,
+    revision bigint NOT NULL,
+    doc text NOT NULL,
+    PRIMARY KEY (user_id, id)
+);
+CREATE INDEX factors_by_id ON factors (id);
+CREATE INDEX factors_by_end ON factors (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Digests of codes that are good once each.
+CREATE TABLE recovery_codes (
+    user_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    PRIMARY KEY (user_id, digest)
+);
+
+-- Sign-ins that wait for a second factor, with how many codes were tried.
+CREATE TABLE pending_sign_ins (
+    digest bytea PRIMARY KEY,
+    user_id uuid NOT NULL,
+    expires_at bigint NOT NULL,
+    tries bigint NOT NULL,
+    doc text NOT NULL
+);
+CREATE INDEX pending_sign_ins_by_user ON pending_sign_ins (user_id);
+CREATE INDEX pending_sign_ins_by_end ON pending_sign_ins (expires_at);
+-- People at single sign-on providers, by issuer and subject, and the users that they are.
+CREATE TABLE linked_identities (
+    issuer text COLLATE "C" NOT NULL,
+    subject text COLLATE "C" NOT NULL,
+    user_id uuid NOT NULL,
+    linked_at bigint NOT NULL,
+    PRIMARY KEY (issuer, subject)
+);
+CREATE INDEX linked_identities_by_user ON linked_identities (user_id);
+-- When a campaign that an archive may show began; NULL of one that has not begun or is kept out. What an archive shows is
+-- decided when it is read.
+ALTER TABLE campaigns ADD COLUMN archived_at bigint;
+UPDATE campaigns
+SET archived_at = CASE WHEN doc::json ->> 'channel' = 'email'
+    THEN floor(extract(epoch FROM (doc::json ->> 'started_at')::timestamptz))::bigint * 1000 END
+WHERE NOT removed;
+CREATE INDEX campaigns_archived ON campaigns (workspace, archived_at, id) WHERE archived_at IS NOT NULL AND NOT removed;
+-- == Ends and uses of API keys ==
+
+-- The end of a key that nobody has revoked or replaced, and the time of the next warning before it. Keys that were made
+-- before are looked at once, which fills both in.
+ALTER TABLE api_keys ADD COLUMN ends_at bigint;
+ALTER TABLE api_keys ADD COLUMN warn_at bigint;
+UPDATE api_keys SET warn_at = 0 WHERE doc LIKE '%"expires_at":"%';
+CREATE INDEX api_keys_by_end ON api_keys (ends_at) WHERE ends_at IS NOT NULL;
+CREATE INDEX api_keys_by_warning ON api_keys (warn_at) WHERE warn_at IS NOT NULL;
+
+-- The operations that keys were used for: the first time, and the last one with the address of the caller.
+CREATE TABLE api_key_operations (
+    id uuid NOT NULL,
+    operation text COLLATE "C" NOT NULL,
+    first_at bigint NOT NULL,
+    used_at bigint NOT NULL,
+    ip text COLLATE "C",
+    PRIMARY KEY (id, operation)
+) WITH (fillfactor = 50);
+INSERT INTO api_keys ("workspace", "id", "prefix", "secret", "revision", "doc", "ends_at", "warn_at") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '03030303-0303-0303-0303-030303030303', 'mk_live_3', E'\\x2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b', '1', E'{"id":"key_030C1G60R30C1G60R30C1G60R3","workspace_id":"wsp_01040G2081040G2081040G2081","name":"deploy \\"bot\\"","prefix":"mk_live_3","secret_digest":"K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols","scopes":["messages:send","contacts:write"],"rate_limit":600,"ip_allowlist":["10.0.0.0/8","2001:db8::1"],"created_at":"2023-11-14T22:13:20.005Z","expires_at":"2023-11-14T22:13:20.006Z","revoked_at":"2023-11-14T22:13:20.007Z"}', NULL, NULL);
 INSERT INTO automation_versions ("automation", "version", "interest", "doc") OVERRIDING SYSTEM VALUE VALUES ('1', '1', '', '{"trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true}');
 INSERT INTO automations ("n", "workspace", "id", "revision", "removed", "status", "version", "entry", "lanes", "doc") OVERRIDING SYSTEM VALUE VALUES ('1', '01010101-0101-0101-0101-010101010101', '0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a', '1', 'false', '1', '1', '{"event_where":["cart_updated",[{"op":"gte","property":"total","value":50}]]}', '[]', '{"id":"aut_0A1850M2GA1850M2GA1850M2GA","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Cart «1»","status":"active","trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true,"version":1,"activated_at":"2023-11-14T22:13:20.038Z","created_at":"2023-11-14T22:13:20.037Z","updated_at":"2023-11-14T22:13:20.039Z"}');
-INSERT INTO campaigns ("n", "workspace", "id", "revision", "removed", "status", "doc") OVERRIDING SYSTEM VALUE VALUES ('1', '01010101-0101-0101-0101-010101010101', '09090909-0909-0909-0909-090909090909', '1', 'false', '0', '{"id":"cmp_09144GJ289144GJ289144GJ289","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Spring «1»","channel":"email","kind":"regular","template_id":"tpl_040G2081040G2081040G208104","subject_override":"Hello {{ name }}","from_name":null,"from_email":"news@acme.example","reply_to":null,"audience":{"list_ids":["lst_050M2GA1850M2GA1850M2GA185"],"segment_ids":["seg_0D1M6GT38D1M6GT38D1M6GT38D"],"exclude_list_ids":["lst_0E1R70W3GE1R70W3GE1R70W3GE"]},"variants":[],"settings":{"utm":null,"quiet_hours":null,"frequency_cap":null,"ab_test":null,"rate_limit":null},"status":"draft","phase":null,"scheduled_at":null,"wall_time":null,"schedule_called_at":null,"started_at":null,"completed_at":null,"recipients":null,"test_sent_at":null,"winner":null,"scores":[],"pause_reason":null,"failure_reason":null,"created_at":"2023-11-14T22:13:20.035Z","updated_at":"2023-11-14T22:13:20.036Z"}');
+INSERT INTO campaigns ("n", "workspace", "id", "revision", "removed", "status", "doc", "archived_at") OVERRIDING SYSTEM VALUE VALUES ('1', '01010101-0101-0101-0101-010101010101', '09090909-0909-0909-0909-090909090909', '1', 'false', '0', '{"id":"cmp_09144GJ289144GJ289144GJ289","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Spring «1»","channel":"email","kind":"regular","template_id":"tpl_040G2081040G2081040G208104","subject_override":"Hello {{ name }}","from_name":null,"from_email":"news@acme.example","reply_to":null,"audience":{"list_ids":["lst_050M2GA1850M2GA1850M2GA185"],"segment_ids":["seg_0D1M6GT38D1M6GT38D1M6GT38D"],"exclude_list_ids":["lst_0E1R70W3GE1R70W3GE1R70W3GE"]},"variants":[],"settings":{"utm":null,"quiet_hours":null,"frequency_cap":null,"ab_test":null,"rate_limit":null},"status":"draft","phase":null,"scheduled_at":null,"wall_time":null,"schedule_called_at":null,"started_at":null,"completed_at":null,"recipients":null,"test_sent_at":null,"winner":null,"scores":[],"pause_reason":null,"failure_reason":null,"created_at":"2023-11-14T22:13:20.035Z","updated_at":"2023-11-14T22:13:20.036Z"}', NULL);
 INSERT INTO contact_counts ("workspace_number", "shard", "contacts") OVERRIDING SYSTEM VALUE VALUES ('1', 0, '1');
 INSERT INTO contacts ("n", "workspace_number", "id", "revision", "created_at", "updated_at", "marketing_email", "sms", "external_id", "email", "phone", "locale", "timezone", "tags", "attributes") OVERRIDING SYSTEM VALUE VALUES ('1099511627777', '1', '06060606-0606-0606-0606-060606060606', '1', '1700000000014', '1700000000015', 'true', 'false', 'user «6»', 'grete@example.org', '+37120000006', 'de-DE', 'Europe/Berlin', E'["vip","de \\"quoted\\""]', '{"age":31,"home":{"city":"Rīga"},"plan":"pro","ü":[1.5,"x",null]}');
 INSERT INTO list_counts ("list", "shard", "members") OVERRIDING SYSTEM VALUE VALUES ('1', 0, '1');
@@ -1637,11 +1702,15 @@ INSERT INTO message_contents ("message", "workspace", "request") OVERRIDING SYST
 INSERT INTO message_events ("workspace", "message", "at", "id", "kind", "meta") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '07070707-0707-0707-0707-070707070707', '1700000000025', '08080808-0808-0808-0808-080808080808', '2', '{"code":250,"mx":"mx.example.org"}');
 INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback", "is_test") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '07070707-0707-0707-0707-070707070707', '1', '3', '0', '1700000000011', '1700000000012', 'Grete Hermann <grete@example.org>', 'news@acme.example', '06060606-0606-0606-0606-060606060606', '09090909-0909-0909-0909-090909090909', '0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a', '04040404-0404-0404-0404-040404040404', E'["welcome","de \\"quoted\\""]', '{"items":["a","b"],"order":17,"ü":null}', '3', '2', '1700000000023', '1700000000022', '9', '-9223372036854775803', '1', '1700000000024', '1700000000025', NULL, NULL, NULL);
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('1', 'schema', '2026-01-01T00:00:00Z', '2397671213812541659');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('10', 'api_keys', '2026-01-01T00:00:00Z', '14313694094945930261');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('2', 'deliverability', '2026-01-01T00:00:00Z', '3768278264800666954');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('3', 'requests_and_audit', '2026-01-01T00:00:00Z', '3466656550960596344');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('4', 'search_and_images', '2026-01-01T00:00:00Z', '18213586667553488683');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('5', 'public_lists', '2026-01-01T00:00:00Z', '2617362488891492795');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('6', 'site_counters', '2026-01-01T00:00:00Z', '460980912877971920');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('7', 'second_factor', '2026-01-01T00:00:00Z', '10764431387415063436');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('8', 'oidc', '2026-01-01T00:00:00Z', '3718355276612804329');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") OVERRIDING SYSTEM VALUE VALUES ('9', 'archive', '2026-01-01T00:00:00Z', '5186085426724339509');
 INSERT INTO suppressions ("workspace", "channel", "digest", "address", "id", "revision", "doc") OVERRIDING SYSTEM VALUE VALUES ('01010101-0101-0101-0101-010101010101', '0', E'\\x1778f79c5f88baa2af933bc6b04687cf5f47d46e60252492bf6044c9bedc9c8d', 'no@example.org', '0c0c0c0c-0c0c-0c0c-0c0c-0c0c0c0c0c0c', '1', '{"id":"sup_0C1G60R30C1G60R30C1G60R30C","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","address":"no@example.org","reason":"bounce","detail":"550 5.1.1 user unknown","source":"system","created_at":"2023-11-14T22:13:20.010Z"}');
 INSERT INTO tag_members ("tag", "contact") OVERRIDING SYSTEM VALUE VALUES ('1', '1099511627777');
 INSERT INTO tag_members ("tag", "contact") OVERRIDING SYSTEM VALUE VALUES ('2', '1099511627777');

@@ -92,7 +92,7 @@ CREATE TABLE api_keys (
     -- The digest of the secret.
     secret BLOB NOT NULL,
     revision INTEGER NOT NULL,
-    doc TEXT NOT NULL,
+    doc TEXT NOT NULL, ends_at INTEGER, warn_at INTEGER,
     PRIMARY KEY (workspace, id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX api_keys_by_id ON api_keys (id);
@@ -517,7 +517,7 @@ CREATE TABLE campaigns (
     removed INTEGER NOT NULL,
     status INTEGER NOT NULL,
     doc TEXT NOT NULL
-) STRICT;
+, archived_at INTEGER) STRICT;
 CREATE UNIQUE INDEX campaigns_by_id ON campaigns (workspace, id);
 CREATE INDEX campaigns_by_status ON campaigns (workspace, status, id) WHERE NOT removed;
 CREATE INDEX campaigns_open ON campaigns (n) WHERE NOT removed AND status BETWEEN 1 AND 3;
@@ -998,11 +998,55 @@ CREATE TABLE site_activity (
     PRIMARY KEY (workspace, quarter, site)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX site_activity_by_quarter ON site_activity (quarter);
-INSERT INTO api_keys ("workspace", "id", "prefix", "secret", "revision", "doc") VALUES (X'01010101010101010101010101010101', X'03030303030303030303030303030303', 'mk_live_3', X'2BB80D537B1DA3E38BD30361AA855686BDE0EACD7162FEF6A25FE97BF527A25B', 1, '{"id":"key_030C1G60R30C1G60R30C1G60R3","workspace_id":"wsp_01040G2081040G2081040G2081","name":"deploy \"bot\"","prefix":"mk_live_3","secret_digest":"K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols","scopes":["messages:send","contacts:write"],"rate_limit":600,"ip_allowlist":["10.0.0.0/8","2001:db8::1"],"created_at":"2023-11-14T22:13:20.005Z","expires_at":"2023-11-14T22:13:20.006Z","revoked_at":"2023-11-14T22:13:20.007Z"}');
+CREATE TABLE factors (
+    user_id BLOB NOT NULL,
+    id BLOB NOT NULL,
+    expires_at INTEGER,
+    revision INTEGER NOT NULL,
+    doc TEXT NOT NULL,
+    PRIMARY KEY (user_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX factors_by_id ON factors (id);
+CREATE INDEX factors_by_expiry ON factors (expires_at) WHERE expires_at IS NOT NULL;
+CREATE TABLE recovery_codes (
+    user_id BLOB NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (user_id, digest)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE pending_sign_ins (
+    digest BLOB NOT NULL PRIMARY KEY,
+    user_id BLOB NOT NULL,
+    expires_at INTEGER NOT NULL,
+    -- Apart from the document, so that counting does not rewrite it.
+    tries INTEGER NOT NULL,
+    doc TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pending_sign_ins_by_user ON pending_sign_ins (user_id);
+CREATE INDEX pending_sign_ins_by_expiry ON pending_sign_ins (expires_at);
+CREATE TABLE linked_identities (
+    issuer TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    user_id BLOB NOT NULL,
+    linked_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer, subject)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX linked_identities_by_user ON linked_identities (user_id);
+CREATE INDEX campaigns_archived ON campaigns (workspace, archived_at, id) WHERE archived_at IS NOT NULL AND NOT removed;
+CREATE INDEX api_keys_by_end ON api_keys (ends_at) WHERE ends_at IS NOT NULL;
+CREATE INDEX api_keys_by_warning ON api_keys (warn_at) WHERE warn_at IS NOT NULL;
+CREATE TABLE api_key_operations (
+    id BLOB NOT NULL,
+    operation TEXT NOT NULL,
+    first_at INTEGER NOT NULL,
+    used_at INTEGER NOT NULL,
+    ip TEXT,
+    PRIMARY KEY (id, operation)
+) STRICT, WITHOUT ROWID;
+INSERT INTO api_keys ("workspace", "id", "prefix", "secret", "revision", "doc", "ends_at", "warn_at") VALUES (X'01010101010101010101010101010101', X'03030303030303030303030303030303', 'mk_live_3', X'2BB80D537B1DA3E38BD30361AA855686BDE0EACD7162FEF6A25FE97BF527A25B', 1, '{"id":"key_030C1G60R30C1G60R30C1G60R3","workspace_id":"wsp_01040G2081040G2081040G2081","name":"deploy \"bot\"","prefix":"mk_live_3","secret_digest":"K7gNU3sdo-OL0wNhqoVWhr3g6s1xYv72ol_pe_Unols","scopes":["messages:send","contacts:write"],"rate_limit":600,"ip_allowlist":["10.0.0.0/8","2001:db8::1"],"created_at":"2023-11-14T22:13:20.005Z","expires_at":"2023-11-14T22:13:20.006Z","revoked_at":"2023-11-14T22:13:20.007Z"}', NULL, NULL);
 INSERT INTO automation_note_number ("n") VALUES (0);
 INSERT INTO automation_versions ("automation", "version", "runs", "interest", "doc") VALUES (1, 1, 0, '', '{"trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true}');
 INSERT INTO automations ("n", "workspace", "id", "revision", "removed", "status", "version", "entry", "lanes", "doc") VALUES (1, X'01010101010101010101010101010101', X'0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A', 1, 0, 1, 1, '{"event_where":["cart_updated",[{"op":"gte","property":"total","value":50}]]}', '[]', '{"id":"aut_0A1850M2GA1850M2GA1850M2GA","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Cart «1»","status":"active","trigger":{"config":{"name":"cart_updated"},"kind":"event"},"graph":{"edges":[],"nodes":[{"id":"w","kind":"exit"}]},"re_entry":"after_exit","re_entry_key":"event.cart","masked":true,"version":1,"activated_at":"2023-11-14T22:13:20.038Z","created_at":"2023-11-14T22:13:20.037Z","updated_at":"2023-11-14T22:13:20.039Z"}');
-INSERT INTO campaigns ("n", "workspace", "id", "revision", "removed", "status", "doc") VALUES (1, X'01010101010101010101010101010101', X'09090909090909090909090909090909', 1, 0, 0, '{"id":"cmp_09144GJ289144GJ289144GJ289","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Spring «1»","channel":"email","kind":"regular","template_id":"tpl_040G2081040G2081040G208104","subject_override":"Hello {{ name }}","from_name":null,"from_email":"news@acme.example","reply_to":null,"audience":{"list_ids":["lst_050M2GA1850M2GA1850M2GA185"],"segment_ids":["seg_0D1M6GT38D1M6GT38D1M6GT38D"],"exclude_list_ids":["lst_0E1R70W3GE1R70W3GE1R70W3GE"]},"variants":[],"settings":{"utm":null,"quiet_hours":null,"frequency_cap":null,"ab_test":null,"rate_limit":null},"status":"draft","phase":null,"scheduled_at":null,"wall_time":null,"schedule_called_at":null,"started_at":null,"completed_at":null,"recipients":null,"test_sent_at":null,"winner":null,"scores":[],"pause_reason":null,"failure_reason":null,"created_at":"2023-11-14T22:13:20.035Z","updated_at":"2023-11-14T22:13:20.036Z"}');
+INSERT INTO campaigns ("n", "workspace", "id", "revision", "removed", "status", "doc", "archived_at") VALUES (1, X'01010101010101010101010101010101', X'09090909090909090909090909090909', 1, 0, 0, '{"id":"cmp_09144GJ289144GJ289144GJ289","workspace_id":"wsp_01040G2081040G2081040G2081","name":"Spring «1»","channel":"email","kind":"regular","template_id":"tpl_040G2081040G2081040G208104","subject_override":"Hello {{ name }}","from_name":null,"from_email":"news@acme.example","reply_to":null,"audience":{"list_ids":["lst_050M2GA1850M2GA1850M2GA185"],"segment_ids":["seg_0D1M6GT38D1M6GT38D1M6GT38D"],"exclude_list_ids":["lst_0E1R70W3GE1R70W3GE1R70W3GE"]},"variants":[],"settings":{"utm":null,"quiet_hours":null,"frequency_cap":null,"ab_test":null,"rate_limit":null},"status":"draft","phase":null,"scheduled_at":null,"wall_time":null,"schedule_called_at":null,"started_at":null,"completed_at":null,"recipients":null,"test_sent_at":null,"winner":null,"scores":[],"pause_reason":null,"failure_reason":null,"created_at":"2023-11-14T22:13:20.035Z","updated_at":"2023-11-14T22:13:20.036Z"}', NULL);
 INSERT INTO changed_contact_texts ("n", "block") VALUES (1, 34359738368);
 INSERT INTO contacts ("n", "workspace_number", "id", "revision", "created_at", "updated_at", "marketing_email", "sms", "external_id", "email", "phone", "locale", "timezone", "tags", "attributes") VALUES (1099511627777, 1, X'06060606060606060606060606060606', 1, 1700000000014, 1700000000015, 1, 0, 'user «6»', 'grete@example.org', '+37120000006', 'de-DE', 'Europe/Berlin', '["vip","de \"quoted\""]', '{"age":31,"home":{"city":"Rīga"},"plan":"pro","ü":[1.5,"x",null]}');
 INSERT INTO list_members ("list", "contact") VALUES (1, 1099511627777);
@@ -1012,11 +1056,15 @@ INSERT INTO message_contents ("n", "workspace", "message", "request") VALUES (1,
 INSERT INTO message_events ("workspace", "message", "at", "id", "kind", "meta") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1700000000025, X'08080808080808080808080808080808', 2, '{"code":250,"mx":"mx.example.org"}');
 INSERT INTO messages ("workspace", "id", "revision", "status", "channel", "created_at", "updated_at", "content", "recipient", "sender", "contact", "campaign", "automation", "template", "tags", "metadata", "variant", "hold_reason", "hold_until", "hold_since", "seen", "links", "skip", "sent_at", "delivered_at", "fallback_of", "has_fallback", "is_test") VALUES (X'01010101010101010101010101010101', X'07070707070707070707070707070707', 1, 3, 0, 1700000000011, 1700000000012, 1, 'Grete Hermann <grete@example.org>', 'news@acme.example', X'06060606060606060606060606060606', X'09090909090909090909090909090909', X'0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A0A', X'04040404040404040404040404040404', '["welcome","de \"quoted\""]', '{"items":["a","b"],"order":17,"ü":null}', 3, 2, 1700000000023, 1700000000022, 9, -9223372036854775803, 1, 1700000000024, 1700000000025, NULL, NULL, NULL);
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (1, 'schema', '2026-01-01T00:00:00Z', '10271325484083064477');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (10, 'api_keys', '2026-01-01T00:00:00Z', '7068565000725121445');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (2, 'deliverability', '2026-01-01T00:00:00Z', '7780843090683727001');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (3, 'requests_and_audit', '2026-01-01T00:00:00Z', '9424968962627995084');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (4, 'search_and_images', '2026-01-01T00:00:00Z', '4381436968134820852');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (5, 'public_lists', '2026-01-01T00:00:00Z', '8926090779263626481');
 INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (6, 'site_counters', '2026-01-01T00:00:00Z', '7728348714936362386');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (7, 'second_factor', '2026-01-01T00:00:00Z', '1409166315863586962');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (8, 'oidc', '2026-01-01T00:00:00Z', '5372109733245918591');
+INSERT INTO refinery_schema_history ("version", "name", "applied_on", "checksum") VALUES (9, 'archive', '2026-01-01T00:00:00Z', '4417133281405477935');
 INSERT INTO suppressions ("workspace", "channel", "digest", "address", "id", "revision", "doc") VALUES (X'01010101010101010101010101010101', 0, X'1778F79C5F88BAA2AF933BC6B04687CF5F47D46E60252492BF6044C9BEDC9C8D', 'no@example.org', X'0C0C0C0C0C0C0C0C0C0C0C0C0C0C0C0C', 1, '{"id":"sup_0C1G60R30C1G60R30C1G60R30C","workspace_id":"wsp_01040G2081040G2081040G2081","channel":"email","address":"no@example.org","reason":"bounce","detail":"550 5.1.1 user unknown","source":"system","created_at":"2023-11-14T22:13:20.010Z"}');
 INSERT INTO tag_members ("tag", "contact") VALUES (1, 1099511627777);
 INSERT INTO tag_members ("tag", "contact") VALUES (2, 1099511627777);

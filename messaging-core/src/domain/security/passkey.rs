@@ -147,7 +147,7 @@ pub struct AssertionResponse {
     /// What the browser was asked, and by whom, base64url.
     #[serde(rename = "clientDataJSON")]
     pub client_data: String,
-    /// What the device says, base64url.
+    /// Authenticator data of the device, base64url.
     #[serde(rename = "authenticatorData")]
     pub authenticator_data: String,
     /// The signature of both, base64url.

@@ -218,7 +218,7 @@ pub struct FactorPath {
     pub id: FactorId,
 }
 
-/// What confirms a factor.
+/// Proof that confirms a new factor.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -58,7 +58,7 @@ impl Input for FactorLoginInput {
     fn check(&self, violations: &mut Violations) {
         match (&self.code, &self.assertion) {
             (None, None) => {
-                violations.add("/code", FieldCode::Required, "a code is needed, or the assertion of a passkey")
+                violations.add("/code", FieldCode::Required, "a code is needed, or the assertion of a passkey");
             }
             (Some(_), Some(_)) => violations.add("/code", FieldCode::NotAllowed, "goes without an assertion"),
             _ => {}

@@ -56,7 +56,7 @@ pub(super) enum ProviderFault {
 pub(super) struct Tokens {
     /// The ID token.
     pub(super) id_token: String,
-    /// What opens the UserInfo endpoint.
+    /// Access token for the UserInfo endpoint.
     #[serde(default)]
     access_token: Option<String>,
 }

@@ -99,7 +99,7 @@ impl RunCampaign {
         let (mut size, mut rest) = (PageSize::new(PAGE), &keys[..]);
         while !rest.is_empty() {
             let (page, others) = rest.split_at(rest.len().min(size.size()));
-            match self.release_page(cx, page, size.refused(), now).await {
+            match self.release_page(cx, campaign, page, size.refused(), now).await {
                 Ok(released) => {
                     (count, rest) = (count + released, others);
                     size.kept();
@@ -107,9 +107,6 @@ impl RunCampaign {
                 Err(JobError::Commit(error)) => size.failed(error, page.len())?,
                 Err(error) => return Err(error),
             }
-        }
-        if let Some(limit) = campaign.plan.settings.rate_limit {
-            cx.app.campaign_pace().release(id, limit, count, now);
         }
         if count < keys.len() {
             // In the place of those that were withdrawn others may go, and their end wakes nobody.
@@ -151,6 +148,7 @@ impl RunCampaign {
     async fn release_page(
         &self,
         cx: &JobContext,
+        campaign: &Campaign,
         keys: &[WaitingKey],
         refused: Option<&CommitError>,
         now: Timestamp,
@@ -170,7 +168,16 @@ impl RunCampaign {
                 count += 1;
             }
         }
-        cx.commit(changes).await?;
+        let Some(limit) = campaign.plan.settings.rate_limit else {
+            cx.commit(changes).await?;
+            return Ok(count);
+        };
+        // Counted before the commit: a message may be delivered before the commit is answered here.
+        cx.app.campaign_pace().release(id, limit, count, now);
+        if let Err(error) = cx.commit(changes).await {
+            cx.app.campaign_pace().put_back(id, count);
+            return Err(error.into());
+        }
         Ok(count)
     }
 }

@@ -178,7 +178,7 @@ impl Permit {
     /// without an attempt.
     pub(super) fn give_back_turn(self, app: &App) {
         if let Some((campaign, _)) = self.pace {
-            app.campaign_pace().put_back(campaign);
+            app.campaign_pace().put_back(campaign, 1);
         }
     }
 
@@ -212,7 +212,7 @@ pub(super) async fn turn_away(
     let now = cx.app.now();
     let Some(campaign) = message.campaign_id else { return turn_away_from(cx, message, job, refusal, now).await };
     if job.reserved_at.is_none() && refusal != Refusal::Unknown {
-        cx.app.campaign_pace().put_back(campaign);
+        cx.app.campaign_pace().put_back(campaign, 1);
     }
     let waits = message.status == MessageStatus::Queued;
     let unchanged = Write::Expect(Condition::Message(message.workspace_id, message.id, message.revision));
@@ -328,7 +328,7 @@ pub(super) async fn finish_withdrawn(cx: &JobContext, message: &Message, job: &D
     let mut changes = give_back(cx, message, job).await?;
     if let Some(campaign) = message.campaign_id {
         if job.reserved_at.is_none() {
-            cx.app.campaign_pace().put_back(campaign);
+            cx.app.campaign_pace().put_back(campaign, 1);
         }
         changes.push(App::wake_campaign(message.workspace_id, campaign, cx.app.now()));
     }

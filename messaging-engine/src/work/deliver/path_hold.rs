@@ -39,7 +39,7 @@ impl DeliverMessage {
     ) -> Result<(), JobError> {
         let now = cx.app.now();
         if let Some(campaign) = message.campaign_id.filter(|_| self.reserved_at.is_none()) {
-            cx.app.campaign_pace().put_back(campaign);
+            cx.app.campaign_pace().put_back(campaign, 1);
         }
         let (until, held) = hold(message, reason, Some(now + wait), now);
         let changes = if self.tells_hold(message) { held } else { Changes::default() };

@@ -19,7 +19,7 @@ async fn a_campaign_is_created_changed_shown_and_deleted() {
         "audience": {"list_ids": [shop.list], "segment_ids": [], "exclude_list_ids": []}, "variants": [],
         "settings": {"utm": null, "quiet_hours": null, "frequency_cap": null, "ab_test": null, "rate_limit": null},
         "scheduled_at": null, "by_timezone": false, "started_at": null, "completed_at": null, "recipients": null,
-        "winner_variant": null, "failure_reason": null, "waiting": 0, "pause_reason": null, "warnings": [],
+        "winner_variant": null, "failure_reason": null, "waiting": 0, "pause_reason": null, "warnings": [], "archived": true, "archive_url": null,
         "created_at": "2026-01-31T09:15:00.000Z", "updated_at": "2026-01-31T09:15:00.000Z"});
     assert_eq!(created.body, expected);
     let path = format!("/campaigns/{}", created["id"].as_str().unwrap());

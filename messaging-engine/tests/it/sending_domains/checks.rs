@@ -135,6 +135,7 @@ async fn an_installation_that_is_sound_has_no_fault() {
     blocklist 192.0.2.1 at bl.test: ok
     certificate mx.service.test: skipped
     fence /data/messaging.db: ok
+    api_keys API keys: ok
     dkim acme.test: ok
     return_path acme.test: ok
     dmarc acme.test: ok
@@ -252,7 +253,7 @@ async fn what_was_found_is_shown_for_some_minutes_and_then_looked_at_again() {
     let app = domains.bed.app.clone();
     assert_eq!(app.checks().len(), 0, "metrics do not wait");
     let first = app.checks_within(Duration::from_mins(1)).await;
-    assert_eq!(first.len(), 20);
+    assert_eq!(first.len(), 21);
     let asked = domains.dns.questions();
     assert_eq!(app.checks_within(Duration::from_mins(1)).await, first);
     assert_eq!(app.checks(), first);
@@ -274,7 +275,7 @@ async fn the_owner_of_a_workspace_sees_the_checks() {
     let (domains, _) = sound(0).await;
     let reply = domains.bed.get(&domains.caller, "/system").await;
     assert_eq!(reply.summary(), "200");
-    assert_eq!(reply["checks"].as_array().unwrap().len(), 20);
+    assert_eq!(reply["checks"].as_array().unwrap().len(), 21);
     assert_eq!(reply["checks"][2]["id"], "ptr");
     assert_eq!(reply["checks"][2]["subject"], "192.0.2.1");
 }

@@ -26,7 +26,7 @@ const ALL_COMPRESSED: usize = 330 << 10;
 
 /// Bytes of the editor of templates in blocks, compressed, with its library and the gallery. Only who opens it loads it.
 const BLOCKS: usize = 150 << 10;
-/// Where its files are.
+/// Beginnings of the paths of its files.
 const OF_BLOCKS: [&str; 3] = ["blocks/", "gallery/", "vendor/prosemirror."];
 
 /// Loaded once, by the first screen that needs them: the drawing of graphs, and what forms know of their fields.

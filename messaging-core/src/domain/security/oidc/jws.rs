@@ -111,7 +111,7 @@ mod tests {
             check(&format!(r#"{{"alg":"{name}"}}"#), Err(TokenFault::Algorithm));
         }
         for header in [
-            r#"{}"#,
+            r"{}",
             r#"{"alg":null}"#,
             r#"{"alg":["RS256"]}"#,
             r#"{"alg":"RS256","alg":"ES256"}"#,

@@ -128,7 +128,8 @@ fn a_passkey_is_made_and_used() {
 #[test]
 fn answers_to_another_question_or_for_another_site_are_refused() {
     use PasskeyFault::{NotVerified, OtherChallenge, OtherSite};
-    let changes: [(fn(&mut Device), PasskeyFault); 9] = [
+    type Change = fn(&mut Device);
+    let changes: [(Change, PasskeyFault); 9] = [
         (|device| device.client["challenge"] = json!(encoded([8; 32])), OtherChallenge),
         (|device| device.client["type"] = json!("payment.get"), OtherChallenge),
         (|device| device.client["origin"] = json!("https://mail.example.com.evil.example"), OtherSite),
