@@ -192,7 +192,7 @@ fn what_readers_were_answered_holds_after_kills_and_who_left_gets_no_more_mail()
             let before = sink.messages().len();
             wait_for_mail(&sink, || sink.messages().len() > before || settled(&server));
             let wanted = readers.len() * (round + 1) / rounds.max(1);
-            let press = |_| {
+            let press = |_: usize| {
                 let reader = &readers[next.fetch_add(1, Ordering::Relaxed) % readers.len()];
                 if answered.lock().unwrap().contains_key(reader.email.as_str()) {
                     return;

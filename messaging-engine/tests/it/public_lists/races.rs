@@ -239,33 +239,38 @@ const ASKED: Option<SubscriptionStatus> = Some(SubscriptionStatus::Unconfirmed);
 const MEMBER: Option<SubscriptionStatus> = Some(SubscriptionStatus::Confirmed);
 const GONE: Option<SubscriptionStatus> = Some(SubscriptionStatus::Left);
 
+/// A standing, an act with one that comes while it stops, and the standings that may follow.
+type Case = (Option<SubscriptionStatus>, [Act; 2], &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    (ASKED, [Act::Confirm, Act::Leave], &["confirmed+"]),
+    (ASKED, [Act::Confirm, Act::LeaveAll], &["confirmed+"]),
+    (ASKED, [Act::Leave, Act::Confirm], &["left"]),
+    (ASKED, [Act::LeaveAll, Act::Confirm], &["left withdrawn"]),
+    (GONE, [Act::Choose, Act::LeaveAll], &["confirmed+"]),
+    (GONE, [Act::LeaveAll, Act::Choose], &["left withdrawn"]),
+    (NOBODY, [Act::Choose, Act::LeaveAll], &["confirmed+"]),
+    (NOBODY, [Act::LeaveAll, Act::Choose], &["left withdrawn"]),
+    (NOBODY, [Act::LeaveAll, Act::Post], &["left withdrawn"]),
+    (ASKED, [Act::Leave, Act::Choose], &["left"]),
+    // A form proves nothing: who has withdrawn is asked, who has left stays so until the link is followed.
+    (NOBODY, [Act::Post, Act::LeaveAll], &["unconfirmed withdrawn"]),
+    (MEMBER, [Act::Post, Act::Leave], &["left"]),
+    (MEMBER, [Act::Post, Act::LeaveAll], &["left withdrawn"]),
+    // Who is a member already and presses once more has done nothing, if that was seen before the other act.
+    (MEMBER, [Act::Confirm, Act::Leave], &["confirmed+", "left"]),
+    (MEMBER, [Act::Confirm, Act::LeaveAll], &["confirmed+", "left withdrawn"]),
+    (MEMBER, [Act::Choose, Act::LeaveAll], &["confirmed+", "left withdrawn"]),
+    (MEMBER, [Act::Leave, Act::Confirm], &["left"]),
+    (MEMBER, [Act::LeaveAll, Act::Leave], &["left withdrawn"]),
+    (MEMBER, [Act::Leave, Act::LeaveAll], &["left withdrawn"]),
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_acts_of_a_reader_the_later_one_holds() {
     let track = Track::start().await;
-    for (status, acts, expected) in [
-        (ASKED, [Act::Confirm, Act::Leave], &["confirmed+"][..]),
-        (ASKED, [Act::Confirm, Act::LeaveAll], &["confirmed+"]),
-        (ASKED, [Act::Leave, Act::Confirm], &["left"]),
-        (ASKED, [Act::LeaveAll, Act::Confirm], &["left withdrawn"]),
-        (GONE, [Act::Choose, Act::LeaveAll], &["confirmed+"]),
-        (GONE, [Act::LeaveAll, Act::Choose], &["left withdrawn"]),
-        (NOBODY, [Act::Choose, Act::LeaveAll], &["confirmed+"]),
-        (NOBODY, [Act::LeaveAll, Act::Choose], &["left withdrawn"]),
-        (NOBODY, [Act::LeaveAll, Act::Post], &["left withdrawn"]),
-        (ASKED, [Act::Leave, Act::Choose], &["left"]),
-        // A form proves nothing: who has withdrawn is asked, who has left stays so until the link is followed.
-        (NOBODY, [Act::Post, Act::LeaveAll], &["unconfirmed withdrawn"]),
-        (MEMBER, [Act::Post, Act::Leave], &["left"]),
-        (MEMBER, [Act::Post, Act::LeaveAll], &["left withdrawn"]),
-        // Who is a member already and presses once more has done nothing, if that was seen before the other act.
-        (MEMBER, [Act::Confirm, Act::Leave], &["confirmed+", "left"]),
-        (MEMBER, [Act::Confirm, Act::LeaveAll], &["confirmed+", "left withdrawn"]),
-        (MEMBER, [Act::Choose, Act::LeaveAll], &["confirmed+", "left withdrawn"]),
-        (MEMBER, [Act::Leave, Act::Confirm], &["left"]),
-        (MEMBER, [Act::LeaveAll, Act::Leave], &["left withdrawn"]),
-        (MEMBER, [Act::Leave, Act::LeaveAll], &["left withdrawn"]),
-    ] {
-        check(&track, status, acts, expected).await;
+    for (status, acts, expected) in CASES {
+        check(&track, *status, *acts, expected).await;
     }
 }
 
