@@ -59,10 +59,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_what_was_written() {
+    fn files_are_what_was_written_without_lines_that_are_comments() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("console");
         for (path, bytes) in files() {
-            assert_eq!(fs::read(folder.join(path)).unwrap(), bytes, "{path}");
+            let written = fs::read(folder.join(path)).unwrap();
+            if !path.ends_with(".js") || path.starts_with("vendor/") {
+                assert_eq!(written, bytes, "{path}");
+                continue;
+            }
+            let (written, text) = (String::from_utf8(written).unwrap(), String::from_utf8(bytes).unwrap());
+            let mut left = text.lines();
+            for line in written.lines() {
+                let is_comment = line.trim_start().starts_with("//") || line.trim_start().starts_with("/**");
+                assert!(is_comment || left.next() == Some(line), "{path}: {line}");
+            }
+            assert_eq!(left.next(), None, "{path}");
         }
     }
 }
