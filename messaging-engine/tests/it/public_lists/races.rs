@@ -305,8 +305,8 @@ async fn readers_come_and_go_while_a_file_with_them_is_read() {
     let rows: String = racers.iter().map(|one| format!("{},{}\n", one.email, track.list)).collect();
     let file = format!("email,list_ids\n{rows}");
     let readers = &track.readers;
-    let import =
-        readers.post(&readers.caller, &readers.at("contacts/import"), announcement(file.as_bytes(), json!({})));
+    let imports = readers.at("contacts/import");
+    let import = readers.post(&readers.caller, &imports, announcement(file.as_bytes(), json!({})));
     let import = import.await;
     assert_eq!(import.summary(), "200");
     upload(&readers.app, &import.body, file.as_bytes()).await.unwrap();
