@@ -10,7 +10,8 @@ Usage: tests.py [--programs FILE] [JOB ...]     (without names all jobs; `tests.
 FILE lists the programs as they were built: it is written where it does not exist, and read instead of building again where
 it does.
 
-Environment: AXE is the path of axe-core, OIDC_PROVIDER that of oidc-provider, SEEDS how many of the simulation's seeds are tried.
+Environment: AXE is the path of axe-core, OIDC_PROVIDER that of oidc-provider, SEEDS how many of the simulation's seeds are
+tried.
 """
 
 import argparse

@@ -2,8 +2,10 @@
 //! which need no script.
 //!
 //! Debian's `chromium` and `chromium-driver` are driven by [`webdriver`]; a machine without them passes these tests by and
-//! says so, unless `REQUIRE_BROWSER` is set. `AXE` names axe-core's `axe.min.js`, `OIDC_PROVIDER` the `lib/index.js` of oidc-provider. With `MESSAGING_CONSOLE_DIR` the files of
-//! a directory are tested instead of those that are built in, without compiling again after an edit.
+//! says so, unless `REQUIRE_BROWSER` is set. So it is with what single tests want: `AXE` names axe-core's `axe.min.js`,
+//! `OIDC_PROVIDER` the `lib/index.js` of oidc-provider, and [`codes`] needs `oathtool` and `zbarimg`. With
+//! `MESSAGING_CONSOLE_DIR` the files of a directory are tested instead of those that are built in, without compiling again
+//! after an edit.
 
 mod audit;
 mod authenticator;

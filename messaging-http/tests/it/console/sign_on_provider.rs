@@ -2,7 +2,7 @@
 //!
 //! It is no part of this project: `OIDC_PROVIDER` names its file `lib/index.js` of version 9.13.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
@@ -118,7 +118,7 @@ impl Drop for Provider {
 }
 
 /// Runs one; answers where it is.
-fn run(library: &OsString, settings: &Value) -> (Child, String) {
+fn run(library: &OsStr, settings: &Value) -> (Child, String) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/console/sign_on_provider.mjs");
     let mut process = Command::new("node")
         .arg(script)
