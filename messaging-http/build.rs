@@ -142,7 +142,8 @@ fn resolve(file: &str, target: &str) -> String {
 
 /// One of our scripts without the lines that are comments, which no browser needs; other files as they are.
 fn without_comments(path: &str, bytes: &[u8]) -> Vec<u8> {
-    let is_ours = path.ends_with(".js") && !path.starts_with("vendor/");
+    let is_script = Path::new(path).extension().is_some_and(|extension| extension == "js");
+    let is_ours = is_script && !path.starts_with("vendor/");
     let is_comment = |line: &[u8]| {
         let line = line.trim_ascii();
         line.starts_with(b"//") || line.starts_with(b"/**") && line.ends_with(b"*/")

@@ -47,7 +47,7 @@ pub(crate) mod watched;
 pub(crate) mod work_signal;
 pub(crate) mod write_queues;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -316,7 +316,7 @@ impl App {
     }
 
     /// The names of the secrets among the settings of providers that the program brings.
-    pub(crate) fn secrets_of_own_providers(&self) -> HashSet<&str> {
+    pub(crate) fn secrets_of_own_providers(&self) -> BTreeSet<&str> {
         let members = self.0.own_providers.values().flat_map(|kind| &kind.members);
         members.filter(|member| member.is_secret()).map(|member| member.name.as_str()).collect()
     }

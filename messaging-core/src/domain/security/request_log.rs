@@ -2,7 +2,7 @@
 //!
 //! Contract section 24.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -159,7 +159,7 @@ pub fn statuses(text: &str) -> Option<(u16, u16)> {
 
 /// What is kept of a body: a JSON text without secrets. `None` for one that is no JSON, and for one that is too long.
 /// `of_settings` are the names of secrets of providers that the program brings.
-pub fn body(bytes: &[u8], of_settings: &HashSet<&str>) -> Option<String> {
+pub fn body(bytes: &[u8], of_settings: &BTreeSet<&str>) -> Option<String> {
     if bytes.is_empty() || bytes.len() > MAX_BODY {
         return None;
     }
@@ -229,10 +229,10 @@ mod tests {
             ("no JSON", None),
             ("", None),
         ] {
-            assert_eq!(body(given.as_bytes(), &HashSet::new()).as_deref(), kept, "{given}");
+            assert_eq!(body(given.as_bytes(), &BTreeSet::new()).as_deref(), kept, "{given}");
         }
         let long = format!("\"{}\"", "x".repeat(MAX_BODY));
-        assert_eq!(body(long.as_bytes(), &HashSet::new()), None);
+        assert_eq!(body(long.as_bytes(), &BTreeSet::new()), None);
     }
 
     #[test]

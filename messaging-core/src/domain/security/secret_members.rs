@@ -3,7 +3,7 @@
 //!
 //! A member is taken for a secret too readily rather than too rarely: a value that is missing in a log harms nobody.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -117,16 +117,16 @@ fn holds_own(text: &str) -> bool {
 
 /// Crosses out every secret in a value.
 pub fn hide_secrets(value: &mut Value) {
-    hide_secrets_and(value, &HashSet::new());
+    hide_secrets_and(value, &BTreeSet::new());
 }
 
 /// Crosses out every secret in a value, and of settings of providers those of these names as well: secrets of providers that a
 /// program brings.
-pub fn hide_secrets_and(value: &mut Value, of_settings: &HashSet<&str>) {
+pub fn hide_secrets_and(value: &mut Value, of_settings: &BTreeSet<&str>) {
     hide_in(value, of_settings, false);
 }
 
-fn hide_in(value: &mut Value, of_settings: &HashSet<&str>, is_settings: bool) {
+fn hide_in(value: &mut Value, of_settings: &BTreeSet<&str>, is_settings: bool) {
     match value {
         Value::String(text) if holds_secret(text) => HIDDEN.clone_into(text),
         Value::Array(items) => items.iter_mut().for_each(|item| hide_in(item, of_settings, is_settings)),
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn secrets_of_a_provider_that_a_program_brings_are_crossed_out_in_its_settings() {
         let mut value = json!({"key": "plan", "config": {"key": "12345678", "routes": [{"key": 1}], "bucket": "mail"}});
-        hide_secrets_and(&mut value, &HashSet::from(["key"]));
+        hide_secrets_and(&mut value, &BTreeSet::from(["key"]));
         let expected = json!({"key": "plan", "config": {"key": HIDDEN, "routes": [{"key": HIDDEN}], "bucket": "mail"}});
         assert_eq!(value, expected);
     }
