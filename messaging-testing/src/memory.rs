@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use messaging_core::domain::delivery::attempt::Dialog;
-use messaging_core::ports::transport::{Acceptance, Outcome, OutcomeClass, Outgoing, Sent, Transport, TransportError};
+use messaging_core::ports::transport::{
+    Acceptance, Admitted, Outcome, OutcomeClass, Outgoing, Sent, Transport, TransportError,
+};
 use tokio::sync::watch;
 
 use super::outcome;
@@ -126,7 +128,9 @@ impl MemoryTransport {
 impl Transport for MemoryTransport {
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let admitted = outgoing.last_look.begin(&outgoing.recipients).await;
-        self.lock().sent.push(outgoing.clone());
+        if admitted.contains(&Admitted::Granted) {
+            self.lock().sent.push(outgoing.clone());
+        }
         self.attempts.send_modify(|attempts| *attempts += 1);
         let mut is_held = self.is_held.subscribe();
         is_held.wait_for(|is_held| !is_held).await.expect("the sender is ours");

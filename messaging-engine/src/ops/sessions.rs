@@ -6,6 +6,7 @@ pub mod factors;
 mod group_memberships;
 pub mod invitations;
 pub mod own;
+pub mod proof;
 pub mod second_step;
 pub mod sign_on;
 pub mod tickets;

@@ -41,7 +41,7 @@ impl ReaderSite {
         let mut site = Self { server, transport, key, list: String::new(), form: String::new() };
         let mut body = json!({"visibility": "public", "opt_in": "double"});
         body.as_object_mut().unwrap().extend(list.as_object().unwrap().clone());
-        site.list = site.made("lists", body).await["id"].as_str().unwrap().to_owned();
+        site.made("lists", body).await["id"].as_str().unwrap().clone_into(&mut site.list);
         let mut body = json!({"list_ids": [site.list]});
         body.as_object_mut().unwrap().extend(form.as_object().unwrap().clone());
         let form = site.made("forms", body).await;

@@ -73,7 +73,7 @@ pub(super) struct Readers {
     point_reads: Vec<Mutex<Option<Reader>>>,
     path: PathBuf,
     capacity: usize,
-    /// Whether there are threads.
+    /// False if all reads are done on the thread that asks.
     has_threads: bool,
 }
 

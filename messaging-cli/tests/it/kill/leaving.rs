@@ -79,7 +79,7 @@ fn link(received: &Received, kind: &str) -> Option<String> {
     Some(format!("{kind}{token}"))
 }
 
-/// Where things are.
+/// Ids and paths of one workspace.
 struct Places {
     list: String,
     campaigns: [String; 2],

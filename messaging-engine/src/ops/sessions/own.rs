@@ -17,7 +17,7 @@ use messaging_core::violation::{FieldCode, Violations, refuse};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::factors::{ProofInput, prove_to_add};
+use super::proof::{ProofInput, prove_to_add};
 use super::{check_password, signed_in};
 use crate::error::Error;
 use crate::ops::context::Context;
