@@ -49,7 +49,8 @@ async fn scanned(page: &Page, server: &TestServer) -> String {
 /// The code that an app with this key shows at the server's time.
 fn shown(key: &str, server: &TestServer) -> String {
     let seconds = server.app.now().as_millis().div_euclid(1000);
-    ask("oathtool", &["--totp", "--base32", &format!("--now=@{seconds}"), key]).unwrap()
+    let now = format!("--now=@{seconds}");
+    ask("oathtool", &["--totp", "--base32", now.as_str(), key]).unwrap()
 }
 
 /// A code that is not `code`, nor one beside it.

@@ -4,7 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use messaging_core::domain::security::oidc::OidcSettings;
 use serde_json::{Value, json};
@@ -21,10 +21,16 @@ const SECRET: &str = "a secret: with+marks%";
 /// A provider that runs. It ends with its standard input, so also with this process.
 pub(crate) struct Provider {
     library: OsString,
-    process: Child,
+    process: Process,
     /// Where it is, scheme, host and port, by which it names itself.
     pub(crate) issuer: String,
     settings: Value,
+}
+
+struct Process {
+    child: Child,
+    /// Kept open, so that it can go on writing.
+    _output: BufReader<ChildStdout>,
 }
 
 impl Provider {
@@ -57,8 +63,8 @@ impl Provider {
     }
 
     fn end(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.process.child.kill();
+        let _ = self.process.child.wait();
     }
 
     /// Settings of a server that people sign in to with it.
@@ -118,9 +124,9 @@ impl Drop for Provider {
 }
 
 /// Runs one; answers where it is.
-fn run(library: &OsStr, settings: &Value) -> (Child, String) {
+fn run(library: &OsStr, settings: &Value) -> (Process, String) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/console/sign_on_provider.mjs");
-    let mut process = Command::new("node")
+    let mut child = Command::new("node")
         .arg(script)
         .arg(library)
         .arg(settings.to_string())
@@ -129,8 +135,9 @@ fn run(library: &OsStr, settings: &Value) -> (Child, String) {
         .stderr(Stdio::null())
         .spawn()
         .expect("node runs the provider");
+    let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut issuer = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut issuer).unwrap();
+    output.read_line(&mut issuer).unwrap();
     assert!(issuer.starts_with("http://127.0.0.1:"), "the provider does not start: {issuer:?}");
-    (process, issuer.trim_end().to_owned())
+    (Process { child, _output: output }, issuer.trim_end().to_owned())
 }
