@@ -20,7 +20,7 @@ const WIDE: &str = "Donnerstagabendveranstaltungsankuendigungsnewsletter";
 const DIRECTIONS: &str = r"
     const faults = [];
     for (const element of document.querySelectorAll('[dir=auto]')) {
-        const first = /\p{L}/u.exec(element.value ?? element.textContent);
+        const first = /\p{L}/u.exec(element instanceof HTMLInputElement ? element.value : element.textContent);
         const wanted = first && /\p{Script=Hebrew}/u.test(first[0]) ? 'rtl' : 'ltr';
         const { direction } = getComputedStyle(element);
         if (direction !== wanted) faults.push(`${direction}: ${element.outerHTML.slice(0, 120)}`);
