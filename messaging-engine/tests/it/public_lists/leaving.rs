@@ -54,6 +54,7 @@ async fn a_campaign_looks_again_at_who_leaves_after_its_last_look() {
     for scope in [UnsubscribeScope::OfMessage, UnsubscribeScope::Everything] {
         let readers = Readers::start("single").await;
         let message = with_mail(&readers).await;
+        readers.clock.advance(HOUR);
         readers.campaign(json!({"list_ids": [readers.list]}), json!({})).await;
         leave_after_the_last_look(&readers, message, scope).await;
         assert_eq!(newest_status(&readers).await, "suppressed", "{scope:?}");
