@@ -166,7 +166,13 @@ async fn run_until_committed(
         if let Some(recording) = recording.filter(|recording| recording.records(&changes)) {
             let after = runnable.answer()?;
             let call = AuditedCall { app, endpoint, caller, workspace, request };
-            changes.extend(auditing::writes(&call, recording, notes.or_before(before), &after).await?);
+            let writes = auditing::writes(&call, recording, notes.or_before(before), &after).await?;
+            // Conditions are about what was there: the operation may change the very webhook that hears of it.
+            let (conditions, writes): (Vec<_>, Vec<_>) =
+                writes.into_iter().partition(|write| matches!(write, Write::Expect(_)));
+            let decided = std::mem::replace(&mut changes, Changes::from_iter(conditions));
+            changes.append(decided);
+            changes.extend(writes);
         }
         if let (Some((key, fingerprint)), Some(answer)) = (key, &answer) {
             changes.push(Write::Remember(Box::new(Reply {

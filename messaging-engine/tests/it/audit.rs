@@ -422,3 +422,17 @@ async fn a_webhook_is_told_of_entries() {
     assert_eq!(deliveries(1).await, ["audit.recorded", "audit.recorded"]);
     assert!(list["id"].is_string());
 }
+
+#[tokio::test]
+async fn a_paused_webhook_that_is_told_of_entries_can_be_resumed_and_deleted() {
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    let hooks = format!("/workspaces/{workspace}/webhooks");
+    let body = json!({"url": "https://acme.com/hook", "events": ["audit.recorded"], "status": "paused"});
+    let made = bed.post(&owner, &hooks, body).await;
+    assert_eq!((made.summary().as_str(), &made["status"]), ("201", &json!("paused")));
+    let hook = format!("{hooks}/{}", made["id"].as_str().unwrap());
+    for act in ["resume", "pause", "resume", "pause"] {
+        assert_eq!(bed.post(&owner, &format!("{hook}/{act}"), json!({})).await.summary(), "202", "{act}");
+    }
+    assert_eq!(bed.delete(&owner, &hook).await.summary(), "204");
+}
