@@ -326,7 +326,7 @@ fn check_client_data(text: &str, kind: &str, site: &Site, challenge: &[u8; 32]) 
     Ok(octets)
 }
 
-/// What a device says (WebAuthn, section 6.1).
+/// Authenticator data, which a device signs (WebAuthn, section 6.1).
 struct AuthenticatorData<'a> {
     site: &'a [u8],
     flags: u8,
