@@ -44,6 +44,7 @@ pub mod custom_fields;
 pub mod domain_reports;
 pub mod events;
 pub mod every_call;
+pub mod fresh_file;
 pub mod images;
 pub mod imports;
 pub mod installation;

@@ -7,12 +7,16 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use messaging_conformance::cluster::Database;
+use messaging_conformance::fresh_file::FreshFile;
 use messaging_core::ports::Store;
 use messaging_store::{PostgresStore, SqliteOptions, SqliteStore};
 use tokio::runtime::Runtime;
 
 /// The tasks of stores on PostgreSQL outlive the runtime of whoever opens one.
 static TASKS: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+
+/// The database that tests on SQLite begin with.
+static FRESH: FreshFile = FreshFile::new();
 
 /// Whether the tests run on PostgreSQL.
 pub(crate) fn is_postgres() -> bool {
@@ -26,6 +30,9 @@ pub(crate) fn open(directory: &Path, temporary: bool) -> Arc<dyn Store> {
     }
     let mut options = SqliteOptions::new(directory.join("messaging.db"));
     options.temporary = temporary;
+    if !options.path.exists() {
+        FRESH.put_at(&options.path, |path| drop(SqliteStore::open(SqliteOptions::new(path)).unwrap()));
+    }
     Arc::new(SqliteStore::open(options).unwrap())
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use messaging_conformance::fresh_file::FreshFile;
 use messaging_core::changes::{AccountWrite, Changes, Document, Expect, Write};
 use messaging_core::domain::campaign::archive::ReaderSettings;
 use messaging_core::domain::channel::Channel;
@@ -29,6 +30,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::wire::{Response, Wire};
+
+/// The database that servers begin with.
+static FRESH: FreshFile = FreshFile::new();
 
 /// A server with a database of its own.
 pub(crate) struct TestServer {
@@ -76,7 +80,9 @@ impl TestServer {
     /// A server whose application is built with these changes; they may use its directory.
     pub(crate) async fn built(options: ServerOptions, change: impl FnOnce(Builder, &Path) -> Builder) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(SqliteOptions::new(directory.path().join("test.db"))).unwrap();
+        let database = SqliteOptions::new(directory.path().join("test.db"));
+        FRESH.put_at(&database.path, |path| drop(SqliteStore::open(SqliteOptions::new(path)).unwrap()));
+        let store = SqliteStore::open(database).unwrap();
         let clock = Arc::new(ManualClock::new("2026-01-31T09:15:00.000Z".parse().unwrap()));
         let transport = Arc::new(MemoryTransport::default());
         let builder = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32])).clock(clock.clone()).transport(

@@ -263,7 +263,7 @@ mod tests {
         let path = place.path().join("x.db");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n); INSERT INTO t VALUES (7);").unwrap();
         let readers = Readers::start(&path, 0, 8).unwrap();
-        let look = |connection: &Connection| {
+        let look = |connection: &Connection| -> Result<_, Fault> {
             let number: i64 = connection.query_row("SELECT n FROM t", [], |row| row.get(0))?;
             Ok((number, thread::current().id()))
         };

@@ -15,23 +15,33 @@ mod conformance {
     //! What every store must do, on SQLite.
 
     use std::future::{Ready, ready};
+    use std::path::Path;
     use std::sync::Arc;
 
+    use messaging_conformance::fresh_file::FreshFile;
     use messaging_conformance::memory_files::MemoryFiles;
     use messaging_conformance::{Opened, OpenedPort, Twice};
     use messaging_core::ports::{BlobStore, Uploads};
     use messaging_store::{SqliteOptions, SqliteStore};
 
+    /// Options for a database that is there and has no row.
+    fn fresh(directory: &Path) -> SqliteOptions {
+        static FRESH: FreshFile = FreshFile::new();
+        let options = SqliteOptions::new(directory.join("messaging.db"));
+        FRESH.put_at(&options.path, |path| drop(SqliteStore::open(SqliteOptions::new(path)).unwrap()));
+        options
+    }
+
     fn open() -> Ready<Opened> {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(SqliteOptions::new(directory.path().join("messaging.db"))).unwrap();
+        let store = SqliteStore::open(fresh(directory.path())).unwrap();
         ready(Opened { store: Arc::new(store), keep: Box::new(directory) })
     }
 
     /// A server, and a program that works beside it and does no jobs.
     fn open_twice() -> Ready<Twice> {
         let directory = tempfile::tempdir().unwrap();
-        let server = SqliteOptions::new(directory.path().join("messaging.db"));
+        let server = fresh(directory.path());
         let beside = SqliteOptions { exclusive: false, ..server.clone() };
         let (first, second) = (SqliteStore::open(server).unwrap(), SqliteStore::open(beside).unwrap());
         let keep = Box::new(directory);
