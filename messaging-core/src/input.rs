@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::limits::MAX_PAGE_SIZE;
 use crate::error::{DomainError, JsonFault};
+use crate::input::lists::ObjectPlaces;
 use crate::input::schema_check::{InputSource, SchemaCheck};
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations, escape};
@@ -131,7 +132,7 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
         && !has_nul_escape(bytes)
         // All at once: string by string takes longer.
         && let Ok(text) = std::str::from_utf8(bytes)
-        && !(text.contains('[') && lists::has_list_for_object(text, &schema_of::<T>()))
+        && !(text.contains('[') && object_places_of::<T>().has_list(text))
         && let Ok(input) = serde_json::from_str::<T>(text)
         && input.is_valid()
     {
@@ -373,6 +374,14 @@ pub fn schema_by(kind: TypeId, make: fn(SchemaGenerator) -> Value) -> Arc<Value>
     static SCHEMAS: LazyLock<Mutex<HashMap<TypeId, Arc<Value>>>> = LazyLock::new(Mutex::default);
     let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
     Arc::clone(schemas.entry(kind).or_insert_with(|| Arc::new(make(SchemaGenerator::default()))))
+}
+
+/// The parts of a type's body that must be objects, worked out once.
+fn object_places_of<T: JsonSchema + 'static>() -> Arc<ObjectPlaces> {
+    static PLACES: LazyLock<Mutex<HashMap<TypeId, Arc<ObjectPlaces>>>> = LazyLock::new(Mutex::default);
+    let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    let make = || Arc::new(ObjectPlaces::of(&schema_of::<T>()));
+    Arc::clone(places.entry(TypeId::of::<T>()).or_insert_with(make))
 }
 
 fn accepts(property: &Value, wanted: &str) -> bool {

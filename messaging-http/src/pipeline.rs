@@ -9,6 +9,7 @@ mod request_log;
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -207,7 +208,8 @@ impl Pipeline {
         );
         let outcome = match form {
             Ok(()) => {
-                let running = self.run(head, body, peer, &request_id, &activity, &mut notes);
+                // Pinned where it is made: it is large, and would be copied into the span.
+                let running = pin!(self.run(head, body, peer, &request_id, &activity, &mut notes));
                 running.instrument(span.clone()).await
             }
             Err(refusal) => Err(refusal),
@@ -532,7 +534,7 @@ impl Pipeline {
     ) -> Result<ops::Answer, Error> {
         // The operation has written nothing it did not commit, so nothing half done can be seen later.
         let request_id = request_id.to_str().unwrap_or_default();
-        self.survive(admitted.run(request), endpoint.id, request_id).await
+        self.survive(pin!(admitted.run(request)), endpoint.id, request_id).await
     }
 
     /// What an operation answers, or that it has a bug.

@@ -3,6 +3,7 @@
 //! The code that serde derives reads `[1, 2]` as an object with its members in order. Nobody means that, so a body is
 //! looked through beside its schema before it is read, if it holds a list at all.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -10,24 +11,106 @@ use serde_json::Value;
 
 use super::schema_check::{JUDGED_ALONE, is_object_only, resolved};
 
-/// Whether a JSON text has a list where its schema wants an object. What is no JSON has none.
-pub(super) fn has_list_for_object(text: &str, schema: &Value) -> bool {
-    let mut found = false;
-    let look = Look { root: schema, schema, found: &mut found };
-    let _ = look.deserialize(&mut serde_json::Deserializer::from_str(text));
-    found
+/// The parts of a value that must be objects, worked out from a JSON Schema: a body is looked through for each request,
+/// and looking up names in the schema would take longer than reading the body.
+#[derive(Debug)]
+pub(super) struct ObjectPlaces {
+    /// The outermost value first.
+    places: Vec<Place>,
 }
 
-/// A look at a value.
-struct Look<'s, 'f> {
+/// What may stand at a place of a value. Indices are those of other places, and only of those that have to be looked at.
+#[derive(Debug, Default)]
+struct Place {
+    /// True if nothing but an object may stand here.
+    is_object: bool,
+    /// Members by name.
+    members: HashMap<String, Option<usize>>,
+    /// Members of any other name.
+    others: Option<usize>,
+    /// Items of a list.
+    items: Option<usize>,
+}
+
+impl Place {
+    fn member(&self, name: &str) -> Option<usize> {
+        self.members.get(name).copied().unwrap_or(self.others)
+    }
+
+    /// The places below this one.
+    fn below(&mut self) -> impl Iterator<Item = &mut Option<usize>> {
+        self.members.values_mut().chain([&mut self.others, &mut self.items])
+    }
+}
+
+impl ObjectPlaces {
+    /// Those of the values that a schema describes.
+    pub(super) fn of(schema: &Value) -> Self {
+        let mut found = Found { root: schema, places: Vec::new(), known: HashMap::new() };
+        found.add(schema);
+        let mut places = found.places;
+        loop {
+            let leads: Vec<_> =
+                places.iter_mut().map(|place| place.is_object || place.below().any(|at| at.is_some())).collect();
+            let dropped = places.iter_mut().flat_map(Place::below).filter(|at| at.is_some_and(|at| !leads[at]));
+            if dropped.map(Option::take).count() == 0 {
+                return Self { places };
+            }
+        }
+    }
+
+    /// Whether a JSON text has a list where an object must be. What is no JSON has none.
+    pub(super) fn has_list(&self, text: &str) -> bool {
+        let mut found = false;
+        let look = Look { places: &self.places, at: Some(0), found: &mut found };
+        let _ = look.deserialize(&mut serde_json::Deserializer::from_str(text));
+        found
+    }
+}
+
+/// The places of a schema that are found so far.
+struct Found<'s> {
     root: &'s Value,
-    schema: &'s Value,
+    places: Vec<Place>,
+    /// Indices of places by the schema that describes them, since schemas refer to themselves.
+    known: HashMap<*const Value, usize>,
+}
+
+impl<'s> Found<'s> {
+    /// Adds the place that a schema describes, with those below it. `None` if nothing is asked of what stands there.
+    fn add(&mut self, schema: &'s Value) -> Option<usize> {
+        let schema = resolved(self.root, schema);
+        if !schema.is_object() || schema[JUDGED_ALONE] == true {
+            return None;
+        }
+        if let Some(at) = self.known.get(&std::ptr::from_ref(schema)) {
+            return Some(*at);
+        }
+        let at = self.places.len();
+        self.known.insert(schema, at);
+        self.places.push(Place::default());
+        let members = schema["properties"].as_object().into_iter().flatten();
+        let members = members.map(|(name, schema)| (name.clone(), self.add(schema))).collect();
+        self.places[at] = Place {
+            is_object: is_object_only(self.root, schema),
+            members,
+            others: self.add(&schema["additionalProperties"]),
+            items: self.add(&schema["items"]),
+        };
+        Some(at)
+    }
+}
+
+/// A look at a value, at a place where one is to be taken.
+struct Look<'p, 'f> {
+    places: &'p [Place],
+    at: Option<usize>,
     found: &'f mut bool,
 }
 
-impl<'s> Look<'s, '_> {
-    fn at(&mut self, schema: &'s Value) -> Look<'s, '_> {
-        Look { root: self.root, schema, found: self.found }
+impl Look<'_, '_> {
+    fn at(&mut self, at: Option<usize>) -> Look<'_, '_> {
+        Look { places: self.places, at, found: self.found }
     }
 }
 
@@ -35,28 +118,43 @@ impl<'de> DeserializeSeed<'de> for Look<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let schema = resolved(self.root, self.schema);
-        let has_members = schema.is_object() && schema[JUDGED_ALONE] != true;
-        if has_members {
-            deserializer.deserialize_any(Look { schema, ..self })
-        } else {
-            IgnoredAny::deserialize_in(deserializer)
+        match self.at.and_then(|at| self.places.get(at)) {
+            Some(place) => deserializer.deserialize_any(LookAt { look: self, place }),
+            None => deserializer.deserialize_ignored_any(IgnoredAny).map(drop),
         }
     }
 }
 
-/// Passing by a value.
-trait PassBy: Sized {
-    fn deserialize_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error>;
-}
+/// A name of a member, of which the place is answered.
+struct Name<'p>(&'p Place);
 
-impl PassBy for IgnoredAny {
-    fn deserialize_in<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_ignored_any(Self).map(drop)
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_identifier(self)
     }
 }
 
-impl<'de> Visitor<'de> for Look<'_, '_> {
+impl Visitor<'_> for Name<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.member(name))
+    }
+}
+
+/// A look at a value that something is asked of.
+struct LookAt<'p, 'f> {
+    look: Look<'p, 'f>,
+    place: &'p Place,
+}
+
+impl<'de> Visitor<'de> for LookAt<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,21 +162,18 @@ impl<'de> Visitor<'de> for Look<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<(), A::Error> {
-        while let Some(name) = members.next_key::<std::borrow::Cow<'de, str>>()? {
-            let schema = self.schema;
-            let member = schema["properties"].get(&*name).unwrap_or(&schema["additionalProperties"]);
-            members.next_value_seed(self.at(member))?;
+        while let Some(at) = members.next_key_seed(Name(self.place))? {
+            members.next_value_seed(self.look.at(at))?;
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        if is_object_only(self.root, self.schema) {
-            *self.found = true;
+        if self.place.is_object {
+            *self.look.found = true;
             return Err(A::Error::custom("a list where an object must be"));
         }
-        let schema = self.schema;
-        while items.next_element_seed(self.at(&schema["items"]))?.is_some() {}
+        while items.next_element_seed(self.look.at(self.place.items))?.is_some() {}
         Ok(())
     }
 
@@ -131,6 +226,7 @@ mod tests {
             },
             "$defs": {"Audience": {"type": "object", "properties": {"lists": {"type": ["array", "null"]}}}},
         });
+        let places = ObjectPlaces::of(&schema);
         for (text, expected) in [
             (r#"{"tags":["a"],"audience":{"lists":[1,[2]]},"data":[{"x":[]}],"unknown":[[]]}"#, false),
             (r#"{"audience":null,"trigger":{"type":"a","more":[1]},"files":[{"lists":[]}]}"#, false),
@@ -144,7 +240,7 @@ mod tests {
             (r#"{"audience":[}"#, true),
             (r#"{"tags":["#, false),
         ] {
-            assert_eq!(has_list_for_object(text, &schema), expected, "{text}");
+            assert_eq!(places.has_list(text), expected, "{text}");
         }
     }
 }

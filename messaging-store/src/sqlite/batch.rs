@@ -24,7 +24,7 @@ use crate::tables::counters;
 const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 
 /// The same in a batch with requests.
-const RIDING_SLICE: Duration = Duration::from_millis(4);
+const RIDING_SLICE: Duration = Duration::from_millis(2);
 
 /// Commits what waits, many sets of changes at a time.
 pub(super) struct WriteBatch {

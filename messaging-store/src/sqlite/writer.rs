@@ -27,7 +27,7 @@ const MAX_BATCH: usize = 512;
 /// While requests come, background work rides along with their commits instead of making them wait for
 /// one of its own, but not with every one: what gathers over this time costs little more than one alone.
 /// This long after the last request it goes alone, or with the records of attempts, which nobody hurries for.
-const RIDE_EVERY: Duration = Duration::from_millis(40);
+const RIDE_EVERY: Duration = Duration::from_millis(20);
 
 /// Without requests, batches of background work follow one another at this distance, or as soon as
 /// [`CROWD`] commits wait.

@@ -102,7 +102,7 @@ fn is_plain_email(text: &str) -> bool {
     text.len() <= MAX_EMAIL_LENGTH
         && (1..=64).contains(&local.len())
         && local.split('.').all(|atom| !atom.is_empty() && atom.as_bytes().iter().all(is_atext))
-        && !domain.contains("--")
+        && !domain.as_bytes().windows(2).any(|pair| pair == b"--")
         && is_ascii_domain(domain)
 }
 

@@ -82,27 +82,30 @@ impl SendDecision<'_> {
         // If the contact has several addresses, the message goes to the first that is not suppressed.
         let to = addresses.iter().find(|address| reason_of(address).is_none());
         let suppression = if to.is_some() { None } else { addresses.first().and_then(reason_of) };
-        if let Some(acted) = self.obstacle(channel, suppression).await? {
+        let entered_by = if is_marketing { self.list_that_enters().await? } else { None };
+        if let Some(acted) = self.obstacle(channel, suppression, entered_by).await? {
             return Ok(acted);
         }
         match to {
-            Some(to) => self.accept(channel, to, writes).await,
+            Some(to) => self.accept(channel, to, entered_by, writes).await,
             None => Ok(NodeOutcome::Skipped(SkipReason::Suppressed)),
         }
     }
 
     /// The hold or skip that keeps the message from being sent now; `None` if nothing does. If all addresses of the
-    /// contact are suppressed, `suppression` is the reason for the first.
+    /// contact are suppressed, `suppression` is the reason for the first. `entered_by` is the list by which contacts enter
+    /// the automation.
     async fn obstacle(
         &self,
         channel: Channel,
         suppression: Option<SuppressionReason>,
+        entered_by: Option<ListId>,
     ) -> Result<Option<NodeOutcome>, StoreError> {
         if !self.send.is_marketing {
             return Ok(suppression.map(|_| NodeOutcome::Skipped(SkipReason::Suppressed)));
         }
         let (run, contact) = (self.run, &self.person.contact);
-        if let Some(list) = self.list_that_enters().await?
+        if let Some(list) = entered_by
             && self.app.has_left(run.workspace_id, &[list], (contact.id, None)).await?
         {
             return Ok(Some(NodeOutcome::Skipped(SkipReason::NoConsent)));
@@ -149,7 +152,13 @@ impl SendDecision<'_> {
     /// Accepts the message and adds its writes to `writes`. The message is rendered once, without being kept, so that a
     /// template that cannot be rendered fails the run here instead of the message later. A failure that may pass, such
     /// as too little room to render, is [`StoreError::Unavailable`].
-    async fn accept(&self, channel: Channel, to: &str, writes: &mut Vec<Write>) -> Result<NodeOutcome, StoreError> {
+    async fn accept(
+        &self,
+        channel: Channel,
+        to: &str,
+        entered_by: Option<ListId>,
+        writes: &mut Vec<Write>,
+    ) -> Result<NodeOutcome, StoreError> {
         let (subject, input) = match self.input(channel, to).await {
             Ok(made) => made,
             Err(TextFault::Busy) => return Err(StoreError::Unavailable),
@@ -163,7 +172,7 @@ impl SendDecision<'_> {
         let marketing = self.send.is_marketing.then_some(MarketingTerms {
             quiet_hours: self.send.quiet_hours,
             frequency_cap: self.send.frequency_cap,
-            list_id: self.list_that_enters().await?,
+            list_id: entered_by,
         });
         let sent = SentMessage {
             automation: Some(OfAutomation { id: self.run.automation_id, marketing, subject }),
