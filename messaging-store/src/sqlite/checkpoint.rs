@@ -43,7 +43,7 @@ const LOOK_PAGES: u64 = (4 << 20) / PAGE_SIZE.unsigned_abs();
 const PASSES: usize = 3;
 
 /// Multiple of [`connection::WAL_LIMIT`] beyond which the thread warns that the log is too long.
-const SOFT_LIMIT: i64 = 2;
+const SOFT_LIMIT: i64 = 16;
 
 /// Least time between two warnings of the same kind: of a log that is too long, or of a checkpoint that failed.
 const COMPLAIN_EVERY: Duration = Duration::from_mins(1);
