@@ -195,6 +195,24 @@ pub(super) async fn get(
     database.one(query.point()).await
 }
 
+/// Those of some deliveries that are there.
+pub(super) async fn among(
+    database: &impl Database,
+    workspace: WorkspaceId,
+    ids: &[DeliveryId],
+) -> Result<Vec<Delivery>, StoreError> {
+    const SQL: Sql = sql!(
+        sqlite: concat!(
+            "SELECT ", columns!(), ", webhook FROM webhook_deliveries WHERE workspace = $1 AND id = $2"
+        ),
+        postgres: concat!(
+            "SELECT ", columns!(), ", webhook FROM webhook_deliveries WHERE workspace = $1 AND id = ANY ($2)"
+        ),
+    );
+    let query = Query::new(SQL, params![key(workspace)], move |row| delivery((workspace, row::id(row, 17)?), row));
+    database.gathered(query, ids.iter().map(|id| params![key(*id)]).collect()).await
+}
+
 /// A page of the deliveries of a webhook, newest first; with `status`, of those in that status.
 ///
 /// Failed, held and expired ones have an index. Pending and delivered ones have none: the rows of the webhook are read
