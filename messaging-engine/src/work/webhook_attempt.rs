@@ -13,7 +13,7 @@ use messaging_core::domain::message::{Message, MessageEvent};
 use messaging_core::domain::security::api_key::expiry;
 use messaging_core::domain::security::audit::changes::AuditChange;
 use messaging_core::domain::security::audit::{self, Resource};
-use messaging_core::domain::security::redaction::Redactor;
+use messaging_core::domain::security::redaction::{Redactor, may_hold_address};
 use messaging_core::domain::security::signature::signed_headers;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
 use messaging_core::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
@@ -198,21 +198,27 @@ fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, sent: &Prepared)
 fn readable(body: &[u8], sent: &Prepared) -> String {
     let text = String::from_utf8_lossy(body).replace('\0', "\u{FFFD}");
     match &sent.addressees {
-        // Most answers are too short for any address.
-        Some([to, recipient]) if text.len() >= SHORTEST_ADDRESS => {
-            addresses_in(&sent.body, to, recipient).out_of_text(&text).unwrap_or(text)
+        Some(addressees) if may_name(&text, addressees) => {
+            addresses_in(&sent.body, addressees).out_of_text(&text).unwrap_or(text)
         }
         _ => text,
     }
 }
 
+/// Whether a text may hold one of the addresses of an event. Most answers hold none, which is told at a glance.
+fn may_name(text: &str, addressees: &[String; 2]) -> bool {
+    let is_email = |address: &String| address.is_empty() || address.contains('@');
+    text.len() >= SHORTEST_ADDRESS && (may_hold_address(text) || !addressees.iter().all(is_email))
+}
+
 /// The addresses in a payload: the recipient's, and those that replies, links or the sender's own data name.
-fn addresses_in(payload: &[u8], to: &str, recipient: &str) -> ErasedAddresses {
+fn addresses_in(payload: &[u8], addressees: &[String; 2]) -> ErasedAddresses {
     let text = String::from_utf8_lossy(payload);
     let words = text.split(|c: char| c.is_whitespace() || "<>()[]\"',;:=&?/\\".contains(c));
     let named = words.filter(|word| word.contains('@')).map(|word| word.trim_end_matches('.'));
+    let all = named.chain(addressees.iter().map(String::as_str));
     // Very short ones would match by chance.
-    ErasedAddresses::new(named.chain([to, recipient]).filter(|address| address.len() > SHORTEST_ADDRESS))
+    ErasedAddresses::new(all.filter(|address| address.len() > SHORTEST_ADDRESS))
 }
 
 /// By how much a wait differs from the schedule, so that receivers that failed together are not called
@@ -327,5 +333,12 @@ mod tests {
         let body = "got ANN@example.com, ann%40example.com\0, carl@example.com and bob@example.com \u{FC}";
         assert_eq!(readable(body.as_bytes(), &sent), "got ***, ***\u{FFFD}, *** and bob@example.com \u{FC}");
         assert_eq!(readable(b"\xFFok", &sent), "\u{FFFD}ok");
+        for spelled in ["ann&#64;example.com", "ann=example.com", "ann\\u0040example.com", "ann\u{FF20}example.com"] {
+            assert_eq!(readable(spelled.as_bytes(), &sent), "***", "{spelled}");
+        }
+        // What is no email address may be any word.
+        let addressees = Some(["123456".to_owned(), "token".to_owned()]);
+        let sent = Prepared { body: Bytes::from_static(b"{}"), addressees };
+        assert_eq!(readable(b"no 123456 and no token", &sent), "no *** and no ***");
     }
 }
