@@ -53,6 +53,7 @@ pub async fn events_are_logged_in_the_order_of_commits(store: &dyn Store) {
     assert_eq!(store.events_among(home, &absent).await.unwrap(), []);
     assert_eq!(store.events_among(id(), &keys).await.unwrap(), []);
     assert_eq!(store.events_among(home, &[]).await.unwrap(), []);
+    assert_eq!(store.events_among(home, &[keys[0], keys[0]]).await.unwrap().len(), 2);
 }
 
 /// The log position of a time lies after the events that happened before that time, and before those that happened at

@@ -1,4 +1,4 @@
-//! Deliveries to one webhook that were claimed together: what all of them need is read at once.
+//! Deliveries to webhooks of a workspace that were claimed together: what all of them need is read at once.
 //!
 //! What was read is sent as long as the claim is fresh. A delivery whose turn comes later reads for itself, as does each
 //! one where this did not work.
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use messaging_core::domain::message::{Message, MessageEvent};
 use messaging_core::domain::webhook::delivery::{Delivery, Subject};
 use messaging_core::error::Chain;
-use messaging_core::ids::{DeliveryId, EventId, WebhookId, WorkspaceId};
+use messaging_core::ids::{DeliveryId, EventId, WorkspaceId};
 use messaging_core::ports::store::{ClaimedJob, StoreError};
 use tokio::sync::OnceCell;
 
@@ -36,22 +36,21 @@ impl DeliveryBatch {
     /// The batch of each job; `None` for those that are alone, and for those that deliver nothing to a webhook.
     pub(super) fn of(claimed: &[ClaimedJob]) -> Vec<Option<Arc<Self>>> {
         let mut batches: Vec<Self> = Vec::new();
-        let mut open: HashMap<(WorkspaceId, WebhookId), usize> = HashMap::new();
+        let mut open: HashMap<WorkspaceId, usize> = HashMap::new();
         let mut places = Vec::with_capacity(claimed.len());
         for job in claimed {
             let data =
                 (job.kind == DeliverWebhook::KIND).then(|| serde_json::from_slice::<DeliverWebhook>(&job.payload));
-            let Some(Ok(DeliverWebhook { workspace, webhook, delivery })) = data else {
+            let Some(Ok(DeliverWebhook { workspace, delivery, .. })) = data else {
                 places.push(None);
                 continue;
             };
-            let place =
-                open.get(&(workspace, webhook)).copied().filter(|place| batches[*place].deliveries.len() < LARGEST);
+            let place = open.get(&workspace).copied().filter(|place| batches[*place].deliveries.len() < LARGEST);
             let place = place.unwrap_or_else(|| {
                 batches.push(Self { workspace, deliveries: Vec::new(), read: OnceCell::new() });
                 batches.len() - 1
             });
-            open.insert((workspace, webhook), place);
+            open.insert(workspace, place);
             batches[place].deliveries.push(delivery);
             places.push(Some(place));
         }
@@ -81,11 +80,12 @@ impl DeliveryBatch {
             Subject::Record(_) | Subject::Test(_) => None,
         };
         let keys: Vec<_> = deliveries.iter().filter_map(key).collect();
-        let events = if keys.is_empty() { Vec::new() } else { app.store().events_among(self.workspace, &keys).await? };
-        let mut events: HashMap<EventId, _> = events.into_iter().map(|found| (found.0.id, found)).collect();
+        let mut events: HashMap<EventId, Vec<_>> = HashMap::new();
+        for found in app.store().events_among(self.workspace, &keys).await? {
+            events.entry(found.0.id).or_default().push(found);
+        }
         let with_event = |delivery: Delivery| {
-            // A second delivery of an event, a replay, looks for it.
-            let event = events.remove(&delivery.event_id);
+            let event = events.get_mut(&delivery.event_id).and_then(Vec::pop);
             (delivery.id, (delivery, event))
         };
         Ok(deliveries.into_iter().map(with_event).collect())
@@ -96,18 +96,18 @@ impl DeliveryBatch {
 mod tests {
     use bytes::Bytes;
     use messaging_core::changes::JobHandle;
-    use messaging_core::ids::{Id as _, JobId};
+    use messaging_core::ids::{Id as _, JobId, WebhookId};
     use messaging_core::time::Timestamp;
 
     use super::*;
 
-    fn job(kind: &str, webhook: u8, number: u128) -> ClaimedJob {
+    fn job(kind: &str, workspace: u8, number: u8) -> ClaimedJob {
         let delivery = DeliverWebhook {
-            workspace: WorkspaceId::from_bytes([1; 16]),
-            webhook: WebhookId::from_bytes([webhook; 16]),
-            delivery: DeliveryId::from_bytes(number.to_be_bytes()),
+            workspace: WorkspaceId::from_bytes([workspace; 16]),
+            webhook: WebhookId::from_bytes([number; 16]),
+            delivery: DeliveryId::from_bytes([number; 16]),
         };
-        let id = JobId::from_bytes(number.to_be_bytes());
+        let id = JobId::from_bytes([number; 16]);
         ClaimedJob {
             handle: JobHandle { id, lane: delivery.lane(), due_at: Timestamp::from_millis(0), token: 1 },
             kind: kind.to_owned(),
@@ -116,34 +116,26 @@ mod tests {
         }
     }
 
-    fn delivery(webhook: u8, number: u128) -> ClaimedJob {
-        job(DeliverWebhook::KIND, webhook, number)
+    fn delivery(workspace: u8, number: u8) -> ClaimedJob {
+        job(DeliverWebhook::KIND, workspace, number)
     }
 
     #[test]
-    fn deliveries_to_one_webhook_are_a_batch() {
+    fn deliveries_of_one_workspace_are_a_batch() {
         let broken = ClaimedJob { payload: Bytes::from_static(b"{"), ..delivery(1, 7) };
-        let claimed = [
-            delivery(1, 1),
-            delivery(2, 2),
-            delivery(1, 3),
-            job("other", 1, 4),
-            delivery(3, 5),
-            delivery(2, 6),
-            broken,
-        ];
-        let batches = DeliveryBatch::of(&claimed);
-        let numbers = |batch: &Option<Arc<DeliveryBatch>>| {
-            let number = |delivery: &DeliveryId| u128::from_be_bytes(delivery.to_bytes());
-            batch.as_ref().map_or_else(Vec::new, |batch| batch.deliveries.iter().map(number).collect())
+        let other = job("other", 1, 4);
+        let claimed = [delivery(1, 1), delivery(2, 2), delivery(1, 3), other, delivery(3, 5), delivery(2, 6), broken];
+        let numbers = |batch: Option<Arc<DeliveryBatch>>| {
+            let deliveries = batch.map_or_else(Vec::new, |batch| batch.deliveries.clone());
+            deliveries.iter().map(|delivery| delivery.to_bytes()[0]).collect()
         };
-        let found: Vec<_> = batches.iter().map(numbers).collect();
+        let found: Vec<Vec<u8>> = DeliveryBatch::of(&claimed).into_iter().map(numbers).collect();
         assert_eq!(found, [vec![1, 3], vec![2, 6], vec![1, 3], vec![], vec![], vec![2, 6], vec![]]);
     }
 
     #[test]
     fn a_batch_has_a_bound() {
-        let claimed: Vec<_> = (0..2 * LARGEST as u128 + 1).map(|number| delivery(1, number)).collect();
+        let claimed = vec![delivery(1, 1); 2 * LARGEST + 1];
         let lengths: Vec<_> = DeliveryBatch::of(&claimed)
             .iter()
             .map(|batch| batch.as_ref().map(|batch| batch.deliveries.len()))

@@ -73,7 +73,7 @@ pub(crate) struct JobContext {
     claimed_at: Monotonic,
     /// The position of its message in the order of its chat.
     position: Option<Arc<ChatPosition>>,
-    /// The deliveries to a webhook that were claimed with it.
+    /// The deliveries to webhooks that were claimed with it.
     batch: Option<Arc<DeliveryBatch>>,
     /// How many milliseconds of this run were spent on waiting for a turn: its peer is none the slower for that.
     waited: Arc<AtomicU64>,
@@ -106,7 +106,7 @@ impl JobContext {
         Self { batch, ..self }
     }
 
-    /// The deliveries to a webhook that were claimed with this one, if there are others.
+    /// The deliveries to webhooks that were claimed with this one, if there are others.
     pub(super) fn batch(&self) -> Option<&DeliveryBatch> {
         self.batch.as_deref()
     }

@@ -42,7 +42,7 @@ pub trait EventLog {
         at: Timestamp,
         id: EventId,
     ) -> Result<Option<(MessageEvent, Message)>, StoreError>;
-    /// Those of some events that are there, with their messages, in no order.
+    /// Those of some events that are there, with their messages, in no order; one that is named twice comes twice.
     async fn events_among(
         &self,
         workspace: WorkspaceId,
