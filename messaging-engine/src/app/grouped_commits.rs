@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 /// Outcomes in one commit, at most: requests that come meanwhile wait for all of them.
 const LARGEST: usize = 512;
 
-/// What waits to be committed. No longer than the jobs in work are many.
+/// Changes that wait to be committed, one set at most for each job in work.
 #[derive(Debug, Default)]
 pub(crate) struct GroupedCommits(Mutex<Queue>);
 
@@ -31,7 +31,7 @@ struct Offer {
     told: oneshot::Sender<Turn>,
 }
 
-/// How somebody who waited goes on.
+/// News for somebody whose changes waited.
 #[derive(Debug)]
 pub(crate) enum Turn {
     /// Somebody else has committed the changes. False: nothing of the group was committed, and each offers its changes to
@@ -41,11 +41,11 @@ pub(crate) enum Turn {
     Lead(Leading, Changes),
 }
 
-/// The lead, which passes on when it is dropped.
+/// The right to commit what waits, which passes on to the next when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Leading(Option<Arc<GroupedCommits>>);
 
-/// Those whose changes are in a commit.
+/// Jobs whose changes somebody else commits.
 #[derive(Debug)]
 pub(crate) struct Followers(Vec<oneshot::Sender<Turn>>);
 

@@ -25,7 +25,7 @@ const LARGEST: usize = 128;
 pub(super) struct DeliveryBatch {
     workspace: WorkspaceId,
     deliveries: Vec<DeliveryId>,
-    /// By the first who asks; empty where that failed.
+    /// Those that nobody has taken yet, read for the first who asks; empty if reading failed.
     read: OnceCell<Mutex<HashMap<DeliveryId, ReadAhead>>>,
 }
 

@@ -69,7 +69,7 @@ pub(crate) struct JobContext {
     handle: JobHandle,
     /// When this run began.
     began: Timestamp,
-    /// Right before the claim was made.
+    /// When the claim of the job began.
     claimed_at: Monotonic,
     /// The position of its message in the order of its chat.
     position: Option<Arc<ChatPosition>>,

@@ -98,7 +98,7 @@ type Ended = (Lane, Took);
 /// Jobs that were claimed together.
 struct Claimed {
     jobs: Vec<ClaimedJob>,
-    /// Right before that.
+    /// When the claim began.
     at: Monotonic,
 }
 
