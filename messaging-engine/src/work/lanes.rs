@@ -217,6 +217,19 @@ mod tests {
     }
 
     #[test]
+    fn a_webhook_gets_all_its_places_in_one_claim() {
+        let mut lanes = Lanes::default();
+        for _ in 0..LARGEST {
+            for lane in ["webhook:a", "email:a"] {
+                lanes.begin(&lane.into());
+                lanes.end(&lane.into(), took(Duration::ZERO));
+            }
+        }
+        let claim = claim(&lanes);
+        assert_eq!((claim.shares["webhook:a"], claim.shares["email:a"]), (LARGEST, SHARE));
+    }
+
+    #[test]
     fn windows_of_idle_lanes_are_forgotten_when_there_are_many() {
         let mut lanes = Lanes::default();
         lanes.begin(&"busy".into());
