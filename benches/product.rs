@@ -37,6 +37,14 @@ fn new_key() -> SecretKey {
     SecretKey::generate(&SystemEntropy::default())
 }
 
+/// An application on a store. What it calls is on loopback.
+async fn app_on(store: Arc<dyn Store>) -> Result<App, Box<dyn std::error::Error>> {
+    let fetch = Arc::new(GuardedFetch::builder(Dns::new(None)).allow_private(true).build());
+    let options = Options { fetch: Arc::clone(&fetch) as _, ..Options::new("localhost") };
+    let building = App::builder(store, new_key()).fetch(fetch).transports(messaging_transport::defaults(&options));
+    Ok(building.build().await?)
+}
+
 /// An application with a workspace to send from.
 #[derive(Debug, Clone)]
 pub struct Product {
@@ -55,11 +63,22 @@ impl Product {
 
     /// Opens one on a store that has nothing in it.
     pub async fn on(store: Arc<dyn Store>) -> Result<Self, Box<dyn std::error::Error>> {
-        // Providers are on loopback.
-        let fetch = Arc::new(GuardedFetch::builder(Dns::new(None)).allow_private(true).build());
-        let options = Options { fetch, ..Options::new("localhost") };
-        let app = App::builder(store, new_key()).transports(messaging_transport::defaults(&options)).build().await?;
+        let app = app_on(store).await?;
         let workspace = admin::prepare_dev(&app).await?.workspace_id;
+        Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
+    }
+
+    /// Opens one on a new database whose email is signed with keys of these algorithms on its way into the sandbox.
+    pub async fn signing(path: &Path, algorithms: &[Algorithm]) -> Result<Self, Box<dyn std::error::Error>> {
+        let app = app_on(Arc::new(SqliteStore::open(SqliteOptions::new(path))?)).await?;
+        Self::prepared(app, algorithms).await
+    }
+
+    /// The workspace of an application that has none.
+    async fn prepared(app: App, algorithms: &[Algorithm]) -> Result<Self, Box<dyn std::error::Error>> {
+        admin::create_user(&app, OWNER, None, None).await?;
+        let workspace = admin::create_workspace(&app, "Bench", OWNER).await?.id;
+        admin::prepare_sandbox(&app, workspace, algorithms).await?;
         Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
     }
 
@@ -72,10 +91,7 @@ impl Product {
         let store = SqliteStore::open(SqliteOptions::new(path))?;
         let app =
             App::builder(Arc::new(store), new_key()).transport(Channel::Email, "sandbox", transport).build().await?;
-        admin::create_user(&app, OWNER, None, None).await?;
-        let workspace = admin::create_workspace(&app, "Bench", OWNER).await?.id;
-        admin::prepare_sandbox(&app, workspace, &[algorithm]).await?;
-        Ok(Self { app, workspace, caller: Caller::Operator(Some(workspace)) })
+        Self::prepared(app, &[algorithm]).await
     }
 
     /// What one message is on its way, to be built and signed again and again.

@@ -45,6 +45,15 @@ pub async fn events_are_logged_in_the_order_of_commits(store: &dyn Store) {
     assert_eq!(store.event(home, one.id, at(50), same.id).await.unwrap(), Some((same.clone(), one.clone())));
     assert_eq!(store.event(id(), one.id, at(50), same.id).await.unwrap(), None);
     assert_eq!(store.event(home, one.id, at(51), same.id).await.unwrap(), None);
+    let keys = all.iter().map(|(_, event, message)| (message.id, event.at, event.id)).collect::<Vec<_>>();
+    let mut found = store.events_among(home, &keys).await.unwrap();
+    found.sort_by_key(|(event, _)| keys.iter().position(|(_, _, id)| *id == event.id));
+    assert_eq!(found, all.iter().map(|(_, event, message)| (event.clone(), message.clone())).collect::<Vec<_>>());
+    let absent = [(one.id, at(51), same.id), (id(), at(50), same.id), (one.id, at(50), id())];
+    assert_eq!(store.events_among(home, &absent).await.unwrap(), []);
+    assert_eq!(store.events_among(id(), &keys).await.unwrap(), []);
+    assert_eq!(store.events_among(home, &[]).await.unwrap(), []);
+    assert_eq!(store.events_among(home, &[keys[0], keys[0]]).await.unwrap().len(), 2);
 }
 
 /// The log position of a time lies after the events that happened before that time, and before those that happened at

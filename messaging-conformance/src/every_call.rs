@@ -207,6 +207,7 @@ macro_rules! for_every_read {
             }
             impl EventLog {
                 event(workspace: WorkspaceId, message: MessageId, at: Timestamp, id: EventId) -> Option<(MessageEvent, Message)>;
+                events_among(workspace: WorkspaceId, keys: &[(MessageId, Timestamp, EventId)]) -> Vec<(MessageEvent, Message)>;
                 events_after(workspace: WorkspaceId, after: Option<LogPosition>, limit: usize) -> Vec<(LogPosition, MessageEvent, Message)>;
                 log_position(workspace: WorkspaceId, time: Timestamp) -> LogPosition;
                 followed_until(workspace: WorkspaceId) -> Option<Timestamp>;
@@ -415,6 +416,7 @@ macro_rules! for_every_read {
                 webhooks(workspace: WorkspaceId, page: PageRequest) -> Slice<Webhook>;
                 failing_since(workspace: WorkspaceId, id: WebhookId) -> Option<Timestamp>;
                 delivery(workspace: WorkspaceId, id: DeliveryId) -> Option<Delivery>;
+                deliveries_among(workspace: WorkspaceId, ids: &[DeliveryId]) -> Vec<Delivery>;
                 deliveries_of_message(workspace: WorkspaceId, message: MessageId, page: PageRequest) -> Slice<Delivery>;
                 deliveries(workspace: WorkspaceId, webhook: WebhookId, status: Option<DeliveryStatus>, page: PageRequest) -> Slice<Delivery>;
                 backlog(workspace: WorkspaceId, webhook: WebhookId, limit: usize) -> Vec<Delivery>;

@@ -170,6 +170,12 @@ pub async fn deliveries_round_trip(store: &dyn Store) {
     for one in all {
         assert_eq!(store.delivery(workspace, one.id).await.unwrap().as_ref(), Some(one));
     }
+    let ids: Vec<_> = all.iter().map(|one| one.id).chain([id()]).collect();
+    let mut found = store.deliveries_among(workspace, &ids).await.unwrap();
+    found.sort_by_key(|one| ids.iter().position(|id| *id == one.id));
+    assert_eq!(found.iter().collect::<Vec<_>>(), all);
+    assert_eq!(store.deliveries_among(id(), &ids).await.unwrap(), []);
+    assert_eq!(store.deliveries_among(workspace, &[]).await.unwrap(), []);
     let changed = Delivery { id: bare.id, event_id: bare.event_id, subject: bare.subject.clone(), ..whole.clone() };
     let changed = Delivery { replay_of: None, created_at: bare.created_at, ..changed };
     refuse(store, [update(&changed, (DeliveryStatus::Pending, 1))]).await;

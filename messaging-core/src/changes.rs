@@ -121,6 +121,15 @@ impl Extend<Write> for Changes {
     }
 }
 
+impl IntoIterator for Changes {
+    type Item = Write;
+    type IntoIter = std::vec::IntoIter<Write>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Arc::unwrap_or_clone(self.writes).into_iter()
+    }
+}
+
 impl FromIterator<Write> for Changes {
     fn from_iter<T: IntoIterator<Item = Write>>(writes: T) -> Self {
         Self { writes: Arc::new(writes.into_iter().collect()), is_setup: false }

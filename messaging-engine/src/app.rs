@@ -20,6 +20,7 @@ pub(crate) mod domain_looks;
 pub(crate) mod event_signal;
 pub(crate) mod fence;
 pub(crate) mod form_posts;
+pub(crate) mod grouped_commits;
 pub(crate) mod heavy_work;
 pub(crate) mod key_uses;
 pub(crate) mod known_urls;
@@ -91,6 +92,7 @@ use domain_looks::DomainLooks;
 use event_signal::{EventSignal, EventWait};
 use fence::KnownFence;
 use form_posts::FormPosts;
+use grouped_commits::GroupedCommits;
 use heavy_work::HeavyWork;
 use key_uses::KeyUses;
 use known_urls::KnownUrls;
@@ -153,6 +155,8 @@ pub(crate) struct Shared {
     pub(crate) compiled_templates: CompiledVersions,
     pub(crate) compiled_texts: CompiledTexts,
     pub(crate) work: WorkSignal,
+    /// Outcomes of jobs that are committed together.
+    pub(crate) grouped_commits: Arc<GroupedCommits>,
     /// Fence of the installation as this process knows it; while it is up, nothing may leave.
     pub(crate) fence: KnownFence,
     /// Accounts at providers that are left alone for a while.

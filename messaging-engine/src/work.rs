@@ -40,6 +40,7 @@ pub(crate) mod cancel_waiting;
 pub(crate) mod delete_workspace;
 mod deliver;
 mod deliver_webhook;
+mod delivery_batch;
 mod drain_webhook;
 mod erase_contact;
 mod follow_changes;

@@ -234,6 +234,7 @@ impl Builder {
             role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),
+            grouped_commits: Arc::default(),
             metrics: Arc::clone(&metrics),
             queue_look: tokio::sync::Mutex::default(),
             is_without_log: self.is_without_log,

@@ -14,10 +14,11 @@ use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::content::TemplateUse;
 use messaging_core::domain::security::account::Workspace;
 use messaging_core::domain::security::api_key::ApiKey;
+use messaging_core::domain::security::signature::SigningKey;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::template::Template;
 use messaging_core::domain::webhook::Webhook;
-use messaging_core::ids::{AutomationId, CampaignId, ListId, TemplateId, UserId, WorkspaceId};
+use messaging_core::ids::{AutomationId, CampaignId, ListId, TemplateId, UserId, WebhookId, WorkspaceId};
 use messaging_core::ports::store::{Topic, Topics};
 use messaging_core::scope::Role;
 use messaging_core::time::Timestamp;
@@ -63,6 +64,8 @@ pub(crate) struct Lookups {
     pub(crate) automation_plans: Cache<(WorkspaceId, AutomationId, u32), Arc<AutomationPlan>>,
     /// The webhooks and the readers of the events of a workspace.
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
+    /// What signs requests to a webhook, by its sealed secret, which opens for that webhook alone.
+    pub(crate) webhook_keys: Cache<(WebhookId, String), Arc<SigningKey>>,
     /// The name of the installation.
     pub(crate) installation_name: Cache<(), Arc<str>>,
 }
@@ -113,6 +116,7 @@ impl Lookups {
             campaign_templates: Cache::new(),
             automation_plans: Cache::new(),
             listeners: Cache::new(),
+            webhook_keys: Cache::new(),
             installation_name: Cache::new(),
         }
     }
@@ -158,6 +162,7 @@ impl Lookups {
         }
         if topics.contains(Topic::Listeners) {
             self.listeners.clear();
+            self.webhook_keys.clear();
         }
         if topics.contains(Topic::Name) {
             self.installation_name.clear();

@@ -14,9 +14,10 @@ use messaging_core::domain::message::content::TemplateUse;
 use messaging_core::domain::security::account::{Member, Workspace};
 use messaging_core::domain::security::api_key::KeyText;
 use messaging_core::domain::security::digest::Digest;
+use messaging_core::domain::security::signature::SigningKey;
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::domain::template::Template;
-use messaging_core::domain::webhook::MAX_WEBHOOKS;
+use messaging_core::domain::webhook::{MAX_WEBHOOKS, Webhook};
 use messaging_core::ids::{CampaignId, Id as _, ListId, TemplateId, UserId, WorkspaceId};
 use messaging_core::ports::store::{PageRequest, StoreError};
 use messaging_core::scope::{Access, Role};
@@ -26,6 +27,7 @@ use crate::app::Provider;
 use crate::app::caches::Listeners;
 use crate::caller::{Caller, SignedIn};
 use crate::error::Error;
+use crate::vault::Unopenable;
 
 /// A workspace has at most this many sending domains.
 pub(crate) const MAX_LOOKED_AT: usize = 1000;
@@ -252,6 +254,19 @@ impl App {
         };
         let listeners = self.lookups().listeners.get(&workspace, self.now(), load).await?;
         Ok(listeners.unwrap_or_default())
+    }
+
+    /// What signs requests to a webhook with one of its secrets; `None` where that cannot be read.
+    pub(crate) async fn webhook_key(&self, webhook: &Webhook, sealed: &str) -> Option<Arc<SigningKey>> {
+        let load = async {
+            let secret = self.vault().open(&webhook.secret_place(), sealed)?;
+            Ok::<_, Unopenable>(SigningKey::parse(&secret).ok().map(Arc::new))
+        };
+        let keys = &self.lookups().webhook_keys;
+        keys.get(&(webhook.id, sealed.to_owned()), self.now(), load).await.unwrap_or_else(|error| {
+            tracing::error!(webhook = %webhook.id, %error, "a webhook cannot be signed");
+            None
+        })
     }
 
     /// Notes when a key or session was last used, at most once a minute each, without anybody waiting for it.

@@ -1,7 +1,8 @@
 //! The job that delivers an event to a webhook: one attempt, then done or later.
 //!
 //! Contract section 15.3. Delivery is at least once: the attempt is made, then its outcome committed; a
-//! crash between the two repeats the attempt with the same `webhook-id`.
+//! crash between the two repeats the attempt with the same `webhook-id`. Deliveries that were claimed together are read
+//! together, and outcomes that come at the same time are committed together.
 
 use messaging_core::changes::Changes;
 use messaging_core::domain::webhook::WebhookStatus;
@@ -17,8 +18,16 @@ pub(super) const MAX_COMMITS: usize = 8;
 
 impl Job for DeliverWebhook {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
+        // Before its turn, so that nobody has to wait for a read in it.
+        let ahead = match cx.batch() {
+            Some(batch) => batch.take(&cx.app, self.delivery).await,
+            None => None,
+        };
         let turn = cx.app.webhook_turn(self.webhook).await;
-        let found = cx.app.store().delivery(self.workspace, self.delivery).await?;
+        let (found, event) = match ahead.filter(|_| cx.is_claim_fresh()) {
+            Some((delivery, event)) => (Some(delivery), event),
+            None => (cx.app.store().delivery(self.workspace, self.delivery).await?, None),
+        };
         let listeners = cx.app.listeners(self.workspace).await?;
         let webhook = listeners.webhooks.iter().find(|webhook| webhook.id == self.webhook);
         let (Some(delivery), Some(webhook)) = (found, webhook) else {
@@ -29,8 +38,8 @@ impl Job for DeliverWebhook {
         }
         let read = (delivery.status, delivery.attempts);
         let attempted = match webhook.status {
-            _ if delivery.is_test() => attempt(cx, webhook, delivery).await?,
-            WebhookStatus::Active => attempt(cx, webhook, delivery).await?,
+            _ if delivery.is_test() => attempt(cx, webhook, delivery, event).await?,
+            WebhookStatus::Active => attempt(cx, webhook, delivery, event).await?,
             WebhookStatus::Paused => Attempted::held(delivery),
             WebhookStatus::Disabled => Attempted::without(read, delivery.give_up()),
         };
@@ -43,6 +52,13 @@ impl DeliverWebhook {
     /// Commits the outcome. What was sent cannot be taken back: when the webhook changed meanwhile, the same
     /// outcome is written beside its new state.
     async fn record(self, cx: &JobContext, mut attempted: Attempted) -> Result<(), JobError> {
+        if attempted.goes_with_others() {
+            let writes = retry_while_unavailable(&cx.app, || attempted.writes(&cx.app)).await?;
+            let due_at = attempted.delivery.next_attempt_at;
+            if cx.settle_with_others(&self, due_at, writes.into_iter().collect()).await? {
+                return Ok(());
+            }
+        }
         let mut aside = None;
         for _ in 0..MAX_COMMITS {
             let mut changes: Changes =

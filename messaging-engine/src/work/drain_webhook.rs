@@ -87,8 +87,11 @@ async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<
     let app = &cx.app;
     let is_too_old = delivery.status == DeliveryStatus::Held && app.now().since(delivery.created_at) >= MAX_HOLD;
     let read = (delivery.status, delivery.attempts);
-    let mut attempted =
-        if is_too_old { Attempted::without(read, delivery.expire()) } else { attempt(cx, webhook, delivery).await? };
+    let mut attempted = if is_too_old {
+        Attempted::without(read, delivery.expire())
+    } else {
+        attempt(cx, webhook, delivery, None).await?
+    };
     let mut aside = None;
     for _ in 0..MAX_COMMITS {
         let mut changes: Changes = retry_while_unavailable(app, || attempted.writes(app)).await?.into_iter().collect();

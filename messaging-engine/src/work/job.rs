@@ -9,14 +9,16 @@ use futures_util::future::BoxFuture;
 use messaging_core::changes::{Changes, JobHandle, JobWrite, PutBack, Reschedule, Write};
 use messaging_core::error::Chain;
 use messaging_core::ports::store::{ClaimedJob, CommitError, StoreError};
-use messaging_core::time::Timestamp;
+use messaging_core::time::{Monotonic, Timestamp};
 use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::account_rates::SendSlot;
 use crate::app::chat_order::ChatPosition;
+use crate::app::grouped_commits::{Leading, Turn};
 use crate::app::work_signal::Unsettled;
 use crate::jobs::{JobData, Reach};
+use crate::work::delivery_batch::DeliveryBatch;
 
 /// So many conflicts in a row are nothing special.
 const FREE_CONFLICTS: u32 = 4;
@@ -27,6 +29,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 /// How often whoever waits for the store looks whether it takes writes again.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// For so long a claim is fresh: a small part of a lease, and of the time after which a process counts as dead.
+const FRESH: Duration = Duration::from_secs(1);
 /// Of the tries of one outcome every so many-th is logged.
 const LOG_EVERY: u32 = 16;
 
@@ -65,16 +69,46 @@ pub(crate) struct JobContext {
     handle: JobHandle,
     /// When this run began.
     began: Timestamp,
+    /// When the claim of the job began.
+    claimed_at: Monotonic,
     /// The position of its message in the order of its chat.
     position: Option<Arc<ChatPosition>>,
+    /// The deliveries to webhooks that were claimed with it.
+    batch: Option<Arc<DeliveryBatch>>,
     /// How many milliseconds of this run were spent on waiting for a turn: its peer is none the slower for that.
     waited: Arc<AtomicU64>,
 }
 
 impl JobContext {
-    pub(super) fn new(app: App, failures: u32, handle: JobHandle, position: Option<ChatPosition>) -> Self {
-        let began = app.now();
-        Self { app, failures, handle, began, position: position.map(Arc::new), waited: Arc::default() }
+    /// A run of a job that was claimed at some time.
+    pub(super) fn of(app: &App, job: &ClaimedJob, claimed_at: Monotonic) -> Self {
+        Self {
+            app: app.clone(),
+            failures: job.failures,
+            handle: job.handle.clone(),
+            began: app.now(),
+            claimed_at,
+            position: None,
+            batch: None,
+            waited: Arc::default(),
+        }
+    }
+
+    /// The same for a message that has a position in the order of its chat.
+    #[must_use]
+    pub(super) fn placed(self, position: Option<ChatPosition>) -> Self {
+        Self { position: position.map(Arc::new), ..self }
+    }
+
+    /// The same for a delivery to a webhook that was claimed with others.
+    #[must_use]
+    pub(super) fn among(self, batch: Option<Arc<DeliveryBatch>>) -> Self {
+        Self { batch, ..self }
+    }
+
+    /// The deliveries to webhooks that were claimed with this one, if there are others.
+    pub(super) fn batch(&self) -> Option<&DeliveryBatch> {
+        self.batch.as_deref()
     }
 
     /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
@@ -134,6 +168,12 @@ impl JobContext {
         &self.handle
     }
 
+    /// Whether the claim of this run was made a moment ago, so that it need not be confirmed: nobody else gets the job
+    /// that soon.
+    pub(super) fn is_claim_fresh(&self) -> bool {
+        self.app.monotonic().since(self.claimed_at) <= FRESH
+    }
+
     /// Fails unless the claim of this run is held: asked right before something leaves the process. Costs no sync.
     pub(super) async fn hold(&self) -> Result<(), CommitError> {
         self.app.commit(Changes::from_iter([Write::Job(JobWrite::Hold(self.handle.clone()))])).await
@@ -166,13 +206,52 @@ impl JobContext {
         job: &J,
         mut changes: Changes,
     ) -> Result<(), JobError> {
-        let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
-        changes.push(Write::Job(JobWrite::Reschedule(
-            self.handle.clone(),
-            Reschedule { due_at, at: self.dated_at(due_at), payload: payload.into() },
-        )));
+        changes.push(self.rescheduled(due_at, job)?);
         self.put_off_in_chat(due_at);
         Ok(self.settle(changes).await?)
+    }
+
+    /// The write that puts the job, changed, back for later.
+    fn rescheduled<J: Job>(&self, due_at: Timestamp, job: &J) -> Result<Write, JobError> {
+        let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
+        let to = Reschedule { due_at, at: self.dated_at(due_at), payload: payload.into() };
+        Ok(Write::Job(JobWrite::Reschedule(self.handle.clone(), to)))
+    }
+
+    /// Commits the outcome in one commit with those of other jobs that end meanwhile, and removes the job, or puts it
+    /// back if it goes on at some time. As persistent as [`JobContext::finish`]. False if the outcome has to be committed
+    /// by itself: something in the group conflicted, or nobody knows what became of it.
+    pub(super) async fn settle_with_others<J: Job>(
+        &self,
+        job: &J,
+        due_at: Option<Timestamp>,
+        mut changes: Changes,
+    ) -> Result<bool, JobError> {
+        changes.push(match due_at {
+            Some(due_at) => self.rescheduled(due_at, job)?,
+            None => Write::Job(JobWrite::Finish(self.handle.clone())),
+        });
+        let _waits = self.app.work().unsettled();
+        let (leading, own) = match self.app.0.grouped_commits.offer(changes) {
+            Ok(lead) => lead,
+            Err(turn) => match turn.await {
+                Ok(Turn::Lead(leading, own)) => (leading, own),
+                Ok(Turn::Over(is_committed)) => return Ok(is_committed),
+                Err(_) => return Ok(false),
+            },
+        };
+        Ok(self.commit_group(leading, own).await)
+    }
+
+    /// Commits changes with those that wait behind them; answers whether that worked.
+    async fn commit_group(&self, leading: Leading, own: Changes) -> bool {
+        let (group, followers) = leading.gather(own);
+        let committed = self.settle(group).await;
+        if let Err(error) = &committed {
+            tracing::debug!(error = %Chain(error), "outcomes are committed one by one");
+        }
+        followers.tell(committed.is_ok());
+        committed.is_ok()
     }
 
     /// The date at which a due time of this run was decided on, as far as can be told. When the clock has been set back

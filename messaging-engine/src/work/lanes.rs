@@ -32,6 +32,8 @@ const SMALLEST: usize = 24;
 const LARGEST: usize = 512;
 /// Jobs of one lane in one claim: small enough that many busy lanes take turns.
 const SHARE: usize = 128;
+/// Deliveries to one webhook in one claim: little work each, and read together.
+const WEBHOOK_SHARE: usize = LARGEST;
 /// A job that ends within this time is quick.
 const QUICK: Duration = Duration::from_secs(1);
 /// A lane that is full is looked at again after this.
@@ -131,11 +133,16 @@ impl Lanes {
             per_flow: FLOW_WINDOW,
             flows: self.flows.iter().map(left_of_flow).collect(),
             per_lane: SMALLEST,
-            shares: open.into_iter().map(|(name, left)| (name.clone(), left.min(SHARE))).collect(),
+            shares: open.into_iter().map(|(name, left)| (name.clone(), left.min(share(name)))).collect(),
             hold: full.into_iter().map(|(name, _)| (name.clone(), monotonic + HOLD)).collect(),
             ..Claim::new(now, monotonic, lease)
         }
     }
+}
+
+/// How many jobs of a lane are claimed at a time, at most.
+fn share(lane: &Lane) -> usize {
+    if lane.resource().starts_with(WEBHOOK) { WEBHOOK_SHARE } else { SHARE }
 }
 
 #[cfg(test)]
@@ -207,6 +214,19 @@ mod tests {
         lanes.begin(&"email:a".into());
         lanes.end(&"email:a".into(), took(HANGING));
         assert_eq!(claim(&lanes).shares["email:a"], SMALLEST);
+    }
+
+    #[test]
+    fn a_webhook_gets_all_its_places_in_one_claim() {
+        let mut lanes = Lanes::default();
+        for _ in 0..LARGEST {
+            for lane in ["webhook:a", "email:a"] {
+                lanes.begin(&lane.into());
+                lanes.end(&lane.into(), took(Duration::ZERO));
+            }
+        }
+        let claim = claim(&lanes);
+        assert_eq!((claim.shares["webhook:a"], claim.shares["email:a"]), (LARGEST, SHARE));
     }
 
     #[test]

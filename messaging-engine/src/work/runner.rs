@@ -1,5 +1,6 @@
 //! Claims jobs and runs them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
@@ -9,6 +10,7 @@ use messaging_core::domain::installation::quarantine::Again;
 use messaging_core::error::Chain;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{Claim, ClaimedJob, CommitError, StoreError, StoreHealth, WithheldOf};
+use messaging_core::time::Monotonic;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -23,6 +25,7 @@ use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::send_fallback::SendFallback;
 use crate::jobs::settle_receipt::SettleReceipt;
 use crate::jobs::{JobData as _, Reach, lanes};
+use crate::work::delivery_batch::DeliveryBatch;
 use crate::work::job::{JobContext, JobError};
 use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
 use crate::work::{all, paused_lanes};
@@ -92,8 +95,22 @@ struct InWork {
 /// A job that ended, in which lane and after which time.
 type Ended = (Lane, Took);
 
+/// Jobs that were claimed together.
+struct Claimed {
+    jobs: Vec<ClaimedJob>,
+    /// When the claim began.
+    at: Monotonic,
+}
+
 impl InWork {
-    fn start(&mut self, app: &App, job: ClaimedJob) {
+    fn start_all(&mut self, app: &App, Claimed { jobs, at }: Claimed) {
+        let batches = DeliveryBatch::of(&jobs);
+        for (job, batch) in jobs.into_iter().zip(batches) {
+            self.start(app, (job, at), batch);
+        }
+    }
+
+    fn start(&mut self, app: &App, (job, at): (ClaimedJob, Monotonic), batch: Option<Arc<DeliveryBatch>>) {
         self.lanes.begin(&job.handle.lane);
         let position = position_in_chat(app, &job);
         let app = app.clone();
@@ -101,7 +118,7 @@ impl InWork {
         self.tasks.spawn(async move {
             let lane = job.handle.lane.clone();
             let began = Instant::now();
-            let waited = run(&app, job, position).await;
+            let waited = run(JobContext::of(&app, &job, at).placed(position).among(batch), job).await;
             (lane, Took { lag: began.duration_since(claimed), work: began.elapsed().saturating_sub(waited) })
         });
     }
@@ -158,10 +175,8 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
             }
         };
         // So many are hardly all there were.
-        let more = claimed.len() >= MANY;
-        for job in claimed {
-            in_work.start(&app, job);
-        }
+        let more = claimed.jobs.len() >= MANY;
+        in_work.start_all(&app, claimed);
         if more && in_work.tasks.len() < WINDOW {
             continue;
         }
@@ -224,15 +239,16 @@ async fn pause(app: &App) -> Duration {
 }
 
 /// Claims jobs until as many as `most` are in work.
-async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Vec<ClaimedJob>, StoreError> {
+async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Claimed, StoreError> {
+    let at = app.monotonic();
     let room = most.saturating_sub(in_work.tasks.len());
     if room == 0 {
-        return Ok(Vec::new());
+        return Ok(Claimed { jobs: Vec::new(), at });
     }
     if !app.store().health().takes_work() {
         return Err(StoreError::Unavailable);
     }
-    let claim = in_work.lanes.claim(room, app.now(), app.monotonic(), LEASE);
+    let claim = in_work.lanes.claim(room, app.now(), at, LEASE);
     let weights = app.settings().workspace_weights.clone();
     if app.fence().is_some() {
         app.look_at_fence().await?;
@@ -243,7 +259,7 @@ async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Vec<ClaimedJo
     let mut claim = Claim { weights, withheld, withheld_of, suspended, ..claim };
     let paused = paused_lanes::hold(app, &in_work.lanes, &mut claim).await?;
     app.0.metrics.tell_paused(paused);
-    app.store().claim(claim).await
+    Ok(Claimed { jobs: app.store().claim(claim).await?, at })
 }
 
 /// The position of a job in the order of its chat, taken in the order in which jobs are claimed.
@@ -254,9 +270,8 @@ fn position_in_chat(app: &App, job: &ClaimedJob) -> Option<ChatPosition> {
 
 /// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again. Answers how long it waited for
 /// turns.
-async fn run(app: &App, job: ClaimedJob, position: Option<ChatPosition>) -> Duration {
-    let cx = JobContext::new(app.clone(), job.failures, job.handle.clone(), position);
-    attempt(app, &cx, job).await;
+async fn run(cx: JobContext, job: ClaimedJob) -> Duration {
+    attempt(&cx.app, &cx, job).await;
     cx.waited()
 }
 
@@ -401,14 +416,12 @@ impl App {
                     return Err(error);
                 }
             };
-            if claimed.is_empty() && in_work.tasks.is_empty() {
+            if claimed.jobs.is_empty() && in_work.tasks.is_empty() {
                 keep_paths::save_all(self).await;
                 index_search::follow(self).await;
                 return Ok(());
             }
-            for job in claimed {
-                in_work.start(self, job);
-            }
+            in_work.start_all(self, claimed);
             in_work.one_ended().await;
             in_work.collect();
         }
@@ -418,13 +431,13 @@ impl App {
     pub(crate) async fn run_one_by_one(&self) -> Result<(), StoreError> {
         let nothing = InWork::default();
         loop {
-            let claimed = claim(self, &nothing, 1).await?;
-            if claimed.is_empty() {
+            let Claimed { jobs, at } = claim(self, &nothing, 1).await?;
+            if jobs.is_empty() {
                 return Ok(());
             }
-            for job in claimed {
+            for job in jobs {
                 let position = position_in_chat(self, &job);
-                run(self, job, position).await;
+                run(JobContext::of(self, &job, at).placed(position), job).await;
             }
         }
     }

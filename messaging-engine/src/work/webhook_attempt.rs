@@ -9,11 +9,12 @@ use http::Method;
 use http::header::HeaderMap;
 use messaging_core::changes::{Condition, Expect, Observation, UpdateDelivery, WebhookWrite, Write};
 use messaging_core::domain::audience::contact::erasure::ErasedAddresses;
+use messaging_core::domain::message::{Message, MessageEvent};
 use messaging_core::domain::security::api_key::expiry;
 use messaging_core::domain::security::audit::changes::AuditChange;
 use messaging_core::domain::security::audit::{self, Resource};
-use messaging_core::domain::security::redaction::Redactor;
-use messaging_core::domain::security::signature::{SigningKey, signed_headers};
+use messaging_core::domain::security::redaction::{Redactor, may_hold_address};
+use messaging_core::domain::security::signature::signed_headers;
 use messaging_core::domain::webhook::delivery::{Delivery, DeliveryStatus, Subject};
 use messaging_core::domain::webhook::outcome::{self, Answer, Attempt, Consequence};
 use messaging_core::domain::webhook::payload::{self, EventPayload};
@@ -35,6 +36,10 @@ const TIME_LIMIT: Duration = Duration::from_secs(15);
 /// How much of an answer is kept.
 const MAX_BODY: usize = 4 << 10;
 
+/// No spelling of an address that is looked for in an answer is shorter: a number has four characters, and is quoted without
+/// its plus.
+const SHORTEST_ADDRESS: usize = 3;
+
 /// Result of an attempt at a webhook delivery.
 #[derive(Debug)]
 pub(super) struct Attempted {
@@ -55,19 +60,25 @@ pub(super) struct Attempted {
 /// A request ready to be sent.
 struct Prepared {
     body: Bytes,
-    /// Addresses that an answer might repeat.
-    addresses: ErasedAddresses,
+    /// The addresses of an event of a message: that of the message, and that of the event.
+    addressees: Option<[String; 2]>,
 }
 
-/// Makes one attempt. Nothing is written yet; before the request leaves the claim of the job is confirmed.
-pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<Attempted, JobError> {
+/// Makes one attempt, at a delivery whose event may have been read. Nothing is written yet; before the request leaves, a
+/// claim that is not fresh is confirmed.
+pub(super) async fn attempt(
+    cx: &JobContext,
+    webhook: &Webhook,
+    delivery: Delivery,
+    event: Option<(MessageEvent, Message)>,
+) -> Result<Attempted, JobError> {
     let app = &cx.app;
     let read = (delivery.status, delivery.attempts);
     let unsent = |delivery: Delivery| Attempted::without(read, delivery);
-    let Some(prepared) = prepare(app, webhook, &delivery).await? else {
+    let Some(prepared) = prepare(app, webhook, &delivery, event).await? else {
         return Ok(unsent(delivery.give_up()));
     };
-    let Some(headers) = sign(app, webhook, &delivery, &prepared.body) else {
+    let Some(headers) = sign(app, webhook, &delivery, &prepared.body).await else {
         return Ok(unsent(delivery.give_up()));
     };
     let request = FetchRequest {
@@ -75,7 +86,7 @@ pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delive
         method: Method::POST,
         url: webhook.url.clone(),
         headers,
-        body: prepared.body,
+        body: prepared.body.clone(),
         time_limit: TIME_LIMIT,
         body_limit: MAX_BODY,
         redirects: 0,
@@ -84,7 +95,9 @@ pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delive
         // Its outcome could not be stored, and the receiver would be called again; or another server may have called it.
         return Err(StoreError::Unavailable.into());
     }
-    cx.hold().await?;
+    if !cx.is_claim_fresh() {
+        cx.hold().await?;
+    }
     let began = Instant::now();
     let span = tracing::info_span!(
         target: TARGET,
@@ -99,7 +112,7 @@ pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delive
     let took = began.elapsed();
     let ended_at = app.now();
     let schedule = &app.settings().webhook_retry;
-    let answer = answer(fetched, ended_at, &prepared.addresses);
+    let answer = answer(fetched, ended_at, &prepared);
     let is_test = delivery.is_test();
     let (delivery, consequence) =
         outcome::judge(delivery, Attempt { answer, ended_at, took, schedule, jitter: jitter(app) });
@@ -109,33 +122,39 @@ pub(super) async fn attempt(cx: &JobContext, webhook: &Webhook, delivery: Delive
 }
 
 /// Makes the payload; `None` when the event is not there any more.
-async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Option<Prepared>, StoreError> {
-    let (body, addresses) = match &delivery.subject {
+async fn prepare(
+    app: &App,
+    webhook: &Webhook,
+    delivery: &Delivery,
+    event: Option<(MessageEvent, Message)>,
+) -> Result<Option<Prepared>, StoreError> {
+    let (body, addressees) = match &delivery.subject {
         Subject::Event { message_id, at } => {
-            let found = app.store().event(delivery.workspace_id, *message_id, *at, delivery.event_id).await?;
+            let found = match event {
+                Some(found) => Some(found),
+                None => app.store().event(delivery.workspace_id, *message_id, *at, delivery.event_id).await?,
+            };
             let Some((event, message)) = found else { return Ok(None) };
             let recipient = event.meta.get("recipient").and_then(Value::as_str).unwrap_or_default().to_owned();
             let to = message.to.clone();
             let variant = app.variant_name(&message).await?;
             let payload = EventPayload::of(event, message, variant, Redactor::new(webhook.pii));
             let Some(payload) = payload else { return Ok(None) };
-            let body = serde_json::to_vec(&payload).expect("maps have texts as keys");
-            let addresses = addresses_in(&body, &to, &recipient);
-            (Ok(body), addresses)
+            (serde_json::to_vec(&payload), Some([to, recipient]))
         }
         Subject::Record(entry) => {
             let (id, event_type) = (delivery.event_id, delivery.event_type);
             let (timestamp, workspace_id) = (delivery.created_at, delivery.workspace_id);
             let data = Redactor::new(webhook.pii).value(entry.clone().into());
             let body = serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data });
-            (body, ErasedAddresses::default())
+            (body, None)
         }
         Subject::Test(None) if delivery.event_type.is_administrative() => {
             let (id, event_type) = (delivery.event_id, delivery.event_type);
             let (timestamp, workspace_id) = (delivery.created_at, delivery.workspace_id);
             let data = if event_type == EventType::KeyExpiring { expiry::sample() } else { audit::sample() };
             let body = serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data });
-            (body, ErasedAddresses::default())
+            (body, None)
         }
         Subject::Test(data) => {
             let (id, event_type) = (delivery.event_id, delivery.event_type);
@@ -146,34 +165,28 @@ async fn prepare(app: &App, webhook: &Webhook, delivery: &Delivery) -> Result<Op
                 let data = payload::sample(event_type);
                 serde_json::to_vec(&EventPayload { id, event_type, timestamp, workspace_id, data })
             };
-            (body, ErasedAddresses::default())
+            (body, None)
         }
     };
-    Ok(Some(Prepared { body: body.expect("maps have texts as keys").into(), addresses }))
+    Ok(Some(Prepared { body: body.expect("maps have texts as keys").into(), addressees }))
 }
 
 /// The headers of a request, signed with every live secret; `None` when none can be read.
-fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Option<HeaderMap> {
+async fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Option<HeaderMap> {
     let now = app.now();
     let mut keys = Vec::new();
     for sealed in webhook.live_secrets(now) {
-        let secret = match app.vault().open(&webhook.secret_place(), sealed) {
-            Ok(secret) => secret,
-            Err(error) => {
-                tracing::error!(webhook = %webhook.id, %error, "a webhook cannot be signed");
-                return None;
-            }
-        };
-        keys.push(SigningKey::parse(&secret).ok()?);
+        keys.push(app.webhook_key(webhook, sealed).await?);
     }
-    signed_headers(&keys, &delivery.event_id.to_string(), now.as_seconds(), body)
+    let keys = keys.iter().map(AsRef::as_ref);
+    signed_headers(keys, &delivery.event_id.to_string(), now.as_seconds(), body)
 }
 
-fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &ErasedAddresses) -> Answer {
+fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, sent: &Prepared) -> Answer {
     match fetched {
         Ok(fetched) => Answer::Status {
             status: fetched.status,
-            body: readable(&fetched.body, addresses),
+            body: readable(&fetched.body, sent),
             retry_after: fetched.retry_after(now),
         },
         Err(error) => Answer::Nothing(error.into()),
@@ -182,18 +195,30 @@ fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, addresses: &Eras
 
 /// What is kept of an answer: text, in which addresses that we sent are crossed out. A receiver that
 /// repeats them would otherwise keep them here beyond the erasure of their owner.
-fn readable(body: &[u8], addresses: &ErasedAddresses) -> String {
+fn readable(body: &[u8], sent: &Prepared) -> String {
     let text = String::from_utf8_lossy(body).replace('\0', "\u{FFFD}");
-    addresses.out_of_text(&text).unwrap_or(text)
+    match &sent.addressees {
+        Some(addressees) if may_name(&text, addressees) => {
+            addresses_in(&sent.body, addressees).out_of_text(&text).unwrap_or(text)
+        }
+        _ => text,
+    }
+}
+
+/// Whether a text may hold one of the addresses of an event. Most answers hold none, which is told at a glance.
+fn may_name(text: &str, addressees: &[String; 2]) -> bool {
+    let is_email = |address: &String| address.is_empty() || address.contains('@');
+    text.len() >= SHORTEST_ADDRESS && (may_hold_address(text) || !addressees.iter().all(is_email))
 }
 
 /// The addresses in a payload: the recipient's, and those that replies, links or the sender's own data name.
-fn addresses_in(payload: &[u8], to: &str, recipient: &str) -> ErasedAddresses {
+fn addresses_in(payload: &[u8], addressees: &[String; 2]) -> ErasedAddresses {
     let text = String::from_utf8_lossy(payload);
     let words = text.split(|c: char| c.is_whitespace() || "<>()[]\"',;:=&?/\\".contains(c));
     let named = words.filter(|word| word.contains('@')).map(|word| word.trim_end_matches('.'));
+    let all = named.chain(addressees.iter().map(String::as_str));
     // Very short ones would match by chance.
-    ErasedAddresses::new(named.chain([to, recipient]).filter(|address| address.len() >= 4))
+    ErasedAddresses::new(all.filter(|address| address.len() > SHORTEST_ADDRESS))
 }
 
 /// By how much a wait differs from the schedule, so that receivers that failed together are not called
@@ -243,6 +268,12 @@ impl Attempted {
             Some(Consequence::Gone) => writes.extend(disable(app, &self.delivery).await?),
         }
         Ok(writes)
+    }
+
+    /// Whether it may be committed with the outcomes of others: not if it relies on the state of its webhook, which may
+    /// have changed for many of them.
+    pub(super) const fn goes_with_others(&self) -> bool {
+        self.decided_on.is_none()
     }
 
     /// Takes back what the receiver answered, which the store refuses for good; `None` when there is nothing to take back.
@@ -297,9 +328,17 @@ mod tests {
     #[test]
     fn answers_keep_no_address_that_was_sent() {
         let payload = br#"{"to":"ann@example.com","meta":{"response":"550 <carl@example.com>."}}"#;
-        let addresses = addresses_in(payload, "ann@example.com", "");
+        let addressees = Some(["ann@example.com".to_owned(), String::new()]);
+        let sent = Prepared { body: Bytes::from_static(payload), addressees };
         let body = "got ANN@example.com, ann%40example.com\0, carl@example.com and bob@example.com \u{FC}";
-        assert_eq!(readable(body.as_bytes(), &addresses), "got ***, ***\u{FFFD}, *** and bob@example.com \u{FC}");
-        assert_eq!(readable(b"\xFFok", &addresses), "\u{FFFD}ok");
+        assert_eq!(readable(body.as_bytes(), &sent), "got ***, ***\u{FFFD}, *** and bob@example.com \u{FC}");
+        assert_eq!(readable(b"\xFFok", &sent), "\u{FFFD}ok");
+        for spelled in ["ann&#64;example.com", "ann=example.com", "ann\\u0040example.com", "ann\u{FF20}example.com"] {
+            assert_eq!(readable(spelled.as_bytes(), &sent), "***", "{spelled}");
+        }
+        // What is no email address may be any word.
+        let addressees = Some(["123456".to_owned(), "token".to_owned()]);
+        let sent = Prepared { body: Bytes::from_static(b"{}"), addressees };
+        assert_eq!(readable(b"no 123456 and no token", &sent), "no *** and no ***");
     }
 }

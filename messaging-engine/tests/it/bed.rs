@@ -131,6 +131,12 @@ impl Bed {
         wait_for(building.transports(self.transports.clone()).build()).unwrap()
     }
 
+    /// The same, which calls web addresses with `fetch`.
+    pub(crate) fn another_process_fetching_on(&self, store: impl Store, fetch: Arc<dyn Fetch>) -> App {
+        let building = App::builder(Arc::new(store) as Arc<dyn Store>, KEY).clock(Arc::clone(&self.clock) as _);
+        wait_for(building.fetch(fetch).transports(self.transports.clone()).build()).unwrap()
+    }
+
     /// A bed with the workspace "Acme" and its owner, signed in.
     pub(crate) async fn with_owner() -> (Self, WorkspaceId, Caller) {
         Self::start().and_owner().await

@@ -43,6 +43,8 @@ struct Life {
     tells_of_cut: AtomicBool,
     /// Reads that are left until the store hangs.
     reads_left: AtomicUsize,
+    /// Reads so far.
+    reads: AtomicUsize,
 }
 
 impl MortalStore {
@@ -81,6 +83,7 @@ impl MortalStore {
             cuts_off: AtomicBool::new(false),
             tells_of_cut: AtomicBool::new(true),
             reads_left: AtomicUsize::new(usize::MAX),
+            reads: AtomicUsize::new(0),
         }))
     }
 
@@ -118,6 +121,11 @@ impl MortalStore {
         self.0.commits.load(Ordering::Relaxed)
     }
 
+    /// Number of reads so far.
+    pub(crate) fn reads(&self) -> usize {
+        self.0.reads.load(Ordering::Relaxed)
+    }
+
     /// Once jobs are claimed nothing can be read, and the store does not know yet that something is wrong with it.
     pub(crate) fn cut_off_after_claim(&self) {
         self.0.cuts_off.store(true, Ordering::Relaxed);
@@ -136,6 +144,7 @@ impl MortalStore {
 
     /// The real store, for those who read.
     async fn readable(&self) -> Result<&dyn Store, StoreError> {
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
         if self.0.reads_left.fetch_sub(1, Ordering::Relaxed) == 0 {
             self.hang();
         }

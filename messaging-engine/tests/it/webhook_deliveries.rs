@@ -1,6 +1,7 @@
 //! Events on their way to webhooks: attempts, retries, pauses, replays.
 
 mod attempts;
+mod groups;
 mod lost_claims;
 mod privacy;
 mod receivers;

@@ -72,6 +72,32 @@ impl<D: Database + LogRows> EventLog for SqlStore<D> {
         self.one(Query::new(SQL, key, move |row| with_event(workspace, row)).point()).await
     }
 
+    async fn events_among(
+        &self,
+        workspace: WorkspaceId,
+        keys: &[(MessageId, Timestamp, EventId)],
+    ) -> Result<Vec<(MessageEvent, Message)>, StoreError> {
+        const SQL: Sql = sql!(
+            sqlite: concat!(
+                "SELECT ",
+                event_columns!(),
+                " FROM message_events e JOIN messages m ON m.workspace = $1 AND m.id = $2
+                  WHERE e.workspace = $1 AND e.message = $2 AND e.at = $3 AND e.id = $4"
+            ),
+            postgres: concat!(
+                "SELECT found.* FROM unnest($2::uuid[], $3::bigint[], $4::uuid[]) AS asked (of_message, happened_at, event)
+                 CROSS JOIN LATERAL (SELECT ",
+                event_columns!(),
+                " FROM message_events e JOIN messages m ON m.workspace = $1 AND m.id = of_message
+                  WHERE e.workspace = $1 AND e.message = of_message AND e.at = happened_at AND e.id = event
+                  OFFSET 0) AS found"
+            ),
+        );
+        let query = Query::new(SQL, params![key(workspace)], move |row| with_event(workspace, row));
+        let keys = keys.iter().map(|(message, at, id)| params![key(*message), *at, key(*id)]);
+        self.gathered(query, keys.collect()).await
+    }
+
     async fn events_after(
         &self,
         workspace: WorkspaceId,

@@ -96,6 +96,10 @@ impl<D: Database> Webhooks for SqlStore<D> {
         deliveries::get(&self.0, workspace, id).await
     }
 
+    async fn deliveries_among(&self, workspace: WorkspaceId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError> {
+        deliveries::among(&self.0, workspace, ids).await
+    }
+
     async fn deliveries(
         &self,
         workspace: WorkspaceId,

@@ -117,11 +117,16 @@ fn mask_value(value: &mut Value, number: Option<&(String, String)>) {
     }
 }
 
+/// Whether there may be an email address in a text, in any spelling, or a phone number with its plus: told at a glance, as
+/// most texts have neither.
+pub fn may_hold_address(text: &str) -> bool {
+    // `0xEF` begins the wide spellings of `@`.
+    text.bytes().any(|byte| matches!(byte, b'@' | b'%' | b'+' | b'=' | b'&' | b'\\' | 0xEF))
+}
+
 /// The text with every email address and phone number masked, in time linear in its length.
 pub(crate) fn mask_text(text: &str) -> Cow<'_, str> {
-    // Most texts have neither; `0xEF` begins the wide spellings of `@`.
-    let may_have = |byte| matches!(byte, b'@' | b'%' | b'+' | b'=' | b'&' | b'\\' | 0xEF);
-    if !text.bytes().any(may_have) {
+    if !may_hold_address(text) {
         return Cow::Borrowed(text);
     }
     let units = read_units(text);

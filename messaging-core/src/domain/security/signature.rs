@@ -54,8 +54,13 @@ pub fn new_secret(entropy: &dyn Entropy) -> Secret {
 
 /// The headers of a request with a JSON body, signed with each of the keys. `timestamp` is in seconds since 1970.
 /// `None` when the id has characters that a header cannot have.
-pub fn signed_headers(keys: &[SigningKey], id: &str, timestamp: i64, body: &[u8]) -> Option<HeaderMap> {
-    let signatures: Vec<_> = keys.iter().map(|key| key.sign(id, timestamp, body)).collect();
+pub fn signed_headers<'a>(
+    keys: impl IntoIterator<Item = &'a SigningKey>,
+    id: &str,
+    timestamp: i64,
+    body: &[u8],
+) -> Option<HeaderMap> {
+    let signatures: Vec<_> = keys.into_iter().map(|key| key.sign(id, timestamp, body)).collect();
     let headers = [
         (CONTENT_TYPE, "application/json".to_owned()),
         (HeaderName::from_static("webhook-id"), id.to_owned()),

@@ -42,6 +42,12 @@ pub trait EventLog {
         at: Timestamp,
         id: EventId,
     ) -> Result<Option<(MessageEvent, Message)>, StoreError>;
+    /// Those of some events that are there, with their messages, in no order; one that is named twice comes twice.
+    async fn events_among(
+        &self,
+        workspace: WorkspaceId,
+        keys: &[(MessageId, Timestamp, EventId)],
+    ) -> Result<Vec<(MessageEvent, Message)>, StoreError>;
     /// The events after a position with their messages, at most `limit`, each with its own position; `None` for
     /// the oldest that are kept.
     async fn events_after(

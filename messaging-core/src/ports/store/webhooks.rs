@@ -19,6 +19,8 @@ pub trait Webhooks {
     async fn failing_since(&self, workspace: WorkspaceId, id: WebhookId) -> Result<Option<Timestamp>, StoreError>;
     /// A delivery.
     async fn delivery(&self, workspace: WorkspaceId, id: DeliveryId) -> Result<Option<Delivery>, StoreError>;
+    /// Those of some deliveries that are there, in no order.
+    async fn deliveries_among(&self, workspace: WorkspaceId, ids: &[DeliveryId]) -> Result<Vec<Delivery>, StoreError>;
     /// Deliveries to a webhook, newest first.
     async fn deliveries(
         &self,

@@ -118,12 +118,22 @@ pub(crate) fn insert(on: &mut dyn Statements, delivery: &Delivery) -> Result<(),
 /// Writes the new state of a delivery. It is a conflict if its status or number of attempts is not what was read.
 pub(crate) fn update(on: &mut dyn Statements, update: &UpdateDelivery) -> Result<(), Fault> {
     const SQL: Sql = sql!(
-        "UPDATE webhook_deliveries SET status = $3, attempts = $4, next_attempt_at = $5, delivered_at = $6,
-             duration_ms = $7, response_status = $8, response_body = $9, error = $10, backlog = $11, missed = $12
-         WHERE id = $1 AND workspace = $2 AND status = $13 AND attempts = $14"
+        sqlite: "UPDATE webhook_deliveries SET status = $3, attempts = $4, next_attempt_at = $5, delivered_at = $6,
+                duration_ms = $7, response_status = $8, response_body = $9, error = $10, backlog = $11, missed = $12
+            WHERE id = $1 AND workspace = $2 AND status = $13 AND attempts = $14",
+        postgres: "UPDATE webhook_deliveries AS d SET status = u.status, attempts = u.attempts,
+                next_attempt_at = u.next_attempt_at, delivered_at = u.delivered_at, duration_ms = u.duration_ms,
+                response_status = u.response_status, response_body = u.response_body, error = u.error,
+                backlog = u.backlog, missed = u.missed
+            FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+                $8::bigint[], $9::text[], $10::bigint[], $11::boolean[], $12::boolean[], $13::bigint[], $14::bigint[])
+                AS u (id, workspace, status, attempts, next_attempt_at, delivered_at, duration_ms, response_status,
+                    response_body, error, backlog, missed, read_status, read_attempts)
+            WHERE d.id = u.id AND d.workspace = u.workspace AND d.status = u.read_status
+                AND d.attempts = u.read_attempts",
     );
     let UpdateDelivery { delivery, read: (status, attempts) } = update;
-    on.run_one(
+    on.gather_one(
         SQL,
         params![
             key(delivery.id),
@@ -193,6 +203,24 @@ pub(super) async fn get(
     let query =
         Query::new(SQL, params![key(id), key(workspace)], move |row| delivery((workspace, row::id(row, 17)?), row));
     database.one(query.point()).await
+}
+
+/// Those of some deliveries that are there.
+pub(super) async fn among(
+    database: &impl Database,
+    workspace: WorkspaceId,
+    ids: &[DeliveryId],
+) -> Result<Vec<Delivery>, StoreError> {
+    const SQL: Sql = sql!(
+        sqlite: concat!(
+            "SELECT ", columns!(), ", webhook FROM webhook_deliveries WHERE workspace = $1 AND id = $2"
+        ),
+        postgres: concat!(
+            "SELECT ", columns!(), ", webhook FROM webhook_deliveries WHERE workspace = $1 AND id = ANY ($2)"
+        ),
+    );
+    let query = Query::new(SQL, params![key(workspace)], move |row| delivery((workspace, row::id(row, 17)?), row));
+    database.gathered(query, ids.iter().map(|id| params![key(*id)]).collect()).await
 }
 
 /// A page of the deliveries of a webhook, newest first; with `status`, of those in that status.
