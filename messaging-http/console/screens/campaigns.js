@@ -2,7 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { count, Empty, Failed, Head, html, number, percent, Progress, Sandboxed, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 import { done, PauseOrResume, paceWords, State, usePace } from "../lib/campaign.js";
@@ -47,7 +47,7 @@ function CampaignList({ query }) {
     ${isNew && html`<${NewCampaign} query=${query} />`}
     ${!isEmpty && html`<${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map((status) => [status, t(status)]) }]} />`}
     <${List} id="listCampaigns" caption=${t("Campaigns")} args=${{ query: { status: query.status } }} reloads=${round} onRows=${setRows}
-      rowHref=${(row) => href(`campaigns/${row.id}`)} filtered=${isFiltered(query, ["status"])}
+      rowHref=${(row) => href(`campaigns/${row.id}`)} filters=${["status"]} words=${[t("campaign"), t("campaigns")]} nameOf=${(row) => row.name}
       columns=${[
         { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
         { label: t("Channel"), cell: (row) => channelName(row.channel) },

@@ -5,7 +5,6 @@ import { sha256 } from "../lib/sha256.js";
 import { beginUpload } from "../lib/uploads.js";
 import { go, href } from "../lib/route.js";
 import { count, Failed, html, t, useCall, useState } from "../lib/ui.js";
-import { Written } from "../lib/contacts.js";
 
 const IDENTIFIERS = ["external_id", "email", "phone"];
 const NEW = "new";

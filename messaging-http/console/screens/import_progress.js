@@ -1,7 +1,8 @@
 // One import: upload, reading, what came of it, the rows that were refused. The link stays usable after leaving.
 import { allowed } from "../lib/api.js";
 import { rowsOf } from "../lib/csv.js";
-import { download, Written } from "../lib/contacts.js";
+import { Written } from "../lib/contacts.js";
+import { download } from "../lib/export.js";
 import { useHeading } from "../lib/focus.js";
 import { href } from "../lib/route.js";
 import { beginUpload, useUpload } from "../lib/uploads.js";

@@ -5,7 +5,7 @@ import { channelName, CHANNELS, reasonName, REASONS, Written } from "../lib/cont
 import { FirstFocus, keepFocus } from "../lib/focus.js";
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, filtersOf, List } from "../lib/table.js";
 import { Action, announce, confirm, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 
 const FILTERS = ["address", "channel", "reason"];
@@ -14,7 +14,6 @@ const choices = (pairs) => pairs.map(([value, text]) => [value, t(text)]);
 export default function Suppressions({ query }) {
   const [changes, setChanges] = useState(0);
   const changed = () => setChanges((n) => n + 1);
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, query[name]]));
   const isNew = query.new && allowed("createSuppression");
   const columns = [
     { label: t("Address"), cell: (row) => html`<${Written}>${row.address}</${Written}>` },
@@ -33,7 +32,8 @@ export default function Suppressions({ query }) {
       { name: "channel", label: t("Channel"), options: choices(CHANNELS) },
       { name: "reason", label: t("Reason"), options: choices(REASONS) },
     ]}><p class="help">${t("Type the whole address.")}</p></${Filters}>
-    <${List} id="listSuppressions" args=${{ query: filters }} reloads=${changes} filtered=${isFiltered(query, FILTERS)} caption=${t("Suppressions")}
+    <${List} id="listSuppressions" args=${{ query: filtersOf(query, FILTERS) }} reloads=${changes} filters=${FILTERS} caption=${t("Suppressions")}
+      words=${[t("address"), t("addresses")]} nameOf=${(row) => row.address}
       columns=${columns}
       actions=${allowed("deleteSuppression") && ((row) => html`<${Action} id="deleteSuppression" className="small" args=${{ path: { id: row.id } }}
         done=${t("The address is off the list")} onDone=${() => { changed(); keepFocus(); }}

@@ -29,7 +29,8 @@ export default function Deliveries({ webhook, query, round, again }) {
   const isSoon = ({ status: now, next_attempt_at: at }) => now === "pending" && (!at || new Date(at) - Date.now() < 60000);
   return html`
     <${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map(([value, text]) => [value, t(text)]) }]} />
-    <${List} key=${status} id="listDeliveries" args=${{ path: { id: webhook.id }, query: { status } }} filtered=${Boolean(status)} caption=${t("Deliveries")}
+    <${List} key=${status} id="listDeliveries" args=${{ path: { id: webhook.id }, query: { status } }} filters=${["status"]} words=${[t("delivery"), t("deliveries")]}
+      nameOf=${(row) => `${row.event_type} ${absolute(row.created_at)}`} onChange=${again} caption=${t("Deliveries")}
       reloads=${round + polls} onRows=${(rows) => setWaiting(rows.some(isSoon))}
       columns=${[
         { label: t("Event"), cell: (row) => html`${t(row.event_type)}${row.is_test && row.event_type !== "test" && html` <span class="muted">${t("test")}</span>`}${row.replay_of && html` <span class="muted">${t("replay")}</span>`}` },
