@@ -50,8 +50,8 @@ export function Tags({ tags }) {
 export function contactColumns() {
   return [
     { label: t("Contact"), cell: (row) => html`<span class="address" dir="auto">${addressOf(row)}</span>` },
-    { label: t("Name"), wide: true, cell: (row) => (nameOf(row) ? html`<${Written}>${nameOf(row)}</${Written}>` : html`<span class="muted">–</span>`) },
-    { label: t("Tags"), wide: true, cell: (row) => (row.tags.length ? html`<span><${Tags} tags=${row.tags} /></span>` : html`<span class="muted">–</span>`) },
+    { label: t("Name"), wide: true, cell: (row) => (nameOf(row) ? html`<${Written}>${nameOf(row)}</${Written}>` : null) },
+    { label: t("Tags"), wide: true, cell: (row) => (row.tags.length ? html`<span><${Tags} tags=${row.tags} /></span>` : null) },
     { label: t("Email marketing"), cell: (row) => html`<span class="nowrap">${consentWord(row.consent.marketing_email)}</span>` },
     {
       label: t("Suppressed"),

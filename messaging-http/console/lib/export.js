@@ -70,7 +70,7 @@ export function fileName(id) {
 
 /** Reads all that `id` lists, at most `most` rows, `hear(rows)` page by page; answers whether there are more. */
 export function readAll(id, args, options) {
-  const ask = (cursor) => call(id, { ...args, query: { ...args.query, limit: PAGE, cursor }, signal: options.signal, quiet: true });
+  const ask = (cursor) => call(id, { ...args, query: { ...args.query, limit: PAGE, cursor }, signal: options.signal, quiet: Boolean(cursor) });
   return walk(ask, options);
 }
 

@@ -7,7 +7,8 @@ import { href, memory, useRoute } from "./route.js";
 /**
  * A page of what `id` lists.
  *
- * `columns`: `[{ label, cell(row), numeric, wide }]`, the first one names the row. `rowHref(row)` makes rows links.
+ * `columns`: `[{ label, cell(row), numeric, wide }]`, the first one names the row, and where a cell answers
+ * nothing stands a dash. `rowHref(row)` makes rows links.
  * `args` are the arguments of the call; the cursor is added. `empty` is drawn when there is nothing at all; `filters` are
  * the names of what may be the cause. `onRows` hears the rows that are shown. With `words`, one row and many of them, rows can
  * be chosen, `nameOf(row)` is how one is called, and `onChange` hears that something was done with them.
@@ -139,6 +140,9 @@ function useCards(table, rows) {
   return isCards;
 }
 
+// What is not there has a dash in its cell.
+const orDash = (drawn) => ([null, undefined, false, ""].includes(drawn) ? html`<span class="muted">–</span>` : drawn);
+
 /** A table of rows that are there; where it finds no room, and below 640 px, its rows are cards. */
 export function Table({ columns, rows, rowHref, rowKey, caption, actions, choice, nameOf }) {
   const table = useRef();
@@ -153,7 +157,7 @@ export function Table({ columns, rows, rowHref, rowKey, caption, actions, choice
     <${Listed.Provider} value=${true}><tbody>${rows.map((row, at) => html`<tr key=${rowKey?.(row) ?? row.id ?? at}>
       ${choice && html`<td class="pick"><label><input type="checkbox" aria-label=${t("Choose {name}", { name: nameOf(row) })} checked=${choice.has(row)} onClick=${(event) => choice.toggle(row, event)} /></label></td>`}
       ${columns.map((column, nth) => {
-        const drawn = column.cell(row);
+        const drawn = orDash(column.cell(row));
         // What has several parts stays together where rows are cards.
         const cell = Array.isArray(drawn) ? html`<span class="cell">${drawn}</span>` : drawn;
         const content = nth === 0 && rowHref?.(row) ? html`<a href=${rowHref(row)} class="row-link">${cell}</a>` : cell;

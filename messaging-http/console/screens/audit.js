@@ -25,7 +25,7 @@ export default function Audit({ query }) {
         { label: t("Operation"), cell: (row) => html`<strong>${row.operation}</strong>` },
         { label: t("About"), cell: (row) => html`<${About} resource=${row.resource} />` },
         { label: t("By"), cell: (row) => html`<${By} actor=${row.actor} />` },
-        { label: t("Changes"), wide: true, cell: (row) => (row.changes.length ? html`<code class="muted">${shortened(row.changes)}</code>` : html`<span class="muted">–</span>`) },
+        { label: t("Changes"), wide: true, cell: (row) => (row.changes.length ? html`<code class="muted">${shortened(row.changes)}</code>` : null) },
         { label: t("Time"), cell: (row) => html`<${Time} at=${row.at} />` },
       ]}
       actions=${(row) => html`<button type="button" class="small" onClick=${() => open(row)}>${t("Details")}<span class="sr"> ${row.operation} ${absolute(row.at)}</span></button>`}

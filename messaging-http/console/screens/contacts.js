@@ -1,21 +1,16 @@
 // Contacts: rows with filters, a form for a new one. One of them is drawn by contact.js.
 import { allowed } from "../lib/api.js";
 import { addressOf, contactColumns } from "../lib/contacts.js";
+import { Later } from "../lib/later.js";
 import { Filters, filtersOf, List } from "../lib/table.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { announce, Empty, Head, html, Loading, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
+import { announce, Empty, Head, html, t, Time, useCall } from "../lib/ui.js";
 import { ContactForm } from "./contact_form.js";
 
 const FILTERS = ["q", "email", "phone", "external_id", "tag", "list_id", "segment_id", "updated_since"];
 
 export default function Contacts({ segments, query }) {
-  return segments[0] ? html`<${One} id=${segments[0]} query=${query} />` : html`<${All} query=${query} />`;
-}
-
-function One({ id, query }) {
-  const [module, setModule] = useState(null);
-  useEffect(() => { import("./contact.js").then(setModule); }, []);
-  return module ? html`<${module.default} id=${id} query=${query} />` : html`<${Loading} />`;
+  return segments[0] ? html`<${Later} load=${() => import("./contact.js")} id=${segments[0]} query=${query} />` : html`<${All} query=${query} />`;
 }
 
 function All({ query }) {

@@ -71,7 +71,7 @@ function Drawn({ list, query, reload }) {
 
 // Those who are no members of a public list, but were asked to confirm or have left.
 const STATUSES = [["unconfirmed", t("Unconfirmed")], ["left", t("Left")]];
-const SINCE = { label: t("Since"), cell: (row) => (row.membership?.since ? html`<${Time} at=${row.membership.since} />` : html`<span class="muted">–</span>`) };
+const SINCE = { label: t("Since"), cell: (row) => row.membership?.since && html`<${Time} at=${row.membership.since} />` };
 
 const PIECES = /[\s,;]+/;
 const MAXIMUM = 100;

@@ -43,7 +43,7 @@ function MessageList({ query }) {
 
 const columns = (now) => [
   { label: t("To"), cell: (row) => html`<span class="address" dir="auto">${row.to || t("no address")}</span>` },
-  { label: t("Subject"), cell: (row) => (row.subject ? html`<span class="clipped"><bdi>${row.subject}</bdi></span>` : html`<span class="muted">–</span>`) },
+  { label: t("Subject"), cell: (row) => row.subject && html`<span class="clipped"><bdi>${row.subject}</bdi></span>` },
   { label: t("Status"), cell: (row) => html`<${State} row=${now(row)} />` },
   { label: t("Channel"), cell: (row) => channelName(row.channel) },
   { label: t("Time"), cell: (row) => html`<${Time} at=${row.created_at} />` },

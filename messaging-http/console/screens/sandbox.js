@@ -34,8 +34,8 @@ function Captured({ query }) {
       rowKey=${(row) => row.message_id} rowHref=${(row) => href(`sandbox/${row.message_id}`)} empty=${html`<${Nothing} />`}
       columns=${[
         { label: t("To"), cell: (row) => html`<span class="address" dir="auto">${row.to}</span>` },
-        { label: t("Subject"), cell: (row) => (row.subject ? html`<span class="clipped"><bdi>${row.subject}</bdi></span>` : html`<span class="muted">–</span>`) },
-        { label: t("From"), cell: (row) => (row.from ? html`<span class="address" dir="auto">${row.from}</span>` : html`<span class="muted">–</span>`) },
+        { label: t("Subject"), cell: (row) => row.subject && html`<span class="clipped"><bdi>${row.subject}</bdi></span>` },
+        { label: t("From"), cell: (row) => row.from && html`<span class="address" dir="auto">${row.from}</span>` },
         { label: t("Channel"), cell: (row) => channelName(row.channel) },
         { label: t("Time"), cell: (row) => html`<${Time} at=${row.captured_at} />` },
       ]} />`;

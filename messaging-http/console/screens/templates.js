@@ -31,7 +31,7 @@ function TemplateList({ query }) {
       columns=${[
         { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
         { label: t("Channel"), cell: (row) => channelName(row.channel) },
-        { label: t("Subject"), wide: true, cell: (row) => (row.subject ? html`<span dir="auto">${row.subject}</span>` : html`<span class="muted">–</span>`) },
+        { label: t("Subject"), wide: true, cell: (row) => row.subject && html`<span dir="auto">${row.subject}</span>` },
         { label: t("Notes"), cell: (row) => html`<${Notes} warnings=${row.warnings} />` },
         { label: t("Version"), numeric: true, cell: (row) => row.version },
         { label: t("Changed"), cell: (row) => html`<${Time} at=${row.updated_at} />` },

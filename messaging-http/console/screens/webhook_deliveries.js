@@ -37,7 +37,7 @@ export default function Deliveries({ webhook, query, round, again }) {
         { label: t("Status"), cell: (row) => html`<${State} delivery=${row} />` },
         { label: t("Answer"), cell: (row) => answerOf(row) },
         { label: t("Attempts"), numeric: true, cell: (row) => row.attempts },
-        { label: t("Next try"), cell: (row) => (row.status === "pending" ? html`<${Time} at=${row.next_attempt_at} />` : html`<span class="muted">–</span>`) },
+        { label: t("Next try"), cell: (row) => row.status === "pending" && html`<${Time} at=${row.next_attempt_at} />` },
         { label: t("When"), cell: (row) => html`<${Time} at=${row.created_at} />` },
       ]}
       actions=${(row) => html`<button type="button" class="small" onClick=${() => open(webhook, row)}>${t("Details")}<span class="sr"> ${row.event_type} ${absolute(row.created_at)}</span></button>

@@ -5,7 +5,7 @@ import { equal } from "./check.js";
 export function formulas_are_disarmed_and_numbers_are_not() {
   for (const [text, expected] of [
     ["=1+1", "'=1+1"], ["@a", "'@a"], ["+1 or more", "'+1 or more"], ["-1", "-1"], ["-", "'-"], ["+491701234567", "+491701234567"],
-    ["a=b", "a=b"], ["", ""], ["\tx", "\"'\tx\""], ["=a,b", "\"'=a,b\""],
+    ["a=b", "a=b"], ["", ""], ["\tx", "'\tx"], ["=a,b", "\"'=a,b\""],
   ]) equal(cell(text), expected);
 }
 
