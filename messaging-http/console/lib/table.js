@@ -113,7 +113,9 @@ function useRestoredScroll(ready) {
   }, [ready]);
 }
 
-// Whether a table with many columns finds no room where it stands; its rows are cards then, as on narrow pages.
+const NARROW = 640;
+
+// Whether a table finds no room where it stands, or the page is narrow; its rows are cards then.
 function useCards(table, rows) {
   const [isCards, setIsCards] = useState(false);
   const needed = useRef(0);
@@ -122,7 +124,7 @@ function useCards(table, rows) {
     const look = () => {
       const { paddingLeft, paddingRight } = getComputedStyle(around);
       if (!table.current.classList.contains("cards")) needed.current = table.current.offsetWidth;
-      setIsCards(needed.current > around.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1);
+      setIsCards(innerWidth <= NARROW || needed.current > around.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1);
     };
     look();
     let frame;
@@ -144,10 +146,10 @@ function useCards(table, rows) {
 const orDash = (drawn) => ([null, undefined, false, ""].includes(drawn) ? html`<span class="muted">–</span>` : drawn);
 
 /** A table of rows that are there; where it finds no room, and below 640 px, its rows are cards. */
-export function Table({ columns, rows, rowHref, rowKey, caption, actions, choice, nameOf }) {
+export function Table({ columns, rows, rowHref, rowKey, caption, actions, choice, nameOf, className = "" }) {
   const table = useRef();
   const isCards = useCards(table, rows);
-  return html`<table class=${isCards ? "rows cards" : "rows"} ref=${table}>
+  return html`<table class=${["rows", className, isCards && "cards"].filter(Boolean).join(" ")} ref=${table}>
     ${caption && html`<caption class="sr">${caption}</caption>`}
     <thead><tr>
       ${choice && html`<th scope="col"><span class="sr">${t("Choose")}</span></th>`}

@@ -1,6 +1,6 @@
 // Audit log: who changed what in the workspace, newest first, with what was there before and after.
 import { href } from "../lib/route.js";
-import { Filters, filtersOf, List } from "../lib/table.js";
+import { Filters, filtersOf, List, Table } from "../lib/table.js";
 import { absolute, count, dialog, Empty, Facts, Head, html, t, Time, words } from "../lib/ui.js";
 
 const ACTORS = [["user", "people"], ["key", "API keys"], ["command", "commands of the operator"], ["system", "the server"]];
@@ -62,13 +62,13 @@ function Entry({ entry }) {
       ["ID", html`<code>${entry.id}</code>`],
     ].filter(([, value]) => value)} />
     <h3>${changes.length ? count(changes.length, t("change"), t("changes")) : t("No change of a value")}</h3>
-    ${changes.length > 0 && html`<table class="rows"><caption class="sr">${t("Changes")}</caption>
-      <thead><tr><th scope="col">${t("Member")}</th><th scope="col">${t("Before")}</th><th scope="col">${t("After")}</th></tr></thead>
-      <tbody>${changes.map(({ pointer, before, after }) => html`<tr key=${pointer}><th scope="row" data-label=${t("Member")}><code>${pointer}</code></th>
-        <td data-label=${t("Before")}><${Value} value=${before} /></td><td data-label=${t("After")}><${Value} value=${after} /></td></tr>`)}</tbody></table>`}`;
+    ${changes.length > 0 && html`<${Table} caption=${t("Changes")} rows=${changes} rowKey=${({ pointer }) => pointer} columns=${[
+      { label: t("Member"), cell: ({ pointer }) => html`<code>${pointer}</code>` },
+      { label: t("Before"), cell: ({ before }) => valueOf(before) },
+      { label: t("After"), cell: ({ after }) => valueOf(after) },
+    ]} />`}`;
 }
 
-function Value({ value }) {
-  if (value === null) return html`<span class="muted">–</span>`;
-  return html`<code dir="auto">${typeof value === "string" ? value : JSON.stringify(value)}</code>`;
+function valueOf(value) {
+  return value !== null && html`<code dir="auto">${typeof value === "string" ? value : JSON.stringify(value)}</code>`;
 }

@@ -1,10 +1,10 @@
 // Messages: what was sent and what became of it, newest first. Rows never jump; what is new is counted above them.
 import { allowed } from "../lib/api.js";
-import { Badge, count, Empty, Head, html, Sandboxed, t, Time, useCall, useMemo, useState } from "../lib/ui.js";
+import { Badge, Empty, Head, html, Sandboxed, t, Time, useCall, useMemo, useState } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { Filters, filtersOf, List } from "../lib/table.js";
 import { Later } from "../lib/later.js";
-import { useFresh } from "../lib/fresh.js";
+import { News, useFresh } from "../lib/fresh.js";
 import { asCurl } from "../lib/show_as.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 
@@ -22,19 +22,13 @@ function MessageList({ query }) {
   const asked = useMemo(() => filtersOf(query, FILTERS), [JSON.stringify(query)]);
   // Into an empty list nothing can jump, so what comes is shown at once.
   const { now, fresh, more } = useFresh({ id: "listMessages", query: asked, shown: rows, keyOf: (row) => row.message_id, active: !query.cursor });
-  const show = () => {
-    setReloads(reloads + 1);
-    scrollTo(0, 0);
-  };
   return html`
     <${Head} title=${t("Messages")}>
       ${allowed("sendMessage") && html`<a class="button primary" href=${href("send")}>${t("Send a message")}</a>`}
     </${Head}>
     <${Sandboxed} channel=${query.channel || "email"} />
     <${MessageFilters} />
-    ${!query.cursor && rows && (rows.length > 0 || fresh > 0) && html`<div class="news" role="status">${fresh > 0
-      ? html`<button type="button" class="small" onClick=${show}>${more ? t("More than {fresh} new", { fresh }) : count(fresh, t("new"), t("new"))}</button>`
-      : html`<span class="muted">${t("Newest first")}</span>`}</div>`}
+    ${!query.cursor && rows && (rows.length > 0 || fresh > 0) && html`<${News} fresh=${fresh} more=${more} onShow=${() => setReloads(reloads + 1)} />`}
     <${List} id="listMessages" args=${{ query: asked }} caption=${t("Messages")} reloads=${reloads + (rows?.length === 0 ? fresh : 0)} onRows=${setRows}
       rowKey=${(row) => row.message_id} rowHref=${(row) => href(`messages/${row.message_id}`)}
       columns=${columns(now)} filters=${FILTERS} words=${[t("message"), t("messages")]}
