@@ -128,6 +128,6 @@ const reasonOf = ({ message, violations = [] }) => (violations.length ? violatio
 
 function Reasons({ failed, nameOf }) {
   const reasons = Map.groupBy(failed, ({ error }) => reasonOf(error));
-  return html`<ul>${[...reasons].map(([reason, rows]) => html`<li key=${reason}><strong>${reason}</strong><br /><bdi>${rows.slice(0, NAMED).map(({ row }) => nameOf(row)).join(", ")}</bdi>${
+  return html`<ul>${[...reasons].map(([reason, rows]) => html`<li key=${reason}><strong>${reason}</strong><br /><bdi>${rows.slice(0, NAMED).map(({ row }) => nameOf(row)).join("; ")}</bdi>${
     rows.length > NAMED && ` ${t("and {number} more", { number: number(rows.length - NAMED) })}`}</li>`)}</ul>`;
 }

@@ -59,7 +59,7 @@ function useChoice(rows, keyOf, asked) {
   const last = useRef(null);
   const isUsed = useRef(false);
   const choose = (those) => setChosen(new Map(those.map((row) => [keyOf(row), row])));
-  useEffect(() => choose([]), [asked]);
+  useEffect(() => { if (chosen.size) choose([]); }, [asked]);
   // What is done later is done with the rows as they are by then.
   for (const row of rows) if (chosen.has(keyOf(row))) chosen.set(keyOf(row), row);
   const set = (those, isOn) => {
