@@ -144,9 +144,14 @@ fn resolve(file: &str, target: &str) -> String {
 fn without_comments(path: &str, bytes: &[u8]) -> Vec<u8> {
     let is_script = Path::new(path).extension().is_some_and(|extension| extension == "js");
     let is_ours = is_script && !path.starts_with("vendor/");
-    let is_comment = |line: &[u8]| {
+    // A comment of several lines begins and ends with a line that has nothing else.
+    let mut is_within = false;
+    let mut is_comment = |line: &[u8]| {
         let line = line.trim_ascii();
-        line.starts_with(b"//") || line.starts_with(b"/**") && line.ends_with(b"*/")
+        let begins = line.starts_with(b"/**");
+        let is_part = is_within || begins || line.starts_with(b"//");
+        is_within = (is_within || begins) && !line.ends_with(b"*/");
+        is_part
     };
     bytes
         .split_inclusive(|byte| *byte == b'\n')

@@ -16,6 +16,13 @@ export function addressOf(contact) {
   return contact.email ?? contact.phone ?? contact.external_id ?? contact.id;
 }
 
+/** The address of a contact on a channel; that of push may be several. */
+export function addressFor(contact, channel) {
+  if (channel === "email") return contact.email;
+  if (channel === "telegram") return contact.attributes.telegram_chat_id;
+  return channel === "push" ? contact.attributes.push_token : contact.phone;
+}
+
 /** The name of a person, when the attributes hold one under a usual key. */
 export function nameOf({ attributes = {} }) {
   const { name, full_name: full, first_name: first, last_name: last } = attributes;
@@ -43,8 +50,8 @@ export function Tags({ tags }) {
 export function contactColumns() {
   return [
     { label: t("Contact"), cell: (row) => html`<span class="address" dir="auto">${addressOf(row)}</span>` },
-    { label: t("Name"), wide: true, cell: (row) => (nameOf(row) ? html`<${Written}>${nameOf(row)}</${Written}>` : html`<span class="muted">–</span>`) },
-    { label: t("Tags"), wide: true, cell: (row) => (row.tags.length ? html`<span><${Tags} tags=${row.tags} /></span>` : html`<span class="muted">–</span>`) },
+    { label: t("Name"), wide: true, cell: (row) => (nameOf(row) ? html`<${Written}>${nameOf(row)}</${Written}>` : null) },
+    { label: t("Tags"), wide: true, cell: (row) => (row.tags.length ? html`<span><${Tags} tags=${row.tags} /></span>` : null) },
     { label: t("Email marketing"), cell: (row) => html`<span class="nowrap">${consentWord(row.consent.marketing_email)}</span>` },
     {
       label: t("Suppressed"),
@@ -87,13 +94,4 @@ export async function causeOf({ channel, address, reason, created_at: at }) {
     if (events.some(({ kind }) => kind === "unsubscribe")) return message;
   }
   return null;
-}
-
-/** Offers a text as a file. */
-export function download(name, text, type) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }

@@ -1,6 +1,6 @@
 // Lists whose rows never jump: what is shown is kept up to date in its place, what is new is only counted.
 import { allowed, call } from "./api.js";
-import { useEffect, useRef, useState } from "./ui.js";
+import { count, html, t, useEffect, useRef, useState } from "./ui.js";
 import { useLive } from "./live.js";
 
 const LOOK_MS = 15000;
@@ -52,4 +52,15 @@ export function useFresh({ id, query, shown, keyOf, active }) {
   }, [active]);
   useEffect(() => setFound({ rows: new Map(), fresh: 0 }), [shown]);
   return { now: (row) => found.rows.get(keyOf(row)) ?? row, fresh: found.fresh, more: found.more };
+}
+
+/** Above a list: a button that counts what is new and shows it. */
+export function News({ fresh, more, onShow }) {
+  const show = () => {
+    onShow();
+    scrollTo(0, 0);
+  };
+  return html`<div class="news" role="status">${fresh > 0
+    ? html`<button type="button" class="small" onClick=${show}>${more ? t("More than {fresh} new", { fresh }) : count(fresh, t("new"), t("new"))}</button>`
+    : html`<span class="muted">${t("Newest first")}</span>`}</div>`;
 }

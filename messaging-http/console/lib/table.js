@@ -1,16 +1,19 @@
 // Lists by pages: what an operation lists, as a table. Filters and the page stand in the URL, so that links, back and
 // reload show the same.
-import { html, Listed, Loaded, t, useCall, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
-import { changeQuery, href, memory, useRoute } from "./route.js";
+import { absolute, announce, dayOf, html, laterDay, Listed, Loaded, number, startOf, t, useCall, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
+import { Later } from "./later.js";
+import { href, memory, useRoute } from "./route.js";
 
 /**
  * A page of what `id` lists.
  *
- * `columns`: `[{ label, cell(row), numeric, wide }]`, the first one names the row. `rowHref(row)` makes rows links.
- * `args` are the arguments of the call; the cursor is added. `empty` is drawn when there is nothing at all, and
- * `filtered` tells that filters may be the cause. `onRows` hears the rows that are shown.
+ * `columns`: `[{ label, cell(row), numeric, wide }]`, the first one names the row, and where a cell answers
+ * nothing stands a dash. `rowHref(row)` makes rows links.
+ * `args` are the arguments of the call; the cursor is added. `empty` is drawn when there is nothing at all; `filters` are
+ * the names of what may be the cause. `onRows` hears the rows that are shown. With `words`, one row and many of them, rows can
+ * be chosen, `nameOf(row)` is how one is called, and `onChange` hears that something was done with them.
  */
-export function List({ id, args = {}, columns, rowHref, rowKey, empty, filtered, caption, onRows, actions, reloads, limit }) {
+export function List({ id, args = {}, columns, rowHref, rowKey, empty, filters = [], caption, onRows, actions, reloads, limit, words, nameOf, onChange }) {
   const { segments, query } = useRoute();
   const found = useCall(id, { ...args, query: { limit, ...args.query, cursor: query.cursor } });
   const remembered = memory();
@@ -22,16 +25,27 @@ export function List({ id, args = {}, columns, rowHref, rowKey, empty, filtered,
     onRows?.(found.data.data);
   }, [found.data]);
   useRestoredScroll(shown !== undefined);
+  const asked = JSON.stringify(args);
+  const choice = useChoice(shown?.data ?? [], (row) => rowKey?.(row) ?? row.id, asked);
   const path = segments.map(encodeURIComponent).join("/");
+  const changed = () => {
+    found.reload();
+    onChange?.();
+  };
   return html`<${Loaded} of=${{ ...found, data: shown }} skeleton=${8}>${(page) => {
-    if (!page.data.length && !query.cursor) {
-      return filtered
+    const isEmpty = !page.data.length && !query.cursor;
+    // What became of the last rows is still told.
+    const many = (!isEmpty || choice.isUsed) && html`<${Many} key=${asked} id=${id} args=${args} choice=${choice} words=${words} nameOf=${nameOf}
+      hasMore=${Boolean(page.next_cursor || query.cursor)} onDone=${changed} />`;
+    if (isEmpty) {
+      return html`${many}${isFiltered(query, filters)
         ? html`<div class="empty"><p class="empty-title">${t("Nothing matches")}</p>
-            <p><a class="button" href=${href(path)}>${t("Clear filters")}</a></p></div>`
-        : empty;
+            <p><a class="button" href=${href(path, without(query, filters))}>${t("Clear filters")}</a></p></div>`
+        : empty}`;
     }
-    return html`
-      <${Table} columns=${columns} rows=${page.data} rowHref=${rowHref} rowKey=${rowKey} caption=${caption} actions=${actions} />
+    return html`${many}
+      <${Table} columns=${columns} rows=${page.data} rowHref=${rowHref} rowKey=${rowKey} caption=${caption} actions=${actions}
+        choice=${words && choice} nameOf=${nameOf} />
       ${(page.next_cursor || query.cursor) && html`<nav class="pages" aria-label=${t("Pages")}>
         ${query.cursor && html`<a class="button" href=${href(path, { ...query, cursor: null })}>${t("First page")}</a>`}
         ${page.next_cursor && html`<a class="button" rel="next" href=${href(path, { ...query, cursor: page.next_cursor })}>${t("Next page")}</a>`}
@@ -39,9 +53,53 @@ export function List({ id, args = {}, columns, rowHref, rowKey, empty, filtered,
   }}</${Loaded}>`;
 }
 
+// Rows that are chosen, by their keys; they stay chosen on other pages of the same list.
+function useChoice(rows, keyOf, asked) {
+  const [chosen, setChosen] = useState(new Map());
+  const last = useRef(null);
+  const isUsed = useRef(false);
+  const choose = (those) => setChosen(new Map(those.map((row) => [keyOf(row), row])));
+  useEffect(() => { if (chosen.size) choose([]); }, [asked]);
+  // What is done later is done with the rows as they are by then.
+  for (const row of rows) if (chosen.has(keyOf(row))) chosen.set(keyOf(row), row);
+  const set = (those, isOn) => {
+    isUsed.current = true;
+    const next = new Map(chosen);
+    for (const row of those) {
+      if (isOn) next.set(keyOf(row), row);
+      else next.delete(keyOf(row));
+    }
+    setChosen(next);
+    announce(t("{number} chosen", { number: number(next.size) }), { unseen: true });
+  };
+  // With Shift, all from the row before to this one.
+  const toggle = (row, { target, shiftKey }) => {
+    const [from, to] = [rows.indexOf(last.current), rows.indexOf(row)].sort((one, other) => one - other);
+    set(shiftKey && from >= 0 ? rows.slice(from, to + 1) : [row], target.checked);
+    last.current = row;
+  };
+  return { rows, chosen, choose, set, toggle, has: (row) => chosen.has(keyOf(row)), isUsed: isUsed.current };
+}
+
+// Above the rows: all of the page, what can be done with those that are chosen, and all of the list as a file.
+function Many({ choice, words, ...rest }) {
+  const [exports, setExports] = useState(0);
+  const { rows, chosen } = choice;
+  const here = rows.filter(choice.has).length;
+  const partly = here > 0 && here < rows.length;
+  return html`<div class=${chosen.size ? "many on" : "many"} role="group" aria-label=${t("Several rows")}>
+    ${words && rows.length > 0 && html`<label><input type="checkbox" checked=${here > 0 && !partly} ref=${(box) => { if (box) box.indeterminate = partly; }}
+      onClick=${({ target }) => choice.set(rows, target.checked)} /> ${t("All on this page")}</label>`}
+    ${(choice.isUsed || exports > 0) && html`<${Later} load=${() => import("./chosen.js")} ...${rest} chosen=${chosen} onChosen=${choice.choose} words=${words} exports=${exports} />`}
+    ${!chosen.size && rows.length > 0 && html`<button type="button" class="small" onClick=${() => setExports(exports + 1)}>${t("As CSV")}</button>`}</div>`;
+}
+
 // Where the page stood when this entry of the history was left.
 function useRestoredScroll(ready) {
+  const { query } = useRoute();
   const entry = useRef(memory());
+  // Another page and other filters are another entry.
+  useLayoutEffect(() => { entry.current = memory(); }, [JSON.stringify(query)]);
   useLayoutEffect(() => {
     if (ready && entry.current.scroll) scrollTo(0, entry.current.scroll);
   }, [ready]);
@@ -55,7 +113,9 @@ function useRestoredScroll(ready) {
   }, [ready]);
 }
 
-// Whether a table with many columns finds no room where it stands; its rows are cards then, as on narrow pages.
+const NARROW = 640;
+
+// Whether a table finds no room where it stands, or the page is narrow; its rows are cards then.
 function useCards(table, rows) {
   const [isCards, setIsCards] = useState(false);
   const needed = useRef(0);
@@ -64,7 +124,7 @@ function useCards(table, rows) {
     const look = () => {
       const { paddingLeft, paddingRight } = getComputedStyle(around);
       if (!table.current.classList.contains("cards")) needed.current = table.current.offsetWidth;
-      setIsCards(needed.current > around.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1);
+      setIsCards(innerWidth <= NARROW || needed.current > around.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1);
     };
     look();
     let frame;
@@ -82,19 +142,24 @@ function useCards(table, rows) {
   return isCards;
 }
 
+// What is not there has a dash in its cell.
+const orDash = (drawn) => ([null, undefined, false, ""].includes(drawn) ? html`<span class="muted">–</span>` : drawn);
+
 /** A table of rows that are there; where it finds no room, and below 640 px, its rows are cards. */
-export function Table({ columns, rows, rowHref, rowKey, caption, actions }) {
+export function Table({ columns, rows, rowHref, rowKey, caption, actions, choice, nameOf, className = "" }) {
   const table = useRef();
   const isCards = useCards(table, rows);
-  return html`<table class=${isCards ? "rows cards" : "rows"} ref=${table}>
+  return html`<table class=${["rows", className, isCards && "cards"].filter(Boolean).join(" ")} ref=${table}>
     ${caption && html`<caption class="sr">${caption}</caption>`}
     <thead><tr>
+      ${choice && html`<th scope="col"><span class="sr">${t("Choose")}</span></th>`}
       ${columns.map((column) => html`<th scope="col" class=${column.numeric ? "numeric" : ""}>${column.label}</th>`)}
       ${actions && html`<th scope="col"><span class="sr">${t("Actions")}</span></th>`}
     </tr></thead>
     <${Listed.Provider} value=${true}><tbody>${rows.map((row, at) => html`<tr key=${rowKey?.(row) ?? row.id ?? at}>
+      ${choice && html`<td class="pick"><label><input type="checkbox" aria-label=${t("Choose {name}", { name: nameOf(row) })} checked=${choice.has(row)} onClick=${(event) => choice.toggle(row, event)} /></label></td>`}
       ${columns.map((column, nth) => {
-        const drawn = column.cell(row);
+        const drawn = orDash(column.cell(row));
         // What has several parts stays together where rows are cards.
         const cell = Array.isArray(drawn) ? html`<span class="cell">${drawn}</span>` : drawn;
         const content = nth === 0 && rowHref?.(row) ? html`<a href=${rowHref(row)} class="row-link">${cell}</a>` : cell;
@@ -109,25 +174,67 @@ export function Table({ columns, rows, rowHref, rowKey, caption, actions }) {
 
 /**
  * Filters of a list, kept in the URL: `[{ name, label, options: [[value, label]], all }]` are choices, `all` the word for
- * none of them; without options texts, with `type` inputs of that type.
+ * none of them; without options texts, with `type` inputs of that type. `more` are those that are rarely needed, `onMore(isOpen)` hears
+ * whether they are shown. Each change is an
+ * entry of the history. Below stand those that are set, each a link that takes it away.
  */
-export function Filters({ fields, label, children }) {
-  const { query } = useRoute();
-  const change = (name, value) => changeQuery({ [name]: value, cursor: null });
-  return html`<form class="filters" role="search" aria-label=${label} onSubmit=${(event) => event.preventDefault()}>
-    ${fields.map(({ name, label, options, all = t("All"), type = "search" }) => html`<label key=${name}><span>${label}</span>
+export function Filters({ fields, more = [], onMore, label, children }) {
+  const { segments, query } = useRoute();
+  const [isOpen, setIsOpen] = useState(() => more.some(({ name }) => query[name]));
+  const form = useRef();
+  useEffect(() => onMore?.(isOpen), [isOpen]);
+  const path = segments.map(encodeURIComponent).join("/");
+  const to = (change) => href(path, { ...query, ...change, cursor: null });
+  const all = [...fields, ...more];
+  const set = all.filter(({ name }) => query[name]);
+  // The link that was followed is gone.
+  const back = (name) => form.current.querySelector(name ? `[name="${name}"]` : "input, select")?.focus();
+  return html`<form class="filters" role="search" aria-label=${label} ref=${form} onSubmit=${(event) => event.preventDefault()}>
+    ${(isOpen ? all : fields).map(({ name, label, options, all = t("All"), type = "search", control }) => control ?? html`<label key=${name}><span>${label}</span>
       ${options
-        ? html`<select name=${name} value=${query[name] ?? ""} onChange=${(event) => change(name, event.target.value)}>
+        ? html`<select name=${name} value=${query[name] ?? ""} onChange=${(event) => { location.hash = to({ [name]: event.target.value }); }}>
             <option value="">${all}</option>
-            ${options.map(([value, text]) => html`<option value=${value} selected=${query[name] === value}>${text}</option>`)}</select>`
-        : html`<input type=${type} name=${name} value=${query[name] ?? ""}
-            onChange=${(event) => change(name, event.target.value.trim())} />`}
+            ${offered(options, query[name]).map(([value, text]) => html`<option value=${value} selected=${query[name] === value}>${text}</option>`)}</select>`
+        : html`<input type=${type} name=${name} value=${type === "date" ? day(query[name]) : query[name] ?? ""}
+            onChange=${(event) => { location.hash = to({ [name]: event.target.value.trim() }); }} />`}
     </label>`)}
+    ${more.length > 0 && html`<button type="button" class="quiet" aria-expanded=${isOpen} onClick=${() => setIsOpen(!isOpen)}>${isOpen ? t("Fewer filters") : t("More filters")}</button>`}
     ${children}
+    ${set.length > 0 && html`<ul class="chips" aria-label=${t("Filters that are set")}>
+      ${set.map(({ name, label, options, type }) => html`<li key=${name}><a class="button small" href=${to({ [name]: null })} onClick=${() => back(name)}>
+        <span class="sr">${t("Take away")} </span>${label}: <bdi>${shownAs({ options, type }, query[name])}</bdi> <span aria-hidden="true">✕</span></a></li>`)}
+      <li><a class="button small quiet" href=${to(without({}, all.map(({ name }) => name)))} onClick=${() => back()}>${t("Clear filters")}</a></li></ul>`}
   </form>`;
 }
+
+// A value as people read it.
+function shownAs({ options, type }, value) {
+  if (type === "date" && day(value)) return absolute(startOf(day(value)), { dateStyle: "medium" });
+  return options?.find(([one]) => one === value)?.[1] ?? value;
+}
+
+// What stands in the URL is offered even where its name is not known.
+function offered(options, value) {
+  return !value || options.some(([one]) => one === value) ? options : [...options, [value, value]];
+}
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+// A link may name a whole time; the day that it falls on is shown.
+function day(text) {
+  if (!text || DAY.test(text)) return text ?? "";
+  return Number.isNaN(Date.parse(text)) ? "" : dayOf(text);
+}
+
+const without = (query, names) => ({ ...query, ...Object.fromEntries(names.map((name) => [name, null])) });
 
 /** Whether any of the filters is set. */
 export function isFiltered(query, names) {
   return names.some((name) => query[name]);
+}
+
+/** The filters of these names as the API takes them: days of the workspace become times, that of `until` counts whole. */
+export function filtersOf(query, names) {
+  const value = (name) => (DAY.test(query[name] ?? "") ? startOf(laterDay(query[name], name === "until" ? 1 : 0)).toISOString() : query[name] || undefined);
+  return Object.fromEntries(names.map((name) => [name, value(name)]));
 }

@@ -1,6 +1,6 @@
 // The account: who is signed in, the password, the second factor, sessions, and what this browser keeps: theme, single keys.
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
-import { Action, announce, confirm, count, Facts, Head, html, Loaded, t, Time, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
+import { Action, confirm, Facts, Head, html, Loaded, t, Time, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
 import { List, Table } from "../lib/table.js";
 import { href } from "../lib/route.js";

@@ -36,7 +36,7 @@ export function SecondFactor() {
       { label: t("Name"), cell: (row) => html`<bdi>${row.name}</bdi>` },
       { label: t("Kind"), cell: (row) => (row.kind === "passkey" ? t("passkey") : t("app")) },
       { label: t("In use since"), cell: (row) => (row.confirmed_at ? html`<${Time} at=${row.confirmed_at} />` : html`<span class="muted">${t("not confirmed")}</span>`) },
-      { label: t("Last used"), cell: (row) => (row.last_used_at ? html`<${Time} at=${row.last_used_at} />` : html`<span class="muted">–</span>`) },
+      { label: t("Last used"), cell: (row) => row.last_used_at && html`<${Time} at=${row.last_used_at} />` },
     ]} actions=${(row) => (row.confirmed_at
       ? html`<button type="button" class="small" onClick=${() => setOpen({ removes: row })}>${t("Remove")}<span class="sr"> ${row.name}</span></button>`
       : html`<${Action} id="deleteFactor" className="small" args=${{ path: { id: row.id }, body: {} }} onDone=${reload} done=${t("Removed")}>${t("Remove")}<span class="sr"> ${row.name}</span></${Action}>`)} />`}</${Loaded}>

@@ -2,7 +2,7 @@
 import { allowed, call } from "../lib/api.js";
 import { announce, Badge, Empty, html, t, Time, useEffect, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, filtersOf, List } from "../lib/table.js";
 import { changeQuery, go, href } from "../lib/route.js";
 import { itemsOf } from "../lib/flow.js";
 import { kindName, nodeText, reasonText } from "../lib/automation.js";
@@ -41,11 +41,14 @@ export default function Runs({ automation, draft, names, query, onChange }) {
     <${Filters} fields=${[
       { name: "status", label: t("Status"), options: STATUSES.map((status) => [status, t(status)]) },
       { name: "node_id", label: t("Step"), options: nodes.map((node) => [node.id, stepName(node.id)]) },
-    ]}><${ContactFilter} label=${t("Contact")} id=${query.contact_id} onChange=${(one) => changeQuery({ contact_id: one, cursor: null })} /></${Filters}>
+      { name: "contact_id", label: t("Contact"), options: Object.entries(contacts),
+        control: html`<${ContactFilter} label=${t("Contact")} id=${query.contact_id} onChange=${(one) => changeQuery({ contact_id: one, cursor: null })} />` },
+    ]} />
     <${List} id="listAutomationRuns" reloads=${reloads} caption=${t("Runs")} columns=${columns} onRows=${setRows}
-      args=${{ path: { id }, query: { status: query.status, node_id: query.node_id, contact_id: query.contact_id } }}
+      args=${{ path: { id }, query: filtersOf(query, FILTERS) }} filters=${FILTERS}
+      words=${[t("run"), t("runs")]} nameOf=${(row) => contacts[row.contact_id] ?? row.contact_id}
       rowHref=${(row) => href(`${path}/runs/${row.id}`)}
-      empty=${isFiltered(query, FILTERS) ? html`<${Empty} title=${t("Nothing matches")} action=${t("Clear filters")} href=${href(path, { tab: "runs" })} />` : html`<${NoRuns} automation=${automation} canTrigger=${canTrigger} />`} /></section>`;
+      empty=${html`<${NoRuns} automation=${automation} canTrigger=${canTrigger} />`} /></section>`;
 }
 
 function NoRuns({ automation, canTrigger }) {

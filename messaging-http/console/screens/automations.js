@@ -2,7 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { Action, Badge, Code, Head, html, t, Time } from "../lib/ui.js";
 import { Field, Form, useForm } from "../lib/form.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, List } from "../lib/table.js";
 import { go, href } from "../lib/route.js";
 import { Later } from "../lib/later.js";
 import { useFirstFocus } from "../lib/focus.js";
@@ -36,7 +36,7 @@ function Overview({ query }) {
     ${isNew && html`<${NewAutomation} />`}
     <${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map((status) => [status, t(status)]) }]} />
     <${List} id="listAutomations" args=${{ query: { status: query.status } }} columns=${columns} caption=${t("Automations")}
-      rowHref=${(row) => href(`automations/${row.id}`)} filtered=${isFiltered(query, ["status"])} empty=${!isNew && html`<${NoAutomations} />`} />`;
+      rowHref=${(row) => href(`automations/${row.id}`)} filters=${["status"]} empty=${!isNew && html`<${NoAutomations} />`} />`;
 }
 
 const opened = (automation) => go(`automations/${automation.id}`);

@@ -1,7 +1,7 @@
 // Everybody whom a campaign matched, with what became of it for each.
 import { Badge, html, t, Time, words } from "../lib/ui.js";
 import { href } from "../lib/route.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, List } from "../lib/table.js";
 
 // Outcome, how it is called, and the state whose colour it has.
 const OUTCOMES = [
@@ -21,7 +21,7 @@ export default function CampaignRecipients({ campaign, query }) {
       ...(variants.length ? [{ name: "variant", label: t("Variant"), options: variants.map(({ name }) => [name, name]) }] : []),
     ]} />
     <${List} id="listCampaignRecipients" caption=${t("Recipients")} args=${{ path: { id }, query: { outcome, variant } }}
-      rowKey=${(row) => row.contact_id ?? row.message_id} rowHref=${linkOf} filtered=${isFiltered(query, ["outcome", "variant"])}
+      rowKey=${(row) => row.contact_id ?? row.message_id} rowHref=${linkOf} filters=${["outcome", "variant"]}
       columns=${[
         { label: t("To"), cell: (row) => html`<span class="address" dir="auto">${row.to ?? (row.contact_id ? t("no address") : t("erased"))}</span>` },
         { label: t("Outcome"), cell: (row) => html`<${Outcome} of=${row.outcome} />` },

@@ -1,8 +1,8 @@
 // Campaigns: where each stands, how fast it sends, and how it does; pause in one click.
 import { allowed } from "../lib/api.js";
-import { count, Empty, Failed, Head, html, number, percent, Progress, Sandboxed, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
+import { count, Empty, Failed, Head, html, number, percent, Progress, Sandboxed, t, Tabs, Time, useCall, useEffect, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 import { done, PauseOrResume, paceWords, State, usePace } from "../lib/campaign.js";
@@ -25,6 +25,7 @@ function CampaignList({ query }) {
   const again = () => setRound((n) => n + 1);
   const figures = useCall(allowed("listAnalyticsCampaigns") && "listAnalyticsCampaigns", { query: { limit: 200 } });
   const pace = usePace();
+  const isCalendar = query.view === "calendar";
   const isNew = query.new && allowed("createCampaign");
   const moving = rows?.filter(({ status }) => status === "sending") ?? [];
   const every = moving.some(({ phase }) => phase !== "waiting_winner") ? LOOK_MS : moving.length ? CALM_MS : 0;
@@ -46,8 +47,12 @@ function CampaignList({ query }) {
     <${Sandboxed} />
     ${isNew && html`<${NewCampaign} query=${query} />`}
     ${!isEmpty && html`<${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map((status) => [status, t(status)]) }]} />`}
-    <${List} id="listCampaigns" caption=${t("Campaigns")} args=${{ query: { status: query.status } }} reloads=${round} onRows=${setRows}
-      rowHref=${(row) => href(`campaigns/${row.id}`)} filtered=${isFiltered(query, ["status"])}
+    ${!isEmpty && html`<${Tabs} current=${isCalendar ? "calendar" : "list"} tabs=${[
+      { id: "list", label: t("List"), href: href("campaigns", { status: query.status }) },
+      { id: "calendar", label: t("Calendar"), href: href("campaigns", { status: query.status, view: "calendar" }) },
+    ]} />`}
+    ${isCalendar ? html`<${Later} load=${() => import("./campaign_calendar.js")} query=${query} />` : html`<${List} id="listCampaigns" caption=${t("Campaigns")} args=${{ query: { status: query.status } }} reloads=${round} onRows=${setRows}
+      rowHref=${(row) => href(`campaigns/${row.id}`)} filters=${["status"]} words=${[t("campaign"), t("campaigns")]} nameOf=${(row) => row.name}
       columns=${[
         { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
         { label: t("Channel"), cell: (row) => channelName(row.channel) },
@@ -62,7 +67,7 @@ function CampaignList({ query }) {
       empty=${!isNew && html`<${Empty} title=${t("No campaigns yet")}
         text=${t("A campaign sends one template to everybody in your lists and segments, now or at a time, and shows what became of it.")}
         action=${allowed("createCampaign") && t("New campaign")} href=${href("campaigns", { new: 1 })}
-        example=${`messaging campaign create --json-body - <<'JSON'\n${JSON.stringify({ name: "Spring", channel: "email", template_id: "tpl_…", audience: { list_ids: ["lst_…"] } }, null, 2)}\nJSON`} />`} />`;
+        example=${`messaging campaign create --json-body - <<'JSON'\n${JSON.stringify({ name: "Spring", channel: "email", template_id: "tpl_…", audience: { list_ids: ["lst_…"] } }, null, 2)}\nJSON`} />`} />`}`;
 }
 
 function Sent({ row, pace, stats }) {

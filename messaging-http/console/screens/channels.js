@@ -16,7 +16,7 @@ export default function Channels({ segments }) {
         { label: t("Channel"), cell: (row) => channelName(row.channel) },
         { label: t("Provider"), cell: (row) => (row.configured ? t(providerTitle(row.channel, row.provider)) : html`<span class="muted">${t("none")}</span>`) },
         { label: t("State"), cell: (row) => html`<${ChannelState} channel=${row} />` },
-        { label: t("Last error"), wide: true, cell: (row) => (row.error ? html`<span class="fault-text">${row.error}</span>` : html`<span class="muted">–</span>`) },
+        { label: t("Last error"), wide: true, cell: (row) => row.error && html`<span class="fault-text">${row.error}</span>` },
       ]} actions=${(row) => html`<a class="button small" href=${href(`channels/${row.channel}`)}>${row.configured ? t("Change") : t("Set up")}<span class="sr"> ${channelName(row.channel)}</span></a>`} />`}</${Loaded}>`;
 }
 

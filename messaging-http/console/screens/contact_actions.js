@@ -1,6 +1,7 @@
 // What is done with a whole contact: write to it, export, merge, erase.
 import { allowed, call } from "../lib/api.js";
-import { addressOf, download, nameOf, Written } from "../lib/contacts.js";
+import { addressOf, nameOf, Written } from "../lib/contacts.js";
+import { download } from "../lib/export.js";
 import { go, href } from "../lib/route.js";
 import { Action, announce, confirm, dialog, Facts, Failed, html, number, t, useState } from "../lib/ui.js";
 

@@ -1,15 +1,9 @@
 // Why addresses of a contact are not written to.
 import { seesAddresses } from "../lib/api.js";
 import { Cause, liftText } from "../lib/cause.js";
-import { channelName, reasonName, REASONS } from "../lib/contacts.js";
+import { addressFor, channelName, reasonName, REASONS } from "../lib/contacts.js";
 import { keepFocus } from "../lib/focus.js";
 import { Action, confirm, Facts, Fragment, html, Loaded, t, Time, useCall } from "../lib/ui.js";
-
-const addressFor = (contact, channel) => {
-  if (channel === "email") return contact.email;
-  if (channel === "telegram") return contact.attributes.telegram_chat_id;
-  return channel === "push" ? contact.attributes.push_token : contact.phone;
-};
 
 export function Suppressions({ contact, reload }) {
   return html`<section class="card" aria-labelledby="suppressions"><h2 id="suppressions">${t("Suppressions")}</h2>

@@ -1,28 +1,22 @@
 // Contacts: rows with filters, a form for a new one. One of them is drawn by contact.js.
 import { allowed } from "../lib/api.js";
 import { addressOf, contactColumns } from "../lib/contacts.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Later } from "../lib/later.js";
+import { Filters, filtersOf, List } from "../lib/table.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { announce, Empty, Head, html, Loading, t, Time, useCall, useEffect, useState } from "../lib/ui.js";
+import { announce, Empty, Head, html, t, Time, useCall } from "../lib/ui.js";
 import { ContactForm } from "./contact_form.js";
 
-const FILTERS = ["q", "email", "phone", "external_id", "tag", "list_id", "segment_id"];
+const FILTERS = ["q", "email", "phone", "external_id", "tag", "list_id", "segment_id", "updated_since"];
 
 export default function Contacts({ segments, query }) {
-  return segments[0] ? html`<${One} id=${segments[0]} query=${query} />` : html`<${All} query=${query} />`;
-}
-
-function One({ id, query }) {
-  const [module, setModule] = useState(null);
-  useEffect(() => { import("./contact.js").then(setModule); }, []);
-  return module ? html`<${module.default} id=${id} query=${query} />` : html`<${Loading} />`;
+  return segments[0] ? html`<${Later} load=${() => import("./contact.js")} id=${segments[0]} query=${query} />` : html`<${All} query=${query} />`;
 }
 
 function All({ query }) {
   const lists = useCall(allowed("listLists") && "listLists", { query: { limit: 200 } }, { quiet: true });
   const segments = useCall(allowed("listSegments") && "listSegments", { query: { limit: 200 } }, { quiet: true });
   const named = (page) => (page.data?.data ?? []).map(({ id, name }) => [id, name]);
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, query[name]]));
   const isNew = query.new && allowed("upsertContact");
   return html`
     <${Head} title=${t("Contacts")} text=${t("The people you write to: their addresses, what you know about them, and what they agreed to.")}>
@@ -32,14 +26,17 @@ function All({ query }) {
     ${isNew && html`<section class="card" aria-labelledby="new"><h2 id="new">${t("New contact")}</h2><${New} /></section>`}
     <${Filters} fields=${[
       { name: "q", label: t("Search") },
-      { name: "email", label: t("Email"), type: "search" },
-      { name: "phone", label: t("Phone") },
-      { name: "external_id", label: t("External id") },
       { name: "tag", label: t("Tag") },
       { name: "list_id", label: t("List"), options: named(lists) },
       { name: "segment_id", label: t("Segment"), options: named(segments) },
+    ]} more=${[
+      { name: "email", label: t("Email") },
+      { name: "phone", label: t("Phone") },
+      { name: "external_id", label: t("External id") },
+      { name: "updated_since", label: t("Changed since"), type: "date" },
     ]}><p class="help">${t("Search finds a part of an address, a name or an external id; the other fields are compared as a whole.")}</p></${Filters}>
-    <${List} id="listContacts" args=${{ query: filters }} filtered=${isFiltered(query, FILTERS)} caption=${t("Contacts")}
+    <${List} id="listContacts" args=${{ query: filtersOf(query, FILTERS) }} filters=${FILTERS} caption=${t("Contacts")}
+      words=${[t("contact"), t("contacts")]} nameOf=${addressOf}
       rowHref=${(row) => href(`contacts/${row.id}`)}
       columns=${[...contactColumns(), { label: t("Added"), cell: (row) => html`<${Time} at=${row.created_at} />` }]}
       empty=${html`<${NoContacts} />`} />`;

@@ -1,4 +1,5 @@
 // One sending domain: its records and what is wrong with them, its signing keys, tracking, removal.
+import { Table } from "../lib/table.js";
 import { allowed, call } from "../lib/api.js";
 import {
   Action, announce, Badge, confirm, count, Head, html, Loaded, Progress, t, Time, useCall, useEffect, useState,
@@ -137,12 +138,12 @@ function Keys({ domain, onChange }) {
   });
   return html`<section class="stack" aria-labelledby="keys"><h2 id="keys">${t("Signing keys")}</h2>
     <p class="muted">${t("Change the keys once a year or so, and when somebody may have seen them.")}</p>
-    <table class="rows"><caption class="sr">${t("Signing keys")}</caption>
-      <thead><tr><th scope="col">${t("Name")}</th><th scope="col">${t("Kind")}</th><th scope="col">${t("Stage")}</th><th scope="col">${t("What to do")}</th></tr></thead>
-      <tbody>${keys.map(({ selector, kind, stage }) => html`<tr key=${selector}><th scope="row" data-label=${t("Name")}><code>${selector}</code></th>
-        <td class="nowrap" data-label=${t("Kind")}>${{ rsa: "RSA", ed25519: "Ed25519" }[kind] ?? kind}</td>
-        <td data-label=${t("Stage")}><${Badge} status=${{ signs: "active", new: "pending" }[stage]}>${t(STAGES[stage][1])}</${Badge}></td>
-        <td data-label=${t("What to do")} class="wide">${t(STAGES[stage][2])}</td></tr>`)}</tbody></table>
+    <${Table} caption=${t("Signing keys")} rows=${keys} rowKey=${({ selector }) => selector} columns=${[
+      { label: t("Name"), cell: ({ selector }) => html`<code>${selector}</code>` },
+      { label: t("Kind"), cell: ({ kind }) => html`<span class="nowrap">${{ rsa: "RSA", ed25519: "Ed25519" }[kind] ?? kind}</span>` },
+      { label: t("Stage"), cell: ({ stage }) => html`<${Badge} status=${{ signs: "active", new: "pending" }[stage]}>${t(STAGES[stage][1])}</${Badge}>` },
+      { label: t("What to do"), wide: true, cell: ({ stage }) => t(STAGES[stage][2]) },
+    ]} />
     ${isRotating && html`<ol class="steps">
       ${rotationOf(keys).map(([text, done], nth) => html`<li class=${done ? "done" : ""}><span class="step-sign" aria-hidden="true">${done ? "✓" : nth + 1}</span>
         <p>${text}${done && html`<span class="sr"> ${t("(done)")}</span>`}</p></li>`)}</ol>`}

@@ -4,8 +4,8 @@ import { TARGETS, withColumn } from "../lib/csv.js";
 import { sha256 } from "../lib/sha256.js";
 import { beginUpload } from "../lib/uploads.js";
 import { go, href } from "../lib/route.js";
+import { Table } from "../lib/table.js";
 import { count, Failed, html, t, useCall, useState } from "../lib/ui.js";
-import { Written } from "../lib/contacts.js";
 
 const IDENTIFIERS = ["external_id", "email", "phone"];
 const NEW = "new";
@@ -81,12 +81,11 @@ function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists
   };
   return html`<section class="stack" aria-labelledby="columns"><h2 id="columns">${t("What the columns are")}</h2>
     <p>${total === null ? t("The first rows of the file:") : t("{rows} in the file; the first of them:", { rows: count(total, t("row"), t("rows")) })}</p>
-    <table class="rows"><caption class="sr">${t("Columns of the file")}</caption>
-      <thead><tr><th scope="col">${t("Column")}</th><th scope="col">${t("First values")}</th><th scope="col">${t("Becomes")}</th></tr></thead>
-      <tbody>${header.map((name, nth) => html`<tr key=${nth}>
-        <th scope="row" data-label=${t("Column")}><strong dir="auto">${name || t("(no name)")}</strong></th>
-        <td class="wide" data-label=${t("First values")}><${Values} rows=${rows} nth=${nth} /></td>
-        <td data-label=${t("Becomes")}><${Target} column=${name} value=${targets[nth]} fields=${fields} onChange=${(target) => change(nth, target)} /></td></tr>`)}</tbody></table>
+    <${Table} caption=${t("Columns of the file")} rows=${header.map((name, nth) => ({ id: nth, name }))} columns=${[
+      { label: t("Column"), cell: ({ name }) => html`<strong dir="auto">${name || t("(no name)")}</strong>` },
+      { label: t("First values"), wide: true, cell: ({ id }) => html`<${Values} rows=${rows} nth=${id} />` },
+      { label: t("Becomes"), cell: ({ id, name }) => html`<${Target} column=${name} value=${targets[id]} fields=${fields} onChange=${(target) => change(id, target)} />` },
+    ]} />
     <fieldset><legend>${t("Who is the same person")}</legend>
       ${identifiers.length === 0 && html`<p class="fault-text">${t("Choose a column above for the email, phone or external id: a contact needs one of them.")}</p>`}
       ${identifiers.length === 1 && html`<p>${t("A row updates the contact with the same {name}, or adds a new one.", { name: nameOf(identifiers[0]) })}</p>`}

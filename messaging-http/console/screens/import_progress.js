@@ -1,10 +1,12 @@
 // One import: upload, reading, what came of it, the rows that were refused. The link stays usable after leaving.
 import { allowed } from "../lib/api.js";
 import { rowsOf } from "../lib/csv.js";
-import { download, Written } from "../lib/contacts.js";
+import { Written } from "../lib/contacts.js";
+import { download } from "../lib/export.js";
 import { useHeading } from "../lib/focus.js";
 import { href } from "../lib/route.js";
 import { beginUpload, useUpload } from "../lib/uploads.js";
+import { Table } from "../lib/table.js";
 import { absolute, Badge, bytes, Copy, count, duration, Facts, Figure, Head, html, Loaded, number, Progress, t, Time, useCall, useEffect, useState, words } from "../lib/ui.js";
 
 /** How states look; their words are the server's. */
@@ -105,9 +107,10 @@ function Refused({ one }) {
         <p>${t("Everything else is in. Correct these rows and import the file again: what is in already is updated, not doubled.")}</p>
         <div class="actions"><button type="button" onClick=${() => download(`${one.import_id}-errors.csv`, text, "text/csv")}>${t("Download as CSV")}</button>
           ${rows.length > SHOWN && html`<span class="muted">${t("The first {shown} of {all} faults:", { shown: SHOWN, all: number(rows.length) })}</span>`}</div>
-        <table class="rows"><caption class="sr">${t("Rows that were refused")}</caption>
-          <thead><tr><th scope="col">${t("Row")}</th><th scope="col">${t("Column")}</th><th scope="col">${t("What is wrong")}</th></tr></thead>
-          <tbody>${rows.slice(0, SHOWN).map(([row, column, code, message], nth) => html`<tr key=${nth}><th scope="row" data-label=${t("Row")}>${t("Row {row}", { row })}</th>
-            <td data-label=${t("Column")} dir="auto">${column || "–"}</td><td class="wide" data-label=${t("What is wrong")}><span>${message} <span class="muted">${words(code)}</span></span></td></tr>`)}</tbody></table>`;
+        <${Table} caption=${t("Rows that were refused")} rows=${rows.slice(0, SHOWN)} columns=${[
+          { label: t("Row"), cell: ([row]) => t("Row {row}", { row }) },
+          { label: t("Column"), cell: ([, column]) => column && html`<bdi>${column}</bdi>` },
+          { label: t("What is wrong"), wide: true, cell: ([, , code, message]) => html`<span>${message} <span class="muted">${words(code)}</span></span>` },
+        ]} />`;
     }}</${Loaded}></section>`;
 }

@@ -5,7 +5,7 @@ import { Field, Form } from "../lib/form.js";
 import { FirstFocus, keepFocus, useHeading } from "../lib/focus.js";
 import { Delete } from "../lib/in_use.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, List } from "../lib/table.js";
 import { Action, announce, Copy, count, Empty, Failed, Head, html, Loaded, t, Time, useCall, useState } from "../lib/ui.js";
 
 export default function OneList({ id, query }) {
@@ -54,7 +54,8 @@ function Drawn({ list, query, reload }) {
     <section class="stack" aria-labelledby="members"><h2 id="members">${t("Contacts on this list")}</h2>
       ${isPublic && html`<${Filters} fields=${[{ name: "status", label: t("Status"), all: t("Confirmed"), options: STATUSES }]} />`}
       <${List} id="listListContacts" args=${{ path: { id }, query: { status: isPublic ? query.status : undefined } }} reloads=${changes}
-        caption=${t("Contacts on this list")} filtered=${isPublic && isFiltered(query, ["status"])}
+        caption=${t("Contacts on this list")} filters=${["status"]}
+        words=${[t("contact"), t("contacts")]} nameOf=${addressOf} onChange=${reload}
         rowHref=${(row) => href(`contacts/${row.id}`)} columns=${isPublic ? [...contactColumns(), SINCE] : contactColumns()}
         actions=${allowed("removeListContact") && ((row) => html`<${Action} id="removeListContact" className="small"
           args=${{ path: { id, contact_id: row.id } }} done=${t("{address} is off the list", { address: addressOf(row) })} onDone=${() => { changed(); keepFocus(); }}>
@@ -70,7 +71,7 @@ function Drawn({ list, query, reload }) {
 
 // Those who are no members of a public list, but were asked to confirm or have left.
 const STATUSES = [["unconfirmed", t("Unconfirmed")], ["left", t("Left")]];
-const SINCE = { label: t("Since"), cell: (row) => (row.membership?.since ? html`<${Time} at=${row.membership.since} />` : html`<span class="muted">–</span>`) };
+const SINCE = { label: t("Since"), cell: (row) => row.membership?.since && html`<${Time} at=${row.membership.since} />` };
 
 const PIECES = /[\s,;]+/;
 const MAXIMUM = 100;

@@ -3,18 +3,13 @@ import { allowed } from "../lib/api.js";
 import { Field, Form } from "../lib/form.js";
 import { FirstFocus } from "../lib/focus.js";
 import { changeQuery, go, href } from "../lib/route.js";
+import { Later } from "../lib/later.js";
 import { List } from "../lib/table.js";
-import { Empty, Head, html, Loading, number, t, Time, useEffect, useState } from "../lib/ui.js";
+import { Empty, Head, html, number, t, Time } from "../lib/ui.js";
 import { Written } from "../lib/contacts.js";
 
 export default function Lists({ segments, query }) {
-  return segments[0] ? html`<${One} id=${segments[0]} query=${query} />` : html`<${All} query=${query} />`;
-}
-
-function One({ id, query }) {
-  const [module, setModule] = useState(null);
-  useEffect(() => { import("./list.js").then(setModule); }, []);
-  return module ? html`<${module.default} id=${id} query=${query} />` : html`<${Loading} />`;
+  return segments[0] ? html`<${Later} load=${() => import("./list.js")} id=${segments[0]} query=${query} />` : html`<${All} query=${query} />`;
 }
 
 function All({ query }) {

@@ -1,5 +1,6 @@
 // The headers of a mail, and whether those who vouch for it have the domain that the reader sees.
 import { allowed } from "../lib/api.js";
+import { Table } from "../lib/table.js";
 import { Badge, html, t, useCall } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { decodeWords, headersOf } from "../lib/mime.js";
@@ -9,10 +10,10 @@ export function Headers({ content, attempts, source }) {
   return html`
     <${Alignment} headers=${full} attempts=${attempts} />
     <h3>${source ? t("As they went out") : t("As they were written")}</h3>
-    <table class="rows headers"><caption class="sr">${t("Headers")}</caption>
-      <thead><tr><th scope="col">${t("Name")}</th><th scope="col">${t("Value")}</th></tr></thead>
-      <tbody>${full.map(([name, value]) => html`<tr><th scope="row" data-label=${t("Name")}>${name}</th>
-        <td data-label=${t("Value")}><span class="wrapped" dir="auto">${decodeWords(String(value))}</span></td></tr>`)}</tbody></table>`;
+    <${Table} className="headers" caption=${t("Headers")} rows=${full} columns=${[
+      { label: t("Name"), cell: ([name]) => name },
+      { label: t("Value"), cell: ([, text]) => html`<span class="wrapped" dir="auto">${decodeWords(String(text))}</span>` },
+    ]} />`;
 }
 
 const value = (headers, name) => headers.find(([known]) => known.toLowerCase() === name)?.[1];
@@ -41,10 +42,10 @@ function Alignment({ headers, attempts }) {
   ];
   return html`<h3>${t("Alignment")}</h3>
     <p class="muted">${t("Receivers trust a mail more when it is signed and returned in the domain that its reader sees in From.")}</p>
-    <table class="rows"><caption class="sr">${t("Alignment")}</caption>
-      <thead><tr><th scope="col">${t("Who")}</th><th scope="col">${t("Domain")}</th><th scope="col">${t("Aligned")}</th></tr></thead>
-      <tbody>${rows.map(([who, domain, told]) => html`<tr><th scope="row" data-label=${t("Who")}>${who}</th>
-        <td data-label=${t("Domain")}>${domain ? html`<code>${domain}</code>` : html`<span class="muted">${t("not known: it did not leave over SMTP")}</span>`}</td>
-        <td data-label=${t("Aligned")}>${told ? html`<${Badge} status=${told[0]}>${told[1]}</${Badge}>` : html`<span class="muted">–</span>`}</td></tr>`)}</tbody></table>
+    <${Table} caption=${t("Alignment")} rows=${rows} columns=${[
+      { label: t("Who"), cell: ([who]) => who },
+      { label: t("Domain"), cell: ([, domain]) => (domain ? html`<code>${domain}</code>` : html`<span class="muted">${t("not known: it did not leave over SMTP")}</span>`) },
+      { label: t("Aligned"), cell: ([, , told]) => told && html`<${Badge} status=${told[0]}>${told[1]}</${Badge}>` },
+    ]} />
     ${covering && html`<p><a href=${href(`domains/${covering.id}`)}>${t("Records of {domain}", { domain: covering.domain })}</a></p>`}`;
 }

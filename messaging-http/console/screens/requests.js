@@ -1,8 +1,8 @@
 // Requests: what programs and people asked of the API in the last seven days and how it was answered, newest first.
-import { changeQuery, href } from "../lib/route.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { href } from "../lib/route.js";
+import { Filters, filtersOf, List } from "../lib/table.js";
 import { loggedAsCurl } from "../lib/show_as.js";
-import { absolute, Badge, bytes, Code, duration, Empty, Facts, Head, html, laterDay, Loaded, startOf, t, Time, useCall } from "../lib/ui.js";
+import { absolute, Badge, bytes, Code, duration, Empty, Facts, Head, html, Loaded, t, Time, useCall } from "../lib/ui.js";
 
 const STATUSES = [["2xx", "succeeded"], ["4xx", "refused"], ["5xx", "failed"]];
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"];
@@ -15,7 +15,6 @@ export default function Requests({ segments, query }) {
 
 function Listing({ query }) {
   const names = useNames();
-  const asked = Object.fromEntries(FILTERS.map((name) => [name, query[name] || undefined]));
   return html`
     <${Head} title=${t("Requests")} text=${t("What was asked of the API in the last seven days. What is kept is a setting of the workspace; secrets never are.")}>
       <a class="button" href=${href("workspace")}>${t("Settings")}</a></${Head}>
@@ -24,14 +23,14 @@ function Listing({ query }) {
       { name: "method", label: t("Method"), options: METHODS.map((method) => [method, method]) },
       { name: "path", label: t("Path begins with") },
       { name: "key_id", label: t("Key"), options: names.keys },
+    ]} more=${[
+      { name: "user_id", label: t("Member"), options: names.members },
       { name: "idempotency_key", label: t("Idempotency-Key") },
-    ]}>
-      <${Day} name="since" label=${t("Since")} query=${query} days=${0} />
-      <${Day} name="until" label=${t("Until")} query=${query} days=${1} />
-      ${isFiltered(query, FILTERS) && html`<a class="button" href=${href("requests")}>${t("Clear filters")}</a>`}
-    </${Filters}>
-    <${List} id="listRequests" args=${{ query: { ...asked, since: momentOfDay(query.since, 0), until: momentOfDay(query.until, 1) } }} caption=${t("Requests")}
-      rowKey=${(row) => `${row.id} ${row.at}`} rowHref=${(row) => href(`requests/${row.id}`)} filtered=${isFiltered(query, FILTERS)}
+      { name: "since", label: t("Since"), type: "date" },
+      { name: "until", label: t("Until"), type: "date" },
+    ]} />
+    <${List} id="listRequests" args=${{ query: filtersOf(query, FILTERS) }} caption=${t("Requests")}
+      rowKey=${(row) => `${row.id} ${row.at}`} rowHref=${(row) => href(`requests/${row.id}`)} filters=${FILTERS}
       columns=${[
         { label: t("Request"), cell: (row) => html`<div><strong>${row.operation}</strong><br /><code class="muted">${row.method} ${row.path}</code></div>` },
         { label: t("Answer"), cell: (row) => html`<${Answer} request=${row} />` },
@@ -43,30 +42,18 @@ function Listing({ query }) {
         example="messaging request list --follow" />`} />`;
 }
 
-const DAY = /^\d{4}-\d\d-\d\d$/;
-
-// A day of the workspace as the moment at which it begins or ends.
-function momentOfDay(text, days) {
-  return DAY.test(text ?? "") ? startOf(laterDay(text, days)).toISOString() : text || undefined;
-}
-
-function Day({ name, label, query }) {
-  const value = query[name] ?? "";
-  return html`<label><span>${label}</span><input type="date" name=${name} value=${DAY.test(value) ? value : ""}
-    onChange=${(event) => changeQuery({ [name]: event.target.value, cursor: null })} /></label>`;
-}
-
 // The names of keys and members; what is gone is shown by its id.
 function useNames() {
   const keys = useCall("listApiKeys", { query: { limit: 200 } }, { quiet: true });
   const members = useCall("listMembers", { query: { limit: 200 } }, { quiet: true });
-  const named = new Map([
-    ...(keys.data?.data ?? []).map((key) => [key.id, key.name]),
-    ...(members.data?.data ?? []).map((member) => [member.user_id, member.name ?? member.email]),
-  ]);
-  return {
+  const named = {
     keys: (keys.data?.data ?? []).map((key) => [key.id, key.name]),
-    of: ({ key_id: key, user_id: user }) => named.get(key ?? user) ?? key ?? user ?? "–",
+    members: (members.data?.data ?? []).map((member) => [member.user_id, member.name ?? member.email]),
+  };
+  const all = new Map([...named.keys, ...named.members]);
+  return {
+    ...named,
+    of: ({ key_id: key, user_id: user }) => all.get(key ?? user) ?? key ?? user ?? "–",
   };
 }
 

@@ -1,5 +1,6 @@
 // A captured message: as it looks at three widths, its text, source, headers, links and files.
 import { allowed, needs } from "../lib/api.js";
+import { Table } from "../lib/table.js";
 import { bytes, Code, count, Facts, Head, html, Loaded, Refused, t, Tabs, useCall, useMemo } from "../lib/ui.js";
 import { href } from "../lib/route.js";
 import { MailFrame } from "../lib/frame.js";
@@ -68,9 +69,7 @@ function Links({ links }) {
 }
 
 function Pairs({ label, head, pairs }) {
-  return html`<table class="rows headers"><caption class="sr">${label}</caption>
-    <thead><tr>${head.map((text) => html`<th scope="col">${text}</th>`)}</tr></thead>
-    <tbody>${pairs.map(([name, value]) => html`<tr><th scope="row" data-label=${head[0]}>${name}</th><td data-label=${head[1]}>${value}</td></tr>`)}</tbody></table>`;
+  return html`<${Table} className="headers" caption=${label} rows=${pairs} columns=${head.map((text, nth) => ({ label: text, cell: (pair) => pair[nth] }))} />`;
 }
 
 // The other channels have no source; what the provider would have got is one document.

@@ -59,6 +59,7 @@ function Drawn({ segment, query, reload }) {
     ]} />
     ${tab === "contacts"
       ? html`<${List} key=${segment.calculated_at} id="listSegmentContacts" args=${{ path: { id } }} caption=${t("Contacts in this segment")}
+          words=${[t("contact"), t("contacts")]} nameOf=${addressOf}
           rowHref=${(row) => href(`contacts/${row.id}`)} columns=${contactColumns()}
           empty=${html`<${Empty} title=${t("Nobody is in this segment")} text=${segment.status === "recalculating" ? t("It is being counted.") : t("No contact meets its conditions. Look at the count of each condition.")}
             action=${t("Conditions")} href=${href(`segments/${id}`)} />`} />`

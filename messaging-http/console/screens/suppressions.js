@@ -5,7 +5,7 @@ import { channelName, CHANNELS, reasonName, REASONS, Written } from "../lib/cont
 import { FirstFocus, keepFocus } from "../lib/focus.js";
 import { Field, Form } from "../lib/form.js";
 import { changeQuery, href } from "../lib/route.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, filtersOf, List, Table } from "../lib/table.js";
 import { Action, announce, confirm, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 
 const FILTERS = ["address", "channel", "reason"];
@@ -14,7 +14,6 @@ const choices = (pairs) => pairs.map(([value, text]) => [value, t(text)]);
 export default function Suppressions({ query }) {
   const [changes, setChanges] = useState(0);
   const changed = () => setChanges((n) => n + 1);
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, query[name]]));
   const isNew = query.new && allowed("createSuppression");
   const columns = [
     { label: t("Address"), cell: (row) => html`<${Written}>${row.address}</${Written}>` },
@@ -33,7 +32,8 @@ export default function Suppressions({ query }) {
       { name: "channel", label: t("Channel"), options: choices(CHANNELS) },
       { name: "reason", label: t("Reason"), options: choices(REASONS) },
     ]}><p class="help">${t("Type the whole address.")}</p></${Filters}>
-    <${List} id="listSuppressions" args=${{ query: filters }} reloads=${changes} filtered=${isFiltered(query, FILTERS)} caption=${t("Suppressions")}
+    <${List} id="listSuppressions" args=${{ query: filtersOf(query, FILTERS) }} reloads=${changes} filters=${FILTERS} caption=${t("Suppressions")}
+      words=${[t("address"), t("addresses")]} nameOf=${(row) => row.address}
       columns=${columns}
       actions=${allowed("deleteSuppression") && ((row) => html`<${Action} id="deleteSuppression" className="small" args=${{ path: { id: row.id } }}
         done=${t("The address is off the list")} onDone=${() => { changed(); keepFocus(); }}
@@ -44,12 +44,12 @@ export default function Suppressions({ query }) {
 }
 
 function Meanings() {
-  return html`<div class="stack"><table class="rows"><caption class="sr">${t("Reasons")}</caption>
-    <thead><tr><th scope="col">${t("Reason")}</th><th scope="col">${t("Means")}</th><th scope="col">${t("Transactional")}</th><th scope="col">${t("Marketing")}</th></tr></thead>
-    <tbody>${REASONS.map(([value, name, meaning]) => html`<tr key=${value}><th scope="row" data-label=${t("Reason")}>${t(name)}</th>
-      <td class="wide" data-label=${t("Means")}>${t(meaning)}</td>
-      <td data-label=${t("Transactional")}>${value === "unsubscribe" ? t("Sent") : t("Not sent")}</td>
-      <td data-label=${t("Marketing")}>${t("Not sent")}</td></tr>`)}</tbody></table>
+  return html`<div class="stack"><${Table} caption=${t("Reasons")} rows=${REASONS} columns=${[
+      { label: t("Reason"), cell: ([, name]) => t(name) },
+      { label: t("Means"), wide: true, cell: ([, , meaning]) => t(meaning) },
+      { label: t("Transactional"), cell: ([value]) => (value === "unsubscribe" ? t("Sent") : t("Not sent")) },
+      { label: t("Marketing"), cell: () => t("Not sent") },
+    ]} />
     <p>${t("Bounces for good and complaints come here by themselves, and so does an address that refused messages five times in a row without one arriving. So do the recipients of marketing who unsubscribe.")}</p></div>`;
 }
 

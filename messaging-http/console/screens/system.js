@@ -91,7 +91,7 @@ function Lanes({ lanes }) {
         { label: t("Waiting"), numeric: true, cell: (row) => number(row.queued) },
         { label: t("Pace"), numeric: true, cell: (row) => (row.pace === null ? html`<span class="muted">–</span>` : t("{number} a minute", { number: number(Math.round(row.pace)) })) },
         { label: t("Rests until"), cell: (row) => html`<${Time} at=${row.until} />` },
-        { label: t("Last refusal"), wide: true, cell: (row) => (row.last_refusal ? html`<bdi>${row.last_refusal}</bdi>` : html`<span class="muted">–</span>`) },
+        { label: t("Last refusal"), wide: true, cell: (row) => row.last_refusal && html`<bdi>${row.last_refusal}</bdi>` },
       ]} />`
       : html`<p>${t("No message waits. What a campaign or an automation has not released yet is not counted.")}</p>`}</section>`;
 }

@@ -54,7 +54,7 @@ function Paths({ source: { ip, paths }, onChanged }) {
       { label: t("A minute"), numeric: true, cell: (row) => (row.rate_per_minute === null ? "–" : number(row.rate_per_minute)) },
       { label: t("Sent today"), numeric: true, cell: (row) => number(row.sent_today) },
       { label: t("Allowed today"), numeric: true, cell: (row) => (row.allowed_today === null ? "–" : number(row.allowed_today)) },
-      { label: t("What was said"), wide: true, cell: (row) => (row.evidence ? html`<bdi>${row.evidence}</bdi>` : html`<span class="muted">–</span>`) },
+      { label: t("What was said"), wide: true, cell: (row) => row.evidence && html`<bdi>${row.evidence}</bdi>` },
     ]} actions=${(row) => html`<${PathActions} ip=${ip} path=${row} onChanged=${onChanged} />`} /></details>`;
 }
 

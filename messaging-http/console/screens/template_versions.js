@@ -33,7 +33,7 @@ export default function TemplateVersions({ template, onReverted }) {
       <${Table} caption=${t("Versions")} rows=${rows} rowKey=${(row) => row.version} columns=${[
         { label: t("Version"), cell: (row) => html`${row.version} ${row.version === current && html`<${Badge} status="active">${t("current")}</${Badge}>`}` },
         { label: t("Saved"), cell: (row) => html`<${Time} at=${row.created_at} />` },
-        { label: t("Subject"), wide: true, cell: (row) => (row.subject ? html`<span dir="auto">${row.subject}</span>` : html`<span class="muted">–</span>`) },
+        { label: t("Subject"), wide: true, cell: (row) => row.subject && html`<span dir="auto">${row.subject}</span>` },
         { label: t("What it is"), wide: true, cell: (row) => (row.reverted_from ? t("Copy of version {version}", { version: row.reverted_from }) : before(row) ? t("Edited") : row.version === 1 ? t("First version") : t("Edited")) },
       ]} actions=${(row) => html`<div class="actions">
         ${before(row) && html`<button type="button" class="small" onClick=${() => show(row)}>

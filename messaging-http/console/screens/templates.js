@@ -2,7 +2,7 @@
 import { allowed } from "../lib/api.js";
 import { Badge, Empty, Head, html, t, Time, useState } from "../lib/ui.js";
 import { changeQuery, go, href } from "../lib/route.js";
-import { Filters, isFiltered, List } from "../lib/table.js";
+import { Filters, List } from "../lib/table.js";
 import { Field, Form, useForm } from "../lib/form.js";
 import { CHANNELS, channelName } from "../lib/channels.js";
 import { Later } from "../lib/later.js";
@@ -27,11 +27,11 @@ function TemplateList({ query }) {
     ${isNew && html`<${NewTemplate} kind=${query.new} wantedBy=${query.for} />`}
     ${!isEmpty && html`<${Filters} fields=${[{ name: "channel", label: t("Channel"), options: CHANNELS.map((channel) => [channel, channelName(channel)]) }]} />`}
     <${List} id="listTemplates" caption=${t("Templates")} args=${{ query: { channel: query.channel } }} onRows=${setRows}
-      rowHref=${(row) => href(`templates/${row.id}`)} filtered=${isFiltered(query, ["channel"])}
+      rowHref=${(row) => href(`templates/${row.id}`)} filters=${["channel"]} words=${[t("template"), t("templates")]} nameOf=${(row) => row.name}
       columns=${[
         { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
         { label: t("Channel"), cell: (row) => channelName(row.channel) },
-        { label: t("Subject"), wide: true, cell: (row) => (row.subject ? html`<span dir="auto">${row.subject}</span>` : html`<span class="muted">–</span>`) },
+        { label: t("Subject"), wide: true, cell: (row) => row.subject && html`<span dir="auto">${row.subject}</span>` },
         { label: t("Notes"), cell: (row) => html`<${Notes} warnings=${row.warnings} />` },
         { label: t("Version"), numeric: true, cell: (row) => row.version },
         { label: t("Changed"), cell: (row) => html`<${Time} at=${row.updated_at} />` },

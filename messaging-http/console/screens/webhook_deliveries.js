@@ -29,14 +29,15 @@ export default function Deliveries({ webhook, query, round, again }) {
   const isSoon = ({ status: now, next_attempt_at: at }) => now === "pending" && (!at || new Date(at) - Date.now() < 60000);
   return html`
     <${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map(([value, text]) => [value, t(text)]) }]} />
-    <${List} key=${status} id="listDeliveries" args=${{ path: { id: webhook.id }, query: { status } }} filtered=${Boolean(status)} caption=${t("Deliveries")}
+    <${List} key=${status} id="listDeliveries" args=${{ path: { id: webhook.id }, query: { status } }} filters=${["status"]} words=${[t("delivery"), t("deliveries")]}
+      nameOf=${(row) => `${row.event_type} ${absolute(row.created_at)}`} onChange=${again} caption=${t("Deliveries")}
       reloads=${round + polls} onRows=${(rows) => setWaiting(rows.some(isSoon))}
       columns=${[
         { label: t("Event"), cell: (row) => html`${t(row.event_type)}${row.is_test && row.event_type !== "test" && html` <span class="muted">${t("test")}</span>`}${row.replay_of && html` <span class="muted">${t("replay")}</span>`}` },
         { label: t("Status"), cell: (row) => html`<${State} delivery=${row} />` },
         { label: t("Answer"), cell: (row) => answerOf(row) },
         { label: t("Attempts"), numeric: true, cell: (row) => row.attempts },
-        { label: t("Next try"), cell: (row) => (row.status === "pending" ? html`<${Time} at=${row.next_attempt_at} />` : html`<span class="muted">–</span>`) },
+        { label: t("Next try"), cell: (row) => row.status === "pending" && html`<${Time} at=${row.next_attempt_at} />` },
         { label: t("When"), cell: (row) => html`<${Time} at=${row.created_at} />` },
       ]}
       actions=${(row) => html`<button type="button" class="small" onClick=${() => open(webhook, row)}>${t("Details")}<span class="sr"> ${row.event_type} ${absolute(row.created_at)}</span></button>

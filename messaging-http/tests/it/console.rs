@@ -19,6 +19,7 @@ mod hostile;
 mod keyboard;
 mod known;
 mod live;
+mod many;
 mod page;
 mod parts;
 mod passkeys;

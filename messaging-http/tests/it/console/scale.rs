@@ -23,7 +23,7 @@ const AT_ONCE: usize = 5_000;
 
 /// The names of the rows, in JavaScript.
 const NAMES: &str =
-    "[...document.querySelectorAll('main tbody tr')].map((row) => row.firstElementChild.textContent).join()";
+    "[...document.querySelectorAll('main tbody tr')].map((row) => row.querySelector('th').textContent).join()";
 
 fn contact(server: &TestServer, number: usize) -> Contact {
     let now = server.app.now();
