@@ -21,12 +21,15 @@ mod contacts;
 mod counts;
 mod cursors;
 mod database;
+mod due_jobs;
 mod events;
 mod expected;
 pub(crate) mod fault;
+mod gathered_reads;
 mod installation;
 mod installation_values;
 mod jobs;
+mod known_subscriptions;
 mod lease_table;
 mod limits;
 mod listeners;
@@ -51,6 +54,7 @@ mod schema;
 mod segments;
 mod shared_reads;
 mod slots;
+mod subscriptions;
 mod sweep;
 mod tls;
 mod transaction;
@@ -62,6 +66,7 @@ mod waking;
 mod workspace_end;
 mod writes;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -101,6 +106,8 @@ pub type PostgresStore = SqlStore<Postgres>;
 #[derive(Debug)]
 pub struct Postgres {
     reads: Reads,
+    /// What claims jobs, and reads rows by their keys for many callers at once.
+    keyed_reads: Reads,
     /// Begins transactions that write, those of upkeep as well.
     writes: Writes,
     commits: Commits,
@@ -197,11 +204,19 @@ impl Store for PostgresStore {
             self.membership.part().await;
         }
         self.reads.close();
+        self.keyed_reads.close();
         self.membership.health().send_replace(StoreHealth::Closed);
     }
 }
 
 impl Postgres {
+    /// How many round trips to the database this process has made for reads and for transactions. A statement that a
+    /// connection does not know yet takes one more, once, which is not counted.
+    pub fn round_trips(&self) -> u64 {
+        let transactions = self.writes.0.counters.round_trips.load(Ordering::Relaxed);
+        self.reads.round_trips() + self.keyed_reads.round_trips() + transactions
+    }
+
     /// Fails unless all claims are held, and this process may still say so.
     async fn hold(&self, jobs: impl Iterator<Item = &JobHandle> + Send) -> Result<(), Fault> {
         const SQL: &str = "SELECT EXISTS (SELECT 1 FROM writers WHERE term = $1)";

@@ -23,6 +23,9 @@ use crate::row::{count, get, id};
 use crate::sql::{Params, key, params};
 use crate::tables::operator_queue::stored_job;
 
+/// The number of columns of a job's key, see [`place_key`].
+const KEY: usize = 3;
+
 pub(super) fn enqueue(transaction: &mut Transaction, job: &NewJob) {
     let sql = "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload)
          SELECT * FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::smallint[], $5::boolean[], $6::bigint[], $7::text[],
@@ -94,8 +97,9 @@ pub(super) fn require_lease(transaction: &mut Transaction, handle: &JobHandle) -
 pub(super) fn finish(transaction: &mut Transaction, handle: &JobHandle) -> Result<(), Fault> {
     let term = transaction.term();
     transaction.uses.claim(term, handle, Effect::Ends)?;
-    let sql = "DELETE FROM jobs WHERE lane = $1 AND due_at = $2 AND id = $3";
-    transaction.run_claimed(sql, place_key(&handle.lane, handle.due_at, handle.id));
+    let sql = "DELETE FROM jobs USING unnest($1::text[], $2::bigint[], $3::uuid[]) AS key (lane, due_at, id)
+        WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id";
+    transaction.change_claimed_row(sql, KEY, place_key(&handle.lane, handle.due_at, handle.id));
     Ok(())
 }
 
@@ -147,8 +151,10 @@ pub(super) fn save(transaction: &mut Transaction, handle: &JobHandle, payload: &
     transaction.uses.claim(term, handle, Effect::Saves)?;
     let mut params = place_key(&handle.lane, handle.due_at, handle.id);
     params.extend(params![payload]);
-    let sql = "UPDATE jobs SET payload = $4 WHERE lane = $1 AND due_at = $2 AND id = $3";
-    transaction.run_claimed(sql, params);
+    let sql = "UPDATE jobs SET payload = key.payload
+        FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::bytea[]) AS key (lane, due_at, id, payload)
+        WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id";
+    transaction.change_claimed_row(sql, KEY, params);
     Ok(())
 }
 

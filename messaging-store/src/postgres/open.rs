@@ -8,6 +8,7 @@ use deadpool_postgres::{
 };
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use tokio::task::JoinSet;
+use tokio_postgres::Config;
 use uuid::Uuid;
 
 use super::apply::apply;
@@ -31,6 +32,10 @@ use crate::open_error::{OpenError, failed};
 /// that takes longer.
 const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=4000";
 
+/// Further settings of connections whose statements find rows by keys: by an index also while a table is small, because a
+/// plan that was made then is used for a while after the table has grown.
+const BY_KEYS: &str = "-c enable_seqscan=off -c jit=off";
+
 /// Longest time for each of: waiting for a connection of a pool, making one, and its first statement.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -40,6 +45,9 @@ const LOOKING_PATIENCE: Duration = Duration::from_secs(2);
 /// Number of transactions that may write at a time: two kinds of commits, for requests and for background work, with
 /// [`LANES`] each, and four for upkeep.
 const WRITERS: usize = 2 * LANES + 4;
+
+/// Number of connections that claim jobs and read rows by keys, for many callers at once.
+const KEYED_READERS: usize = 3;
 
 /// Number of connections by which a process sends heartbeats, looks for other processes and notifies them of changes.
 const LOOKING: usize = 2;
@@ -103,6 +111,8 @@ impl PostgresStore {
         let mut config = url.config().clone();
         let connections = format!("messaging {}", instance());
         config.application_name(&connections).options(SETTINGS);
+        let mut by_keys = config.clone();
+        by_keys.options(format!("{SETTINGS} {BY_KEYS}"));
         // After a failover, or in a database that was restored elsewhere, what is written belongs to another era of the
         // event log. So every new connection looks first.
         let begin_era = || {
@@ -127,7 +137,7 @@ impl PostgresStore {
             })
         };
         let connect = OnRuntime::present(&config, tls);
-        let pool = |size: usize, patience: Duration| {
+        let pool = |config: &Config, size: usize, patience: Duration| {
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
             let manager = Manager::from_connect(config.clone(), connect.clone(), recycling);
             let timeouts = Timeouts { wait: Some(patience), create: Some(patience), recycle: Some(patience) };
@@ -140,8 +150,8 @@ impl PostgresStore {
                 .build()
                 .map_err(failed("prepare the connections to the database"))
         };
-        let reads = pool(readers.max(2), PATIENCE)?;
-        let (writes, looking) = (pool(WRITERS, PATIENCE)?, pool(LOOKING, LOOKING_PATIENCE)?);
+        let (reads, keyed_reads) = (pool(&config, readers.max(2), PATIENCE)?, pool(&by_keys, KEYED_READERS, PATIENCE)?);
+        let (writes, looking) = (pool(&by_keys, WRITERS, PATIENCE)?, pool(&config, LOOKING, LOOKING_PATIENCE)?);
         schema::bring_up_to_date(&writes, create).await?;
         // The connection that made the schema could not begin an era when it was opened: the table for it was missing.
         let first = writes.get().await.map_err(failed("connect to the database"))?;
@@ -162,10 +172,11 @@ impl PostgresStore {
             Box::pin(apply(transaction, all))
         });
         let tasks = std::sync::Mutex::new(tasks);
-        let reads = Reads::new(reads, health);
+        let (reads, keyed_reads) = (Reads::new(reads, Arc::clone(&health)), Reads::new(keyed_reads, health));
         let limits = Arc::new(Limits::new(reads.clone()));
         Ok(SqlStore(Postgres {
             reads,
+            keyed_reads,
             writes,
             commits,
             observed,

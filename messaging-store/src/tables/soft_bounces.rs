@@ -40,10 +40,13 @@ pub(crate) fn end(
     channel: Channel,
     address: &str,
 ) -> Result<(), Fault> {
-    on.run(
-        sql!("DELETE FROM soft_bounces WHERE workspace = $1 AND channel = $2 AND digest = $3"),
-        by(workspace, channel, address),
-    )
+    const SQL: Sql = sql!(
+        sqlite: "DELETE FROM soft_bounces WHERE workspace = $1 AND channel = $2 AND digest = $3",
+        postgres: "DELETE FROM soft_bounces b
+            USING unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS ended (workspace, channel, digest)
+            WHERE b.workspace = ended.workspace AND b.channel = ended.channel AND b.digest = ended.digest",
+    );
+    on.remove(SQL, by(workspace, channel, address))
 }
 
 fn by(workspace: WorkspaceId, channel: Channel, address: &str) -> Params {
