@@ -74,11 +74,11 @@ pub(super) async fn follow(app: &App) {
 /// Indexes some of what is due; answers how many blocks that were.
 async fn round(app: &App) -> Result<usize, StoreError> {
     let now = app.now();
-    let mut indexed = 0;
-    for block in app.store().contact_blocks_due(BLOCKS).await? {
-        indexed += put(app, Write::PutContactBlock(Box::new(block))).await?;
-    }
+    let contacts = app.store().contact_blocks_due(BLOCKS).await?;
+    let putting = contacts.into_iter().map(|block| put(app, Write::PutContactBlock(Box::new(block))));
+    let mut indexed: usize = join_all(putting).await.into_iter().sum::<Result<_, _>>()?;
     let aged = now - AGED_AFTER;
+    // One after the other: a block begins where the one before it ends.
     for due in app.store().message_blocks_due(now - SETTLED_AFTER, aged, BLOCKS).await? {
         let Some(block) = block_of(app, due, aged).await? else { continue };
         indexed += put(app, Write::PutMessageBlock(Box::new(block))).await?;

@@ -390,11 +390,10 @@ impl PostgresStore {
     /// How long until a claim may find something.
     pub(super) async fn next_job(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, Fault> {
         const SQL: &str = "SELECT min(due.at) FROM unnest($4::smallint[], $5::boolean[], $6::bigint[]) AS cell (place, bulk, start)
-            JOIN places ON places.place = cell.place
+            CROSS JOIN LATERAL (SELECT 1 FROM places WHERE places.place = cell.place AND places.term = $1 OFFSET 0) AS ours
             CROSS JOIN LATERAL (
                 SELECT due_at AS at FROM jobs WHERE jobs.place = cell.place AND jobs.bulk = cell.bulk
                     AND jobs.due_at >= cell.start AND lane <> ALL ($2) AND id <> ALL ($3) ORDER BY due_at LIMIT 1) AS due
-            WHERE places.term = $1
             UNION ALL
             SELECT min(woken_at) FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND lane <> ALL ($2) AND id <> ALL ($3)";

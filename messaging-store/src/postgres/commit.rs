@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, Write};
 use messaging_core::ports::store::{CommitBatch, CommitError, Priority, StoreError};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
@@ -20,6 +20,7 @@ use super::nodes::Membership;
 use super::transaction::Transaction;
 use super::writes::Writes;
 use crate::observed::Observed;
+use crate::sql::params;
 
 /// Connections for requests, and as many for background work.
 pub(super) const LANES: usize = 2;
@@ -271,6 +272,9 @@ impl Committing {
         if all.len() > 1 {
             transaction.serve_several();
         }
+        if all.iter().all(|changes| may_be_lost(changes)) {
+            transaction.run("SET LOCAL synchronous_commit = off", params![]);
+        }
         let term = transaction.term();
         let outcome = (self.apply)(&mut transaction, all).await;
         let assumed = std::mem::take(&mut transaction.assumed);
@@ -302,6 +306,11 @@ impl Committing {
         }
         observer.synced(CommitBatch { commits: batch.len(), sync });
     }
+}
+
+/// Whether a crash of the server may undo changes: they are made anew from what they follow, whose notes come back with them.
+fn may_be_lost(changes: &Changes) -> bool {
+    changes.writes().iter().all(|write| matches!(write, Write::PutContactBlock(_) | Write::PutMessageBlock(_)))
 }
 
 /// Tells all who wait for commits the same.

@@ -71,7 +71,7 @@ pub(super) fn due_rows(
             cell.place, cell.bulk, coalesce(first.due_at, due.due_at)
         FROM unnest($2::smallint[], $3::boolean[], $4::bigint[], $5::uuid[], $8::bigint[])
             AS cell (place, bulk, due_at, id, most)
-        JOIN places ON places.place = cell.place AND places.term = $1
+        CROSS JOIN LATERAL (SELECT 1 FROM places WHERE places.place = cell.place AND places.term = $1 OFFSET 0) AS ours
         LEFT JOIN LATERAL (
             -- Where lanes are passed over, the first one to be seen is not the first.
             SELECT jobs.due_at FROM jobs WHERE cardinality($7::text[]) > 0 AND jobs.place = cell.place

@@ -98,7 +98,8 @@ pub(super) fn finish(transaction: &mut Transaction, handle: &JobHandle) -> Resul
     let term = transaction.term();
     transaction.uses.claim(term, handle, Effect::Ends)?;
     let sql = "DELETE FROM jobs USING unnest($1::text[], $2::bigint[], $3::uuid[]) AS key (lane, due_at, id)
-        WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id";
+        WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id
+            AND key.due_at BETWEEN -9223372036854775808 AND 9223372036854775807";
     transaction.change_claimed_row(sql, KEY, place_key(&handle.lane, handle.due_at, handle.id));
     Ok(())
 }
@@ -153,7 +154,8 @@ pub(super) fn save(transaction: &mut Transaction, handle: &JobHandle, payload: &
     params.extend(params![payload]);
     let sql = "UPDATE jobs SET payload = key.payload
         FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::bytea[]) AS key (lane, due_at, id, payload)
-        WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id";
+        WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id
+            AND key.due_at BETWEEN -9223372036854775808 AND 9223372036854775807";
     transaction.change_claimed_row(sql, KEY, params);
     Ok(())
 }

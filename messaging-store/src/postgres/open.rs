@@ -8,7 +8,6 @@ use deadpool_postgres::{
 };
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 use tokio::task::JoinSet;
-use tokio_postgres::Config;
 use uuid::Uuid;
 
 use super::apply::apply;
@@ -111,8 +110,6 @@ impl PostgresStore {
         let mut config = url.config().clone();
         let connections = format!("messaging {}", instance());
         config.application_name(&connections).options(SETTINGS);
-        let mut by_keys = config.clone();
-        by_keys.options(format!("{SETTINGS} {BY_KEYS}"));
         // After a failover, or in a database that was restored elsewhere, what is written belongs to another era of the
         // event log. So every new connection looks first.
         let begin_era = || {
@@ -137,7 +134,8 @@ impl PostgresStore {
             })
         };
         let connect = OnRuntime::present(&config, tls);
-        let pool = |config: &Config, size: usize, patience: Duration| {
+        let connect_by_keys = connect.with_options(&format!("{SETTINGS} {BY_KEYS}"));
+        let pool = |connect: &OnRuntime, size: usize, patience: Duration| {
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
             let manager = Manager::from_connect(config.clone(), connect.clone(), recycling);
             let timeouts = Timeouts { wait: Some(patience), create: Some(patience), recycle: Some(patience) };
@@ -150,8 +148,9 @@ impl PostgresStore {
                 .build()
                 .map_err(failed("prepare the connections to the database"))
         };
-        let (reads, keyed_reads) = (pool(&config, readers.max(2), PATIENCE)?, pool(&by_keys, KEYED_READERS, PATIENCE)?);
-        let (writes, looking) = (pool(&by_keys, WRITERS, PATIENCE)?, pool(&config, LOOKING, LOOKING_PATIENCE)?);
+        let (reads, looking) = (pool(&connect, readers.max(2), PATIENCE)?, pool(&connect, LOOKING, LOOKING_PATIENCE)?);
+        let keyed_reads = pool(&connect_by_keys, KEYED_READERS, PATIENCE)?;
+        let writes = pool(&connect_by_keys, WRITERS, PATIENCE)?;
         schema::bring_up_to_date(&writes, create).await?;
         // The connection that made the schema could not begin an era when it was opened: the table for it was missing.
         let first = writes.get().await.map_err(failed("connect to the database"))?;

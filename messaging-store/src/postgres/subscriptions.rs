@@ -33,9 +33,8 @@ fn need(write: &Write) -> Option<Need> {
         Write::AppendProductEvents(events) => Need::Subscriptions(events.first()?.workspace_id),
         Write::JoinList(workspace, ..) | Write::LeaveList(workspace, ..) => Need::Subscriptions(*workspace),
         Write::PutSegment(segment, _) => Need::Change(segment.workspace_id),
-        Write::DeleteSegment(workspace, _) => Need::Change(*workspace),
         Write::PutAutomation(put, _) => Need::Change(put.automation.workspace_id),
-        Write::DeleteAutomation(workspace, _) => Need::Change(*workspace),
+        Write::DeleteSegment(workspace, _) | Write::DeleteAutomation(workspace, _) => Need::Change(*workspace),
         _ => return None,
     })
 }
@@ -80,8 +79,12 @@ fn unknown_names(transaction: &mut Transaction, all: &[&Changes]) -> BTreeSet<(W
                 continue;
             }
             match transaction.known_subscriptions().name(&name) {
-                Some(number) => drop(transaction.event_names.insert(name, number)),
-                None => drop(unknown.insert(name)),
+                Some(number) => {
+                    transaction.event_names.insert(name, number);
+                }
+                None => {
+                    unknown.insert(name);
+                }
             }
         }
     }

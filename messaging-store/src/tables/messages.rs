@@ -93,7 +93,7 @@ pub(crate) fn change_status(on: &mut dyn Statements, movement: &MoveMessage) -> 
                 AS moved (workspace, id, revision, status, updated_at, hold_reason, hold_until, hold_since, seen, links,
                     skip, sent_at, delivered_at)
             WHERE messages.workspace = moved.workspace AND messages.id = moved.id
-                AND messages.revision = moved.revision",
+                AND messages.revision = moved.revision AND moved.revision BETWEEN 0 AND 4294967295",
     );
     // Workspace and id.
     const KEY: usize = 2;

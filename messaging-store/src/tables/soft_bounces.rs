@@ -44,7 +44,8 @@ pub(crate) fn end(
         sqlite: "DELETE FROM soft_bounces WHERE workspace = $1 AND channel = $2 AND digest = $3",
         postgres: "DELETE FROM soft_bounces b
             USING unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS ended (workspace, channel, digest)
-            WHERE b.workspace = ended.workspace AND b.channel = ended.channel AND b.digest = ended.digest",
+            WHERE b.workspace = ended.workspace AND b.channel = ended.channel AND b.digest = ended.digest
+                AND ended.channel BETWEEN 0 AND 32767",
     );
     on.remove(SQL, by(workspace, channel, address))
 }
