@@ -51,13 +51,14 @@ pub(crate) trait Statements {
     /// The same for a statement that must touch the row. It has no `RETURNING`.
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
 
-    /// A statement that removes a row, if it is there, by its key, which is all of its parameters. PostgreSQL's takes columns
-    /// as arrays, and serves several commits at once.
-    fn remove(&mut self, sql: Sql, key: Params) -> Result<(), Fault>;
+    /// A statement that removes a row, if it is there, by its key, which is all of its parameters. `many` is PostgreSQL's for
+    /// the rows of several commits, which takes columns as arrays.
+    fn remove(&mut self, one: Sql, many: &'static str, key: Params) -> Result<(), Fault>;
 
-    /// A statement that changes a row by its key, the first `key` of its parameters, and must touch it. PostgreSQL's takes
-    /// columns as arrays, and serves several commits at once. It has no `RETURNING`.
-    fn change_one(&mut self, sql: Sql, key: usize, row: Params) -> Result<(), Fault>;
+    /// A statement that changes a row by its key, the first `key` of its parameters, and must touch it. `many` is
+    /// PostgreSQL's for the rows of several commits, which takes columns as arrays; it may miss a row that changes at the same
+    /// moment. Neither has a `RETURNING`.
+    fn change_one(&mut self, one: Sql, many: &'static str, key: usize, row: Params) -> Result<(), Fault>;
 }
 
 /// Function that makes a value of type `T` from a row of the database.

@@ -44,13 +44,13 @@ impl Statements for Transaction {
         Ok(())
     }
 
-    fn remove(&mut self, sql: Sql, key: Params) -> Result<(), Fault> {
-        self.remove_row(sql.postgres, key);
+    fn remove(&mut self, one: Sql, many: &'static str, key: Params) -> Result<(), Fault> {
+        self.remove_row(one.postgres, many, key);
         Ok(())
     }
 
-    fn change_one(&mut self, sql: Sql, key: usize, row: Params) -> Result<(), Fault> {
-        self.change_one_row(sql.postgres, key, row);
+    fn change_one(&mut self, one: Sql, many: &'static str, key: usize, row: Params) -> Result<(), Fault> {
+        self.change_one_row(one.postgres, many, key, row);
         Ok(())
     }
 }

@@ -80,7 +80,7 @@ pub(super) struct Transaction {
     queue: Vec<Queued>,
     /// From here on the queue has nothing that may look at rows which are gathered.
     gathers_from: usize,
-    /// Whether it serves a single commit, whose statements about rows that are there keep their order.
+    /// Whether it serves a single commit, which changes rows one after the other.
     is_alone: bool,
     /// What counters change by, written once before it ends.
     pub(super) deltas: CounterDeltas,
@@ -146,8 +146,9 @@ impl Transaction {
         self.slot.term
     }
 
-    /// Says that it serves several commits: their changes of rows that are there may be gathered, past statements of
-    /// each other. If the order matters after all, one of them touches too few rows, and each commit is tried alone.
+    /// Says that it serves several commits: their changes of rows that are there are gathered, past statements of each
+    /// other. If the order matters after all, or a row changes at the same moment, a statement touches too few rows, and
+    /// each commit is tried alone.
     pub(super) const fn serve_several(&mut self) {
         self.is_alone = false;
     }
@@ -197,33 +198,41 @@ impl Transaction {
         self.gather(sql, row, Rows::Gathered);
     }
 
-    /// Queues the key of a row that is removed if it is there, for a statement that takes columns as arrays.
-    pub(super) fn remove_row(&mut self, sql: &'static str, key: Params) {
-        let is_queued = self.open_change(sql).is_some_and(|open| column::has(&self.queue[open].gathered, &key));
-        if !is_queued {
-            self.gather_change(sql, key.len(), key, Rows::Any);
+    /// Removes a row, if it is there, by its key. `many` takes columns of keys as arrays, and serves several commits.
+    pub(super) fn remove_row(&mut self, one: &'static str, many: &'static str, key: Params) {
+        if self.is_alone {
+            self.run(one, key);
+        } else if !self.open_change(many).is_some_and(|open| column::has(&self.queue[open].gathered, &key)) {
+            self.gather_change(many, key.len(), key, Rows::Any);
         }
     }
 
-    /// Queues a row for a statement that takes columns as arrays and changes rows by their key, the first `key` values; it
-    /// must touch each of them, anything else is a conflict. No two rows of one statement have the same key. It has no
-    /// `RETURNING`.
-    pub(super) fn change_one_row(&mut self, sql: &'static str, key: usize, row: Params) {
-        self.gather_change(sql, key, row, Rows::Gathered);
+    /// Changes a row by its key, the first `key` values, and must touch it; anything else is a conflict. `many` takes columns
+    /// as arrays, and serves several commits. Neither has a `RETURNING`.
+    pub(super) fn change_one_row(&mut self, one: &'static str, many: &'static str, key: usize, row: Params) {
+        if self.is_alone {
+            self.run_one(one, row);
+        } else {
+            self.gather_change(many, key, row, Rows::Gathered);
+        }
     }
 
-    /// The same for the rows of claimed jobs; where one is gone, its claim is lost.
-    pub(super) fn change_claimed_row(&mut self, sql: &'static str, key: usize, row: Params) {
-        self.gather_change(sql, key, row, Rows::GatheredOr(Raises::Claim));
+    /// The same for the row of a claimed job; where it is gone, the claim is lost.
+    pub(super) fn change_claimed_row(&mut self, one: &'static str, many: &'static str, key: usize, row: Params) {
+        if self.is_alone {
+            self.run_claimed(one, row);
+        } else {
+            self.gather_change(many, key, row, Rows::GatheredOr(Raises::Claim));
+        }
     }
 
-    /// The place of a queued statement that further rows may be changed by.
+    /// The place of a queued statement by which further rows may be changed.
     fn open_change(&self, sql: &'static str) -> Option<usize> {
         let open = self.queue.iter().skip(self.gathers_from).rposition(|queued| queued.sql == sql)?;
-        let open = open + self.gathers_from;
-        (!self.is_alone || open + 1 == self.queue.len()).then_some(open)
+        Some(open + self.gathers_from)
     }
 
+    /// Gathers a row that is changed. No two rows of one statement have the same key.
     fn gather_change(&mut self, sql: &'static str, key: usize, row: Params, rows: Rows) {
         let open = self.open_change(sql);
         let open = open.filter(|place| !column::has(&self.queue[*place].gathered, &row[..key.min(row.len())]));

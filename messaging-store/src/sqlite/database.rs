@@ -38,11 +38,11 @@ impl Statements for &Connection {
         self.run_one(sql, row)
     }
 
-    fn remove(&mut self, sql: Sql, key: Params) -> Result<(), Fault> {
+    fn remove(&mut self, sql: Sql, _: &str, key: Params) -> Result<(), Fault> {
         self.run(sql, key)
     }
 
-    fn change_one(&mut self, sql: Sql, _: usize, row: Params) -> Result<(), Fault> {
+    fn change_one(&mut self, sql: Sql, _: &str, _: usize, row: Params) -> Result<(), Fault> {
         self.run_one(sql, row)
     }
 }

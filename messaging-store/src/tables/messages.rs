@@ -79,27 +79,34 @@ pub(crate) fn insert_row(on: &mut dyn Statements, message: &Message) -> Result<(
 }
 
 pub(crate) fn change_status(on: &mut dyn Statements, movement: &MoveMessage) -> Result<(), Fault> {
-    const SQL: Sql = sql!(
+    const ONE: Sql = sql!(
         sqlite: "UPDATE messages SET status = $4, updated_at = $5, revision = revision + 1, hold_reason = $6,
                 hold_until = $7, hold_since = $8, seen = $9, links = $10, skip = $11,
                 sent_at = coalesce($12, -70368744177664), delivered_at = coalesce($13, -70368744177664)
             WHERE workspace = $1 AND id = $2 AND revision = $3",
-        postgres: "UPDATE messages SET status = moved.status, updated_at = moved.updated_at,
-                revision = messages.revision + 1, hold_reason = moved.hold_reason, hold_until = moved.hold_until,
-                hold_since = moved.hold_since, seen = moved.seen, links = moved.links, skip = moved.skip,
-                sent_at = moved.sent_at, delivered_at = moved.delivered_at
+        postgres: "UPDATE messages SET status = $4, updated_at = $5, revision = revision + 1, hold_reason = $6,
+                hold_until = $7, hold_since = $8, seen = $9, links = $10, skip = $11, sent_at = $12, delivered_at = $13
+            WHERE workspace = $1 AND id = $2 AND revision = $3",
+    );
+    const MANY: &str = "UPDATE messages SET status = moved.status, updated_at = moved.updated_at,
+            revision = messages.revision + 1, hold_reason = moved.hold_reason, hold_until = moved.hold_until,
+            hold_since = moved.hold_since, seen = moved.seen, links = moved.links, skip = moved.skip,
+            sent_at = moved.sent_at, delivered_at = moved.delivered_at
+        FROM (SELECT wanted.*, found.at
             FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
                 $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[])
-                AS moved (workspace, id, revision, status, updated_at, hold_reason, hold_until, hold_since, seen, links,
-                    skip, sent_at, delivered_at)
-            WHERE messages.workspace = moved.workspace AND messages.id = moved.id
-                AND messages.revision = moved.revision AND moved.revision BETWEEN 0 AND 4294967295",
-    );
+                AS wanted (of_workspace, of_message, of_revision, status, updated_at, hold_reason, hold_until,
+                    hold_since, seen, links, skip, sent_at, delivered_at)
+            CROSS JOIN LATERAL (SELECT m.ctid AS at FROM messages m
+                WHERE m.workspace = of_workspace AND m.id = of_message OFFSET 0) AS found
+            WHERE of_revision BETWEEN 0 AND 4294967295) AS moved
+        WHERE messages.ctid = moved.at AND messages.revision = moved.of_revision";
     // Workspace and id.
     const KEY: usize = 2;
     let Milestones { seen, links, skip, sent_at, delivered_at } = movement.milestones;
     on.change_one(
-        SQL,
+        ONE,
+        MANY,
         KEY,
         params![
             key(movement.workspace_id),

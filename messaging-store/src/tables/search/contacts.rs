@@ -30,8 +30,7 @@ const MAX_READ: usize = 640;
 pub(crate) fn put(on: &mut dyn Statements, block: &ContactBlock) -> Result<(), Fault> {
     const FOLLOW: Sql = sql!(
         sqlite: "DELETE FROM changed_contact_texts WHERE n = $1",
-        postgres: "DELETE FROM changed_contact_texts t USING unnest($1::bigint[]) AS followed (n)
-            WHERE t.n = followed.n AND followed.n BETWEEN -9223372036854775808 AND 9223372036854775807",
+        postgres: "DELETE FROM changed_contact_texts WHERE n = ANY ($1::bigint[])",
     );
     const KEEP: Sql = sql!(
         sqlite: "INSERT INTO contact_texts (block, shown, hidden) VALUES ($1, $2, $3)
@@ -41,7 +40,7 @@ pub(crate) fn put(on: &mut dyn Statements, block: &ContactBlock) -> Result<(), F
             ON CONFLICT (block) DO UPDATE SET shown = excluded.shown, hidden = excluded.hidden",
     );
     for note in &block.notes {
-        on.change_one(FOLLOW, 1, params![*note])?;
+        on.gather_one(FOLLOW, params![*note])?;
     }
     if block.texts.is_empty() {
         return on.run(sql!("DELETE FROM contact_texts WHERE block = $1"), params![block.block]);
