@@ -22,7 +22,7 @@ use super::row::{small, uuid};
 use super::transaction::Transaction;
 use super::waking;
 use crate::row::{get, id, time};
-use crate::sql::{Params, key, params};
+use crate::sql::{Params, Value, key, params};
 use crate::tables::automations::listening::{LISTENING_ANYWHERE, Listener, joined, listener, listeners};
 
 pub(super) use self::hearing::Hearing;
@@ -69,6 +69,18 @@ pub(super) fn lock(transaction: &mut Transaction, all: &[&Changes]) {
 pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
     if transaction.hearing.locked.insert(workspace) {
         transaction.run(SHARE, params![uuid(workspace)]);
+    }
+}
+
+/// The same for workspaces, in their order.
+pub(super) fn share_all(transaction: &mut Transaction, workspaces: &[WorkspaceId]) {
+    const SQL: &str =
+        "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended(workspace, 7045)) FROM unnest($1::uuid[]) AS workspace";
+    let locked = &mut transaction.hearing.locked;
+    let keys = workspaces.iter().filter(|workspace| locked.insert(**workspace)).map(|of| key(*of));
+    let keys: Vec<Value> = keys.collect();
+    if !keys.is_empty() {
+        transaction.run(SQL, params![keys]);
     }
 }
 

@@ -111,6 +111,17 @@ pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
     }
 }
 
+/// The same for workspaces, in their order.
+pub(super) fn share_all(transaction: &mut Transaction, workspaces: &[WorkspaceId]) {
+    const SQL: &str = "SELECT pg_advisory_xact_lock_shared($1::integer, number) FROM unnest($2::integer[]) AS number";
+    let locked = &mut transaction.outbox.locked;
+    let numbers = workspaces.iter().filter(|workspace| locked.insert(**workspace)).map(|of| lock_number(*of));
+    let numbers: Vec<i32> = numbers.collect();
+    if !numbers.is_empty() {
+        transaction.run(SQL, params![SUBSCRIBERS_LOCK, numbers]);
+    }
+}
+
 /// Takes the lock of a workspace alone, before what its segments read is changed. What was known of it is known no more.
 pub(super) fn lock_alone(transaction: &mut Transaction, workspace: WorkspaceId) {
     let keys = params![SUBSCRIBERS_LOCK, lock_number(workspace)];

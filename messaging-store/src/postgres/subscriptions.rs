@@ -57,10 +57,8 @@ pub(super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> 
     }
     let names = unknown_names(transaction, all);
     let wanted: Vec<WorkspaceId> = wanted.into_iter().collect();
-    for workspace in &wanted {
-        outbox::share(transaction, *workspace);
-        listeners::share(transaction, *workspace);
-    }
+    outbox::share_all(transaction, &wanted);
+    listeners::share_all(transaction, &wanted);
     match transaction.known_subscriptions().masks(&wanted) {
         Some(masks) if names.is_empty() && transaction.may_assume => assume(transaction, wanted, &masks),
         _ => ask(transaction, &wanted, &names).await?,

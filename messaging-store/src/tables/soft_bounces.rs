@@ -41,13 +41,10 @@ pub(crate) fn end(
     address: &str,
 ) -> Result<(), Fault> {
     const ONE: Sql = sql!("DELETE FROM soft_bounces WHERE workspace = $1 AND channel = $2 AND digest = $3");
-    const MANY: &str = "DELETE FROM soft_bounces USING (
-            SELECT found.at FROM unnest($1::uuid[], $2::bigint[], $3::bytea[])
-                AS ended (of_workspace, of_channel, of_address)
-            CROSS JOIN LATERAL (SELECT b.ctid AS at FROM soft_bounces b
-                WHERE b.workspace = of_workspace AND b.channel = of_channel AND b.digest = of_address OFFSET 0) AS found
-            WHERE of_channel BETWEEN 0 AND 32767) AS ended
-        WHERE soft_bounces.ctid = ended.at";
+    const MANY: &str = "DELETE FROM soft_bounces b
+        USING unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS ended (workspace, channel, digest)
+        WHERE b.workspace = ended.workspace AND b.channel = ended.channel AND b.digest = ended.digest
+            AND ended.channel BETWEEN 0 AND 32767";
     on.remove(ONE, MANY, by(workspace, channel, address))
 }
 
