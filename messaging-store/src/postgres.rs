@@ -81,7 +81,6 @@ use tokio::task::JoinSet;
 
 use self::blob_rows::{Objects, RowBlobs};
 use self::commit::Commits;
-use self::fault::Fault;
 use self::lease_table::{Effect, JobUses, LeaseTable};
 use self::limits::Limits;
 use self::news::ChangeNotifier;

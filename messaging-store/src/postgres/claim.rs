@@ -21,15 +21,14 @@ use messaging_core::time::{Monotonic, Timestamp};
 use tokio_postgres::Row;
 
 use super::cursors::{Cell, cells};
-use super::due_jobs::{DueJob, DueJobs, ReadCursor, due_rows, held_until, read_due, woken_jobs};
+use super::due_jobs::{DueJob, DueJobs, ReadCursor, due_rows, read_due, woken_jobs};
 use super::fault::Fault;
 use super::lease_table::{Lease, LeaseState, LeaseTable};
 use super::places::lock_of;
 use super::query::{Queries as _, many};
 use super::{PostgresStore, redating};
-use crate::pages::sql_limit;
 use crate::row::{get, id, maybe_time, time};
-use crate::sql::{Params, params};
+use crate::sql::params;
 
 /// The most jobs that one claim looks at.
 const MAX_SEEN: usize = 10_000;
