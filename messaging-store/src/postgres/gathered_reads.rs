@@ -9,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use messaging_core::ports::store::StoreError;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::column;
@@ -34,6 +35,9 @@ pub(super) trait Source: Clone + Send + Sync + 'static {
     type Connection: Send;
     /// A row of an answer.
     type Row: Send + 'static;
+
+    /// The runtime that sends. It must not stand still while one of its threads waits for something else.
+    fn runtime(&self) -> &Handle;
 
     /// Waits for a connection.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, Fault>> + Send;
@@ -85,7 +89,7 @@ impl<R: Send + 'static> GatheredReads<R> {
                 let sender = Sender { reads: Arc::clone(self), sql, is_counted: true };
                 let source = source.clone();
                 // A task of its own, so that nobody's answer depends on a caller that goes away.
-                tokio::spawn(async move { sender.send_all(&source).await });
+                source.runtime().clone().spawn(async move { sender.send_all(&source).await });
             }
             if let Ok(answer) = answer.await {
                 return answer;
@@ -240,6 +244,7 @@ mod tests {
     /// Answers a key with itself, twice. Each connection waits for a permit.
     #[derive(Clone)]
     struct Echo {
+        runtime: Handle,
         permits: Arc<Semaphore>,
         statements: Arc<AtomicUsize>,
         fails: bool,
@@ -247,13 +252,18 @@ mod tests {
 
     impl Echo {
         fn new(permits: usize) -> Self {
-            Self { permits: Arc::new(Semaphore::new(permits)), statements: Arc::default(), fails: false }
+            let permits = Arc::new(Semaphore::new(permits));
+            Self { runtime: Handle::current(), permits, statements: Arc::default(), fails: false }
         }
     }
 
     impl Source for Echo {
         type Connection = ();
         type Row = Value;
+
+        fn runtime(&self) -> &Handle {
+            &self.runtime
+        }
 
         async fn connect(&self) -> Result<(), Fault> {
             self.permits.acquire().await.unwrap().forget();

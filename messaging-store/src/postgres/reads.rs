@@ -9,6 +9,7 @@ use deadpool_postgres::{Object, Pool};
 use futures_util::TryStreamExt as _;
 use futures_util::future::join_all;
 use messaging_core::ports::store::StoreError;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
@@ -33,13 +34,17 @@ pub(super) struct Reads {
     health: Arc<ConnectionHealth>,
     shared: Arc<SharedReads<Arc<Vec<Row>>>>,
     gathered: Arc<GatheredReads<Row>>,
+    /// The runtime that opened the store.
+    runtime: Handle,
     /// Round trips to the database that reads made.
     round_trips: Arc<AtomicU64>,
 }
 
 impl Reads {
+    /// Reads over the connections of a pool, on the present runtime.
     pub(super) fn new(pool: Pool, health: Arc<ConnectionHealth>) -> Self {
-        Self { pool, health, shared: Arc::default(), gathered: Arc::default(), round_trips: Arc::default() }
+        let (shared, gathered) = (Arc::default(), Arc::default());
+        Self { pool, health, shared, gathered, runtime: Handle::current(), round_trips: Arc::default() }
     }
 
     async fn connection(&self, since: Instant) -> Result<ReadConnection, Fault> {
@@ -162,6 +167,10 @@ impl Queries for Reads {
 impl Source for Reads {
     type Connection = (Instant, ReadConnection);
     type Row = Row;
+
+    fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
 
     async fn connect(&self) -> Result<Self::Connection, Fault> {
         let since = Instant::now();
