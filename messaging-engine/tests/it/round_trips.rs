@@ -80,6 +80,7 @@ async fn accepting_a_message_is_one_round_trip_and_delivering_it_a_tenth() {
     // What is looked up once, and statements on their connections.
     product.accept_all(0..200).await;
     product.app.run_until_idle().await.unwrap();
+    product.accept(QUEUED).await;
 
     let before = product.store.round_trips();
     for n in 200..220 {
