@@ -29,7 +29,7 @@ const LANES: usize = 4;
 /// How often somebody asks anew because the task that was to ask has ended.
 const TRIES: usize = 3;
 
-/// What asks the database.
+/// The way to the database by which statements are sent.
 pub(super) trait Source: Clone + Send + Sync + 'static {
     /// A connection, taken before it is decided what is asked over it.
     type Connection: Send;

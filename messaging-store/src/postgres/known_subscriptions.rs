@@ -13,7 +13,7 @@ use messaging_core::ids::WorkspaceId;
 /// Most workspaces, and most names, that are remembered.
 const MOST: usize = 10_000;
 
-/// What was seen last.
+/// Subscriptions and names of events as they were seen last.
 #[derive(Debug, Default)]
 pub(super) struct KnownSubscriptions(Mutex<Known>);
 

@@ -103,7 +103,10 @@ impl<A> Drop for PendingQuestion<'_, A> {
 
 /// The same answer for another.
 fn again<A: Clone>(answer: &Result<A, StoreError>) -> Result<A, StoreError> {
-    answer.as_ref().map(Clone::clone).map_err(copy_of)
+    match answer {
+        Ok(answer) => Ok(answer.clone()),
+        Err(error) => Err(copy_of(error)),
+    }
 }
 
 /// The same error for another.
