@@ -50,6 +50,15 @@ pub(crate) trait Statements {
 
     /// The same for a statement that must touch the row. It has no `RETURNING`.
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
+
+    /// A statement that removes a row, if it is there, by its key, which is all of its parameters. `many` is PostgreSQL's for
+    /// the rows of several commits, which takes columns as arrays.
+    fn remove(&mut self, one: Sql, many: &'static str, key: Params) -> Result<(), Fault>;
+
+    /// A statement that changes a row by its key, the first `key` of its parameters, and must touch it. `many` is
+    /// PostgreSQL's for the rows of several commits, which takes columns as arrays; it may miss a row that changes at the same
+    /// moment. Neither has a `RETURNING`.
+    fn change_one(&mut self, one: Sql, many: &'static str, key: usize, row: Params) -> Result<(), Fault>;
 }
 
 /// Function that makes a value of type `T` from a row of the database.
@@ -139,6 +148,16 @@ pub(crate) trait Database: Send + Sync + 'static {
         query: Query<T>,
         keys: Vec<Params>,
     ) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send;
+
+    /// The same for a query without other parameters than its keys, which many callers ask for different keys at the same
+    /// time. PostgreSQL is asked once for all of them, by a statement whose last column is the number of a row's key, from 1.
+    fn by_keys<T: Send + 'static>(
+        &self,
+        query: Query<T>,
+        keys: Vec<Params>,
+    ) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send {
+        self.gathered(query, keys)
+    }
 
     /// Carries out a statement of upkeep in a transaction of its own; answers how many rows it touched. A power cut may
     /// undo it: what comes back is swept again.

@@ -37,6 +37,10 @@ pub(crate) enum Fault {
     #[cfg(feature = "postgres")]
     #[error("the connection was lost before the commit")]
     NotCommitted,
+    /// A transaction went by what is perhaps not true any more; nothing of it is kept.
+    #[cfg(feature = "postgres")]
+    #[error("something was not as it was seen last")]
+    Outdated,
     /// The term of this process is over: somebody has declared it dead.
     #[cfg(feature = "postgres")]
     #[error("the term of this process is over")]
@@ -85,7 +89,7 @@ impl Fault {
         match self {
             Self::Unhealthy => true,
             #[cfg(feature = "postgres")]
-            Self::NoConnection(_) | Self::NoAnswer | Self::NotCommitted | Self::Fenced => true,
+            Self::NoConnection(_) | Self::NoAnswer | Self::NotCommitted | Self::Outdated | Self::Fenced => true,
             #[cfg(feature = "postgres")]
             Self::Postgres(error) => crate::postgres::fault::is_outage(error),
             other => other.is_interrupted() || other.trouble().is_some(),

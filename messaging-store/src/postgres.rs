@@ -21,12 +21,15 @@ mod contacts;
 mod counts;
 mod cursors;
 mod database;
+mod due_jobs;
 mod events;
 mod expected;
 pub(crate) mod fault;
+mod gathered_reads;
 mod installation;
 mod installation_values;
 mod jobs;
+mod known_subscriptions;
 mod lease_table;
 mod limits;
 mod listeners;
@@ -51,6 +54,7 @@ mod schema;
 mod segments;
 mod shared_reads;
 mod slots;
+mod subscriptions;
 mod sweep;
 mod tls;
 mod transaction;
@@ -62,6 +66,7 @@ mod waking;
 mod workspace_end;
 mod writes;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -76,12 +81,11 @@ use tokio::task::JoinSet;
 
 use self::blob_rows::{Objects, RowBlobs};
 use self::commit::Commits;
-use self::fault::Fault;
 use self::lease_table::{Effect, JobUses, LeaseTable};
 use self::limits::Limits;
 use self::news::ChangeNotifier;
 use self::nodes::Membership;
-use self::query::{one, params};
+use self::query::params;
 use self::reads::Reads;
 use self::upload_rows::RowUploads;
 use self::writes::Writes;
@@ -101,6 +105,8 @@ pub type PostgresStore = SqlStore<Postgres>;
 #[derive(Debug)]
 pub struct Postgres {
     reads: Reads,
+    /// What claims jobs, and reads rows by their keys for many callers at once.
+    keyed_reads: Reads,
     /// Begins transactions that write, those of upkeep as well.
     writes: Writes,
     commits: Commits,
@@ -122,7 +128,7 @@ impl Store for PostgresStore {
             return Ok(());
         }
         if changes.writes().iter().all(|write| matches!(write, Write::Job(JobWrite::Hold(_)))) {
-            return Ok(self.hold(changes.writes().iter().filter_map(Write::claim)).await?);
+            return self.hold(changes.writes().iter().filter_map(Write::claim)).await;
         }
         if changes.writes().iter().any(|write| matches!(write, Write::Job(JobWrite::Hold(_)))) {
             // What leaves the process after this commit must not leave when others may have its job.
@@ -197,13 +203,21 @@ impl Store for PostgresStore {
             self.membership.part().await;
         }
         self.reads.close();
+        self.keyed_reads.close();
         self.membership.health().send_replace(StoreHealth::Closed);
     }
 }
 
 impl Postgres {
+    /// How many round trips to the database this process has made for reads and for transactions. A statement that a
+    /// connection does not know yet takes one more, once, which is not counted.
+    pub fn round_trips(&self) -> u64 {
+        let transactions = self.writes.0.counters.round_trips.load(Ordering::Relaxed);
+        self.reads.round_trips() + self.keyed_reads.round_trips() + transactions
+    }
+
     /// Fails unless all claims are held, and this process may still say so.
-    async fn hold(&self, jobs: impl Iterator<Item = &JobHandle> + Send) -> Result<(), Fault> {
+    async fn hold(&self, jobs: impl Iterator<Item = &JobHandle> + Send) -> Result<(), CommitError> {
         const SQL: &str = "SELECT EXISTS (SELECT 1 FROM writers WHERE term = $1)";
         self.membership.require_voice()?;
         let term = self.writes.term();
@@ -211,12 +225,13 @@ impl Postgres {
         for job in jobs {
             uses.claim(term, job, Effect::Keeps)?;
         }
-        let lives = one(&mut self.reads.clone(), SQL, params![term], |row| row::get(row, 0)).await?;
+        // Many calls of webhooks ask at the same time.
+        let lives = self.reads.one_shared(SQL, params![term], |row| row::get(row, 0)).await?;
         if lives == Some(true) {
             return Ok(());
         }
         drop(uses);
         self.membership.renew(term).await?;
-        Err(Fault::LeaseLost)
+        Err(CommitError::LeaseLost)
     }
 }

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::search::SearchTexts;
 use messaging_core::domain::search::messages::{DueMessages, MessageBlock};
@@ -27,6 +28,8 @@ const SETTLED_AFTER: Duration = Duration::from_secs(5);
 const AGED_AFTER: Duration = CONTENT_KEPT.saturating_add(Duration::from_hours(24));
 /// Blocks of one look.
 const BLOCKS: usize = 64;
+/// Messages whose contents are read at the same time: a store that is elsewhere is asked once for all of them.
+const TOGETHER: usize = 32;
 /// Looks of one turn: what is due beyond that waits for the next one.
 const ROUNDS: usize = 100;
 
@@ -71,11 +74,11 @@ pub(super) async fn follow(app: &App) {
 /// Indexes some of what is due; answers how many blocks that were.
 async fn round(app: &App) -> Result<usize, StoreError> {
     let now = app.now();
-    let mut indexed = 0;
-    for block in app.store().contact_blocks_due(BLOCKS).await? {
-        indexed += put(app, Write::PutContactBlock(Box::new(block))).await?;
-    }
+    let contacts = app.store().contact_blocks_due(BLOCKS).await?;
+    let putting = contacts.into_iter().map(|block| put(app, Write::PutContactBlock(Box::new(block))));
+    let mut indexed: usize = join_all(putting).await.into_iter().sum::<Result<_, _>>()?;
     let aged = now - AGED_AFTER;
+    // One after the other: a block begins where the one before it ends.
     for due in app.store().message_blocks_due(now - SETTLED_AFTER, aged, BLOCKS).await? {
         let Some(block) = block_of(app, due, aged).await? else { continue };
         indexed += put(app, Write::PutMessageBlock(Box::new(block))).await?;
@@ -98,9 +101,11 @@ async fn block_of(app: &App, due: DueMessages, aged: Timestamp) -> Result<Option
     let (Some(first), Some(last)) = (messages.first(), messages.last()) else { return Ok(None) };
     let (first, last) = (first.id, last.id);
     let mut texts = SearchTexts::default();
-    for message in &messages {
-        let subject = app.outline_of(message, Redactor::new(true)).await?.subject;
-        texts.add_message(message, subject.as_deref());
+    for together in messages.chunks(TOGETHER) {
+        let outlines = join_all(together.iter().map(|message| app.outline_of(message, Redactor::new(true)))).await;
+        for (message, outline) in together.iter().zip(outlines) {
+            texts.add_message(message, outline?.subject.as_deref());
+        }
     }
     Ok(Some(MessageBlock {
         workspace_id,

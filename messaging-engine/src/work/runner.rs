@@ -37,6 +37,8 @@ const LEASE: Duration = Duration::from_hours(1);
 const MANY: usize = 24;
 /// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
 const GATHER: Duration = Duration::from_millis(40);
+/// How often it is looked whether further jobs end at the same moment as one that did.
+const AT_ONCE: usize = 64;
 /// A job that the store kept from being done is tried again after this.
 const RETRY: Duration = Duration::from_secs(30);
 /// A job that would fail again the same way waits twice as long after every failure, at most this.
@@ -136,6 +138,20 @@ impl InWork {
     async fn one_ended(&mut self) {
         if let Some(Ok((lane, took))) = self.tasks.join_next().await {
             self.lanes.end(&lane, took);
+        }
+    }
+
+    /// Waits until a job has ended, and takes notice of those that end at the same moment: the outcomes of many are one
+    /// commit, and a claim for each of them would cost more than they do.
+    async fn some_ended(&mut self) {
+        self.one_ended().await;
+        for _ in 0..AT_ONCE {
+            let before = self.tasks.len();
+            tokio::task::yield_now().await;
+            self.collect();
+            if self.tasks.len() == before {
+                return;
+            }
         }
     }
 }
@@ -422,8 +438,7 @@ impl App {
                 return Ok(());
             }
             in_work.start_all(self, claimed);
-            in_work.one_ended().await;
-            in_work.collect();
+            in_work.some_ended().await;
         }
     }
 

@@ -67,6 +67,7 @@ mod request_log;
 mod require_tls;
 mod returned_mail;
 mod role_mail;
+mod round_trips;
 mod search;
 mod second_factors;
 mod secret_key;

@@ -7,7 +7,7 @@ use super::lists::Join;
 use super::transaction::Transaction;
 use super::{
     automations, campaigns, contacts, counts, installation_values, jobs, listeners, lists, product_events, segments,
-    waking,
+    subscriptions, waking,
 };
 use crate::{tables, workspace_rows};
 
@@ -16,6 +16,7 @@ pub(super) async fn apply(transaction: &mut Transaction, all: &[&Changes]) -> Re
     tables::audit_logs::lock_all(transaction, all)?;
     jobs::lock_lanes(transaction, all);
     listeners::lock(transaction, all);
+    subscriptions::look_up(transaction, all).await?;
     automations::look_up(transaction, all).await?;
     for changes in all {
         transaction.begin_changes(changes);

@@ -20,13 +20,13 @@ use messaging_core::ports::store::jobs::{Claim, ClaimedJob};
 use messaging_core::time::{Monotonic, Timestamp};
 use tokio_postgres::Row;
 
-use super::PostgresStore;
 use super::cursors::{Cell, cells};
+use super::due_jobs::{DueJob, DueJobs, ReadCursor, due_rows, read_due, woken_jobs};
 use super::fault::Fault;
 use super::lease_table::{Lease, LeaseState, LeaseTable};
 use super::places::lock_of;
 use super::query::{Queries as _, many};
-use crate::pages::sql_limit;
+use super::{PostgresStore, redating};
 use crate::row::{get, id, maybe_time, time};
 use crate::sql::params;
 
@@ -39,15 +39,9 @@ const SEEN_FOR_ONE: usize = 4;
 /// The least that is looked at, if there is so much.
 const MIN_SEEN: usize = 2_000;
 
-/// The most jobs of a lane that one claim looks at.
-const MAX_OF_LANE: usize = 256;
-
 /// Jobs of a place and class that are read at first, and then at most at a time.
 const FIRST: usize = 16;
 const NEXT: usize = 512;
-
-/// Jobs of a place and class that are passed over in one read because their lanes have enough.
-const MAX_PASSED: i64 = 50_000;
 
 /// Reads of one claim.
 const MAX_READS: usize = 24;
@@ -55,35 +49,14 @@ const MAX_READS: usize = 24;
 /// Claims that ended so long ago are forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
 
-/// A job that is due.
-#[derive(Debug)]
-struct DueJob {
-    /// The date in the job's key, by which jobs are read in order.
-    due_at: Timestamp,
-    /// When it is wanted: it may have been woken.
-    wanted_at: Timestamp,
-    is_woken: bool,
-    id: JobId,
-    place: i16,
-    once: bool,
-    kind: String,
-    payload: Vec<u8>,
-    failures: u32,
-}
-
-/// What is due, by lane, those that wait longest first.
-#[derive(Debug, Default)]
-struct DueJobs {
-    lanes: HashMap<Lane, Vec<DueJob>>,
-    seen: HashSet<JobId>,
-}
-
-/// Where a place and class was read to.
-#[derive(Debug, Clone, Copy)]
-struct ReadCursor {
-    cell: Cell,
-    due_at: i64,
-    id: [u8; 16],
+/// The answers to what every claim asks.
+struct FirstLook {
+    /// Nearly the latest time at which a job was dated.
+    latest: i64,
+    woken: Vec<Row>,
+    due: Vec<Row>,
+    /// What was asked for the due jobs.
+    unread: Vec<ReadCursor>,
 }
 
 /// Jobs change while they are read; dropped when they have been.
@@ -105,14 +78,18 @@ impl PostgresStore {
         if !self.membership.has_right_clock() {
             return Ok(Vec::new());
         }
-        self.redate(claim).await?;
-        if claim.max == 0 || claim.per_lane == 0 {
-            return Ok(Vec::new());
-        }
         let term = self.writes.term();
         self.lease_table.lock().begin_reading();
         let _reading = ReadingGuard(&self.lease_table);
-        let found = self.due_jobs(term, claim).await?;
+        let mut first = self.first_look(term, claim).await?;
+        if self.redate(claim, first.latest).await? {
+            self.lease_table.lock().begin_reading();
+            first = self.first_look(term, claim).await?;
+        }
+        if claim.max == 0 || claim.per_lane == 0 {
+            return Ok(Vec::new());
+        }
+        let found = self.due_jobs(term, claim, first).await?;
         // Whoever was stopped while it read is perhaps not among the living any more.
         self.membership.require_voice()?;
         let (mut claimed, woken) = {
@@ -128,18 +105,34 @@ impl PostgresStore {
         Ok(claimed)
     }
 
+    /// Asks all that every claim asks, in one round trip.
+    async fn first_look(&self, term: i64, claim: &Claim) -> Result<FirstLook, Fault> {
+        let unread = self.beginnings(claim);
+        let questions =
+            vec![redating::latest_of(term), woken_jobs(term, claim), due_rows(term, claim, &unread, &HashSet::new())];
+        let mut answers = self.keyed_reads.rows_of_each(questions).await?.into_iter();
+        let mut next = || answers.next().unwrap_or_default();
+        let latest = next().first().map(|row| get(row, 0)).transpose()?.unwrap_or(0);
+        Ok(FirstLook { latest, woken: next(), due: next(), unread })
+    }
+
     /// What is due in the places of this process.
-    async fn due_jobs(&self, term: i64, claim: &Claim) -> Result<DueJobs, Fault> {
+    async fn due_jobs(&self, term: i64, claim: &Claim, first: FirstLook) -> Result<DueJobs, Fault> {
         let mut found = DueJobs::default();
-        let mut unread = self.beginnings(claim);
-        let mut firsts = HashMap::new();
+        let FirstLook { woken, due, mut unread, .. } = first;
+        let (mut firsts, mut due) = (HashMap::new(), Some(due));
         let enough = claim.max.saturating_mul(SEEN_FOR_ONE).clamp(MIN_SEEN, MAX_SEEN);
-        self.woken_jobs(term, claim, &mut found).await?;
+        found.add_woken(&self.lease_table.lock(), claim, &woken)?;
         for reads in 0..MAX_READS {
-            let limit = if reads == 0 { FIRST } else { (enough / unread.len().max(1)).clamp(FIRST, NEXT) };
-            let rows = self.rows_of(term, claim, &unread, &found.full(claim), limit).await?;
+            let rows = match due.take() {
+                Some(rows) => rows,
+                None => match self.more_rows(term, claim, &mut unread, (&found, enough)).await? {
+                    Some(rows) => rows,
+                    None => break,
+                },
+            };
             let memory = self.lease_table.lock();
-            let mut ends: HashMap<Cell, (usize, i64, [u8; 16])> = HashMap::new();
+            let mut ends: HashMap<Cell, (usize, i64, [u8; 16], Lane)> = HashMap::new();
             for row in &rows {
                 let cell = (get(row, 9)?, get(row, 10)?);
                 if reads == 0 {
@@ -151,18 +144,21 @@ impl PostgresStore {
                     continue;
                 }
                 let (lane, due) = read_due(row)?;
-                let end = ends.entry(cell).or_insert((0, 0, [0; 16]));
-                *end = (end.0 + 1, due.due_at.as_millis(), due.id.to_bytes());
+                let count = ends.get(&cell).map_or(0, |end| end.0) + 1;
+                ends.insert(cell, (count, due.due_at.as_millis(), due.id.to_bytes(), lane.clone()));
                 found.add(&memory, claim, lane, due);
             }
             drop(memory);
-            unread.retain_mut(|read| match ends.get(&read.cell) {
-                Some((count, due_at, id)) if *count >= limit => {
-                    (read.due_at, read.id) = (*due_at, *id);
+            unread.retain_mut(|read| match ends.remove(&read.cell) {
+                Some((count, due_at, id, lane)) if count >= read.limit => {
+                    (read.due_at, read.id, read.lane) = (due_at, id, Some(lane));
                     true
                 }
                 _ => false,
             });
+            if reads == 0 {
+                self.lease_table.lock().cursors.were_long(unread.iter().map(|read| read.cell).collect());
+            }
             if unread.is_empty() || found.seen.len() >= enough {
                 break;
             }
@@ -179,62 +175,44 @@ impl PostgresStore {
         let mut memory = self.lease_table.lock();
         memory.cursors.begin(claim);
         let stays = cells().filter(|(place, _)| !memory.leaving.contains(place));
-        stays.map(|cell| ReadCursor { cell, due_at: memory.cursors.start(cell), id: [0; 16] }).collect()
+        let read = |cell: Cell| {
+            let limit = if memory.cursors.is_long(cell) { NEXT } else { FIRST };
+            ReadCursor { cell, due_at: memory.cursors.start(cell), id: [0; 16], limit, lane: None }
+        };
+        stays.map(read).collect()
     }
 
-    async fn rows_of(
+    /// Reads on where more was due than was read; `None` where nothing else is to be seen for now.
+    async fn more_rows(
         &self,
         term: i64,
         claim: &Claim,
-        unread: &[ReadCursor],
-        full: &[String],
-        limit: usize,
-    ) -> Result<Vec<Row>, Fault> {
-        const SQL: &str =
-            "SELECT due.lane, due.due_at, due.id, due.place, due.once, due.failures, due.woken_at, due.kind, due.payload,
-                cell.place, cell.bulk, coalesce(first.due_at, due.due_at)
-            FROM unnest($2::smallint[], $3::boolean[], $4::bigint[], $5::uuid[]) AS cell (place, bulk, due_at, id)
-            JOIN places ON places.place = cell.place AND places.term = $1
-            LEFT JOIN LATERAL (
-                -- Where lanes are passed over, the first one to be seen is not the first.
-                SELECT jobs.due_at FROM jobs WHERE cardinality($7::text[]) > 0 AND jobs.place = cell.place
-                    AND jobs.bulk = cell.bulk AND jobs.due_at <= $6 AND (jobs.due_at, jobs.id) > (cell.due_at, cell.id)
-                ORDER BY jobs.due_at, jobs.id LIMIT 1) AS first ON true
-            LEFT JOIN LATERAL (
-                SELECT near.* FROM (
-                    SELECT * FROM jobs WHERE jobs.place = cell.place AND jobs.bulk = cell.bulk AND jobs.due_at <= $6
-                        AND (jobs.due_at, jobs.id) > (cell.due_at, cell.id)
-                    ORDER BY jobs.due_at, jobs.id LIMIT $9) AS near
-                WHERE near.lane <> ALL ($7) ORDER BY near.due_at, near.id LIMIT $8) AS due ON true";
-        let params = params![
-            term,
-            unread.iter().map(|read| read.cell.0).collect::<Vec<_>>(),
-            unread.iter().map(|read| read.cell.1).collect::<Vec<_>>(),
-            unread.iter().map(|read| read.due_at).collect::<Vec<_>>(),
-            unread.iter().map(|read| read.id).collect::<Vec<_>>(),
-            claim.now.as_millis(),
-            full.to_vec(),
-            sql_limit(limit),
-            MAX_PASSED,
-        ];
-        self.reads.clone().rows(SQL, params).await
-    }
-
-    /// Jobs whose lane was woken, whatever their date.
-    async fn woken_jobs(&self, term: i64, claim: &Claim, found: &mut DueJobs) -> Result<(), Fault> {
-        const SQL: &str = "SELECT lane, due_at, id, jobs.place, once, failures, woken_at, kind, payload
-            FROM places JOIN jobs ON jobs.place = places.place
-            WHERE places.term = $1 AND woken_at IS NOT NULL AND woken_at <= $2 AND jobs.lane <> ALL ($3) LIMIT $4";
-        let held = claim.hold.iter().filter(|(_, until)| *until > claim.monotonic);
-        let held: Vec<String> = held.map(|(lane, _)| lane.as_str().to_owned()).collect();
-        let params = params![term, claim.now.as_millis(), held, sql_limit(MIN_SEEN)];
-        let woken = many(&mut self.reads.clone(), SQL, params, read_due).await?;
-        let memory = self.lease_table.lock();
-        for (lane, due) in woken {
-            found.add(&memory, claim, lane, due);
+        unread: &mut Vec<ReadCursor>,
+        (found, enough): (&DueJobs, usize),
+    ) -> Result<Option<Vec<Row>>, Fault> {
+        let full = found.full(claim);
+        let ends_in_full = |read: &ReadCursor| read.lane.as_ref().is_some_and(|lane| full.contains(lane.as_str()));
+        if found.has_some_for(claim) && !self.lease_table.lock().cursors.may_look_past() {
+            unread.retain(|read| !ends_in_full(read));
         }
-        drop(memory);
-        Ok(())
+        if unread.is_empty() {
+            return Ok(None);
+        }
+        let limit = (enough / unread.len()).clamp(FIRST, NEXT);
+        unread.iter_mut().for_each(|read| read.limit = limit);
+        let past: HashSet<Cell> = unread.iter().filter(|read| ends_in_full(read)).map(|read| read.cell).collect();
+        let began = Instant::now();
+        let (sql, params) = due_rows(term, claim, unread, &full);
+        let rows = self.keyed_reads.clone().rows(sql, params).await?;
+        if !past.is_empty() {
+            let mut has_found = false;
+            for row in &rows {
+                has_found |=
+                    get::<Option<[u8; 16]>>(row, 2)?.is_some() && past.contains(&(get(row, 9)?, get(row, 10)?));
+            }
+            self.lease_table.lock().cursors.has_looked_past(began.elapsed(), has_found);
+        }
+        Ok(Some(rows))
     }
 
     /// Takes the marks of jobs away whose lane was woken, after everybody who found them there. Those that cannot be had
@@ -293,49 +271,6 @@ impl PostgresStore {
         transaction.commit().await?;
         Ok(dated.into_iter().collect())
     }
-}
-
-fn read_due(row: &Row) -> Result<(Lane, DueJob), Fault> {
-    let (due_at, woken_at) = (time(row, 1)?, maybe_time(row, 6)?);
-    let due = DueJob {
-        due_at,
-        wanted_at: woken_at.map_or(due_at, |woken_at| woken_at.min(due_at)),
-        is_woken: woken_at.is_some(),
-        id: id(row, 2)?,
-        place: get(row, 3)?,
-        once: get(row, 4)?,
-        failures: get(row, 5)?,
-        kind: get(row, 7)?,
-        payload: get(row, 8)?,
-    };
-    Ok((Lane::parse(get(row, 0)?), due))
-}
-
-impl DueJobs {
-    fn add(&mut self, memory: &LeaseState, claim: &Claim, lane: Lane, due: DueJob) {
-        if memory.is_free(due.id, claim.monotonic) && !memory.leaving.contains(&due.place) && self.seen.insert(due.id) {
-            self.lanes.entry(lane).or_default().push(due);
-        }
-    }
-
-    /// The lanes of which nothing more has to be seen.
-    fn full(&self, claim: &Claim) -> Vec<String> {
-        let is_full = |(lane, jobs): &(&Lane, &Vec<DueJob>)| {
-            let share = claim.shares.get(lane.shared()).copied().unwrap_or(claim.per_lane);
-            // One more than it gives says that it has more.
-            jobs.len() > share.min(MAX_OF_LANE) || held_until(claim, lane).is_some()
-        };
-        self.lanes.iter().filter(is_full).map(|(lane, _)| lane.as_str().to_owned()).collect()
-    }
-}
-
-/// Until when a claim leaves a lane alone, if it does.
-fn held_until(claim: &Claim, lane: &Lane) -> Option<Monotonic> {
-    if claim.withholds(lane) {
-        return Some(Monotonic::NEVER);
-    }
-    let held = claim.hold.iter().filter(|(held, until)| *held == lane.shared() && *until > claim.monotonic);
-    held.map(|(_, until)| *until).max()
 }
 
 /// One claim being served.
@@ -454,11 +389,10 @@ impl PostgresStore {
     /// How long until a claim may find something.
     pub(super) async fn next_job(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, Fault> {
         const SQL: &str = "SELECT min(due.at) FROM unnest($4::smallint[], $5::boolean[], $6::bigint[]) AS cell (place, bulk, start)
-            JOIN places ON places.place = cell.place
+            CROSS JOIN LATERAL (SELECT 1 FROM places WHERE places.place = cell.place AND places.term = $1 OFFSET 0) AS ours
             CROSS JOIN LATERAL (
                 SELECT due_at AS at FROM jobs WHERE jobs.place = cell.place AND jobs.bulk = cell.bulk
                     AND jobs.due_at >= cell.start AND lane <> ALL ($2) AND id <> ALL ($3) ORDER BY due_at LIMIT 1) AS due
-            WHERE places.term = $1
             UNION ALL
             SELECT min(woken_at) FROM places JOIN jobs ON jobs.place = places.place
             WHERE places.term = $1 AND woken_at IS NOT NULL AND lane <> ALL ($2) AND id <> ALL ($3)";
@@ -480,7 +414,7 @@ impl PostgresStore {
             starts.iter().map(|((_, bulk), _)| *bulk).collect::<Vec<_>>(),
             starts.iter().map(|(_, start)| *start).collect::<Vec<_>>(),
         ];
-        let due = many(&mut self.reads.clone(), SQL, params, |row| maybe_time(row, 0)).await?;
+        let due = many(&mut self.keyed_reads.clone(), SQL, params, |row| maybe_time(row, 0)).await?;
         let wait = due.into_iter().flatten().min().map(|due| due.since(now));
         Ok(wait.into_iter().chain(ends.map(|end| end.since(monotonic))).min())
     }

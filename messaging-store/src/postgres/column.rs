@@ -12,6 +12,11 @@ pub(super) fn add(columns: &mut Vec<Vec<Value>>, row: Params) {
     }
 }
 
+/// Whether a row has these first values.
+pub(super) fn has(columns: &[Vec<Value>], key: &[Value]) -> bool {
+    (0..rows(columns)).any(|row| columns.iter().zip(key).all(|(column, value)| column.get(row) == Some(value)))
+}
+
 /// The number of rows, which is the length of the first column; 0 without columns.
 pub(super) fn rows(columns: &[Vec<Value>]) -> usize {
     columns.first().map_or(0, Vec::len)
@@ -29,5 +34,9 @@ mod tests {
         add(&mut columns, params![-5_i64, None::<&str>]);
         assert_eq!(rows(&columns), 2);
         assert_eq!(columns, [params![1_i64, -5_i64], params!["a", None::<&str>]]);
+        for (key, is_there) in [(params![1_i64, "a"], true), (params![1_i64], true), (params![-5_i64, "a"], false)] {
+            assert_eq!(has(&columns, &key), is_there, "{key:?}");
+        }
+        assert!(!has(&[], &params![1_i64]));
     }
 }

@@ -1,15 +1,15 @@
 //! Committing: what waits is gathered into one transaction.
 //!
 //! A task for each connection takes the commits that are waiting and sends them as one transaction; while it waits for the
-//! disk, the next gather. No commit waits for others to come. When something in a transaction is refused, each of its
-//! commits is tried alone.
+//! disk, the next gather. No commit waits for others to come. When something in a transaction is refused, its commits are
+//! tried in halves, down to one alone.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use messaging_core::changes::Changes;
+use messaging_core::changes::{Changes, Write};
 use messaging_core::ports::store::{CommitBatch, CommitError, Priority, StoreError};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
@@ -20,6 +20,7 @@ use super::nodes::Membership;
 use super::transaction::Transaction;
 use super::writes::Writes;
 use crate::observed::Observed;
+use crate::sql::params;
 
 /// Connections for requests, and as many for background work.
 pub(super) const LANES: usize = 2;
@@ -100,24 +101,38 @@ impl CommitQueue {
     async fn take(&self) -> Vec<Commit> {
         loop {
             let woken = self.wake.notified();
-            {
-                let mut queue = self.lock();
-                let count = queue.commits.len().min(MAX_BATCH);
-                if count > 0 {
-                    let taken = queue.commits.drain(..count).collect();
-                    if !queue.commits.is_empty() {
-                        self.wake.notify_one();
-                    }
+            if self.has_some() {
+                // Those who are about to commit do so first.
+                tokio::task::yield_now().await;
+                let taken = self.drain();
+                if !taken.is_empty() {
                     return taken;
                 }
-                if queue.is_closed {
-                    // The others are to see it too.
-                    self.wake.notify_one();
-                    return Vec::new();
-                }
             }
-            woken.await;
+            if self.lock().is_closed {
+                // The others are to see it too.
+                self.wake.notify_one();
+                return self.drain();
+            }
+            if !self.has_some() {
+                woken.await;
+            }
         }
+    }
+
+    fn has_some(&self) -> bool {
+        !self.lock().commits.is_empty()
+    }
+
+    /// Those that wait, as many as one transaction takes.
+    fn drain(&self) -> Vec<Commit> {
+        let mut queue = self.lock();
+        let count = queue.commits.len().min(MAX_BATCH);
+        let taken = queue.commits.drain(..count).collect();
+        if !queue.commits.is_empty() {
+            self.wake.notify_one();
+        }
+        taken
     }
 
     fn close(&self) {
@@ -190,34 +205,52 @@ impl Committing {
         }
     }
 
+    /// Commits what was gathered. When a part of it is refused, each half is tried, so that few are alone with what was
+    /// refused.
     async fn commit_all(&self, batch: Vec<Commit>) {
-        if batch.len() > 1 {
-            let began = Instant::now();
-            match self.try_together(&batch).await {
-                Ok(()) => {
-                    self.tell(&batch, began.elapsed());
-                    return answer(batch, || Ok(()));
+        let mut parts = vec![batch];
+        while let Some(mut part) = parts.pop() {
+            if part.len() == 1 {
+                for commit in part {
+                    self.commit_one(commit).await;
                 }
-                // Nothing was done, and none of them would get a connection alone.
-                Err(Fault::NoAnswer) => return answer(batch, || Err(Fault::NoAnswer)),
-                Err(_) => {}
+                continue;
             }
-        }
-        for commit in batch {
             let began = Instant::now();
-            let outcome = self.commit_alone(&commit.changes).await;
-            if outcome.is_ok() {
-                self.tell(std::slice::from_ref(&commit), began.elapsed());
+            match self.try_together(&part).await {
+                Ok(()) => {
+                    self.tell(&part, began.elapsed());
+                    answer(part, || Ok(()));
+                }
+                // Nothing was done, and no other part would get a connection either.
+                Err(Fault::NoAnswer) => {
+                    parts.push(part);
+                    return parts.into_iter().for_each(|part| answer(part, || Err(Fault::NoAnswer)));
+                }
+                Err(_) => {
+                    let second = part.split_off(part.len() / 2);
+                    // The first half comes first.
+                    parts.extend([second, part]);
+                }
             }
-            let _ = commit.reply.send(outcome);
         }
     }
 
+    async fn commit_one(&self, commit: Commit) {
+        let began = Instant::now();
+        let outcome = self.commit_alone(&commit.changes).await;
+        if outcome.is_ok() {
+            self.tell(std::slice::from_ref(&commit), began.elapsed());
+        }
+        let _ = commit.reply.send(outcome);
+    }
+
     async fn commit_alone(&self, changes: &Changes) -> Result<(), Fault> {
-        let (mut tries, mut is_renewed) = (0, false);
+        let (mut tries, mut is_renewed, mut may_assume) = (0, false, true);
         loop {
             tries += 1;
-            match self.try_once(&[changes]).await {
+            match self.try_once(&[changes], may_assume).await {
+                Err(Fault::Outdated) if may_assume => may_assume = false,
                 Err(fault) if fault.is_passing() && tries < TRIES => {}
                 // Under another term; claims of the former one are lost.
                 Err(Fault::Fenced) if !is_renewed => is_renewed = true,
@@ -228,14 +261,24 @@ impl Committing {
 
     async fn try_together(&self, batch: &[Commit]) -> Result<(), Fault> {
         let all: Vec<_> = batch.iter().map(|commit| &commit.changes).collect();
-        self.try_once(&all).await
+        self.try_once(&all, true).await
     }
 
-    /// One transaction.
-    async fn try_once(&self, all: &[&Changes]) -> Result<(), Fault> {
+    /// One transaction. Where it may, it assumes that subscriptions are as this process saw them last; then
+    /// [`Fault::Outdated`] is a conflict, or says that they are not.
+    async fn try_once(&self, all: &[&Changes], may_assume: bool) -> Result<(), Fault> {
         let mut transaction = self.writes.begin().await?;
+        transaction.may_assume = may_assume;
+        if all.len() > 1 {
+            transaction.serve_several();
+        }
+        if all.iter().all(|changes| may_be_lost(changes)) {
+            transaction.run("SET LOCAL synchronous_commit = off", params![]);
+        }
         let term = transaction.term();
-        let outcome = match (self.apply)(&mut transaction, all).await {
+        let outcome = (self.apply)(&mut transaction, all).await;
+        let assumed = std::mem::take(&mut transaction.assumed);
+        let outcome = match outcome {
             Ok(()) => transaction.commit().await,
             Err(fault) => {
                 transaction.roll_back().await;
@@ -245,6 +288,12 @@ impl Committing {
         };
         if matches!(outcome, Err(Fault::Fenced)) {
             self.membership.renew(term).await?;
+        }
+        if outcome.is_err() && !assumed.is_empty() {
+            self.writes.0.known_subscriptions.forget(&assumed);
+            if matches!(outcome, Err(Fault::Conflict)) {
+                return Err(Fault::Outdated);
+            }
         }
         outcome
     }
@@ -257,6 +306,11 @@ impl Committing {
         }
         observer.synced(CommitBatch { commits: batch.len(), sync });
     }
+}
+
+/// Whether a crash of the server may undo changes: they are made anew from what they follow, whose notes come back with them.
+fn may_be_lost(changes: &Changes) -> bool {
+    changes.writes().iter().all(|write| matches!(write, Write::PutContactBlock(_) | Write::PutMessageBlock(_)))
 }
 
 /// Tells all who wait for commits the same.

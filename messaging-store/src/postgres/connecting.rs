@@ -48,14 +48,23 @@ pub(super) struct OnRuntime {
 struct Hosts {
     configs: Vec<Config>,
     /// The one that was reached last.
-    last: AtomicUsize,
+    last: Arc<AtomicUsize>,
 }
 
 impl OnRuntime {
     /// On the present runtime.
     pub(super) fn present(config: &Config, tls: MakeRustlsConnect) -> Self {
-        let hosts = Hosts { configs: each_host(config), last: AtomicUsize::new(0) };
+        let hosts = Hosts { configs: each_host(config), last: Arc::default() };
         Self { runtime: Handle::current(), tls, hosts: Arc::new(hosts) }
+    }
+
+    /// The same for connections with other options, the settings that the server gives them.
+    pub(super) fn with_options(&self, options: &str) -> Self {
+        let mut configs = self.hosts.configs.clone();
+        for config in &mut configs {
+            config.options(options);
+        }
+        Self { hosts: Arc::new(Hosts { configs, last: Arc::clone(&self.hosts.last) }), ..self.clone() }
     }
 
     /// Connects to the first host that can be reached. Nobody waits for the others any more then, nor when this is

@@ -5,8 +5,8 @@
 //! not at the beginning of the index. It begins [`OVERLAP`] earlier, for what is committed late; what this process dates
 //! before that takes the place back; and once in [`WHOLE_EVERY`] everything is read, for what others date so.
 
-use std::collections::HashMap;
-use std::time::Duration;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
 
 use messaging_core::ports::store::jobs::Claim;
 use messaging_core::time::{Monotonic, Timestamp};
@@ -18,6 +18,12 @@ const OVERLAP: Duration = Duration::from_secs(10);
 
 /// Interval at which a claim looks for due jobs of every date, instead of from the cursors on.
 const WHOLE_EVERY: Duration = Duration::from_mins(1);
+
+/// A look past lanes that have enough may be as dear as this and is made with every claim all the same.
+const CHEAP: Duration = Duration::from_millis(4);
+
+/// After a look past lanes that found nothing there is none for so many times as long as it took.
+const REST: u32 = 8;
 
 /// A place, and whether the class is bulk: jobs of one are read in the order of their dates.
 pub(super) type Cell = (i16, bool);
@@ -36,6 +42,10 @@ pub(super) struct Cursors {
     now: Option<Timestamp>,
     /// What a claim finds now is older than something that was committed while it read.
     is_outdated: bool,
+    /// Where the last claim found more than it read at first.
+    long: HashSet<Cell>,
+    /// Until then nobody looks past lanes that have enough.
+    rests_until: Option<Instant>,
 }
 
 impl Cursors {
@@ -59,6 +69,27 @@ impl Cursors {
     /// A claim has read from [`start`](Self::start) on, and saw this first date in each place and class that is ours.
     pub(super) fn end(&mut self, firsts: HashMap<Cell, i64>) {
         self.firsts = if self.is_outdated { HashMap::new() } else { firsts };
+    }
+
+    /// Whether the last claim found more in a place and class than it read at first.
+    pub(super) fn is_long(&self, cell: Cell) -> bool {
+        self.long.contains(&cell)
+    }
+
+    /// A claim found more in these than it read at first.
+    pub(super) fn were_long(&mut self, cells: HashSet<Cell>) {
+        self.long = cells;
+    }
+
+    /// Whether to look past the lanes that have enough, at what stands behind a long queue.
+    pub(super) fn may_look_past(&self) -> bool {
+        self.rests_until.is_none_or(|until| Instant::now() >= until)
+    }
+
+    /// Somebody has looked past lanes, which took so long; whether that found anything.
+    pub(super) fn has_looked_past(&mut self, took: Duration, has_found: bool) {
+        let is_dear = took >= CHEAP && !has_found;
+        self.rests_until = is_dear.then(|| Instant::now() + took * REST);
     }
 
     /// A commit has dated a job.
@@ -109,6 +140,19 @@ mod tests {
         // Another process has the place now.
         cursors.end(HashMap::from([(OTHER, 100_500)]));
         assert_eq!((cursors.start(CELL), cursors.start(OTHER)), (i64::MIN, 90_500));
+    }
+
+    #[test]
+    fn a_dear_look_past_lanes_that_found_nothing_is_not_made_again_at_once() {
+        let mut cursors = cursors();
+        for (took, has_found, may_look) in [
+            (Duration::from_micros(3_999), false, true),
+            (Duration::from_hours(1), false, false),
+            (Duration::from_hours(1), true, true),
+        ] {
+            cursors.has_looked_past(took, has_found);
+            assert_eq!(cursors.may_look_past(), may_look, "{took:?} {has_found}");
+        }
     }
 
     #[test]

@@ -43,6 +43,16 @@ impl Statements for Transaction {
         self.add_one_row(sql.postgres, row);
         Ok(())
     }
+
+    fn remove(&mut self, one: Sql, many: &'static str, key: Params) -> Result<(), Fault> {
+        self.remove_row(one.postgres, many, key);
+        Ok(())
+    }
+
+    fn change_one(&mut self, one: Sql, many: &'static str, key: usize, row: Params) -> Result<(), Fault> {
+        self.change_one_row(one.postgres, many, key, row);
+        Ok(())
+    }
 }
 
 impl Database for Postgres {
@@ -69,6 +79,13 @@ impl Database for Postgres {
             return Ok(Vec::new());
         }
         self.many(by_columns(query, keys)).await
+    }
+
+    async fn by_keys<T: Send + 'static>(&self, query: Query<T>, keys: Vec<Params>) -> Result<Vec<T>, StoreError> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.keyed_reads.by_keys(query.sql.postgres, keys, |row| (query.read)(row)).await
     }
 
     async fn sweep(&self, sql: Sql, params: Params) -> Result<u64, StoreError> {

@@ -17,12 +17,19 @@ pub(super) enum Raises {
     Claim,
 }
 
+impl Raises {
+    /// The function of the schema that raises it.
+    const fn function(self) -> &'static str {
+        match self {
+            Self::Term => "expect_term",
+            Self::Claim => "expect_claim",
+        }
+    }
+}
+
 /// The same statement, failing with an error of its own unless it touches one row.
 pub(super) fn expecting_one(sql: &'static str, raises: Raises) -> &'static str {
-    let function = match raises {
-        Raises::Term => "expect_term",
-        Raises::Claim => "expect_claim",
-    };
+    let function = raises.function();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.entry(sql).or_insert_with(|| {
         let text = format!("WITH done AS ({sql} RETURNING 1) SELECT {function}((SELECT count(*) FROM done))");
@@ -38,6 +45,19 @@ pub(super) fn expecting(sql: &'static str, params: &mut Params, rows: i64) -> &'
     made.entry(sql).or_insert_with(|| {
         let text = format!("WITH done AS ({sql} RETURNING 1) SELECT expect_rows((SELECT count(*) FROM done), ${last})");
         Box::leak(text.into_boxed_str())
+    })
+}
+
+/// The same statement for rows that were gathered, failing with an error of its own unless it touches all of them. Their
+/// number is added to its parameters.
+pub(super) fn expecting_all(sql: &'static str, params: &mut Params, rows: i64, raises: Raises) -> &'static str {
+    params.push(rows.into());
+    let last = params.len();
+    let function = raises.function();
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    made.entry(sql).or_insert_with(|| {
+        let all = format!("CASE WHEN (SELECT count(*) FROM done) = ${last} THEN 1 ELSE 0 END");
+        Box::leak(format!("WITH done AS ({sql} RETURNING 1) SELECT {function}({all})").into_boxed_str())
     })
 }
 

@@ -13,7 +13,7 @@ use messaging_core::time::{Monotonic, Timestamp};
 use tokio_postgres::Row;
 
 use super::fault::Fault;
-use super::lease_table::Effect;
+use super::lease_table::{Effect, Lease};
 use super::places::{lock_of, place_of};
 use super::query::many;
 use super::transaction::Transaction;
@@ -22,6 +22,27 @@ use crate::pages::sql_limit;
 use crate::row::{count, get, id};
 use crate::sql::{Params, key, params};
 use crate::tables::operator_queue::stored_job;
+
+/// The number of columns of a job's key, see [`place_key`].
+const KEY: usize = 3;
+
+/// Finds the rows of jobs by columns that are named so.
+macro_rules! rows_of_jobs {
+    ($columns:literal $names:literal $chosen:literal) => {
+        concat!(
+            "(SELECT ",
+            $chosen,
+            "found.at FROM unnest($1::text[], $2::bigint[], $3::uuid[], $4::smallint[], $5::boolean[]",
+            $columns,
+            ") AS key (lane, due_at, id, place, bulk",
+            $names,
+            ") CROSS JOIN LATERAL (SELECT jobs.ctid AS at FROM jobs
+                WHERE jobs.lane = key.lane AND jobs.due_at = key.due_at AND jobs.id = key.id AND jobs.place = key.place
+                    AND jobs.bulk = key.bulk OFFSET 0) AS found
+            WHERE key.due_at BETWEEN -9223372036854775808 AND 9223372036854775807) AS named"
+        )
+    };
+}
 
 pub(super) fn enqueue(transaction: &mut Transaction, job: &NewJob) {
     let sql = "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload)
@@ -92,10 +113,11 @@ pub(super) fn require_lease(transaction: &mut Transaction, handle: &JobHandle) -
 }
 
 pub(super) fn finish(transaction: &mut Transaction, handle: &JobHandle) -> Result<(), Fault> {
+    const ONE: &str = "DELETE FROM jobs WHERE lane = $1 AND due_at = $2 AND id = $3 AND place = $4 AND bulk = $5";
+    const MANY: &str = concat!("DELETE FROM jobs USING ", rows_of_jobs!("" "" ""), " WHERE jobs.ctid = named.at");
     let term = transaction.term();
-    transaction.uses.claim(term, handle, Effect::Ends)?;
-    let sql = "DELETE FROM jobs WHERE lane = $1 AND due_at = $2 AND id = $3";
-    transaction.run_claimed(sql, place_key(&handle.lane, handle.due_at, handle.id));
+    let lease = transaction.uses.claim(term, handle, Effect::Ends)?;
+    transaction.change_claimed_row(ONE, MANY, KEY, row_key(handle, &lease));
     Ok(())
 }
 
@@ -143,13 +165,26 @@ fn moving(
 }
 
 pub(super) fn save(transaction: &mut Transaction, handle: &JobHandle, payload: &[u8]) -> Result<(), Fault> {
+    const ONE: &str =
+        "UPDATE jobs SET payload = $6 WHERE lane = $1 AND due_at = $2 AND id = $3 AND place = $4 AND bulk = $5";
+    const MANY: &str = concat!(
+        "UPDATE jobs SET payload = named.payload FROM ",
+        rows_of_jobs!(", $6::bytea[]" ", payload" "key.payload, "),
+        " WHERE jobs.ctid = named.at"
+    );
     let term = transaction.term();
-    transaction.uses.claim(term, handle, Effect::Saves)?;
-    let mut params = place_key(&handle.lane, handle.due_at, handle.id);
-    params.extend(params![payload]);
-    let sql = "UPDATE jobs SET payload = $4 WHERE lane = $1 AND due_at = $2 AND id = $3";
-    transaction.run_claimed(sql, params);
+    let lease = transaction.uses.claim(term, handle, Effect::Saves)?;
+    let mut row = row_key(handle, &lease);
+    row.extend(params![payload]);
+    transaction.change_claimed_row(ONE, MANY, KEY, row);
     Ok(())
+}
+
+/// The key of a claimed job, and what else finds its row, so that either index of jobs does.
+fn row_key(handle: &JobHandle, lease: &Lease) -> Params {
+    let mut row = place_key(&handle.lane, handle.due_at, handle.id);
+    row.extend(params![lease.place, handle.lane.class() == JobClass::Bulk]);
+    row
 }
 
 fn place_key(lane: &Lane, due_at: Timestamp, id: JobId) -> Params {

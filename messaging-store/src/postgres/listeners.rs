@@ -13,6 +13,7 @@ use std::sync::Arc;
 use messaging_core::changes::{AutomationWrite, Changes, Condition, Write};
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Timestamp;
+use tokio_postgres::Row;
 
 use self::hearing::{NewNote, OfWorkspace};
 use super::fault::Fault;
@@ -20,9 +21,9 @@ use super::query::{Queries, many, one};
 use super::row::{small, uuid};
 use super::transaction::Transaction;
 use super::waking;
-use crate::row::{get, time};
-use crate::sql::params;
-use crate::tables::automations::listening::{Listener, listeners};
+use crate::row::{get, id, time};
+use crate::sql::{Params, Value, key, params};
+use crate::tables::automations::listening::{LISTENING_ANYWHERE, Listener, joined, listener, listeners};
 
 pub(super) use self::hearing::Hearing;
 pub(super) use crate::happened::{EventHappened, Happened, shard};
@@ -71,6 +72,18 @@ pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
     }
 }
 
+/// The same for workspaces, in their order.
+pub(super) fn share_all(transaction: &mut Transaction, workspaces: &[WorkspaceId]) {
+    const SQL: &str =
+        "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended(workspace, 7045)) FROM unnest($1::uuid[]) AS workspace";
+    let locked = &mut transaction.hearing.locked;
+    let keys = workspaces.iter().filter(|workspace| locked.insert(**workspace)).map(|of| key(*of));
+    let keys: Vec<Value> = keys.collect();
+    if !keys.is_empty() {
+        transaction.run(SQL, params![keys]);
+    }
+}
+
 async fn of(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<OfWorkspace, Fault> {
     if let Some(known) = transaction.hearing.known.get(&workspace) {
         return Ok(Arc::clone(known));
@@ -78,10 +91,42 @@ async fn of(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<OfW
     // Another statement than the look, which sees what was committed before the lock was given.
     share(transaction, workspace);
     let listeners = Arc::new(listeners(transaction, workspace).await?);
+    keep(transaction, workspace, Arc::clone(&listeners));
+    Ok(listeners)
+}
+
+fn keep(transaction: &mut Transaction, workspace: WorkspaceId, listeners: OfWorkspace) {
     let hearing = &mut transaction.hearing;
     hearing.lanes.extend(listeners.iter().map(|listener| (listener.n, Arc::clone(&listener.lanes))));
-    hearing.known.insert(workspace, Arc::clone(&listeners));
-    Ok(listeners)
+    hearing.known.insert(workspace, listeners);
+}
+
+/// The question which automations of workspaces listen.
+pub(super) fn those_of(workspaces: &[WorkspaceId]) -> (&'static str, Params) {
+    (LISTENING_ANYWHERE.postgres, params![workspaces.iter().map(|workspace| key(*workspace)).collect::<Vec<_>>()])
+}
+
+/// Keeps the answer to [`those_of`], which was asked under the locks of the workspaces.
+pub(super) fn know_all(transaction: &mut Transaction, workspaces: &[WorkspaceId], rows: &[Row]) -> Result<(), Fault> {
+    let mut found: BTreeMap<WorkspaceId, Vec<_>> =
+        workspaces.iter().map(|workspace| (*workspace, Vec::new())).collect();
+    for row in rows {
+        found.entry(id(row, 5)?).or_default().push(listener(row)?);
+    }
+    for (workspace, of_workspace) in found {
+        keep(transaction, workspace, Arc::new(joined(of_workspace)));
+    }
+    Ok(())
+}
+
+/// Keeps that no automation of a workspace listens, whose lock is held.
+pub(super) fn know_none(transaction: &mut Transaction, workspace: WorkspaceId) {
+    keep(transaction, workspace, Arc::default());
+}
+
+/// Whether it was looked up that no automation of a workspace listens.
+pub(super) fn is_none(transaction: &Transaction, workspace: WorkspaceId) -> bool {
+    transaction.hearing.known.get(&workspace).is_some_and(|listeners| listeners.is_empty())
 }
 
 /// Whether any automation of a workspace listens.

@@ -31,6 +31,10 @@ use crate::open_error::{OpenError, failed};
 /// that takes longer.
 const SETTINGS: &str = "-c statement_timeout=5000 -c idle_in_transaction_session_timeout=5000 -c lock_timeout=4000";
 
+/// Further settings of connections whose statements find rows by keys: by an index also while a table is small, because a
+/// plan that was made then is used for a while after the table has grown.
+const BY_KEYS: &str = "-c enable_seqscan=off -c jit=off";
+
 /// Longest time for each of: waiting for a connection of a pool, making one, and its first statement.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -40,6 +44,9 @@ const LOOKING_PATIENCE: Duration = Duration::from_secs(2);
 /// Number of transactions that may write at a time: two kinds of commits, for requests and for background work, with
 /// [`LANES`] each, and four for upkeep.
 const WRITERS: usize = 2 * LANES + 4;
+
+/// Number of connections that claim jobs and read rows by keys, for many callers at once.
+const KEYED_READERS: usize = 3;
 
 /// Number of connections by which a process sends heartbeats, looks for other processes and notifies them of changes.
 const LOOKING: usize = 2;
@@ -127,7 +134,8 @@ impl PostgresStore {
             })
         };
         let connect = OnRuntime::present(&config, tls);
-        let pool = |size: usize, patience: Duration| {
+        let connect_by_keys = connect.with_options(&format!("{SETTINGS} {BY_KEYS}"));
+        let pool = |connect: &OnRuntime, size: usize, patience: Duration| {
             let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
             let manager = Manager::from_connect(config.clone(), connect.clone(), recycling);
             let timeouts = Timeouts { wait: Some(patience), create: Some(patience), recycle: Some(patience) };
@@ -140,8 +148,9 @@ impl PostgresStore {
                 .build()
                 .map_err(failed("prepare the connections to the database"))
         };
-        let reads = pool(readers.max(2), PATIENCE)?;
-        let (writes, looking) = (pool(WRITERS, PATIENCE)?, pool(LOOKING, LOOKING_PATIENCE)?);
+        let (reads, looking) = (pool(&connect, readers.max(2), PATIENCE)?, pool(&connect, LOOKING, LOOKING_PATIENCE)?);
+        let keyed_reads = pool(&connect_by_keys, KEYED_READERS, PATIENCE)?;
+        let writes = pool(&connect_by_keys, WRITERS, PATIENCE)?;
         schema::bring_up_to_date(&writes, create).await?;
         // The connection that made the schema could not begin an era when it was opened: the table for it was missing.
         let first = writes.get().await.map_err(failed("connect to the database"))?;
@@ -162,10 +171,11 @@ impl PostgresStore {
             Box::pin(apply(transaction, all))
         });
         let tasks = std::sync::Mutex::new(tasks);
-        let reads = Reads::new(reads, health);
+        let (reads, keyed_reads) = (Reads::new(reads, Arc::clone(&health)), Reads::new(keyed_reads, health));
         let limits = Arc::new(Limits::new(reads.clone()));
         Ok(SqlStore(Postgres {
             reads,
+            keyed_reads,
             writes,
             commits,
             observed,

@@ -9,14 +9,15 @@ mod noted;
 
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::{ContactId, Id as _, WorkspaceId};
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::fault::Fault;
 use super::query::one;
 use super::row::uuid;
 use super::transaction::Transaction;
-use crate::row::get;
-use crate::sql::params;
+use crate::row::{get, id};
+use crate::sql::{Params, key, params};
 
 pub(super) use self::noted::Outbox;
 
@@ -68,18 +69,56 @@ pub(super) async fn read_mask(
 
 async fn look(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<ReadMask, Fault> {
     const SQL: &str = "SELECT read_mask FROM workspace_numbers WHERE workspace = $1";
-    lock_shared(transaction, workspace);
+    share(transaction, workspace);
     let found = one(transaction, SQL, params![uuid(workspace)], |row| get::<i64>(row, 0)).await?;
     let mask = found.map_or(ReadMask::NONE, mask_of);
     transaction.outbox.masks.insert(workspace, mask);
     Ok(mask)
 }
 
+/// The question what the dynamic segments of workspaces read.
+pub(super) fn masks_of(workspaces: &[WorkspaceId]) -> (&'static str, Params) {
+    const SQL: &str = "SELECT workspace, read_mask FROM workspace_numbers WHERE workspace = ANY ($1)";
+    (SQL, params![workspaces.iter().map(|workspace| key(*workspace)).collect::<Vec<_>>()])
+}
+
+/// Keeps the answer to [`masks_of`], which was asked under the locks of the workspaces.
+pub(super) fn know_all(transaction: &mut Transaction, workspaces: &[WorkspaceId], rows: &[Row]) -> Result<(), Fault> {
+    for workspace in workspaces {
+        know(transaction, *workspace, ReadMask::NONE);
+    }
+    for row in rows {
+        know(transaction, id(row, 0)?, mask_of(get(row, 1)?));
+    }
+    Ok(())
+}
+
+/// Keeps what the dynamic segments of a workspace read, whose lock is held.
+pub(super) fn know(transaction: &mut Transaction, workspace: WorkspaceId, mask: ReadMask) {
+    transaction.outbox.masks.insert(workspace, mask);
+}
+
+/// What the dynamic segments of a workspace read, if that was looked up.
+pub(super) fn known(transaction: &Transaction, workspace: WorkspaceId) -> Option<ReadMask> {
+    transaction.outbox.masks.get(&workspace).copied()
+}
+
 /// Takes the lock of a workspace together with others who note.
-fn lock_shared(transaction: &mut Transaction, workspace: WorkspaceId) {
+pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
     if transaction.outbox.locked.insert(workspace) {
         let keys = params![SUBSCRIBERS_LOCK, lock_number(workspace)];
         transaction.run("SELECT pg_advisory_xact_lock_shared($1::integer, $2::integer)", keys);
+    }
+}
+
+/// The same for workspaces, in their order.
+pub(super) fn share_all(transaction: &mut Transaction, workspaces: &[WorkspaceId]) {
+    const SQL: &str = "SELECT pg_advisory_xact_lock_shared($1::integer, number) FROM unnest($2::integer[]) AS number";
+    let locked = &mut transaction.outbox.locked;
+    let numbers = workspaces.iter().filter(|workspace| locked.insert(**workspace)).map(|of| lock_number(*of));
+    let numbers: Vec<i32> = numbers.collect();
+    if !numbers.is_empty() {
+        transaction.run(SQL, params![SUBSCRIBERS_LOCK, numbers]);
     }
 }
 
@@ -130,7 +169,7 @@ pub(super) async fn note_contact(
 ) -> Result<(), Fault> {
     let known = transaction.outbox.masks.get(&workspace);
     if known.is_none_or(|known| known.intersects(mask)) {
-        lock_shared(transaction, workspace);
+        share(transaction, workspace);
         let depth = transaction.depth;
         add(transaction.outbox.by_id.entry((workspace, contact)).or_default(), mask, depth);
     }

@@ -23,7 +23,7 @@ use crate::row::{get, id};
 use crate::sql::{Value, key, params};
 use crate::tables::product_events::{ActivityByName, EventRows};
 
-pub(super) use self::append::append;
+pub(super) use self::append::{append, name_of, names_of};
 
 /// Something that events named, and was found.
 enum EventReference {

@@ -2,19 +2,23 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool};
 use futures_util::TryStreamExt as _;
 use futures_util::future::join_all;
 use messaging_core::ports::store::StoreError;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
+use super::gathered_reads::{GatheredReads, Source};
 use super::query::{Queries, as_refs, prepared};
 use super::shared_reads::SharedReads;
+use crate::row::get;
 use crate::sql::Params;
 
 /// How long a read may take with all its waits: a statement of ours ends within five seconds.
@@ -29,16 +33,50 @@ pub(super) struct Reads {
     pool: Pool,
     health: Arc<ConnectionHealth>,
     shared: Arc<SharedReads<Arc<Vec<Row>>>>,
+    gathered: Arc<GatheredReads<Row>>,
+    /// The runtime that opened the store.
+    runtime: Handle,
+    /// Round trips to the database that reads made.
+    round_trips: Arc<AtomicU64>,
 }
 
 impl Reads {
+    /// Reads over the connections of a pool, on the present runtime.
     pub(super) fn new(pool: Pool, health: Arc<ConnectionHealth>) -> Self {
-        Self { pool, health, shared: Arc::default() }
+        let (shared, gathered) = (Arc::default(), Arc::default());
+        Self { pool, health, shared, gathered, runtime: Handle::current(), round_trips: Arc::default() }
     }
 
     async fn connection(&self, since: Instant) -> Result<ReadConnection, Fault> {
         let connection = async { Ok(self.pool.get().await?) };
-        Ok(ReadConnection::over(self.health.wait(since, LONGEST, connection).await?))
+        let connection = ReadConnection::over(self.health.wait(since, LONGEST, connection).await?);
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+        Ok(connection)
+    }
+
+    /// How many round trips to the database reads have made: one each, but for snapshots, which are counted once.
+    pub(super) fn round_trips(&self) -> u64 {
+        self.round_trips.load(Ordering::Relaxed)
+    }
+
+    /// The rows of some keys, asked for by one statement for all who ask by the same text at the same time. Its parameters
+    /// are the columns of the keys, and its last column is the number of the key that a row is of, from 1.
+    pub(super) async fn by_keys<T>(
+        &self,
+        sql: &'static str,
+        keys: Vec<Params>,
+        read: impl Fn(&Row) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, StoreError> {
+        let rows = self.gathered.rows(self, sql, keys).await?;
+        Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
+    }
+
+    /// The rows of several queries that are sent together, each answered for itself.
+    pub(super) async fn rows_of_each(&self, queries: Vec<(&'static str, Params)>) -> Result<Vec<Vec<Row>>, Fault> {
+        let since = Instant::now();
+        let connection = self.connection(since).await?;
+        let rows = self.health.answer(since, LONGEST, each(connection.connection.as_ref(), &queries)).await;
+        connection.answered(rows)
     }
 
     /// The first row of a query, if there is one.
@@ -126,6 +164,43 @@ impl Queries for Reads {
     }
 }
 
+impl Source for Reads {
+    type Connection = (Instant, ReadConnection);
+    type Row = Row;
+
+    fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    async fn connect(&self) -> Result<Self::Connection, Fault> {
+        let since = Instant::now();
+        Ok((since, self.connection(since).await?))
+    }
+
+    async fn ask(
+        &self,
+        (since, connection): Self::Connection,
+        sql: &'static str,
+        keys: Params,
+    ) -> Result<Vec<(usize, Row)>, Fault> {
+        let rows = self.health.answer(since, LONGEST, query(connection.connection.as_ref(), sql, &keys)).await;
+        let number = |row: &Row| get::<i64>(row, row.len().saturating_sub(1));
+        let rows = connection.answered(rows)?;
+        rows.into_iter().map(|row| Ok((usize::try_from(number(&row)?).unwrap_or(0), row))).collect()
+    }
+}
+
+/// The rows of queries that are sent in one go.
+async fn each(connection: Option<&Object>, queries: &[(&'static str, Params)]) -> Result<Vec<Vec<Row>>, Fault> {
+    let connection = connection.ok_or(Fault::Unhealthy)?;
+    let prepared = &prepared(connection, queries.iter().map(|(sql, _)| *sql)).await?;
+    let sent = queries.iter().map(|(sql, params)| async move {
+        let statement = prepared.get(sql).ok_or(Fault::Unhealthy)?;
+        Ok::<_, Fault>(connection.query(statement, &as_refs(params)).await?)
+    });
+    join_all(sent).await.into_iter().collect()
+}
+
 async fn query(connection: Option<&Object>, sql: &'static str, params: &Params) -> Result<Vec<Row>, Fault> {
     let connection = connection.ok_or(Fault::Unhealthy)?;
     let statement = connection.prepare_cached(sql).await?;
@@ -134,7 +209,7 @@ async fn query(connection: Option<&Object>, sql: &'static str, params: &Params) 
 
 /// A connection over which something is asked. Where no answer has come for long, nobody uses it again.
 #[derive(Debug)]
-struct ReadConnection {
+pub(super) struct ReadConnection {
     connection: Option<Object>,
     since: Instant,
 }
@@ -191,16 +266,7 @@ impl Snapshot {
 
     /// The rows of several queries, which are sent together.
     pub(super) async fn rows_of_each(&mut self, queries: Vec<(&'static str, Params)>) -> Result<Vec<Vec<Row>>, Fault> {
-        let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
-        let rows = async {
-            let prepared = &prepared(connection, queries.iter().map(|(sql, _)| *sql)).await?;
-            let sent = queries.iter().map(|(sql, params)| async move {
-                let statement = prepared.get(sql).ok_or(Fault::Unhealthy)?;
-                Ok::<_, Fault>(connection.query(statement, &as_refs(params)).await?)
-            });
-            join_all(sent).await.into_iter().collect::<Result<Vec<_>, Fault>>()
-        };
-        self.answer(rows).await
+        self.answer(each(self.connection.as_ref(), &queries)).await
     }
 
     /// Looks at the rows of a query one by one, however many there are.

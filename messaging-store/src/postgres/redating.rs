@@ -14,10 +14,8 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::fault::Fault;
-use super::query::one;
 use super::transaction::Transaction;
-use crate::row::get;
-use crate::sql::params;
+use crate::sql::{Params, params};
 
 /// Jobs that are dated anew in one transaction.
 const SLICE: u64 = 20_000;
@@ -43,12 +41,15 @@ pub(super) fn is_ahead(time: i64, now: Timestamp) -> bool {
     now >= BELIEVED && time > now.saturating_add(TOLERANCE)
 }
 
+/// The question when jobs of a process's places were dated, the latest of them nearly.
+pub(super) fn latest_of(term: i64) -> (&'static str, Params) {
+    ("SELECT coalesce(max(latest), 0) FROM places WHERE term = $1", params![term])
+}
+
 impl PostgresStore {
-    /// Dates jobs of this process's places anew, if the clock has been set back.
-    pub(super) async fn redate(&self, claim: &Claim) -> Result<(), Fault> {
-        let sql = "SELECT coalesce(max(latest), 0) FROM places WHERE term = $1";
-        let term = self.writes.term();
-        let latest = one(&mut self.reads.clone(), sql, params![term], |row| get(row, 0)).await?.unwrap_or(0);
+    /// Dates jobs of this process's places anew, if the clock has been set back since the latest was dated. Answers whether
+    /// it did.
+    pub(super) async fn redate(&self, claim: &Claim, latest: i64) -> Result<bool, Fault> {
         let leased: Vec<Uuid> = {
             let mut memory = self.lease_table.lock();
             // A claim that ran out names its job by its former date.
@@ -58,7 +59,7 @@ impl PostgresStore {
                 .retain(|_, lease| lease.until > claim.monotonic || !is_ahead(lease.due_at.as_millis(), claim.now));
             memory.has_misdated |= memory.leases.len() < before;
             if !is_ahead(latest, claim.now) && !memory.has_misdated {
-                return Ok(());
+                return Ok(false);
             }
             memory.leases.keys().map(|id| Uuid::from_bytes(id.to_bytes())).collect()
         };
@@ -70,7 +71,7 @@ impl PostgresStore {
         memory.has_misdated = false;
         memory.cursors.forget();
         drop(memory);
-        Ok(())
+        Ok(true)
     }
 
     async fn redate_slice(&self, now: i64, leased: &[Uuid]) -> Result<u64, Fault> {

@@ -145,7 +145,7 @@ macro_rules! write_for {
 #[async_trait]
 impl SegmentRows for Postgres {
     async fn require_claim(&self, job: &JobHandle) -> Result<(), CommitError> {
-        Ok(self.hold(std::iter::once(job)).await?)
+        self.hold(std::iter::once(job)).await
     }
 
     async fn count_matching(

@@ -105,9 +105,16 @@ impl<A> Drop for PendingQuestion<'_, A> {
 fn again<A: Clone>(answer: &Result<A, StoreError>) -> Result<A, StoreError> {
     match answer {
         Ok(answer) => Ok(answer.clone()),
-        Err(StoreError::Unavailable) => Err(StoreError::Unavailable),
-        Err(StoreError::OutcomeUnknown) => Err(StoreError::OutcomeUnknown),
-        Err(StoreError::Failed(cause)) => Err(StoreError::Failed(Chain(cause.as_ref()).to_string().into())),
+        Err(error) => Err(copy_of(error)),
+    }
+}
+
+/// The same error for another.
+pub(super) fn copy_of(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Unavailable => StoreError::Unavailable,
+        StoreError::OutcomeUnknown => StoreError::OutcomeUnknown,
+        StoreError::Failed(cause) => StoreError::Failed(Chain(cause.as_ref()).to_string().into()),
     }
 }
 

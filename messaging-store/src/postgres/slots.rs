@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
+use super::known_subscriptions::KnownSubscriptions;
 use super::lease_table::LeaseTable;
 use super::news::ChangeNotifier;
 
@@ -44,6 +45,8 @@ pub(super) struct Slots {
     /// The number of the last transaction of this process, whatever its slot and term.
     last_transaction: AtomicI64,
     pub(super) counters: TransactionCounters,
+    /// What this process saw last of subscriptions.
+    pub(super) known_subscriptions: KnownSubscriptions,
 }
 
 /// Counters of the transactions of this process, for metrics.
@@ -98,6 +101,7 @@ impl Slots {
             free: Mutex::new((0..slots).rev().filter_map(|slot| i64::try_from(slot).ok()).collect()),
             last_transaction: AtomicI64::new(0),
             counters: TransactionCounters::default(),
+            known_subscriptions: KnownSubscriptions::default(),
         }
     }
 
@@ -139,6 +143,10 @@ impl Slot {
 
     pub(super) fn counters(&self) -> &TransactionCounters {
         &self.slots.counters
+    }
+
+    pub(super) fn known_subscriptions(&self) -> &KnownSubscriptions {
+        &self.slots.known_subscriptions
     }
 
     pub(super) fn notifier(&self) -> &ChangeNotifier {

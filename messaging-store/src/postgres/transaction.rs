@@ -30,6 +30,7 @@ use super::connection_health::ConnectionHealth;
 use super::counts::CountDeltas;
 use super::expected::{self, Raises};
 use super::fault::Fault;
+use super::known_subscriptions::KnownSubscriptions;
 use super::lease_table::JobUses;
 use super::listeners::Hearing;
 use super::outbox::Outbox;
@@ -52,6 +53,8 @@ enum Rows {
     OneOr(Raises),
     /// One for each row that was gathered; another number is a conflict.
     Gathered,
+    /// One for each row that was gathered; another number raises something of its own.
+    GatheredOr(Raises),
 }
 
 /// A statement that was not sent yet.
@@ -77,10 +80,16 @@ pub(super) struct Transaction {
     queue: Vec<Queued>,
     /// From here on the queue has nothing that may look at rows which are gathered.
     gathers_from: usize,
+    /// Whether it serves a single commit, which changes rows one after the other.
+    is_alone: bool,
     /// What counters change by, written once before it ends.
     pub(super) deltas: CounterDeltas,
     /// What changed of contacts that segments read, written once before it ends.
     pub(super) outbox: Outbox,
+    /// Whether the transaction may go by what this process saw last of subscriptions.
+    pub(super) may_assume: bool,
+    /// Workspaces of whose subscriptions it does.
+    pub(super) assumed: Vec<WorkspaceId>,
     /// What the transaction knows of automations that listen, and the notes it will write for them.
     pub(super) hearing: Hearing,
     /// What writes about automations have to know.
@@ -110,8 +119,11 @@ impl Transaction {
             connection: Some(connection),
             queue: vec![begin, touch],
             gathers_from: 0,
+            is_alone: true,
             deltas: CounterDeltas::default(),
             outbox: Outbox::default(),
+            may_assume: false,
+            assumed: Vec::new(),
             hearing: Hearing::default(),
             looked_up: LookupCache::default(),
             counts: CountDeltas::default(),
@@ -132,6 +144,18 @@ impl Transaction {
     /// The term under which it writes.
     pub(super) const fn term(&self) -> i64 {
         self.slot.term
+    }
+
+    /// Says that it serves several commits: their changes of rows that are there are gathered, past statements of each
+    /// other. If the order matters after all, or a row changes at the same moment, a statement touches too few rows, and
+    /// each commit is tried alone.
+    pub(super) const fn serve_several(&mut self) {
+        self.is_alone = false;
+    }
+
+    /// What this process saw last of subscriptions.
+    pub(super) fn known_subscriptions(&self) -> &KnownSubscriptions {
+        self.slot.known_subscriptions()
     }
 
     /// Begins the next set of changes of the batch.
@@ -174,6 +198,51 @@ impl Transaction {
         self.gather(sql, row, Rows::Gathered);
     }
 
+    /// Removes a row, if it is there, by its key. `many` takes columns of keys as arrays, and serves several commits.
+    pub(super) fn remove_row(&mut self, one: &'static str, many: &'static str, key: Params) {
+        if self.is_alone {
+            self.run(one, key);
+        } else if !self.open_change(many).is_some_and(|open| column::has(&self.queue[open].gathered, &key)) {
+            self.gather_change(many, key.len(), key, Rows::Any);
+        }
+    }
+
+    /// Changes a row by its key, the first `key` values, and must touch it; anything else is a conflict. `many` takes columns
+    /// as arrays, and serves several commits. Neither has a `RETURNING`.
+    pub(super) fn change_one_row(&mut self, one: &'static str, many: &'static str, key: usize, row: Params) {
+        if self.is_alone {
+            self.run_one(one, row);
+        } else {
+            self.gather_change(many, key, row, Rows::Gathered);
+        }
+    }
+
+    /// The same for the row of a claimed job; where it is gone, the claim is lost.
+    pub(super) fn change_claimed_row(&mut self, one: &'static str, many: &'static str, key: usize, row: Params) {
+        if self.is_alone {
+            self.run_claimed(one, row);
+        } else {
+            self.gather_change(many, key, row, Rows::GatheredOr(Raises::Claim));
+        }
+    }
+
+    /// The place of a queued statement by which further rows may be changed.
+    fn open_change(&self, sql: &'static str) -> Option<usize> {
+        let open = self.queue.iter().skip(self.gathers_from).rposition(|queued| queued.sql == sql)?;
+        Some(open + self.gathers_from)
+    }
+
+    /// Gathers a row that is changed. No two rows of one statement have the same key.
+    fn gather_change(&mut self, sql: &'static str, key: usize, row: Params, rows: Rows) {
+        let open = self.open_change(sql);
+        let open = open.filter(|place| !column::has(&self.queue[*place].gathered, &row[..key.min(row.len())]));
+        let open = open.unwrap_or(self.queue.len());
+        if open == self.queue.len() {
+            self.queue.push(Queued::new(sql, Vec::new(), rows));
+        }
+        column::add(&mut self.queue[open].gathered, row);
+    }
+
     fn gather(&mut self, sql: &'static str, row: Params, rows: Rows) {
         let open = self.queue.iter().skip(self.gathers_from).position(|queued| queued.sql == sql);
         let open = open.map_or(self.queue.len(), |place| place + self.gathers_from);
@@ -187,7 +256,14 @@ impl Transaction {
     pub(super) async fn execute(&mut self, sql: &'static str, params: Params) -> Result<u64, Fault> {
         let queue = self.take_queue();
         let last = Queued::new(sql, params, Rows::Any);
-        Ok(self.send(queue, Some(last)).await?.touched)
+        Ok(self.send_with(queue, last).await?.touched)
+    }
+
+    /// Sends what is queued, and several queries behind it; answers the rows of each.
+    pub(super) async fn rows_of_each(&mut self, queries: Vec<(&'static str, Params)>) -> Result<Vec<Vec<Row>>, Fault> {
+        let queue = self.take_queue();
+        let asked = queries.into_iter().map(|(sql, params)| Queued::new(sql, params, Rows::Any)).collect();
+        Ok(self.send(queue, asked).await?.into_iter().map(|answer| answer.rows).collect())
     }
 
     fn take_queue(&mut self) -> Vec<Queued> {
@@ -198,14 +274,14 @@ impl Transaction {
     /// Sends what is queued.
     pub(super) async fn flush(&mut self) -> Result<(), Fault> {
         let queue = self.take_queue();
-        self.send(queue, None).await.map(drop)
+        self.send(queue, Vec::new()).await.map(drop)
     }
 
     /// Sends what is queued and `COMMIT`. Known here and to [`settle`] alone, where what was gathered is written first.
     async fn send_commit(mut self) -> Result<(), Fault> {
         let queue = self.take_queue();
         let commit = Queued::new("COMMIT", Vec::new(), Rows::Any);
-        let Err(fault) = self.send(queue, Some(commit)).await else {
+        let Err(fault) = self.send_with(queue, commit).await else {
             self.committed(true);
             return Ok(());
         };
@@ -250,10 +326,16 @@ impl Transaction {
         }
     }
 
-    /// The same for as long as an answer may take. Where none comes, the connection is given up.
-    async fn send(&mut self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
+    /// Sends statements and one that is asked for its answer.
+    async fn send_with(&mut self, queue: Vec<Queued>, last: Queued) -> Result<Answer, Fault> {
+        Ok(self.send(queue, vec![last]).await?.pop().unwrap_or_default())
+    }
+
+    /// Sends statements and those that are asked for their answers, and waits for as long as an answer may take. Where none
+    /// comes, the connection is given up.
+    async fn send(&mut self, queue: Vec<Queued>, asked: Vec<Queued>) -> Result<Vec<Answer>, Fault> {
         self.slot.counters().round_trips.fetch_add(1, Ordering::Relaxed);
-        let answer = self.try_to_send(queue, last);
+        let answer = self.try_to_send(queue, asked);
         let outcome = self.slot.health().answer(Instant::now(), ANSWER, answer).await;
         if matches!(outcome, Err(Fault::NoAnswer)) {
             drop(self.connection.take().map(Object::take));
@@ -261,10 +343,10 @@ impl Transaction {
         outcome
     }
 
-    /// Sends statements in one go and waits for all answers; those of the last one are the answer.
-    async fn try_to_send(&self, queue: Vec<Queued>, last: Option<Queued>) -> Result<Answer, Fault> {
+    /// Sends statements in one go and waits for all answers; answers what those say that are asked.
+    async fn try_to_send(&self, queue: Vec<Queued>, asked: Vec<Queued>) -> Result<Vec<Answer>, Fault> {
         let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
-        let mut all: Vec<(&'static str, Params, bool)> = Vec::with_capacity(queue.len() + 1);
+        let mut all: Vec<(&'static str, Params, bool)> = Vec::with_capacity(queue.len() + asked.len());
         for queued in queue {
             let Queued { sql, mut params, gathered, rows } = queued;
             let gathered_rows = super::row::sql_limit(column::rows(&gathered));
@@ -273,31 +355,30 @@ impl Transaction {
                 Rows::Any => sql,
                 Rows::Exactly(count) => expected::expecting(sql, &mut params, count),
                 Rows::Gathered => expected::expecting(sql, &mut params, gathered_rows),
+                Rows::GatheredOr(raises) => expected::expecting_all(sql, &mut params, gathered_rows, raises),
                 Rows::OneOr(raises) => expected::expecting_one(sql, raises),
             };
             all.push((sql, params, false));
         }
-        all.extend(last.map(|last| (last.sql, last.params, true)));
+        let answered_from = all.len();
+        all.extend(asked.into_iter().map(|asked| (asked.sql, asked.params, true)));
         let prepared = prepared(connection, all.iter().map(|(sql, ..)| *sql)).await?;
         let mut statements: Vec<(&Statement, Params, bool)> = Vec::with_capacity(all.len());
-        for (sql, params, is_last) in all {
-            statements.push((prepared.get(sql).ok_or(Fault::Unhealthy)?, params, is_last));
+        for (sql, params, is_asked) in all {
+            statements.push((prepared.get(sql).ok_or(Fault::Unhealthy)?, params, is_asked));
         }
-        let sent = statements.iter().map(|(statement, params, is_last)| async move {
+        let sent = statements.iter().map(|(statement, params, is_asked)| async move {
             let params = as_refs(params);
-            if *is_last && !statement.columns().is_empty() {
+            if *is_asked && !statement.columns().is_empty() {
                 let rows = connection.query(*statement, &params).await?;
                 Ok::<_, tokio_postgres::Error>(Answer { touched: 0, rows })
             } else {
                 Ok(Answer { touched: connection.execute(*statement, &params).await?, rows: Vec::new() })
             }
         });
-        let mut answer = Answer::default();
-        for outcome in join_all(sent).await {
-            // The first failure is the cause of those after it.
-            answer = outcome?;
-        }
-        Ok(answer)
+        // The first failure is the cause of those after it.
+        let mut answers = join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(answers.split_off(answered_from))
     }
 }
 
@@ -312,7 +393,7 @@ impl Queries for Transaction {
     async fn rows(&mut self, sql: &'static str, params: Params) -> Result<Vec<Row>, Fault> {
         let queue = self.take_queue();
         let last = Queued::new(sql, params, Rows::Any);
-        Ok(self.send(queue, Some(last)).await?.rows)
+        Ok(self.send_with(queue, last).await?.rows)
     }
 }
 

@@ -37,6 +37,14 @@ impl Statements for &Connection {
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault> {
         self.run_one(sql, row)
     }
+
+    fn remove(&mut self, sql: Sql, _: &str, key: Params) -> Result<(), Fault> {
+        self.run(sql, key)
+    }
+
+    fn change_one(&mut self, sql: Sql, _: &str, _: usize, row: Params) -> Result<(), Fault> {
+        self.run_one(sql, row)
+    }
 }
 
 impl Sqlite {

@@ -37,7 +37,7 @@ pub(crate) fn count_link(on: &mut dyn Statements, click: &CountLink) -> Result<(
                 ON CONFLICT DO NOTHING
             )
             INSERT INTO campaign_link_counts AS t (campaign, variant, link, shard, clicks, unique_clicks)
-            SELECT n, $3, $4, pg_backend_pid() & 15, 1, $6 FROM campaign
+            SELECT n, $3, $4, pg_backend_pid() & 63, 1, $6 FROM campaign
             ON CONFLICT (campaign, variant, link, shard)
                 DO UPDATE SET clicks = t.clicks + 1, unique_clicks = t.unique_clicks + excluded.unique_clicks",
     );

@@ -79,7 +79,7 @@ pub(crate) fn insert_row(on: &mut dyn Statements, message: &Message) -> Result<(
 }
 
 pub(crate) fn change_status(on: &mut dyn Statements, movement: &MoveMessage) -> Result<(), Fault> {
-    const SQL: Sql = sql!(
+    const ONE: Sql = sql!(
         sqlite: "UPDATE messages SET status = $4, updated_at = $5, revision = revision + 1, hold_reason = $6,
                 hold_until = $7, hold_since = $8, seen = $9, links = $10, skip = $11,
                 sent_at = coalesce($12, -70368744177664), delivered_at = coalesce($13, -70368744177664)
@@ -88,9 +88,26 @@ pub(crate) fn change_status(on: &mut dyn Statements, movement: &MoveMessage) -> 
                 hold_until = $7, hold_since = $8, seen = $9, links = $10, skip = $11, sent_at = $12, delivered_at = $13
             WHERE workspace = $1 AND id = $2 AND revision = $3",
     );
+    const MANY: &str = "UPDATE messages SET status = moved.status, updated_at = moved.updated_at,
+            revision = messages.revision + 1, hold_reason = moved.hold_reason, hold_until = moved.hold_until,
+            hold_since = moved.hold_since, seen = moved.seen, links = moved.links, skip = moved.skip,
+            sent_at = moved.sent_at, delivered_at = moved.delivered_at
+        FROM (SELECT wanted.*, found.at
+            FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+                $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[])
+                AS wanted (of_workspace, of_message, of_revision, status, updated_at, hold_reason, hold_until,
+                    hold_since, seen, links, skip, sent_at, delivered_at)
+            CROSS JOIN LATERAL (SELECT m.ctid AS at FROM messages m
+                WHERE m.workspace = of_workspace AND m.id = of_message OFFSET 0) AS found
+            WHERE of_revision BETWEEN 0 AND 4294967295) AS moved
+        WHERE messages.ctid = moved.at AND messages.revision = moved.of_revision";
+    // Workspace and id.
+    const KEY: usize = 2;
     let Milestones { seen, links, skip, sent_at, delivered_at } = movement.milestones;
-    on.run_one(
-        SQL,
+    on.change_one(
+        ONE,
+        MANY,
+        KEY,
         params![
             key(movement.workspace_id),
             key(movement.message_id),
@@ -109,23 +126,27 @@ pub(crate) fn change_status(on: &mut dyn Statements, movement: &MoveMessage) -> 
     )
 }
 
-/// A message by its id, with something of its content behind its columns.
+/// A message by its id, with something of its content behind its columns. PostgreSQL's text takes many keys.
 macro_rules! with_content {
     ($what:literal) => {
         sql!(
-            sqlite: with_content!($what "n = content"),
-            postgres: with_content!($what "workspace = $1 AND message = $2"),
-        )
-    };
-    ($what:literal $found:literal) => {
-        concat!(
-            "SELECT ",
-            message_columns!(),
-            ", (SELECT ",
-            $what,
-            " FROM message_contents WHERE ",
-            $found,
-            ") FROM messages WHERE workspace = $1 AND id = $2"
+            sqlite: concat!(
+                "SELECT ",
+                message_columns!(),
+                ", (SELECT ",
+                $what,
+                " FROM message_contents WHERE n = content) FROM messages WHERE workspace = $1 AND id = $2"
+            ),
+            postgres: concat!(
+                "SELECT ",
+                message_columns!(),
+                ", (SELECT ",
+                $what,
+                " FROM message_contents WHERE workspace = of_workspace AND message = of_message), number
+                  FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS wanted (of_workspace, of_message, number)
+                  CROSS JOIN LATERAL (
+                      SELECT * FROM messages WHERE workspace = of_workspace AND id = of_message OFFSET 0) AS found"
+            ),
         )
     };
 }
@@ -146,10 +167,10 @@ impl<D: Database + ContentRows> Messages for SqlStore<D> {
     ) -> Result<Option<(Message, Option<u64>)>, StoreError> {
         // The length stands in the row, or at its beginning: what holds the value itself is not read.
         const SQL: Sql = with_content!("length(request)");
-        let query = Query::new(SQL, params![key(workspace), key(id)], move |row| {
+        let query = Query::new(SQL, Vec::new(), move |row| {
             Ok((message(workspace, row)?, get::<Option<u32>>(row, MESSAGE_COLUMNS)?.map(u64::from)))
         });
-        self.one(query.point()).await
+        Ok(self.by_keys(query.point(), vec![params![key(workspace), key(id)]]).await?.pop())
     }
 
     async fn message_with_content(
@@ -159,12 +180,12 @@ impl<D: Database + ContentRows> Messages for SqlStore<D> {
     ) -> Result<Option<(Message, Option<MessageContent>)>, StoreError> {
         // One statement, so that both halves are of one moment.
         const SQL: Sql = with_content!("request");
-        let query = Query::new(SQL, params![key(workspace), key(id)], move |row| {
+        let query = Query::new(SQL, Vec::new(), move |row| {
             let request: Option<Vec<u8>> = get(row, MESSAGE_COLUMNS)?;
             let content = request.map(|request| MessageContent { request: Bytes::from(request) });
             Ok((message(workspace, row)?, content))
         });
-        self.one(query.point()).await
+        Ok(self.by_keys(query.point(), vec![params![key(workspace), key(id)]]).await?.pop())
     }
 
     async fn message_events(

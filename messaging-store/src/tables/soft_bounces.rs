@@ -40,10 +40,12 @@ pub(crate) fn end(
     channel: Channel,
     address: &str,
 ) -> Result<(), Fault> {
-    on.run(
-        sql!("DELETE FROM soft_bounces WHERE workspace = $1 AND channel = $2 AND digest = $3"),
-        by(workspace, channel, address),
-    )
+    const ONE: Sql = sql!("DELETE FROM soft_bounces WHERE workspace = $1 AND channel = $2 AND digest = $3");
+    const MANY: &str = "DELETE FROM soft_bounces b
+        USING unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS ended (workspace, channel, digest)
+        WHERE b.workspace = ended.workspace AND b.channel = ended.channel AND b.digest = ended.digest
+            AND ended.channel BETWEEN 0 AND 32767";
+    on.remove(ONE, MANY, by(workspace, channel, address))
 }
 
 fn by(workspace: WorkspaceId, channel: Channel, address: &str) -> Params {

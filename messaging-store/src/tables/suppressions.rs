@@ -104,12 +104,16 @@ impl<D: Database> Suppressions for SqlStore<D> {
     ) -> Result<Vec<Stored<Suppression>>, StoreError> {
         const SQL: Sql = sql!(
             sqlite: "SELECT revision, doc FROM suppressions WHERE workspace = $1 AND channel = $2 AND digest = $3",
-            postgres: "SELECT revision, doc FROM suppressions
-                WHERE workspace = $1 AND channel = $2 AND digest = ANY ($3)",
+            postgres: "SELECT revision, doc, number
+                FROM unnest($1::uuid[], $2::bigint[], $3::bytea[]) WITH ORDINALITY
+                    AS wanted (of_workspace, of_channel, of_address, number)
+                CROSS JOIN LATERAL (
+                    SELECT revision, doc FROM suppressions
+                    WHERE workspace = of_workspace AND channel = of_channel AND digest = of_address OFFSET 0) AS found",
         );
-        let keys = addresses.iter().map(|address| params![digest(address)]).collect();
-        let shared = params![key(workspace), number(&Channel::ALL, &channel)];
-        self.gathered(Query::new(SQL, shared, stored).point(), keys).await
+        let channel = number(&Channel::ALL, &channel);
+        let keys = addresses.iter().map(|address| params![key(workspace), channel, digest(address)]).collect();
+        self.by_keys(Query::new(SQL, Vec::new(), stored).point(), keys).await
     }
 
     async fn suppression(

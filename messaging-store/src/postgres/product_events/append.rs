@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use messaging_core::domain::audience::product_event::{ProductEvent, UNIQUE_FOR};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::WorkspaceId;
+use tokio_postgres::Row;
 
 use super::super::fault::Fault;
 use super::super::listeners::{self, EventHappened, Happened};
@@ -12,8 +13,8 @@ use super::super::outbox;
 use super::super::query::many;
 use super::super::transaction::Transaction;
 use crate::pages::sql_limit;
-use crate::row::get;
-use crate::sql::{Params, key, params};
+use crate::row::{get, id};
+use crate::sql::{Params, Value, key, params};
 
 /// Adds events and their unique ids, `$8` to `$10`. Contacts are held, so that none goes before its events are there to
 /// be seen.
@@ -113,6 +114,21 @@ fn columns(workspace: WorkspaceId, events: &[ProductEvent], names: Vec<i64>) -> 
         unique().map(|(_, unique_id)| unique_id).collect::<Vec<_>>(),
         unique().map(|(event, _)| event.received_at().as_millis()).collect::<Vec<_>>(),
     ]
+}
+
+/// The question for the numbers of names of events, of those that have one.
+pub(in super::super) fn names_of(names: &BTreeSet<(WorkspaceId, String)>) -> (&'static str, Params) {
+    const SQL: &str = "SELECT w.workspace, e.name, e.n FROM unnest($1::uuid[], $2::text[]) AS given (workspace, name)
+        JOIN workspace_numbers w ON w.workspace = given.workspace
+        JOIN event_names e ON e.workspace_number = w.number AND e.name = given.name";
+    let each = names.iter().map(|(workspace, name)| (key(*workspace), name.clone()));
+    let (workspaces, names): (Vec<Value>, Vec<String>) = each.unzip();
+    (SQL, params![workspaces, names])
+}
+
+/// A name of events of a workspace, and its number, from the answer to [`names_of`].
+pub(in super::super) fn name_of(row: &Row) -> Result<((WorkspaceId, String), i64), Fault> {
+    Ok(((id(row, 0)?, get(row, 1)?), get(row, 2)?))
 }
 
 /// The numbers of the events' names, given to those that have none. Names stay for ever.

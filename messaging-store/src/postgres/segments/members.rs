@@ -125,7 +125,7 @@ pub(super) async fn change(
         ON CONFLICT DO NOTHING RETURNING contact";
     const LEAVE: &str = "DELETE FROM segment_members WHERE segment = $1 AND contact = ANY($2) RETURNING contact";
     const COUNT: &str = "INSERT INTO segment_sizes AS s (segment, shard, members)
-        VALUES ($1, pg_backend_pid() % 16, $2) ON CONFLICT (segment, shard) DO UPDATE SET members = s.members + $2";
+        VALUES ($1, pg_backend_pid() % 64, $2) ON CONFLICT (segment, shard) DO UPDATE SET members = s.members + $2";
     let contacts: Vec<i64> = moves.iter().filter(|(_, joins)| *joins == member).map(|(contact, _)| *contact).collect();
     if contacts.is_empty() {
         return Ok(HashSet::new());
@@ -157,7 +157,7 @@ pub(in super::super) fn remove_contact(
             WHERE contact = $2 AND segment IN (SELECT n FROM segments WHERE workspace_number = $1) RETURNING segment
         )
         INSERT INTO segment_sizes AS s (segment, shard, members)
-        SELECT segment, pg_backend_pid() % 16, -1 FROM gone ORDER BY segment
+        SELECT segment, pg_backend_pid() % 64, -1 FROM gone ORDER BY segment
         ON CONFLICT (segment, shard) DO UPDATE SET members = s.members - 1";
     outbox::forget(transaction, contact);
     let keys = params![MEMBERS, outbox::lock_number(workspace)];

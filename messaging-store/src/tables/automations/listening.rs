@@ -10,7 +10,7 @@ use crate::database::Query;
 use crate::database::open_commit::Answers;
 use crate::fault::Fault;
 use crate::happened::EntersBy;
-use crate::row::{get, record};
+use crate::row::{Row, get, record};
 use crate::sql::{Sql, key, params, sql};
 
 /// An automation that listens.
@@ -31,28 +31,54 @@ impl Listener {
     }
 }
 
+/// An automation that listens, and what the runs of one of its versions wait for.
+pub(crate) type ListenerOfVersion = (Listener, Option<(u32, RunSubscription)>);
+
+/// Selects what [`listener`] reads.
+macro_rules! listening {
+    ($columns:literal $condition:literal) => {
+        concat!(
+            "SELECT a.n, a.lanes, a.entry, v.version, v.interest",
+            $columns,
+            " FROM automations a
+              LEFT JOIN automation_versions v ON v.automation = a.n AND v.interest <> ''
+              WHERE ",
+            $condition,
+            " AND NOT a.removed AND a.lanes <> '[]' ORDER BY a.n, v.version"
+        )
+    };
+}
+
+/// Selects the same of several workspaces, and the workspace behind it; SQLite asks for one at a time.
+#[cfg(feature = "postgres")]
+pub(crate) const LISTENING_ANYWHERE: Sql =
+    sql!(sqlite: "", postgres: listening!(", a.workspace" "a.workspace = ANY ($1)"));
+
 /// The automations of a workspace that listen, in the order of their numbers.
 pub(crate) async fn listeners(on: &mut impl Answers, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
-    const SQL: Sql = sql!(
-        "SELECT a.n, a.lanes, a.entry, v.version, v.interest FROM automations a
-         LEFT JOIN automation_versions v ON v.automation = a.n AND v.interest <> ''
-         WHERE a.workspace = $1 AND NOT a.removed AND a.lanes <> '[]' ORDER BY a.n, v.version"
-    );
-    let query = Query::new(SQL, params![key(workspace)], |row| {
-        let entry = get::<Option<&str>>(row, 2)?.map(EntersBy::read).transpose()?;
-        let lanes: Vec<Lane> = record(row, 1)?;
-        let run = match get::<Option<u32>>(row, 3)? {
-            Some(version) => Some((version, record::<RunSubscription>(row, 4)?)),
-            None => None,
-        };
-        Ok((Listener { n: get(row, 0)?, entry, runs: Vec::new(), lanes: lanes.into() }, run))
-    });
+    const SQL: Sql = sql!(listening!("" "a.workspace = $1"));
+    Ok(joined(on.many(Query::new(SQL, params![key(workspace)], listener)).await?))
+}
+
+/// An automation that listens from the columns n, lanes, entry, version and interest.
+pub(crate) fn listener(row: &dyn Row) -> Result<ListenerOfVersion, Fault> {
+    let entry = get::<Option<&str>>(row, 2)?.map(EntersBy::read).transpose()?;
+    let lanes: Vec<Lane> = record(row, 1)?;
+    let run = match get::<Option<u32>>(row, 3)? {
+        Some(version) => Some((version, record::<RunSubscription>(row, 4)?)),
+        None => None,
+    };
+    Ok((Listener { n: get(row, 0)?, entry, runs: Vec::new(), lanes: lanes.into() }, run))
+}
+
+/// Each automation once, with all its versions, which follow one another.
+pub(crate) fn joined(found: Vec<ListenerOfVersion>) -> Vec<Listener> {
     let mut listeners: Vec<Listener> = Vec::new();
-    for (listener, run) in on.many(query).await? {
+    for (listener, run) in found {
         match listeners.last_mut() {
             Some(last) if last.n == listener.n => last.runs.extend(run),
             _ => listeners.push(Listener { runs: run.into_iter().collect(), ..listener }),
         }
     }
-    Ok(listeners)
+    listeners
 }

@@ -86,7 +86,7 @@ macro_rules! add {
     ) => {
         concat!(
             "INSERT INTO ", $table, " AS t (", $first, $(", ", $name,)* ", ", $key, ", shard) SELECT given.", $first,
-            $(", given.", $name,)* ", ", $selected, ", pg_backend_pid() & 15 FROM unnest(", $one, "::bigint[]",
+            $(", given.", $name,)* ", ", $selected, ", pg_backend_pid() & 63 FROM unnest(", $one, "::bigint[]",
             $(", ", $number, "::bigint[]",)* ", ", $parameters, ") AS given (", $first, $(", ", $name,)* ", ", $given, ") ",
             $from, " ON CONFLICT (", $key, ", shard) DO UPDATE SET ", $first, " = t.", $first, " + excluded.", $first,
             $(", ", $name, " = t.", $name, " + excluded.", $name,)*

@@ -55,21 +55,21 @@ fn settle_automations(on: &mut dyn Statements, deltas: &CounterDeltas) -> Result
         sqlite: "INSERT INTO automation_run_counts (automation, status, runs) VALUES ($1, $2, $3)
             ON CONFLICT DO UPDATE SET runs = runs + excluded.runs",
         postgres: "INSERT INTO automation_run_counts AS t (automation, status, shard, runs)
-            SELECT automation, status, pg_backend_pid() & 15, runs
+            SELECT automation, status, pg_backend_pid() & 63, runs
             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS given (automation, status, runs)
             ON CONFLICT (automation, status, shard) DO UPDATE SET runs = t.runs + excluded.runs",
     );
     const VERSIONS: Sql = sql!(
         sqlite: "UPDATE automation_versions SET runs = runs + $3 WHERE automation = $1 AND version = $2",
         postgres: "INSERT INTO automation_version_counts AS t (automation, version, shard, runs)
-            SELECT automation, version, pg_backend_pid() & 15, runs
+            SELECT automation, version, pg_backend_pid() & 63, runs
             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS given (automation, version, runs)
             ON CONFLICT (automation, version, shard) DO UPDATE SET runs = t.runs + excluded.runs",
     );
     const NODES: Sql = sql!(
         sqlite: "UPDATE automation_nodes SET entered = entered + $2, waiting = waiting + $3 WHERE n = $1",
         postgres: "INSERT INTO automation_node_counts AS t (node, shard, entered, waiting)
-            SELECT node, pg_backend_pid() & 15, sum(entered)::bigint, sum(waiting)::bigint
+            SELECT node, pg_backend_pid() & 63, sum(entered)::bigint, sum(waiting)::bigint
             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS given (node, entered, waiting)
             GROUP BY node ORDER BY node
             ON CONFLICT (node, shard)
@@ -79,7 +79,7 @@ fn settle_automations(on: &mut dyn Statements, deltas: &CounterDeltas) -> Result
         sqlite: "INSERT INTO automation_branches (node, branch, taken) VALUES ($1, $2, $3)
             ON CONFLICT DO UPDATE SET taken = taken + excluded.taken",
         postgres: "INSERT INTO automation_branches AS t (node, branch, shard, taken)
-            SELECT node, branch, pg_backend_pid() & 15, taken
+            SELECT node, branch, pg_backend_pid() & 63, taken
             FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS given (node, branch, taken)
             ON CONFLICT (node, branch, shard) DO UPDATE SET taken = t.taken + excluded.taken",
     );
@@ -101,7 +101,7 @@ fn settle_events(on: &mut dyn Statements, deltas: &CounterDeltas) -> Result<(), 
         sqlite: "INSERT INTO product_event_activity (name, quarter, events) VALUES ($1, $2, $3)
             ON CONFLICT DO UPDATE SET events = events + excluded.events",
         postgres: "INSERT INTO product_event_activity AS t (name, quarter, shard, events)
-            SELECT name, quarter, pg_backend_pid() & 15, events
+            SELECT name, quarter, pg_backend_pid() & 63, events
             FROM unnest($1::bigint[], $2::integer[], $3::bigint[]) AS given (name, quarter, events)
             ON CONFLICT (name, quarter, shard) DO UPDATE SET events = t.events + excluded.events",
     );

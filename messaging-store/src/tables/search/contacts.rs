@@ -28,19 +28,24 @@ const MAX_READ: usize = 640;
 
 /// Keeps the texts of a block, and takes away the notes that it follows.
 pub(crate) fn put(on: &mut dyn Statements, block: &ContactBlock) -> Result<(), Fault> {
+    const FOLLOW: Sql = sql!(
+        sqlite: "DELETE FROM changed_contact_texts WHERE n = $1",
+        postgres: "DELETE FROM changed_contact_texts WHERE n = ANY ($1::bigint[])",
+    );
+    const KEEP: Sql = sql!(
+        sqlite: "INSERT INTO contact_texts (block, shown, hidden) VALUES ($1, $2, $3)
+            ON CONFLICT (block) DO UPDATE SET shown = excluded.shown, hidden = excluded.hidden",
+        postgres: "INSERT INTO contact_texts (block, shown, hidden)
+            SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
+            ON CONFLICT (block) DO UPDATE SET shown = excluded.shown, hidden = excluded.hidden",
+    );
     for note in &block.notes {
-        on.run_one(sql!("DELETE FROM changed_contact_texts WHERE n = $1"), params![*note])?;
+        on.gather_one(FOLLOW, params![*note])?;
     }
     if block.texts.is_empty() {
         return on.run(sql!("DELETE FROM contact_texts WHERE block = $1"), params![block.block]);
     }
-    on.run(
-        sql!(
-            "INSERT INTO contact_texts (block, shown, hidden) VALUES ($1, $2, $3)
-             ON CONFLICT (block) DO UPDATE SET shown = excluded.shown, hidden = excluded.hidden"
-        ),
-        params![block.block, block.texts.shown.as_str(), block.texts.hidden.as_str()],
-    )
+    on.gather(KEEP, params![block.block, block.texts.shown.as_str(), block.texts.hidden.as_str()])
 }
 
 /// See [`SearchIndex::contact_blocks_due`](messaging_core::ports::store::SearchIndex::contact_blocks_due).
@@ -54,35 +59,47 @@ pub(super) async fn due(database: &impl Database, limit: usize) -> Result<Vec<Co
             blocks.entry(block).or_default().push(note);
         }
     }
-    let mut found = Vec::with_capacity(blocks.len());
-    for (block, notes) in blocks {
-        found.push(ContactBlock { block, notes, texts: texts_of(database, block).await? });
-    }
-    Ok(found)
+    let mut texts = texts_of(database, blocks.keys().copied()).await?;
+    let found = blocks.into_iter().map(|(block, notes)| {
+        let texts = texts.remove(&block).unwrap_or_default();
+        ContactBlock { block, notes, texts }
+    });
+    Ok(found.collect())
 }
 
-/// The texts of the contacts of a block as they are now.
-async fn texts_of(database: &impl Database, block: i64) -> Result<SearchTexts, StoreError> {
-    const SQL: Sql =
-        sql!("SELECT external_id, email, phone, attributes FROM contacts WHERE n >= $1 AND n < $2 ORDER BY n");
-    let bounds = params![block << CONTACT_BLOCK_BITS, (block + 1) << CONTACT_BLOCK_BITS];
-    let rows = database.many(Query::new(SQL, bounds, |row| {
-        let attributes = get::<Option<&str>>(row, 3)?.map(Attributes::parse).transpose()?;
-        let mut texts = SearchTexts::default();
-        texts.add_contact(ContactTexts {
-            external_id: get(row, 0)?,
-            email: get(row, 1)?,
-            phone: get(row, 2)?,
-            attributes: attributes.as_ref(),
-        });
-        Ok(texts)
-    }));
-    let mut block = SearchTexts::default();
-    for texts in rows.await? {
+/// The texts of the contacts of blocks as they are now.
+async fn texts_of(
+    database: &impl Database,
+    blocks: impl Iterator<Item = i64>,
+) -> Result<BTreeMap<i64, SearchTexts>, StoreError> {
+    const SQL: Sql = sql!(
+        sqlite: "SELECT external_id, email, phone, attributes, n FROM contacts WHERE n >= $1 AND n < $2 ORDER BY n",
+        postgres: "SELECT external_id, email, phone, attributes, n
+            FROM unnest($1::bigint[], $2::bigint[]) AS block (first, past)
+            CROSS JOIN LATERAL (SELECT * FROM contacts WHERE n >= first AND n < past OFFSET 0) AS found ORDER BY n",
+    );
+    let keys = blocks.map(|block| params![block << CONTACT_BLOCK_BITS, (block + 1) << CONTACT_BLOCK_BITS]).collect();
+    let rows = database.gathered(
+        Query::new(SQL, Vec::new(), |row| {
+            let attributes = get::<Option<&str>>(row, 3)?.map(Attributes::parse).transpose()?;
+            let mut texts = SearchTexts::default();
+            texts.add_contact(ContactTexts {
+                external_id: get(row, 0)?,
+                email: get(row, 1)?,
+                phone: get(row, 2)?,
+                attributes: attributes.as_ref(),
+            });
+            Ok((get::<i64>(row, 4)? >> CONTACT_BLOCK_BITS, texts))
+        }),
+        keys,
+    );
+    let mut found: BTreeMap<i64, SearchTexts> = BTreeMap::new();
+    for (block, texts) in rows.await? {
+        let block = found.entry(block).or_default();
         block.shown.push_str(&texts.shown);
         block.hidden.push_str(&texts.hidden);
     }
-    Ok(block)
+    Ok(found)
 }
 
 /// A block that was looked at.
