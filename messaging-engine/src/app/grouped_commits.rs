@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use messaging_core::changes::{Changes, WebhookWrite, Write};
 use tokio::sync::oneshot;
 
-/// Outcomes in one commit, at most: requests that come meanwhile wait for all of them.
-const LARGEST: usize = 512;
+/// Outcomes in one commit, at most: requests that come meanwhile wait for all of them, some two milliseconds.
+const LARGEST: usize = 64;
 
 /// Changes that wait to be committed, one set at most for each job in work.
 #[derive(Debug, Default)]
