@@ -199,7 +199,9 @@ impl PostgresStore {
             return Ok(None);
         }
         let limit = (enough / unread.len()).clamp(FIRST, NEXT);
-        unread.iter_mut().for_each(|read| read.limit = limit);
+        for read in unread.iter_mut() {
+            read.limit = limit;
+        }
         let past: HashSet<Cell> = unread.iter().filter(|read| ends_in_full(read)).map(|read| read.cell).collect();
         let began = Instant::now();
         let (sql, params) = due_rows(term, claim, unread, &full);

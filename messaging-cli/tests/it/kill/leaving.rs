@@ -74,7 +74,10 @@ fn subject(received: &Received) -> String {
 /// The path of the first link of a kind in a mail.
 fn link(received: &Received, kind: &str) -> Option<String> {
     let content = String::from_utf8_lossy(&received.content).replace("=\r\n", "");
-    let rest = content.split(kind).nth(1)?;
+    // Signatures may hold the same characters, but no address.
+    let is_in_url = |at: usize| content[..at].rsplit(char::is_whitespace).next().is_some_and(|url| url.contains("://"));
+    let (at, _) = content.match_indices(kind).find(|(at, _)| is_in_url(*at))?;
+    let rest = &content[at + kind.len()..];
     let token: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect();
     Some(format!("{kind}{token}"))
 }
