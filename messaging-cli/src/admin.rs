@@ -313,7 +313,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         let app = match &admin {
             Admin::CreateUser(_) => target::open_or_begin(matches).await?,
             Admin::LoginLink(link) => target::open_for_links(matches, link.public_url.as_deref()).await?,
-            _ => target::open_existing(matches).await?,
+            _ => Box::pin(target::open_existing(matches)).await?,
         };
         carry_out(&app, admin, output).await
     })?
