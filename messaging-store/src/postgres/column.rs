@@ -37,6 +37,6 @@ mod tests {
         for (key, is_there) in [(params![1_i64, "a"], true), (params![1_i64], true), (params![-5_i64, "a"], false)] {
             assert_eq!(has(&columns, &key), is_there, "{key:?}");
         }
-        assert!(!has(&[], &params![1_i64]));
+        assert!(!has(&[], &[crate::sql::Value::from(1_i64)]));
     }
 }
