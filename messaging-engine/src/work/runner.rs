@@ -100,7 +100,7 @@ type Ended = (Lane, Took);
 /// Jobs that were claimed together.
 struct Claimed {
     jobs: Vec<ClaimedJob>,
-    /// When the claim began.
+    /// Time at which the claim began, on the clock of the process.
     at: Monotonic,
 }
 

@@ -12,7 +12,7 @@ pub(super) fn add(columns: &mut Vec<Vec<Value>>, row: Params) {
     }
 }
 
-/// Whether a row has these first values.
+/// True if the first values of some row are those of the key.
 pub(super) fn has(columns: &[Vec<Value>], key: &[Value]) -> bool {
     (0..rows(columns)).any(|row| columns.iter().zip(key).all(|(column, value)| column.get(row) == Some(value)))
 }

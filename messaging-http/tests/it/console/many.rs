@@ -15,7 +15,7 @@ async fn choose(page: &Page, name: &str) {
     page.browser.type_keys(" ").await;
 }
 
-/// How many contacts have a tag.
+/// Number of contacts with a tag.
 async fn tagged(filling: &Filling<'_>, tag: &str) -> usize {
     let page = filling.call("GET", &format!("contacts?limit=200&tag={tag}"), &Value::Null).await;
     page["data"].as_array().unwrap().len()
