@@ -6,6 +6,7 @@
 //! with the reason.
 
 pub(crate) mod accounts;
+pub(crate) mod apply;
 pub(crate) mod attempts;
 pub(crate) mod audiences;
 pub(crate) mod audit_logs;
