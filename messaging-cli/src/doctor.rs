@@ -1,4 +1,4 @@
-//! `doctor`: looks at everything that mail needs to arrive, and says what to do about what is wrong.
+//! `doctor`: checks everything that mail needs to arrive, and says how to fix each fault.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ Examples:
   messaging doctor --config /etc/messaging.toml --blocklists zen.spamhaus.org,bl.spamcop.net
   messaging doctor --json | jq '.checks[] | select(.status == \"fault\") | .cure'";
 
-/// The command.
+/// The definition of the command: its arguments and help.
 pub(crate) fn command() -> Command {
     let about = "Check everything that mail needs to arrive: names, DNS, ports, TLS, clock, disk, files, domains";
     serve::with_settings(Command::new("doctor").after_help(EXAMPLES), about)
@@ -49,7 +49,7 @@ pub(crate) fn command() -> Command {
         .arg(arguments::json())
 }
 
-/// Carries it out.
+/// Runs the checks and prints them; ends with [`Failure::Unsuccessful`] if one of them is a fault.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let settings = settings(matches)?;
     let zones = matches.get_many::<String>(BLOCKLISTS).into_iter().flatten();
@@ -74,7 +74,8 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// The settings of the server that runs on the data directory, where one does; else those that were given.
+/// The settings of the server that runs on the data directory, completed by the given ones; the given ones alone if none
+/// runs. A note on standard error names the given settings that are not used.
 fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let given = serve::given(matches)?.with_file().map_err(serve::unusable)?;
     let Some(running) = running(given.data_directory()) else {
@@ -99,7 +100,7 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     whole.complete().map_err(serve::unusable)
 }
 
-/// A name as the DNS has it.
+/// A domain name in the form of DNS queries: ASCII, lowercase, without a final dot. Fails for anything else.
 fn name_of(flag: &str, text: &str) -> Result<String, Failure> {
     let name = text.trim().trim_end_matches('.').to_ascii_lowercase();
     let is_label = |label: &str| {
@@ -112,7 +113,8 @@ fn name_of(flag: &str, text: &str) -> Result<String, Failure> {
     Err(Failure::usage(format!("{flag} is not a domain name: give it in ASCII, such as example.org")))
 }
 
-/// One check to a line, with its cure below; then how many ended how.
+/// The checks as text: status, id and subject on one line, finding and cure below, and the number of each status at the
+/// end.
 fn table(checks: &[CheckReport]) -> String {
     let rows: Vec<_> = checks
         .iter()
@@ -144,7 +146,7 @@ fn table(checks: &[CheckReport]) -> String {
     text
 }
 
-/// `1 fault`, `2 faults`; states that are no nouns stay as they are.
+/// A count with its status: `1 fault`, `2 faults`. Statuses that are not nouns have no plural: `9 ok`.
 fn counted(status: &str, count: usize) -> String {
     let is_noun = [CheckStatus::Warning, CheckStatus::Fault].iter().any(|noun| noun.as_str() == status);
     format!("{count} {status}{}", if is_noun && count != 1 { "s" } else { "" })

@@ -82,27 +82,28 @@ pub(super) struct DeletePool {
     id: String,
 }
 
-/// Lets a workspace name an address.
+/// `admin grant-ip`: permits a workspace to put an address into its IP pools.
 pub(super) async fn grant(app: &App, flags: &GrantIp, output: Output) -> Result<(), Failure> {
     let workspace = workspace(&flags.workspace)?;
     let report = admin::grant_ip(app, workspace, &flags.ip).await;
     output.resource(&report.map_err(|error| target::refused(app, error))?)
 }
 
-/// Takes that back.
+/// `admin revoke-ip`: withdraws the permission of [`grant`].
 pub(super) async fn revoke(app: &App, flags: &GrantIp, output: Output) -> Result<(), Failure> {
     let workspace = workspace(&flags.workspace)?;
     let report = admin::revoke_ip(app, workspace, &flags.ip).await;
     output.resource(&report.map_err(|error| target::refused(app, error))?)
 }
 
-/// Lists what a workspace may name.
+/// `admin list-grants`: prints the addresses that a workspace may put into its IP pools.
 pub(super) async fn list_grants(app: &App, flags: &ListGrants, output: Output) -> Result<(), Failure> {
     let workspace = workspace(&flags.workspace)?;
     list(app, &flags.page, output, async |query| admin::list_grants(app, workspace, &query).await).await
 }
 
-/// Makes a shared pool.
+/// `admin create-pool`: creates a pool that every workspace may use. Without `--shared` it is a usage error that names
+/// the command for a pool of one workspace.
 pub(super) async fn create(app: &App, flags: CreatePool, output: Output) -> Result<(), Failure> {
     if !flags.shared {
         let rule = "say with --shared that every workspace may use the pool; `messaging pool create` makes one for a workspace";
@@ -112,19 +113,20 @@ pub(super) async fn create(app: &App, flags: CreatePool, output: Output) -> Resu
     output.resource(&admin::create_shared_pool(app, &input).await.map_err(|error| target::refused(app, error))?)
 }
 
-/// Changes a shared pool.
+/// `admin update-pool`: changes the name or the addresses of a shared pool.
 pub(super) async fn update(app: &App, flags: UpdatePool, output: Output) -> Result<(), Failure> {
     let id = pool(app, &flags.id)?;
     let change = SharedPoolChange { name: flags.name, ips: flags.ip };
     output.resource(&admin::update_shared_pool(app, id, &change).await.map_err(|error| target::refused(app, error))?)
 }
 
-/// Deletes a shared pool.
+/// `admin delete-pool`: deletes a shared pool.
 pub(super) async fn delete(app: &App, flags: &DeletePool, output: Output) -> Result<(), Failure> {
     let id = pool(app, &flags.id)?;
     output.resource(&admin::delete_shared_pool(app, id).await.map_err(|error| target::refused(app, error))?)
 }
 
+/// Parses the id of a pool. A malformed id is reported as a pool that does not exist.
 fn pool(app: &App, text: &str) -> Result<PoolId, Failure> {
     text.parse().map_err(|_| target::refused(app, Error::NotFound))
 }

@@ -1,4 +1,4 @@
-//! `admin move`: from SQLite to PostgreSQL.
+//! `admin move`: moves an installation from SQLite to PostgreSQL.
 
 use clap::Args;
 use messaging_core::error::Chain;
@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
 
+/// Help text of `move`, printed below its flags.
 pub(super) const HELP: &str = "\
 Both sides must be idle: stop the server first. --to is an empty database of a user who may make \
 tables in it. Everything is moved in one transaction, ids, keys, sessions, cursors and attachments \
@@ -27,7 +28,6 @@ every machine on which a server shall work on the new database.
 Prints how many rows each table has, and how many attachments with how many bytes. Exit code 3: a \
 side is in use or cannot be reached, or --to is not empty.";
 
-/// The arguments.
 #[derive(Debug, Args)]
 pub(super) struct Move {
     /// The database to move, a path or `sqlite://…`; attachments and uploads are beside it
@@ -38,7 +38,7 @@ pub(super) struct Move {
     to: String,
 }
 
-/// Moves an installation.
+/// Moves an installation, with a progress bar for each table, and prints the counts of rows and attachments.
 pub(super) async fn carry_out(flags: &Move, output: Output) -> Result<(), Failure> {
     let asked = moving::Move::parse(&flags.from, &flags.to).map_err(|error| Failure::usage(error.to_string()))?;
     let bar = Progress::new("", Unit::Items);
@@ -58,6 +58,7 @@ pub(super) async fn carry_out(flags: &Move, output: Output) -> Result<(), Failur
     output.resource(&report)
 }
 
+/// Maps an error of the move to the failure that sets the exit code.
 fn failure(error: MoveError) -> Failure {
     let text = Chain(&error).to_string();
     match error {
