@@ -8,7 +8,6 @@ use clap::{Arg, ArgAction, ArgMatches};
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 
 // Ids of the shared arguments, by which clap finds their values.
-
 pub(crate) const URL: &str = "url";
 pub(crate) const API_KEY: &str = "api_key";
 pub(crate) const WORKSPACE: &str = "workspace";
