@@ -94,7 +94,7 @@ pub(crate) fn errors() -> Arg {
         .long("errors")
         .value_name("FILE")
         .value_parser(ValueParser::path_buf())
-        .help("Write which rows were refused, as CSV, to a file")
+        .help("Write the refused rows with their errors to a CSV file")
 }
 
 /// `--json`: one JSON document on standard output instead of text.
@@ -103,7 +103,7 @@ pub(crate) fn json() -> Arg {
         .long("json")
         .action(ArgAction::SetTrue)
         .help_heading("Output")
-        .help("Print one JSON document on standard output, errors too; all else goes to standard error")
+        .help("Print one JSON document on standard output, also for errors; all else goes to standard error")
 }
 
 /// Flags that choose the output format of an operation's answer.
@@ -114,13 +114,13 @@ pub(crate) fn output() -> [Arg; 3] {
         .action(ArgAction::SetTrue)
         .conflicts_with_all([JSON, FORMAT])
         .help_heading("Output")
-        .help("Print the ids only, one a line");
+        .help("Print only the ids, one on each line");
     let format = Arg::new(FORMAT)
         .long("format")
         .value_name("TEMPLATE")
         .conflicts_with(JSON)
         .help_heading("Output")
-        .help("Print a line for each item, made by a template: '{{ message_id }} {{ explanation.code }}'");
+        .help("Print a line for each item by a template such as '{{ message_id }} {{ explanation.code }}'");
     [json(), quiet, format]
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn all() -> Arg {
         .long("all")
         .action(ArgAction::SetTrue)
         .help_heading("Query")
-        .help("All items, page after page, printed as they come; --limit is then the size of a page")
+        .help("Print all items, page by page; --limit is then the size of a page")
 }
 
 /// `--yes` of commands that cannot be undone: no question before the command runs.
@@ -189,7 +189,7 @@ pub(crate) fn yes() -> Arg {
         .short('y')
         .action(ArgAction::SetTrue)
         .help_heading("Request")
-        .help("Do not ask. Asked is only on a terminal; a script without one is not")
+        .help("Do not ask for confirmation; without a terminal the command never asks")
 }
 
 /// `--example` of a command that takes a body: prints a body instead of sending one.
@@ -198,7 +198,7 @@ pub(crate) fn example() -> Arg {
         .long("example")
         .action(ArgAction::SetTrue)
         .help_heading("Body")
-        .help("Print a body to begin with, for --json-body, and do nothing else")
+        .help("Only print an example of a body for --json-body")
 }
 
 /// `--html-file`: the HTML of a body from a file, for commands that also take it as the text of `--html`.
@@ -232,7 +232,7 @@ fn secret_key_file() -> Arg {
         .value_name("FILE")
         .value_parser(ValueParser::path_buf())
         .help_heading(TARGET)
-        .help("The key of the secrets in the database [default: DIR/secret.key]");
+        .help("The file with the key that encrypts secrets in the database [default: DIR/secret.key]");
     with_env(arg, "MESSAGING_SECRET_KEY_FILE")
 }
 
@@ -241,7 +241,7 @@ fn workspace() -> Arg {
         .long("workspace")
         .value_name("ID")
         .help_heading(TARGET)
-        .help("The workspace; with a server it is found from the API key")
+        .help("The workspace; an API key already names one")
 }
 
 /// The value of `--secret-key-file`; `None` if it was not given.
@@ -292,7 +292,7 @@ fn duration_of(text: &str) -> Result<Option<Duration>, String> {
     let seconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     match seconds.filter(|seconds| *seconds <= LONGEST_AGE) {
         Some(seconds) => Ok(Some(Duration::from_secs(seconds))),
-        None => Err(format!("{text} is longer than a hundred years")),
+        None => Err(format!("{text} is longer than a hundred years; give a shorter time")),
     }
 }
 

@@ -29,8 +29,8 @@ const PERIOD: Duration = Duration::from_secs(1);
 const MAX_SILENT: u32 = 40;
 
 const EXAMPLES: &str =
-    "Ends with 0 when the campaign was sent, and with 1 when it failed or was cancelled, or is a draft \
-that nobody has scheduled. A campaign that is paused is waited for. Needs the scope campaigns:read.
+    "Exit code 0 when the campaign was sent, 1 when it failed or was cancelled, or is an unscheduled draft. \
+Goes on waiting while the campaign is paused. Needs the scope campaigns:read.
 
 Examples:
   messaging campaign watch cmp_…
@@ -39,7 +39,7 @@ Examples:
 /// The definition of the command: its arguments and help.
 pub(crate) fn command() -> Command {
     Command::new("watch")
-        .about("Show how far a campaign has come, until it has ended")
+        .about("Show the progress of a campaign until it has ended")
         .after_help(EXAMPLES)
         .arg(Arg::new(ID).value_name("ID").required(true).help("The campaign"))
         .args(arguments::target())

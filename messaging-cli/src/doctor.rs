@@ -18,10 +18,9 @@ const PROBE: &str = "probe";
 const BLOCKLISTS: &str = "blocklists";
 
 const EXAMPLES: &str = "\
-Looks at the name, addresses and DNS records of this machine, at connections out and in, at clock, disk and files, and at the \
-records of every sending domain. Changes nothing. When a server runs on the data directory, its settings are taken: --data is \
-all that is needed. Without one give the settings that it will have, by the same --config, environment or flags. Exit code 1 \
-when something is a fault.
+Checks the name, addresses and DNS records of this machine, connections out and in, clock, disk and files, and the records of \
+every sending domain. Changes nothing. If a server runs on the data directory, its settings are used: --data is enough. Otherwise \
+give the settings that the server will have, by the same --config, environment or flags. Exit code 1 if a check finds a fault.
 
 Examples:
   messaging doctor --data /var/lib/messaging --hostname mx.example.org --probe gmail.com
@@ -94,7 +93,7 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let differing = whole.differing(&given).into_iter().filter(|name| own.contains(name));
     let differing: Vec<_> = differing.map(|name| format!("--{}", name.replace('_', "-"))).collect();
     output::note(&format!(
-        "a server runs on {data}: what is looked at are its settings{}",
+        "a server runs on {data}: its settings are checked{}",
         if differing.is_empty() { String::new() } else { format!(", not the {} given here", differing.join(", ")) }
     ));
     whole.complete().map_err(serve::unusable)

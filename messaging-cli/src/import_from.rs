@@ -39,10 +39,10 @@ const EXAMPLES: &str = "DIR holds what the other product exports, under these na
   csv-dir     contacts.csv, lists/NAME.csv with the columns of `contact import`; suppressions.csv with channel, address,
               reason; templates/ as `template push` reads it
 
-Suppressions are brought over before contacts. Lists and templates are found by name, contacts by email, so that it can be \
-done again. A template with a tag that is not understood is left out and named; --set gives a text for such a tag.
+Suppressions are imported before contacts. Existing lists and templates are found by name, contacts by external id and email, so \
+you can run the command again. A template with an unknown tag is left out, and the command names the tag; --set gives a text for it.
 
-Ends with 0 when the files were read, even if rows or templates were refused.
+Exit code 0 if the files were read, even if rows or templates were refused.
 
 Examples:
   messaging import-from listmonk export/ --dry-run
@@ -52,14 +52,14 @@ Examples:
 /// The command with its arguments and its help.
 pub(crate) fn command() -> Command {
     Command::new(WORD)
-        .about("Bring contacts, lists, suppressions and templates over from another product's export")
+        .about("Import contacts, lists, suppressions and templates from another product's export")
         .after_help(EXAMPLES)
         .arg(
             Arg::new(PRODUCT)
                 .value_name("PRODUCT")
                 .required(true)
                 .value_parser(PossibleValuesParser::new(Product::ALL.map(Product::name)))
-                .help("Where the files are from"),
+                .help("The product that exported the files"),
         )
         .arg(files::directory_argument("The directory with the files"))
         .arg(
@@ -74,7 +74,7 @@ pub(crate) fn command() -> Command {
                 .value_name("TAG=TEXT")
                 .value_parser(ValueParser::new(text_for_tag))
                 .action(ArgAction::Append)
-                .help("A text that stands in for a tag of templates; may be repeated"),
+                .help("Text in place of a tag of templates; may be repeated"),
         )
         .arg(arguments::errors())
         .args(arguments::target())

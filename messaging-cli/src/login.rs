@@ -23,12 +23,11 @@ const EMAIL: &str = "email";
 const USUAL_URL: &str = "http://127.0.0.1:8080";
 
 const EXAMPLES: &str = "Asks for an API key, or for email and password, without showing what is typed, and tries it. \
-What it saves is in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session \
-lasts 12 hours; an API key lasts until it is revoked.
+The profile is saved in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session \
+lasts 12 hours; an API key lasts until it expires or is revoked.
 
 Without a terminal the key, or with --email the password, is read from standard input, and the code of a second factor \
-from its next line. --api-key gives it on the command \
-line, where other users of the machine may see it.
+from its next line. With --api-key other users of the machine may see the key on the command line.
 
 Commands use the profile `default` unless --profile, MESSAGING_PROFILE, --url or MESSAGING_URL say otherwise, or a \
 database is named.
@@ -41,7 +40,7 @@ Examples:
 /// The definition of the command: its arguments and help.
 pub(crate) fn command() -> Command {
     Command::new("login")
-        .about("Save a server and an API key or session, so that other commands need not be told")
+        .about("Save a server with an API key or session as a profile, which other commands use")
         .after_help(EXAMPLES)
         .arg(
             Arg::new(URL)
@@ -86,7 +85,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
             let typed = terminal::ask(&format!("Server [{USUAL_URL}]: "))?;
             if typed.trim().is_empty() { USUAL_URL.to_owned() } else { typed.trim().to_owned() }
         }
-        None => return Err(Failure::usage("which server? give --url")),
+        None => return Err(Failure::usage("no server is named: give --url")),
     };
     let credentials = match arguments::text(matches, API_KEY) {
         Some(key) => Credentials::Key(key.trim().to_owned()),

@@ -11,14 +11,14 @@ use crate::output::{self, Output};
 use crate::target;
 
 /// Help text of `delete-workspace`, printed below its flags.
-pub(super) const HELP: &str = "What there is can be taken along first, also while the workspace is under deletion:
+pub(super) const HELP: &str = "You can export the data first, also while the workspace is under deletion:
   messaging contact export > contacts.csv
   messaging suppression export > suppressions.csv
   messaging message export --format jsonl > messages.jsonl
   messaging template list --all --json > templates.json
 
-`messaging workspace restore` takes the deletion back until its date. Backups that were made before keep the workspace: remove \
-them, or let them expire.
+`messaging workspace restore` undoes the deletion until its date. Backups that were made before still contain the workspace: \
+remove them, or let them expire.
 
 Examples:
   messaging admin delete-workspace --id wsp_…

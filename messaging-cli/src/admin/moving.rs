@@ -10,13 +10,13 @@ use crate::progress::{Progress, Unit};
 
 /// Help text of `move`, printed below its flags.
 pub(super) const HELP: &str = "\
-Both sides must be idle: stop the server first. --to is an empty database of a user who may make \
-tables in it. Everything is moved in one transaction, ids, keys, sessions, cursors and attachments \
-as well, then read back and compared. What fails leaves --to empty and --from as it was. At the end \
---from is fenced: a server that somebody starts on it by mistake takes requests and sends nothing.
+Both sides must be idle: stop the server first. --to is an empty database whose user may create \
+tables. One transaction copies everything, including ids, keys, sessions, cursors and attachments; \
+then all is read back and compared. If the command fails, --to stays empty and --from unchanged. At \
+the end --from is fenced: a server that is started on it by mistake accepts requests and sends nothing.
 
-The secret key file is not moved: what is moved can only be read with it. Keep it, and copy it to \
-every machine on which a server shall work on the new database.
+The secret key file is not moved, but the moved data needs it: keep it, and copy it to every machine \
+whose server works on the new database.
 
   systemctl stop messaging
   messaging backup before.tar --data /var/lib/messaging
@@ -25,7 +25,7 @@ every machine on which a server shall work on the new database.
   messaging serve --data /var/lib/messaging \\
     --database postgres://messaging@db.internal/messaging --public-url URL
 
-Prints how many rows each table has, and how many attachments with how many bytes. Exit code 3: a \
+Prints the number of rows of each table, and the number and bytes of attachments. Exit code 3: a \
 side is in use or cannot be reached, or --to is not empty.";
 
 #[derive(Debug, Args)]
@@ -51,8 +51,8 @@ pub(super) async fn carry_out(flags: &Move, output: Output) -> Result<(), Failur
     let report = moved.map_err(failure)?;
     if !output.is_json() {
         output::note(
-            "start the server with --database and the new URL; the secret key file stays where it is and is needed there, \
-             and the database that was moved is fenced",
+            "now start the server with --database and the new URL; it needs the same secret key file; the old database is \
+             fenced",
         );
     }
     output.resource(&report)

@@ -56,12 +56,12 @@ const SECRET: &str = "fake";
 const BOT_TOKEN: &str = "1:fake";
 
 /// End of the text that [`FakeProviders::welcome`] prints.
-const OUTCOMES: &str = "The last two digits of a recipient choose what becomes of the message:
+const OUTCOMES: &str = "The last two digits of a recipient choose the outcome:
 
 01 delivered     02 bounced, suppressed     03 soft bounce     04 deferred     05 filtered     06 failed
-07 delivered and read     10 blocked     52 taken, then bounced     20 the channel rests     09 the channel stops
+07 delivered and read     10 blocked     52 accepted, then bounced     20 the channel pauses     09 the channel stops
 
-docs/channels/trying.md has the others.
+docs/channels/trying.md lists all outcomes.
 ";
 
 /// The provider that is played for each channel.
@@ -101,8 +101,8 @@ pub(super) fn argument() -> Arg {
         .help("Set every channel but email to a provider that this process plays, to try them without accounts")
         .long_help(format!(
             "Set every channel but email to a provider that this process plays, to try them without accounts\n\n\
-             The last two digits of a recipient choose what becomes of a message. Calls of private addresses are \
-             allowed, as with --allow-private-targets. Providers to choose from, the default first: {known}."
+             The last two digits of a recipient choose the outcome. Calls to private addresses are allowed, as with \
+             --allow-private-targets. Providers to choose from, the default first: {known}."
         ))
 }
 
