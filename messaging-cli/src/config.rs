@@ -25,7 +25,7 @@ Examples:
 pub(crate) fn command() -> Command {
     let check = serve::with_settings(
         Command::new("check").after_help(EXAMPLES),
-        "Show every setting in force and where it is from, and whether they make sense",
+        "Check the settings, and show each one in force with its origin",
     );
     Command::new(WORD)
         .about("Look at the settings of a server")

@@ -281,7 +281,7 @@ fn why_not(message: &Value) -> Option<String> {
 /// The request of a message as the body of its repetition, or why there is none.
 fn body(id: &str, mut request: Map<String, Value>) -> Result<Value, String> {
     if request.contains_key("attachments") {
-        return Err("it has attachments, whose bytes are not handed out".to_owned());
+        return Err("it has attachments, whose content the API does not return".to_owned());
     }
     // The time that it waited for has passed.
     request.remove("send_at");

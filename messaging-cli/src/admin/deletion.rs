@@ -61,7 +61,7 @@ pub(super) async fn delete_workspace(
     let mut report = admin::delete_workspace(&app, id, flags.now).await.map_err(refused)?;
     if !flags.now {
         output::note(
-            "until then the workspace can be read and exported, and `messaging workspace restore` takes the deletion back",
+            "until then the workspace can be read and exported, and `messaging workspace restore` undoes the deletion",
         );
     } else if is_alone {
         let mut told = 0;

@@ -71,9 +71,9 @@ pub struct Automation {
 /// What of an automation makes a version.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
-    /// What enters a contact, as it was sent; `{}` in a draft that has none yet.
+    /// Trigger by which contacts enter, as it was sent; `{}` in a draft that has none yet.
     pub trigger: Map<String, Value>,
-    /// What happens then, as it was sent; `{}` in a draft that has none yet.
+    /// Graph of steps, as it was sent; `{}` in a draft that has none yet.
     pub graph: Map<String, Value>,
     /// Whether a contact may enter again.
     pub re_entry: ReEntry,

@@ -125,10 +125,10 @@ impl ImportView {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ImportInput {
-    /// What the file is called, 1 to 255 characters.
+    /// Name of the file, 1 to 255 characters.
     #[validate(length(min = 1, max = MAX_FILENAME))]
     pub filename: String,
-    /// How long it is, at most 100 MiB.
+    /// Size of the file in bytes, at most 100 MiB.
     #[validate(range(min = 1, max = MAX_BYTES))]
     pub size_bytes: u64,
     /// Its SHA-256 digest, 64 hexadecimal digits.

@@ -45,7 +45,7 @@ pub struct Run {
     pub steps: u32,
     /// How many automations caused one another up to this run; 1 when it was caused from outside.
     pub depth: u8,
-    /// What the run calls `event`: the properties of the event that entered it, or the variables of the call.
+    /// Values of `event` in the run: the properties of the event that started it, or the variables of the call.
     pub event: Map<String, Value>,
     /// The event that entered it, which conditions do not count.
     pub entry_event: Option<EventId>,

@@ -25,7 +25,7 @@ const MAX_CONDITIONS: usize = 20;
 #[non_exhaustive]
 #[schemars(rename = "SegmentPreviewInput")]
 pub struct PreviewInput {
-    /// Whom to look for.
+    /// Filter that is evaluated.
     pub filter: FilterInput,
 }
 
