@@ -115,7 +115,7 @@ pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) ->
         return of_one_contact(matches, output).await;
     }
     if output.is_json() {
-        return Err(Failure::usage("an export is no JSON document: give --format jsonl"));
+        return Err(Failure::usage("an export is not one JSON document: give --format jsonl in place of --json"));
     }
     let endpoint = match words {
         ["contact", ..] => Endpoint::row::<ListContacts>(),

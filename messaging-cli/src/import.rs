@@ -198,7 +198,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     print_result(output, import, shown, &columns)?;
     match not_taken {
         0 => Ok(()),
-        rows => Err(Failure::Unsuccessful(format!("of {rows} rows not all attributes and tags were taken"))),
+        rows => Err(Failure::Unsuccessful(format!("the attributes or tags of {rows} rows were not imported"))),
     }
 }
 

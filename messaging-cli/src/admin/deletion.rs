@@ -54,7 +54,7 @@ pub(super) async fn delete_workspace(
     output: Output,
 ) -> Result<(), Failure> {
     let id = flags.id.parse::<WorkspaceId>().map_err(|_| {
-        Failure::usage("--id is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
+        Failure::usage("--id is not the id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
     })?;
     let (app, is_alone) = target::open_to_work(matches).await?;
     let refused = |error: Error| target::refused(&app, error);
