@@ -92,7 +92,7 @@ pub struct AutomationVersion {
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// Which one.
+    /// Number of the version, counted from 1.
     pub version: u32,
     /// Design of this version: trigger, graph and rule of re-entry.
     pub design: Design,
@@ -132,7 +132,7 @@ pub enum ReEntry {
     /// Once only.
     #[default]
     Never,
-    /// When the run before has ended.
+    /// Again once the earlier run has ended.
     AfterExit,
     /// At any time, also while it is in it.
     Always,

@@ -31,7 +31,7 @@ pub enum TriggerKind {
     },
     /// It became a member of a segment.
     SegmentEnter {
-        /// Which one.
+        /// The segment.
         segment_id: SegmentId,
         /// Whether those enter who are members when the automation is activated.
         include_existing: bool,
@@ -79,7 +79,7 @@ pub struct DateTrigger {
     pub offset_days: i32,
     /// The time of that day, by the contact's clock.
     pub time: Time,
-    /// Whether it comes again every year.
+    /// Repetition: once, or every year.
     pub repeats: Repeat,
 }
 

@@ -61,7 +61,7 @@ impl StoreHealth {
         matches!(self, Self::Healthy | Self::BelowReserve)
     }
 
-    /// Whether waiting is of no use.
+    /// True if the store will not recover in this process.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Broken | Self::Displaced | Self::Closed)
     }

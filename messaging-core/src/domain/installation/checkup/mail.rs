@@ -110,7 +110,7 @@ pub fn judge_inbound(hostname: &str, fact: &InboundFact) -> CheckReport {
 pub enum CertificateFact {
     /// Valid, and whether it will still be so in two weeks.
     Valid {
-        /// Whether it ends within two weeks.
+        /// True if the certificate expires within two weeks.
         ends_soon: bool,
     },
     /// Not valid for the name.
