@@ -58,9 +58,9 @@ pub struct ImportView {
     /// Where the file is to be sent, without credentials; null once it has come or it is too late, and for
     /// those who may only read.
     pub upload_url: Option<String>,
-    /// How it is to be sent.
+    /// HTTP method of the upload.
     pub upload_method: String,
-    /// What is to be sent with it.
+    /// Headers that the upload must have.
     pub upload_headers: BTreeMap<String, String>,
     /// When the link stops working.
     pub expires_at: Timestamp,
@@ -307,7 +307,7 @@ impl Output for RowErrorReport {
     }
 }
 
-/// Which refused rows are wanted.
+/// Choice of the first refused row in the answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct ErrorsQuery {

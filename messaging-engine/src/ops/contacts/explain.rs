@@ -92,7 +92,7 @@ pub struct ExplainReason {
     pub cure: Option<String>,
 }
 
-/// What may stand against a message.
+/// Obstacle to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

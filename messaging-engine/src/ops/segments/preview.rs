@@ -50,7 +50,7 @@ pub struct PreviewReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ConditionSize {
-    /// Where it stands in the request.
+    /// JSON pointer to the condition in the request.
     pub pointer: String,
     /// Contacts that match this condition alone.
     pub size: u64,
