@@ -111,7 +111,7 @@ pub struct Template {
     pub name: String,
     /// The body that creates it, or why it is not brought over.
     pub body: Result<Value, String>,
-    /// What people should know of it.
+    /// Notes for the report.
     pub notes: BTreeSet<&'static str>,
 }
 
