@@ -126,7 +126,7 @@ impl Twice {
 pub struct OpenedPort<P: ?Sized> {
     /// It, empty.
     pub port: Arc<P>,
-    /// What has to live as long as it.
+    /// Value that must be kept as long as the port, such as a temporary directory.
     pub keep: Box<dyn Any + Send>,
 }
 
