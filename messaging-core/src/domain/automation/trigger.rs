@@ -26,7 +26,7 @@ pub enum TriggerKind {
         name: String,
         /// What must hold for its properties.
         properties: Vec<PropertyTest>,
-        /// The same as it was sent.
+        /// The conditions on properties as they were sent.
         conditions: Vec<Value>,
     },
     /// It became a member of a segment.
