@@ -41,7 +41,7 @@ const MAX_STREAMS: u32 = 128;
 /// What a request of an HTTP/2 connection may send before we have read it.
 const STREAM_WINDOW: u32 = 256 * 1024;
 
-/// The same for all requests of a connection.
+/// Bytes that all requests of an HTTP/2 connection may send before we have read them.
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// How a server listens and how patient it is.
