@@ -143,9 +143,9 @@ impl CallEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It goes on as soon as it is its turn.
+    /// The run continues at its next turn.
     Active,
-    /// It waits.
+    /// The run waits for a time, an event or a call.
     Waiting,
     /// It reached an end of the graph, or the goal.
     Completed,

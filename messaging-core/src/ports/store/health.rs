@@ -6,7 +6,7 @@
 /// Whether a store takes writes, and if not, why.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StoreHealth {
-    /// It does.
+    /// The store takes writes.
     #[default]
     Healthy,
     /// Free space is below the reserve: what adds is refused. Work goes on, its outcomes still fit.

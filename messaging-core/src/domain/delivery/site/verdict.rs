@@ -28,7 +28,7 @@ pub enum Meaning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathAction {
-    /// Nothing.
+    /// The path continues unchanged.
     None,
     /// Halves the rate.
     SlowDown,
