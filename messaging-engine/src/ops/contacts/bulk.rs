@@ -78,7 +78,7 @@ pub struct ItemReport {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "BulkContactStatus")]
 pub enum ItemStatus {
-    /// It is new.
+    /// The contact was created.
     Created,
     /// It was there already.
     Updated,
