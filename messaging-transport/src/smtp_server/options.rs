@@ -102,8 +102,8 @@ impl SmtpServerOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
-    /// Letters that have begun are finished.
+    /// Mails that have begun are finished, and no new ones accepted.
     Stopping,
-    /// Nothing is.
+    /// Connections end at once.
     Aborting,
 }
