@@ -238,7 +238,9 @@ async fn resume(matches: &ArgMatches, resume: &Resume, output: Output) -> Result
     }
     let is_cancelling = report.doing.take().is_some();
     if is_cancelling && queued == Queued::Send {
-        return Err(Failure::Failed("waiting messages are being cancelled already; after that the server sends again".to_owned()));
+        return Err(Failure::Failed(
+            "waiting messages are being cancelled already; after that the server sends again".to_owned(),
+        ));
     }
     if is_cancelling && is_alone {
         let mut cancelled = 0;
@@ -253,7 +255,9 @@ async fn resume(matches: &ArgMatches, resume: &Resume, output: Output) -> Result
         let started = tokio::time::Instant::now();
         while app.store().fence().await.map_err(|error| refused(error.into()))?.is_some() {
             if started.elapsed() > PATIENCE {
-                return Err(Failure::Failed("the server is still cancelling waiting messages, and continues without this command".to_owned()));
+                return Err(Failure::Failed(
+                    "the server is still cancelling waiting messages, and continues without this command".to_owned(),
+                ));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }

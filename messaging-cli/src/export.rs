@@ -43,8 +43,7 @@ const FORMAT: &str = "export_format";
 const JSON_LINES: &str = "jsonl";
 const FOR_SPREADSHEET: &str = "for_spreadsheet";
 
-const HELP: &str =
-    "Writes to standard output, page by page, newest first. In CSV a list is one cell with `;` between its items; JSON \
+const HELP: &str = "Writes to standard output, page by page, newest first. In CSV a list is one cell with `;` between its items; JSON \
 lines are what the API shows. Use --for-spreadsheet for a file that you open in a spreadsheet: otherwise a text that \
 a contact chose may be a formula there. If the export breaks off, the exit code is not 0, and the command says how to \
 continue.";

@@ -26,7 +26,9 @@ const CHECK_TEXT: &str = "this key seals the secrets of this database";
 #[derive(Debug, thiserror::Error)]
 pub enum KeyRefused {
     /// The secrets of the database are sealed under another key.
-    #[error("the secret key is not the one that encrypts the secrets of this database; use the secret key file of this installation")]
+    #[error(
+        "the secret key is not the one that encrypts the secrets of this database; use the secret key file of this installation"
+    )]
     WrongKey,
     /// The database could not be asked.
     #[error("failed to check the secret key")]

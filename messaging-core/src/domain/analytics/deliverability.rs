@@ -146,7 +146,9 @@ fn brake(brakes: &[BrakedPath], status: PathStatus) -> Option<String> {
         }
         PathStatus::Resting => {
             let until = first.until.map(|until| format!(" until {}", clock(until))).unwrap_or_default();
-            format!("Sending from {source} to {site} rests{until}{more}, because {why}; it then continues without your help.")
+            format!(
+                "Sending from {source} to {site} rests{until}{more}, because {why}; it then continues without your help."
+            )
         }
         PathStatus::Slowed => {
             format!(
