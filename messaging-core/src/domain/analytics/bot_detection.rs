@@ -154,7 +154,7 @@ pub fn announces_prefetch(name: &str, value: &str) -> bool {
     }
 }
 
-/// True if a click at `now` is within [`HASTE`] after one of the deliveries of its message.
+/// True if a click at `now` is within two seconds after one of the deliveries of its message.
 pub fn is_hasty(now: Timestamp, deliveries: impl IntoIterator<Item = Timestamp>) -> bool {
     deliveries.into_iter().any(|delivered| delivered <= now && now.since(delivered) < HASTE)
 }
