@@ -37,6 +37,39 @@ async fn content_and_files_are_kept_for_thirty_days_and_the_story_for_good() {
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
 }
 
+/// A message that waits for longer than content is kept is sent as it was accepted, and shown afterwards.
+#[tokio::test]
+async fn what_a_scheduled_message_needs_is_kept_until_it_goes_out() {
+    let product = Product::start().await;
+    let templates = format!("/workspaces/{}/templates", product.workspace);
+    let template = json!({"name": "Order", "channel": "email", "subject": "Later", "text": "t"});
+    let template = product.post(&product.caller, &templates, template).await["id"].as_str().unwrap().to_owned();
+    let id = product
+        .send(&json!({"channel": "email", "to": "ann@example.com", "template_id": template,
+            "send_at": product.app.now() + 60 * DAY,
+            "attachments": [{"filename": "a.txt", "content_b64": "eA=="}]}))
+        .await;
+    product.work().await;
+    product.delete(&product.caller, &format!("{templates}/{template}")).await;
+
+    product.clock.advance(59 * DAY);
+    sweep(&product.app).await.unwrap();
+    assert!(product.transport.take().is_empty(), "it is not due yet");
+    product.pass(DAY).await;
+    assert_eq!(product.transport.take().len(), 1);
+    assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
+
+    product.clock.advance(29 * DAY);
+    sweep(&product.app).await.unwrap();
+    let content = async || product.get(&product.caller, &format!("/messages/{id}/content")).await;
+    assert_eq!(content().await["subject"], "Later");
+    assert_eq!(files(&product).await, 1);
+    product.clock.advance(2 * DAY);
+    sweep(&product.app).await.unwrap();
+    assert_eq!(content().await.summary(), "404 not_found");
+    assert_eq!(files(&product).await, 0);
+}
+
 #[tokio::test]
 async fn rows_of_removed_campaigns_and_old_sends_go() {
     let product = Product::start().await;

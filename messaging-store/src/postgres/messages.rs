@@ -17,7 +17,7 @@ impl ContentRows for Postgres {
         const SQL: &str = "DELETE FROM message_contents WHERE ctid = ANY (ARRAY (
             SELECT c.ctid FROM message_contents c CROSS JOIN LATERAL (
                 SELECT 1 FROM messages m WHERE m.workspace = c.workspace AND m.id = c.message
-                    AND m.created_at < $1 AND m.status NOT IN (0, 1, 4) OFFSET 0) AS settled
+                    AND m.created_at < $1 AND m.updated_at < $1 AND m.status NOT IN (0, 1, 4) OFFSET 0) AS settled
             WHERE c.message < $2 ORDER BY c.message LIMIT $3 FOR UPDATE OF c SKIP LOCKED))";
         sweep(&self.writes, SQL, params![before, first_id_of(before), sql_limit(limit)]).await
     }

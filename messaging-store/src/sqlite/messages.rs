@@ -45,7 +45,7 @@ fn forgettable(
     limit: usize,
 ) -> Result<Vec<ContentKey>, Fault> {
     const ROWS: &str = "SELECT message_contents.n, message_contents.workspace, message_contents.message,
-             messages.created_at, messages.status
+             max(messages.created_at, messages.updated_at), messages.status
          FROM message_contents CROSS JOIN messages
              ON messages.workspace = message_contents.workspace AND messages.id = message_contents.message
          WHERE message_contents.n > ?1 ORDER BY message_contents.n LIMIT ?2";
