@@ -34,6 +34,10 @@ use crate::services::chains::{Unsent, copy_keys};
 /// How far ahead a message may be due.
 pub(crate) const MAX_AHEAD: Duration = Duration::from_hours(366 * 24);
 
+/// How long after it is due a message with a fallback is taken by a provider at the latest, with some room: its content is
+/// kept from then on.
+const MAX_CHAINED: Duration = Duration::from_hours(8 * 24);
+
 /// A message that somebody wants to be sent.
 #[derive(Debug)]
 pub(crate) struct SentMessage {
@@ -388,14 +392,16 @@ fn name_files(
     input: &MessageInput,
     send_at: Option<Timestamp>,
 ) -> (Vec<StoredFile>, Vec<NewFile>) {
+    // Files are removed by the time in their ids, and never before the content that names them.
+    let chained = if message.has_fallback { MAX_CHAINED } else { Duration::ZERO };
+    let kept_from = send_at.unwrap_or(message.created_at) + chained;
     let (mut named, mut files) = (Vec::new(), Vec::new());
     for file in input.attachments.iter().flatten() {
         let id: BlobId = app.new_id(message.created_at);
         let blob = MessageBlob {
             workspace_id: message.workspace_id,
             message_id: message.id,
-            // Files are removed by the time in their ids, so what is due later is dated later.
-            id: send_at.map_or(id, |due| id.dated(due)),
+            id: if kept_from > message.created_at { id.dated(kept_from) } else { id },
         };
         let bytes = file.content_b64.bytes();
         named.push(StoredFile {

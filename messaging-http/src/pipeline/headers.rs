@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_compressed_body_is_not_read() {
-        for (coding, expected) in [("identity", true), ("Identity", true), ("gzip", false), ("br", false), ("", false)] {
+        for (coding, expected) in [("identity", true), ("Identity", true), ("gzip", false), ("br", false), ("", false)]
+        {
             let headers = [(CONTENT_TYPE, "application/json"), (CONTENT_ENCODING, coding)];
             let headers = headers.into_iter().map(|(name, value)| (name, value.parse().unwrap())).collect();
             assert_eq!(is_json(&headers), expected, "{coding}");

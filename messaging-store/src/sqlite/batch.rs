@@ -168,8 +168,7 @@ impl WriteBatch {
         // conflict leaves nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
-            let prepared =
-                if is_erasure(write) { writing.erase() } else { writing.overwrite(overwriting_for(write)) };
+            let prepared = if is_erasure(write) { writing.erase() } else { writing.overwrite(overwriting_for(write)) };
             let applied = prepared.and_then(|()| {
                 let (index, deltas) = (&mut writing.index, &mut writing.deltas);
                 apply(&writing.connection, index, deltas, &mut writing.subscribers, write)
