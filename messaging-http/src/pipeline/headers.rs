@@ -13,7 +13,7 @@ pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let value = values.next()?;
-    Some(if values.next().is_some() { b"" } else { value.as_bytes() })
+    Some(if values.next().is_some() { &b""[..] } else { value.as_bytes() })
 }
 
 /// Whether this can be a host with or without a port; it may be empty (RFC 9110 section 7.2).
