@@ -55,7 +55,8 @@ impl JsonFault {
         }
         let text = error.to_string();
         let (rule, _) = text.rsplit_once(" at line ")?;
-        let position = Position { line: error.line(), column: error.column() };
+        // Before the first byte the parser counts from 0.
+        let position = Position { line: error.line().max(1), column: error.column().max(1) };
         Some(Self { rule: rule.to_owned(), position })
     }
 }
@@ -113,6 +114,14 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     #[error("cannot be read")]
     struct Unreadable(#[source] serde_json::Error);
+
+    #[test]
+    fn places_count_from_one() {
+        for (text, line, column) in [("", 1, 1), ("{", 1, 1), ("{\"a\":1,}", 1, 8), ("{\n\n,", 3, 1)] {
+            let fault = JsonFault::of(&serde_json::from_str::<serde_json::Value>(text).unwrap_err()).unwrap();
+            assert_eq!((fault.position.line, fault.position.column), (line, column), "{text:?}");
+        }
+    }
 
     #[test]
     fn a_chain_does_not_repeat_what_json_held() {

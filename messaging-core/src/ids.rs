@@ -178,6 +178,16 @@ impl EventId {
     }
 }
 
+impl BlobId {
+    /// The same randomness with another time, by which the blob is kept.
+    #[must_use]
+    pub fn dated(self, at: Timestamp) -> Self {
+        let mut bytes = self.to_bytes();
+        bytes[..6].copy_from_slice(&at.as_millis().max(0).to_be_bytes()[2..]);
+        Self::from_bytes(bytes)
+    }
+}
+
 fn parse(text: &str, prefix: &str) -> Result<Ulid, MalformedId> {
     let code = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_')).ok_or(MalformedId)?;
     // The decoder is lenient (lower case, overflow of the top character); ids have one spelling.

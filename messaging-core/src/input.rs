@@ -13,6 +13,7 @@ mod lists;
 mod schema_check;
 
 use std::any::TypeId;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -196,12 +197,12 @@ fn read<T: Input>(members: &Map<String, Value>) -> Option<T> {
 }
 
 /// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts. The items of a list are
-/// separated by commas.
+/// separated by commas. A phone number may have its plus sign as it is.
 pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
     let schema = schema_of::<T>();
     let mut object = Map::new();
     let mut has_nul = false;
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+    for (name, value) in form_urlencoded::parse(with_plus_signs(query).as_bytes()) {
         let Some(property) = schema["properties"].get(name.as_ref()) else { continue };
         // No cursor holds U+0000: it is refused as one that nobody made, not as a text that breaks a rule.
         let value = if is_cursor(&name) { value.replace('\0', "\u{fffd}").into() } else { value };
@@ -232,6 +233,24 @@ pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
     let (input, violations) = explain(object.clone(), &|| object.clone(), InputSource::Query, unknown)?;
     violations.into_result()?;
     Ok(input)
+}
+
+/// Encodes a plus sign that begins a value and stands before a digit. In a query it means a space, and a phone number that
+/// was not encoded would silently find nobody.
+fn with_plus_signs(query: &str) -> Cow<'_, str> {
+    let is_phone = |at: usize| query.as_bytes().get(at + 2).is_some_and(u8::is_ascii_digit);
+    let mut encoded = String::new();
+    let mut done = 0;
+    for (at, _) in query.match_indices("=+").filter(|(at, _)| is_phone(*at)) {
+        encoded.push_str(&query[done..=at]);
+        encoded.push_str("%2B");
+        done = at + 2;
+    }
+    if done == 0 {
+        return query.into();
+    }
+    encoded.push_str(&query[done..]);
+    encoded.into()
 }
 
 /// Whether a query parameter is a place in a listing.
@@ -426,4 +445,24 @@ fn has_nul_escape(bytes: &[u8]) -> bool {
         rest = rest.get(at + 2..).unwrap_or_default();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plus_signs_of_phone_numbers_stay() {
+        for (query, expected) in [
+            ("phone=+14155550123", "phone=%2B14155550123"),
+            ("a=1&to=+1&phone=+49", "a=1&to=%2B1&phone=%2B49"),
+            ("q=+ann", "q=+ann"),
+            ("q=a+1", "q=a+1"),
+            ("phone=%2B1", "phone=%2B1"),
+            ("phone=+", "phone=+"),
+            ("", ""),
+        ] {
+            assert_eq!(with_plus_signs(query), expected);
+        }
+    }
 }

@@ -174,8 +174,8 @@ pub enum Error {
         "the body has more than {MAX_VALUES} values, or objects and lists within one another on more than {MAX_LEVELS} levels"
     )]
     TooManyValues,
-    /// The body is not declared as JSON.
-    #[error("send the body as JSON, with the header Content-Type: application/json")]
+    /// The body is not declared as JSON, or is compressed.
+    #[error("send the body as JSON, uncompressed, with the header Content-Type: application/json")]
     UnsupportedMediaType,
     /// Fields, query parameters or headers break their rules.
     #[error("{}", .0.summary())]

@@ -113,6 +113,16 @@ impl DropIn {
     }
 }
 
+/// A refusal in words that hold for these calls.
+fn told(error: &Error) -> String {
+    match error {
+        Error::InvalidIdempotencyKey => {
+            format!("Idempotency-Key must be 1 to {MAX_KEY_LENGTH} visible ASCII characters")
+        }
+        error => error.to_string(),
+    }
+}
+
 /// The Idempotency-Key that a call is remembered under: these may be longer than ours, so it is a digest of the one given.
 pub(crate) fn idempotency_key(header: &[u8]) -> Result<String, Error> {
     let text = std::str::from_utf8(header).map_err(|_| Error::InvalidIdempotencyKey)?;

@@ -33,7 +33,7 @@ use messaging_engine::{Admitted, AnsweredRequest, App, Caller, Error};
 use tokio::time::timeout;
 use tracing::Instrument as _;
 
-use self::headers::{IDEMPOTENCY_KEY, bearer, has_type, is_host, is_json, prefers_leniency, wants_csv};
+use self::headers::{bearer, has_type, idempotency_key, is_host, is_json, prefers_leniency, wants_csv};
 use crate::archive;
 use crate::body::{BodyBudget, BodyError, BodyTimes, Erased, RequestBody, Sender, drain};
 use crate::callbacks::{self, CallbackCall, CallbackRoute};
@@ -347,7 +347,7 @@ impl Pipeline {
         }
 
         // 9 to 13: the operation.
-        let idempotency_key = head.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes);
+        let idempotency_key = idempotency_key(&head.headers);
         let translated = match drop_in {
             Some(drop_in) => Some(drop_in.translate(received.clone(), &head.headers).await?),
             None => None,

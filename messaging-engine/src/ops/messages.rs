@@ -132,6 +132,7 @@ pub struct MessageQuery {
     pub channel: Option<Channel>,
     /// To this address, in any spelling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[validate(length(min = 1))]
     pub to: Option<String>,
     /// Rendered from this template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -186,7 +187,7 @@ impl Operation for ListMessages {
             statuses: status.unwrap_or_default(),
             tag,
             channel,
-            to: to.filter(|to| !to.is_empty()),
+            to,
             template_id,
             since,
             until,

@@ -21,7 +21,7 @@ use messaging_core::domain::message::content::{self, AutomationContent, Template
 use messaging_core::domain::message::hold::{Hold, HoldReason};
 use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::domain::template::Template;
-use messaging_core::ids::{AutomationId, CampaignId, ContactId, MessageId, WorkspaceId};
+use messaging_core::ids::{AutomationId, BlobId, CampaignId, ContactId, MessageId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use messaging_core::violation::{FieldCode, Violations};
 
@@ -32,7 +32,11 @@ use crate::jobs::deliver_message::{DeliverMessage, MarketingTerms};
 use crate::services::chains::{Unsent, copy_keys};
 
 /// How far ahead a message may be due.
-const MAX_AHEAD: Duration = Duration::from_hours(366 * 24);
+pub(crate) const MAX_AHEAD: Duration = Duration::from_hours(366 * 24);
+
+/// How long after it is due a message with a fallback is taken by a provider at the latest, with some room: its content is
+/// kept from then on.
+const MAX_CHAINED: Duration = Duration::from_hours(8 * 24);
 
 /// A message that somebody wants to be sent.
 #[derive(Debug)]
@@ -172,7 +176,7 @@ impl App {
         };
         let message_id = message.id;
         let copies = copy_keys(self, workspace_id, &input);
-        let (named, files) = name_files(self, &message, &input);
+        let (named, files) = name_files(self, &message, &input, send_at);
         let template = template.map(|template| TemplateUse { id: template.id, version: template.version });
         let jobs = match automation.as_ref().and_then(|automation| automation.marketing) {
             Some(terms) => vec![DeliverMessage::of_marketing(&message, terms)],
@@ -382,13 +386,22 @@ async fn require_transport(app: &App, workspace: WorkspaceId, channel: Channel) 
 }
 
 /// Names the attachments, which are stored beside the message. They are durable before the message is.
-fn name_files(app: &App, message: &Message, input: &MessageInput) -> (Vec<StoredFile>, Vec<NewFile>) {
+fn name_files(
+    app: &App,
+    message: &Message,
+    input: &MessageInput,
+    send_at: Option<Timestamp>,
+) -> (Vec<StoredFile>, Vec<NewFile>) {
+    // Files are removed by the time in their ids, and never before the content that names them.
+    let chained = if message.has_fallback { MAX_CHAINED } else { Duration::ZERO };
+    let kept_from = send_at.unwrap_or(message.created_at) + chained;
     let (mut named, mut files) = (Vec::new(), Vec::new());
     for file in input.attachments.iter().flatten() {
+        let id: BlobId = app.new_id(message.created_at);
         let blob = MessageBlob {
             workspace_id: message.workspace_id,
             message_id: message.id,
-            id: app.new_id(message.created_at),
+            id: if kept_from > message.created_at { id.dated(kept_from) } else { id },
         };
         let bytes = file.content_b64.bytes();
         named.push(StoredFile {

@@ -10,6 +10,7 @@ use messaging_core::domain::message::fallback;
 use messaging_core::domain::message::message_input::MessageInput;
 use messaging_core::domain::message::message_input::chain::FallbackInput;
 use messaging_core::ports::store::StoreError;
+use messaging_core::time::Timestamp;
 use messaging_core::violation::Violations;
 
 use crate::app::App;
@@ -35,10 +36,11 @@ impl Chained {
         Some(Self { next, input })
     }
 
-    /// The request of the next message, to this address.
-    fn request(self, to: Option<String>) -> MessageInput {
+    /// The request of the next message, to this address. Before the time of the whole chain it waits for that.
+    fn request(self, to: Option<String>, now: Timestamp) -> MessageInput {
         let mut request = self.input.fallback_message(&self.next);
         request.to = to;
+        request.send_at = self.input.send_at.filter(|send_at| *send_at > now);
         request.fallback = self.input.fallback;
         request
     }
@@ -60,7 +62,7 @@ impl App {
             None => None,
         };
         let to = fallback::address(channel, next.next.to.as_deref(), own, (before.channel, &before.to));
-        let mut input = next.request(to);
+        let mut input = next.request(to, now);
         input.contact_id = contact.map(|contact| contact.id.to_string());
         let sent = SentMessage { fallback_of: Some(first), ..SentMessage::new(workspace_id, input.clone()) };
         let refused = match self.accept_message(sent, now, &mut Violations::new()).await {

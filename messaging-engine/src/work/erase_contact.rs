@@ -185,13 +185,14 @@ impl EraseContact {
         Ok(Step::NextAt(now + LOGGED_AFTER, changes.into_iter().chain(put_aside).collect()))
     }
 
-    /// Forgets the bodies of logged requests that name the person.
+    /// Forgets the bodies of logged requests that name the person or the contact.
     async fn logged(&mut self, cx: &JobContext, after: Option<StoreCursor>) -> Result<Step, JobError> {
         let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
         let contact = self.contact_id.to_string();
         let page = PageRequest { after, limit: LOGGED };
         let slice = cx.app.store().logged_bodies(self.workspace_id, page).await?;
-        let is_named = |text: &Option<String>| text.as_ref().is_some_and(|text| names.are_in(text));
+        let is_named =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| names.are_in(text) || text.contains(&contact));
         let is_about = |resource: Option<&str>, bodies: &LoggedBodies| {
             resource == Some(contact.as_str()) || is_named(&bodies.request) || is_named(&bodies.response)
         };

@@ -18,6 +18,7 @@ use messaging_core::ports::store::{CommitError, StoreError};
 use crate::app::App;
 use crate::jobs::JobData as _;
 use crate::jobs::upkeep::{CONTENT_KEPT, Sweep, Upkeep};
+use crate::services::acceptance::MAX_AHEAD;
 use crate::work::index_search;
 use crate::work::job::{Job, JobContext, JobError};
 
@@ -40,6 +41,10 @@ const KEPT_CAPTURES: usize = 10_000;
 /// How long a stored file waits for the commit that names it. No request lasts nearly as long; one that does is
 /// decided again, with new files.
 const FILES_WAIT: Duration = Duration::from_hours(1);
+
+/// Versions of removed templates are kept this long: a message that was accepted before may be due a year later, and
+/// shows its content for a while after that.
+const TEMPLATES_KEPT: Duration = MAX_AHEAD.saturating_add(CONTENT_KEPT);
 
 /// What was said on the wire is kept this long.
 const ATTEMPTS_KEPT: Duration = Duration::from_hours(30 * 24);
@@ -113,7 +118,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
         Sweep::Attempts => store.forget_attempts(now - ATTEMPTS_KEPT, SLICE).await,
         Sweep::UniqueIds => store.forget_unique_ids(now - UNIQUE_FOR, SLICE).await,
         Sweep::RowErrors => store.forget_row_errors(now - ROW_ERRORS_KEPT, ROW_ERROR_SLICE).await,
-        Sweep::Templates => store.forget_templates(now - CONTENT_KEPT, SLICE).await,
+        Sweep::Templates => store.forget_templates(now - TEMPLATES_KEPT, SLICE).await,
         Sweep::Deliveries => {
             let expired = store.expire_deliveries(now - MAX_HOLD, SLICE).await?;
             Ok(expired + store.forget_deliveries(now - RETENTION, SLICE).await?)

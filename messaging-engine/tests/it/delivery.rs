@@ -1,17 +1,23 @@
 //! From the queue to the recipient: contract section 4.2 and 4.3.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use bytes::Bytes;
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::audience::suppression::SuppressionReason;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::mail::sending_domain::DomainStatus;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::ports::store::PageRequest;
-use messaging_core::ports::transport::{Acceptance, Content, TransportError};
+use messaging_core::ports::transport::{
+    Acceptance, Content, Outcome, Outgoing, Response, Sent, Transport, TransportError,
+};
 use messaging_engine::ops::channels::{ChannelPath, DeleteChannel};
 use messaging_testing::MemoryTransport;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::support::Product;
 
@@ -204,6 +210,44 @@ async fn a_cancelled_message_is_not_sent() {
     product.work().await;
     assert!(product.transport.sent().is_empty());
     assert_eq!(product.report(id).await.status, MessageStatus::Cancelled);
+}
+
+/// A transport that lets nothing leave the process, and waits in the middle.
+#[derive(Debug, Default)]
+struct Local {
+    began: Notify,
+    may_end: Notify,
+}
+
+#[async_trait]
+impl Transport for Local {
+    async fn send(&self, _: &Outgoing) -> Result<Sent, TransportError> {
+        self.began.notify_one();
+        self.may_end.notified().await;
+        let outcomes = vec![Outcome::accepted(Acceptance::Delivered, Response::default())];
+        Ok(Sent { outcomes, captured: Some(Bytes::from_static(b"source")), ..Sent::default() })
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn what_is_cancelled_while_it_is_captured_is_not_sent() {
+    let transport = Arc::new(Local::default());
+    let product = Product::carried_by(Arc::clone(&transport) as _).await;
+    let id = product.send_to(ANN).await;
+    let app = product.app.clone();
+    let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
+    transport.began.notified().await;
+    let reply = product.post(&product.caller, &format!("/messages/{id}/cancel"), json!({})).await;
+    assert_eq!(reply.summary(), "202");
+    transport.may_end.notify_one();
+    working.await.unwrap();
+    assert_eq!(product.story(id).await, "cancelled: Queued Cancelled");
+    assert_eq!(product.store.capture(product.workspace, id).await.unwrap(), None);
+    assert_eq!(product.store.job_count().await.unwrap(), 0);
 }
 
 #[tokio::test]

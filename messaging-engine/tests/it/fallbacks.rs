@@ -243,6 +243,26 @@ async fn a_message_without_an_address_fails_and_the_next_one_goes() {
     assert_eq!(product.chain(id).await[2], "sms  delivered");
 }
 
+/// A first message that has no address fails at once; what follows it waits for the time of the chain all the same.
+#[tokio::test]
+async fn nothing_of_a_chain_is_sent_before_its_time() {
+    let product = Product::with_channels(MemoryTransport::default()).await;
+    let contacts = format!("/workspaces/{}/contacts", product.workspace);
+    let contact = product.post(&product.caller, &contacts, json!({"phone": PHONE})).await;
+    let id = product
+        .send(&json!({"channel": "email", "contact_id": contact["id"], "subject": "s", "text": "t",
+            "send_at": "2026-02-01T08:00:00Z", "fallback": [{"channel": "telegram", "text": "to nobody"},
+                {"channel": "sms", "text": "at last"}]}))
+        .await;
+    product.work().await;
+    let expected = ["email  failed".to_owned(), "telegram  failed".to_owned(), format!("sms {PHONE} queued")];
+    assert_eq!(product.chain(id).await, expected);
+    let listed = product.get(&product.caller, "/messages?channel=sms").await;
+    assert_eq!(listed["data"][0]["scheduled_for"], "2026-02-01T08:00:00.000Z");
+    product.pass(Duration::from_hours(48)).await;
+    assert_eq!(product.chain(id).await[2], format!("sms {PHONE} delivered"));
+}
+
 #[tokio::test]
 async fn a_next_message_that_is_not_possible_any_more_stands_in_the_chain_as_failed() {
     let product = Product::with_channels(MemoryTransport::default()).await;

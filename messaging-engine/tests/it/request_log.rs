@@ -224,7 +224,9 @@ async fn an_erased_contact_is_in_no_body() {
     by_id.request = r#"{"first_name":"Ann"}"#.into();
     let mut other = request(workspace, &operator, "other", true, 422);
     other.request = r#"{"email":"bob@example.com"}"#.into();
-    for request in [request(workspace, &operator, "by-address", true, 422), by_id, other] {
+    let mut by_member = request(workspace, &operator, "by-member", true, 422);
+    by_member.request = json!({"contact_id": contact["id"], "text": "Dear Ann"}).to_string().into();
+    for request in [request(workspace, &operator, "by-address", true, 422), by_id, by_member, other] {
         product.app.log_request(request);
     }
     product.app.requests_written().await;
@@ -234,7 +236,7 @@ async fn an_erased_contact_is_in_no_body() {
         product.clock.advance(Duration::from_mins(1));
         product.work().await;
     }
-    for (id, expected) in [("by-id", false), ("by-address", false), ("other", true)] {
+    for (id, expected) in [("by-id", false), ("by-address", false), ("by-member", false), ("other", true)] {
         let shown = one(&product, workspace, &operator, id).await;
         assert_eq!(shown.summary(), "200", "{id}");
         assert_eq!(shown["request"] != Value::Null, expected, "{id}");

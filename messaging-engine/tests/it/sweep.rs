@@ -7,7 +7,9 @@ use messaging_conformance::sample::{campaign, contact};
 use messaging_core::changes::{Changes, ContactSends, DocumentKey, Expect, Write};
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::attachment::MessageBlob;
+use messaging_core::ports::transport::{Acceptance, Content};
 use messaging_engine::work::sweep::sweep;
+use messaging_testing::MemoryTransport;
 use serde_json::json;
 
 use crate::support::Product;
@@ -35,6 +37,53 @@ async fn content_and_files_are_kept_for_thirty_days_and_the_story_for_good() {
     sweep(&product.app).await.unwrap();
     assert_eq!(content().await, (false, 0));
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
+}
+
+/// A message that waits for longer than content is kept is sent as it was accepted.
+#[tokio::test]
+async fn what_a_scheduled_message_needs_is_kept_until_it_goes_out() {
+    let product = Product::start().await;
+    let templates = format!("/workspaces/{}/templates", product.workspace);
+    let template = json!({"name": "Order", "channel": "email", "subject": "Later", "text": "t"});
+    let template = product.post(&product.caller, &templates, template).await["id"].as_str().unwrap().to_owned();
+    let id = product
+        .send(&json!({"channel": "email", "to": "ann@example.com", "template_id": template,
+            "send_at": product.app.now() + 60 * DAY,
+            "attachments": [{"filename": "a.txt", "content_b64": "eA=="}]}))
+        .await;
+    product.work().await;
+    product.delete(&product.caller, &format!("{templates}/{template}")).await;
+
+    product.clock.advance(59 * DAY);
+    sweep(&product.app).await.unwrap();
+    assert!(product.transport.take().is_empty(), "it is not due yet");
+    product.pass(DAY).await;
+    let sent = product.transport.take();
+    let Content::Email(email) = &sent[0].content else { panic!("an email") };
+    assert_eq!((email.subject.as_str(), email.attachments.len()), ("Later", 1));
+    assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
+    product.clock.advance(31 * DAY);
+    sweep(&product.app).await.unwrap();
+    assert_eq!(files(&product).await, 0);
+}
+
+/// The content of what a provider took long after it was accepted is kept until its fallback has followed.
+#[tokio::test]
+async fn the_fallback_of_a_scheduled_message_is_sent_although_its_content_is_old() {
+    let product = Product::with(MemoryTransport::new(Acceptance::Relayed)).await.on_every_channel().await;
+    let id = product
+        .send(&json!({"channel": "email", "to": "ann@example.com", "subject": "s", "text": "t",
+            "send_at": product.app.now() + 60 * DAY,
+            "attachments": [{"filename": "a.txt", "content_b64": "eA=="}],
+            "fallback": [{"channel": "sms", "to": "+14155550123", "text": "t", "after_seconds": 3600}]}))
+        .await;
+    product.pass(60 * DAY).await;
+    assert_eq!(product.story(id).await, "sent: Queued Sent");
+    sweep(&product.app).await.unwrap();
+    assert_eq!(files(&product).await, 1);
+    product.transport.take();
+    product.pass(Duration::from_hours(1)).await;
+    assert_eq!(product.transport.take().len(), 1);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use messaging_engine::Error;
 use serde_json::{Value, json};
 
 use super::members::{Members, Person};
+use super::told;
 use super::translation::{MAX_MESSAGES, Translated, Translation, dotted};
 use crate::reply::{self, Reply};
 
@@ -105,12 +106,13 @@ fn attachments(theirs: &mut Members, ours: &mut Translation, faults: &mut Violat
         let mut attachment = serde_json::Map::new();
         file.refuse("path", "files are not fetched; send their content", faults);
         let pointer = file.pointer("content");
-        match file.take("content").and_then(base64) {
-            Some(content) => {
+        match file.take("content").map(base64) {
+            Some(Some(content)) => {
                 attachment.insert("content_b64".to_owned(), content.into());
                 ours.name(format!("/attachments/{index}/content_b64"), pointer);
             }
-            None => faults.add(pointer, FieldCode::Required, "must be base64, or a list of bytes"),
+            Some(None) => faults.add(pointer, FieldCode::InvalidFormat, "must be base64, or a list of bytes"),
+            None => faults.add(pointer, FieldCode::Required, "is required: base64, or a list of bytes"),
         }
         for name in ["filename", "content_type", "content_id"] {
             attachment.extend(file.text(name, faults).map(|text| (name.to_owned(), text.into())));
@@ -158,8 +160,8 @@ pub(super) fn accepted_several(ids: &[MessageId]) -> Reply {
 pub(super) fn refusal(error: &Error) -> Reply {
     let (status, name) = status_and_name(error);
     let message = match error {
-        Error::Validation(violations) => violations.as_slice().iter().map(told).collect::<Vec<_>>().join("; "),
-        error => error.to_string(),
+        Error::Validation(violations) => violations.as_slice().iter().map(worded).collect::<Vec<_>>().join("; "),
+        error => told(error),
     };
     let body = json!({"statusCode": status.as_u16(), "name": name, "message": message});
     reply::json(status, body.to_string().into())
@@ -202,7 +204,7 @@ fn name_of(violations: &Violations) -> &'static str {
     }
 }
 
-fn told(violation: &Violation) -> String {
+fn worded(violation: &Violation) -> String {
     let rule = &violation.message;
     match &violation.at {
         At::Pointer(pointer) if pointer.is_empty() => format!("The body {rule}"),

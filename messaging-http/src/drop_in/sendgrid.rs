@@ -11,6 +11,7 @@ use messaging_engine::Error;
 use serde_json::{Map, Value, json};
 
 use super::members::{Members, Person};
+use super::told;
 use super::translation::{MAX_BYTES, MAX_MESSAGES, Translated, Translation, dotted};
 use crate::reply::{self, Reply};
 
@@ -282,7 +283,7 @@ pub(super) fn refusal(error: &Error) -> Reply {
                 At::Parameter(name) => one(&violation.message, Some(name.clone())),
             })
             .collect(),
-        error => vec![one(&error.to_string(), None)],
+        error => vec![one(&told(error), None)],
     };
     reply::json(status, json!({"errors": errors}).to_string().into())
 }

@@ -1,6 +1,6 @@
 //! Reading the headers that the checks need.
 
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName};
 use messaging_engine::Error;
 
@@ -8,6 +8,13 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// Names a request, so that a repetition has no effect (contract section 1.7).
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// The value of `Idempotency-Key`. Of two, neither counts: the answer is an empty one, which is malformed.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let value = values.next()?;
+    Some(if values.next().is_some() { &b""[..] } else { value.as_bytes() })
+}
 
 /// Whether this can be a host with or without a port; it may be empty (RFC 9110 section 7.2).
 pub(super) fn is_host(value: &[u8]) -> bool {
@@ -56,12 +63,15 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
     has_type(headers, &["application/json"])
 }
 
-/// Whether the body is declared as one of these media types, parameters aside.
+/// Whether the body is declared as one of these media types, parameters aside, and without a content coding.
 pub(super) fn has_type(headers: &HeaderMap, types: &[&str]) -> bool {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|text| {
-        let essence = text.split_once(';').map_or(text, |(essence, _)| essence).trim();
-        types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted))
-    })
+    let mut codings = headers.get_all(CONTENT_ENCODING).iter();
+    let is_plain = codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    is_plain
+        && headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|text| {
+            let essence = text.split_once(';').map_or(text, |(essence, _)| essence).trim();
+            types.iter().any(|wanted| essence.eq_ignore_ascii_case(wanted))
+        })
 }
 
 #[cfg(test)]
@@ -118,5 +128,25 @@ mod tests {
             assert_eq!(is_json(&headers), expected, "{value}");
         }
         assert!(!is_json(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_compressed_body_is_not_read() {
+        for (coding, expected) in [("identity", true), ("Identity", true), ("gzip", false), ("br", false), ("", false)]
+        {
+            let headers = [(CONTENT_TYPE, "application/json"), (CONTENT_ENCODING, coding)];
+            let headers = headers.into_iter().map(|(name, value)| (name, value.parse().unwrap())).collect();
+            assert_eq!(is_json(&headers), expected, "{coding}");
+        }
+    }
+
+    #[test]
+    fn of_two_idempotency_keys_neither_counts() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(idempotency_key(&headers), None);
+        headers.append(IDEMPOTENCY_KEY, "one".parse().unwrap());
+        assert_eq!(idempotency_key(&headers), Some(&b"one"[..]));
+        headers.append(IDEMPOTENCY_KEY, "one".parse().unwrap());
+        assert_eq!(idempotency_key(&headers), Some(&b""[..]));
     }
 }

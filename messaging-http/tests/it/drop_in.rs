@@ -147,7 +147,7 @@ async fn what_resend_knows_and_we_do_not_is_refused_by_name() {
         ),
         (
             with("attachments", json!([{"filename": "a", "content": [256]}])),
-            "missing_required_field",
+            "invalid_attachment",
             "attachments.0.content",
         ),
         (with("tags", json!([{"value": "x"}])), "missing_required_field", "tags.0.name"),
@@ -231,6 +231,7 @@ async fn a_key_of_256_characters_sends_once() {
     assert_eq!((other.status, &other.json()["name"]), (409, &json!("invalid_idempotent_request")));
     let refused = keyed(&server, "/emails", &key, &"k".repeat(257), &body).await;
     assert_eq!((refused.status, &refused.json()["name"]), (400, &json!("invalid_idempotency_key")));
+    assert!(refused.json()["message"].as_str().unwrap().contains("1 to 256"), "{}", refused.json());
     let grid = sendgrid(to("ann@example.com"));
     let first = keyed(&server, "/v3/mail/send", &key, &long, &grid).await;
     let second = keyed(&server, "/v3/mail/send", &key, &long, &grid).await;

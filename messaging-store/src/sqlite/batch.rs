@@ -168,7 +168,8 @@ impl WriteBatch {
         // conflict leaves nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
-            let applied = writing.overwrite(overwriting_for(write)).and_then(|()| {
+            let prepared = if is_erasure(write) { writing.erase() } else { writing.overwrite(overwriting_for(write)) };
+            let applied = prepared.and_then(|()| {
                 let (index, deltas) = (&mut writing.index, &mut writing.deltas);
                 apply(&writing.connection, index, deltas, &mut writing.subscribers, write)
             });
@@ -208,17 +209,22 @@ fn tell(observer: &dyn CommitObserver, batch: &[(Commit, Result<(), Fault>)], sy
     }
 }
 
-/// What is about a person is overwritten thoroughly when it is replaced or deleted.
-fn overwriting_for(write: &Write) -> Overwriting {
-    let personal = matches!(
+/// Whether a write erases what is about a person.
+fn is_erasure(write: &Write) -> bool {
+    matches!(
         write,
-        Write::PutContacts(..)
-            | Write::DeleteContact(..)
+        Write::DeleteContact(..)
             | Write::DeleteProductEvents(..)
             | Write::Automation(AutomationWrite::DeleteRuns(..))
             | Write::Delete(DocumentKey::Url(..))
             | Write::RedactMessage(..)
             | Write::EraseCopy(..)
-    );
-    if personal { Overwriting::Pages } else { Overwriting::Rows }
+            | Write::ForgetRequestBodies(..)
+            | Write::ForgetQuarantined(..)
+    )
+}
+
+/// What is about a person is overwritten thoroughly when it is replaced, too.
+fn overwriting_for(write: &Write) -> Overwriting {
+    if matches!(write, Write::PutContacts(..)) { Overwriting::Pages } else { Overwriting::Rows }
 }

@@ -11,6 +11,9 @@
 //! this cannot succeed: the log grows, the thread warns of it, and in the end the disk reserve makes the store
 //! refuse commits that add data.
 //!
+//! A log that starts over keeps old pages behind its new end. After something was erased the thread therefore empties the
+//! file as well, once all of it is moved.
+//!
 //! The thread also looks at the space that is left on the disk.
 
 use std::path::Path;
@@ -20,7 +23,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use messaging_core::error::Chain;
-use messaging_core::ports::store::StoreHealth;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
@@ -63,6 +65,8 @@ struct Shared {
     grown: AtomicBool,
     /// True if the writer is to start the log over, because it is past its limit.
     restart: AtomicBool,
+    /// True if the file of the log is to be emptied, because old pages in it may hold what was erased.
+    erased: AtomicBool,
     /// Pages in the log after the writer's last commit.
     pages: AtomicI64,
     /// Pages that were in the log when the writer last looked at the disk.
@@ -79,6 +83,7 @@ impl Shared {
             // An earlier process may have left something in the log.
             grown: AtomicBool::new(true),
             restart: AtomicBool::new(false),
+            erased: AtomicBool::new(false),
             pages: AtomicI64::new(0),
             pages_at_last_look: AtomicI64::new(0),
             closed: Mutex::new(false),
@@ -150,6 +155,17 @@ impl Checkpoints {
     /// True if the thread has asked the writer to start the log over. The call takes the request: it answers true once.
     pub(super) fn restart_wanted(&self) -> bool {
         self.shared.restart.load(Ordering::Relaxed) && self.shared.restart.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notes that the running transaction erases something that is to be in no file afterwards.
+    pub(super) fn note_erasure(&self) {
+        self.shared.erased.store(true, Ordering::Relaxed);
+    }
+
+    /// True if something was erased since the file of the log was last emptied. The call takes the note: whoever does
+    /// not succeed in emptying the file notes it again.
+    pub(super) fn take_erasure(&self) -> bool {
+        self.shared.erased.swap(false, Ordering::Relaxed)
     }
 
     /// Notes that the writer started the log over.
@@ -280,17 +296,31 @@ fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<
         };
         *failure_told = None;
         if !shared.is_longer_than(shared.limit()) {
-            // On a nearly full disk the log file itself is emptied, too, which gives its space back.
-            if moved == Moved::Complete && !shared.health.state().is_healthy() && truncate_log(connection).is_ok() {
-                shared.note_restart();
-            }
-            return moved == Moved::Complete;
+            return moved == Moved::Complete && empty_log(shared, connection);
         }
     }
     shared.restart.store(true, Ordering::Relaxed);
     // If the writer is idle by now and does not see the request, the next look makes a checkpoint. It is not made at
     // once, because every try makes commits wait while a reader holds the log.
     false
+}
+
+/// Empties the file of a log that was moved, where that is wanted: after an erasure, and on a nearly full disk, to which it
+/// gives space back. Answers false if it has to be tried again.
+fn empty_log(shared: &Shared, connection: &Connection) -> bool {
+    // Taken before: what is erased meanwhile is noted anew.
+    let erased = shared.erased.swap(false, Ordering::Relaxed);
+    if !erased && shared.health.state().is_healthy() {
+        return true;
+    }
+    if truncate_log(connection).is_ok() {
+        shared.note_restart();
+        return true;
+    }
+    if erased {
+        shared.erased.store(true, Ordering::Relaxed);
+    }
+    !erased
 }
 
 /// True if the disk has room for the database in the size that it will have with the log moved into it.
@@ -300,12 +330,12 @@ fn has_room(shared: &Shared, connection: &Connection) -> bool {
 }
 
 /// Moves what is left in the log and starts the log over. The writer calls it on its connection between two
-/// transactions; `busy` is the busy timeout that the connection has again afterwards. Answers false if a reader stood
-/// in the way.
-pub(super) fn restart(connection: &Connection, health: StoreHealth, busy: Duration) -> rusqlite::Result<bool> {
+/// transactions; `empties` tells whether the file is emptied as well, and `busy` is the busy timeout that the connection
+/// has again afterwards. Answers false if a reader stood in the way.
+pub(super) fn restart(connection: &Connection, empties: bool, busy: Duration) -> rusqlite::Result<bool> {
     // The wait for readers is short, because commits wait meanwhile; the next checkpoint asks again.
     connection.busy_timeout(Duration::from_millis(20))?;
-    let how = if health.is_healthy() { "PRAGMA wal_checkpoint(RESTART)" } else { "PRAGMA wal_checkpoint(TRUNCATE)" };
+    let how = if empties { "PRAGMA wal_checkpoint(TRUNCATE)" } else { "PRAGMA wal_checkpoint(RESTART)" };
     let outcome = checkpoint(connection, how).map(|moved| moved == Moved::Complete);
     connection.busy_timeout(busy)?;
     outcome

@@ -44,8 +44,11 @@ fn forgettable(
     before: Timestamp,
     limit: usize,
 ) -> Result<Vec<ContentKey>, Fault> {
+    // What a provider has taken (2) is needed for the next message of its chain, should it not arrive.
     const ROWS: &str = "SELECT message_contents.n, message_contents.workspace, message_contents.message,
-             messages.created_at, messages.status
+             CASE WHEN messages.status = 2 AND messages.has_fallback THEN max(messages.created_at, messages.updated_at)
+                 ELSE messages.created_at END,
+             messages.status
          FROM message_contents CROSS JOIN messages
              ON messages.workspace = message_contents.workspace AND messages.id = message_contents.message
          WHERE message_contents.n > ?1 ORDER BY message_contents.n LIMIT ?2";

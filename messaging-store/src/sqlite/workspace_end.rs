@@ -25,10 +25,13 @@ pub(super) async fn remove_rows(
         .writer
         .task(move |writing| {
             writing.overwrite(Overwriting::Pages)?;
-            writing.undurably(|connection, index, _| match owned.table {
+            let removed = writing.undurably(|connection, index, _| match owned.table {
                 "jobs" => remove_jobs(connection, index, workspace, limit),
                 _ => remove_page(connection, owned, workspace, limit),
-            })
+            })?;
+            writing.checkpoints.note_erasure();
+            writing.checkpoints.note_growth();
+            Ok(removed)
         })
         .await?;
     if owned.table == "captures" && rows == 0 {

@@ -80,6 +80,12 @@ impl WriteConnection {
         }
     }
 
+    /// Prepares to erase something in the running transaction: it is to be in no file afterwards.
+    pub(super) fn erase(&mut self) -> Result<(), Fault> {
+        self.checkpoints.note_erasure();
+        self.overwrite(Overwriting::Pages)
+    }
+
     /// Has what is deleted from now on overwritten this thoroughly.
     pub(super) fn overwrite(&mut self, wanted: Overwriting) -> Result<(), Fault> {
         if wanted != self.overwriting {
@@ -152,7 +158,13 @@ impl WriteConnection {
         if !self.checkpoints.restart_wanted() || self.health.fault().is_some() {
             return;
         }
-        match checkpoint::restart(&self.connection, self.health.state(), self.reopen.busy()) {
+        let erased = self.checkpoints.take_erasure();
+        let empties = erased || !self.health.state().is_healthy();
+        let outcome = checkpoint::restart(&self.connection, empties, self.reopen.busy());
+        if erased && !matches!(outcome, Ok(true)) {
+            self.checkpoints.note_erasure();
+        }
+        match outcome {
             Ok(true) => self.checkpoints.note_restart(),
             Ok(false) => {}
             Err(error) => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use messaging_conformance::sample::{
@@ -10,7 +10,7 @@ use messaging_conformance::sample::{
     reply, user,
 };
 use messaging_conformance::{all_pages, commit, first, lanes, put, refuse_claim};
-use messaging_core::changes::{Expect, JobWrite, NewJob, Write};
+use messaging_core::changes::{Expect, JobWrite, NewJob, RedactMessage, Write};
 use messaging_core::domain::message::MessageFilter;
 use messaging_core::domain::message::attachment::MessageBlob;
 use messaging_core::ids::{BlobId, WorkspaceId};
@@ -207,6 +207,42 @@ async fn a_returned_commit_is_in_the_files() {
         assert_eq!(survivor.message(workspace, message.id).await.unwrap().as_ref(), Some(&message));
         assert_eq!(survivor.claim(claim(0)).await.unwrap().len(), round + 1);
     }
+}
+
+/// What a person asked to be erased is not left in the log either, behind the place where it starts over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_erased_is_in_no_file_soon() {
+    let place = tempfile::tempdir().unwrap();
+    let store = open(place.path());
+    let message = message(id());
+    let workspace = message.workspace_id;
+    let secret = "grete.hermann.was.here";
+    let written = format!("{{\"subject\":\"{secret}\",\"text\":\"{}\"}}", "x".repeat(20_000));
+    put(&store, [Write::InsertMessage(Box::new(message.clone()), content(&written))]).await;
+    let files = ["", "-wal"].map(|suffix| with_suffix(&options(place.path()).path, suffix));
+    let holds = |path: &std::path::PathBuf| {
+        let bytes = std::fs::read(path).unwrap();
+        bytes.windows(secret.len()).any(|part| part == secret.as_bytes())
+    };
+    assert!(files.iter().any(holds), "it was never there");
+
+    let redaction = RedactMessage {
+        workspace_id: workspace,
+        message_id: message.id,
+        revision: 1,
+        status: message.status,
+        updated_at: at(70),
+        tags: Vec::new(),
+        events: Vec::new(),
+    };
+    put(&store, [Write::RedactMessage(Box::new(redaction))]).await;
+    let began = Instant::now();
+    while files.iter().any(holds) {
+        assert!(began.elapsed() < Duration::from_secs(20), "it stays in a file");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let (left, content) = store.message_with_content(workspace, message.id).await.unwrap().unwrap();
+    assert!(left.is_redacted() && content.is_none());
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> std::path::PathBuf {

@@ -44,6 +44,8 @@ pub(super) struct PerformedAttempt {
     pub(super) took: Option<Duration>,
     /// Answers of the sites that mail exchangers belong to.
     pub(super) sites: Vec<SiteAnswer>,
+    /// True if it was made by a transport that lets nothing leave the process, so that it can be taken back.
+    pub(super) is_local: bool,
 }
 
 impl PerformedAttempt {
@@ -62,6 +64,7 @@ impl PerformedAttempt {
             moved_to: None,
             took: None,
             sites: Vec::new(),
+            is_local: false,
         }
     }
 }
@@ -78,9 +81,10 @@ pub(super) async fn perform(app: &App, message: &Message, clock: AttemptClock, p
     let mut results = known;
     let (mut captured, mut subject, mut dialogs, mut names) = (None, None, Vec::new(), Vec::new());
     let (mut carrier, mut moved_to) = (None, None);
-    let (mut devices, mut took) = (Vec::new(), None);
+    let (mut devices, mut took, mut is_local) = (Vec::new(), None, false);
     if let Some(RoutedMessage { transport, provider, outgoing, devices: addressed, left_alone }) = routed {
         devices = addressed;
+        is_local = transport.is_local();
         carrier = Some(provider.clone());
         subject = outgoing.content.subject().map(ToOwned::to_owned);
         let began = app.monotonic();
@@ -139,6 +143,7 @@ pub(super) async fn perform(app: &App, message: &Message, clock: AttemptClock, p
         moved_to,
         took,
         sites,
+        is_local,
     }
 }
 

@@ -26,7 +26,7 @@ const MAX_COMMITS: u32 = 64;
 
 impl Run {
     /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
-    /// outcome is written over its new state.
+    /// outcome is written over its new state. What stayed in the process is taken back when it was cancelled.
     pub(super) async fn record(mut self, cx: &JobContext, performed: PerformedAttempt) -> Result<(), JobError> {
         let PerformedAttempt {
             mut judgment,
@@ -40,6 +40,7 @@ impl Run {
             moved_to,
             took,
             sites,
+            is_local,
         } = performed;
         if let Some(permit) = self.permit.take() {
             // Before the commit, which wakes the campaign.
@@ -117,6 +118,10 @@ impl Run {
                         return Ok(cx.finish(Changes::default()).await?);
                     };
                     self.message = fresh;
+                    if is_local && self.message.status == MessageStatus::Cancelled {
+                        // Whoever cancelled it was told that it is not sent, and nothing has left.
+                        return Ok(cx.finish(Changes::default()).await?);
+                    }
                     if self.message.is_redacted() {
                         // The recipient was erased meanwhile: that it was sent stays, to whom does not.
                         judgment.forget_recipients(self.message.status);
