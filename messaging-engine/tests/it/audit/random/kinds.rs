@@ -150,7 +150,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         patch: Some(("updateSendingDomain", |_, before| json!({"open_tracking": before["open_tracking"] != true}))),
-        acts: &[act("rotateDkim", "rotate-dkim", &[])],
+        acts: &[act("rotateDkim", "rotate-dkim", &["/dkim"])],
         ..plain("sending_domain", "/sending-domains", ["createSendingDomain", "deleteSendingDomain"], |n, _| {
             bytes(&json!({"domain": format!("d{n}.test")}))
         })
@@ -173,6 +173,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         is_personal: true,
+        shows_deletion: false,
         ..plain("suppression", "/suppressions", ["createSuppression", "deleteSuppression"], |n, _| {
             bytes(&json!({"channel": "email", "address": format!("s{n}@example.com"), "reason": "manual"}))
         })
