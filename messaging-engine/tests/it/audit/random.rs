@@ -33,6 +33,9 @@ const MOST: usize = 120;
 /// Person who signs in and out.
 const PAT: &str = "pat@acme.com";
 
+/// The logs of the workspace and of the installation.
+const BOTH: [bool; 2] = [true, true];
+
 /// Tables whose rows people read.
 const TABLES: [&str; 4] = ["audit_log", "audit_chains", "api_requests", "api_request_bodies"];
 
@@ -369,56 +372,74 @@ impl World {
     }
 
     async fn sign_in_or_out(&mut self) {
-        let n = self.next();
-        let (nobody, both) = (Caller::Anonymous, [true, true]);
-        let about = json!({"kind": "user", "id": self.pat["id"], "name": PAT});
-        let of = |operation, method, path: &str| Tried::of(operation, "user", method, path.to_owned()).about(about.clone());
-        let login = |password: &str| {
-            let body = json!({"email": PAT, "password": password});
-            of("login", Method::POST, "/auth/login").sending(body)
-        };
-        let pat = self.pat.clone();
-        let session = self.sessions.pop();
         let choice = self.chance.below(6);
-        let Some(token) = session.filter(|_| choice > 1) else {
-            if choice == 0 {
-                let wrong = login(&format!("not-the-password-{n}"));
-                let reply = self.try_as(&nobody, pat.clone(), both, wrong).await;
-                if reply.status == 401 {
-                    let operation = "loginRefused";
-                    self.expected.push(Expected { operation, actor: pat, resource: about, effect: Effect::default(), logs: both });
+        match self.sessions.pop().filter(|_| choice > 1) {
+            None if choice == 0 => self.sign_in_in_vain().await,
+            None => self.sign_in().await,
+            Some(token) => {
+                let Ok(caller) = self.bed.app.authenticate(&token).await else { return };
+                self.use_session(&caller, choice).await;
+                if choice > 4 {
+                    self.sessions.push(token);
                 }
-                return;
             }
-            let reply = self.try_as(&nobody, pat, both, login(&self.password.clone())).await;
-            if reply.status == 200 {
-                self.sessions.push(reply["token"].as_str().unwrap().to_owned());
-            }
-            return;
-        };
-        let Ok(caller) = self.bed.app.authenticate(&token).await else { return };
+        }
+    }
+
+    /// The person who signs in and out, as entries name them.
+    fn person(&self) -> Value {
+        json!({"kind": "user", "id": self.pat["id"], "name": PAT})
+    }
+
+    fn login(&self, password: &str) -> Tried {
+        let body = json!({"email": PAT, "password": password});
+        let tried = Tried::of("login", "user", Method::POST, "/auth/login".to_owned());
+        tried.sending(body).about(self.person())
+    }
+
+    async fn sign_in(&mut self) {
+        let (tried, pat) = (self.login(&self.password), self.pat.clone());
+        let reply = self.try_as(&Caller::Anonymous, pat, BOTH, tried).await;
+        if reply.status == 200 {
+            self.sessions.push(reply["token"].as_str().unwrap().to_owned());
+        }
+    }
+
+    async fn sign_in_in_vain(&mut self) {
+        let n = self.next();
+        let (tried, actor) = (self.login(&format!("not-the-password-{n}")), self.pat.clone());
+        let reply = self.try_as(&Caller::Anonymous, actor.clone(), BOTH, tried).await;
+        if reply.status == 401 {
+            let (resource, effect) = (self.person(), Effect::default());
+            self.expected.push(Expected { operation: "loginRefused", actor, resource, effect, logs: BOTH });
+        }
+    }
+
+    async fn use_session(&mut self, caller: &Caller, choice: usize) {
+        let (n, pat) = (self.next(), self.pat.clone());
+        let person = self.person();
+        let of =
+            |operation, method, path: &str| Tried::of(operation, "user", method, path.to_owned()).about(person.clone());
         match choice {
             2 => {
-                self.try_as(&caller, pat, both, of("logout", Method::POST, "/auth/logout")).await;
+                self.try_as(caller, pat, BOTH, of("logout", Method::POST, "/auth/logout")).await;
             }
             3 => {
                 let new = format!("a horse of colour {n}");
                 let body = json!({"current": self.password, "password": new});
                 let change = json!([{"pointer": "/password", "before": "•••", "after": "•••"}]);
                 let set = of("setPassword", Method::POST, "/auth/password").sending(body).changing(change);
-                if self.try_as(&caller, pat, both, set).await.status < 300 {
-                    self.secrets.insert(new.clone());
+                if self.try_as(caller, pat, BOTH, set).await.status < 300 {
                     self.password = new;
                 }
             }
             4 => {
                 let body = json!({"kind": "totp", "name": format!("Phone {n}"), "password": self.password});
                 let tried = Tried::of("createFactor", "factor", Method::POST, "/auth/factors".to_owned());
-                self.try_as(&caller, pat, both, tried.sending(body).naming_by_answer()).await;
+                self.try_as(caller, pat, BOTH, tried.sending(body).naming_by_answer()).await;
             }
             _ => {
-                self.try_as(&caller, pat, both, of("deleteOtherSessions", Method::DELETE, "/auth/sessions")).await;
-                self.sessions.push(token);
+                self.try_as(caller, pat, BOTH, of("deleteOtherSessions", Method::DELETE, "/auth/sessions")).await;
             }
         }
     }

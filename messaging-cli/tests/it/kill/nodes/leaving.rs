@@ -232,7 +232,8 @@ fn check(installation: &Installation, shop: &Shop, server: &Server, readers: &[R
     let count = &installation.get(server, &shop.at(&format!("lists/{}", shop.list)))["contact_count"];
     assert_eq!(*count, confirmed.len(), "the list counts its members");
 
-    let mut spared: HashSet<_> = readers.iter().filter(|reader| left.contains(&reader.email)).map(|one| &one.email).collect();
+    let mut spared: HashSet<_> =
+        readers.iter().filter(|reader| left.contains(&reader.email)).map(|one| &one.email).collect();
     for (received, arrived) in installation.sink.messages().iter().zip(arrivals) {
         let Some(reader) = readers.iter().find(|reader| reader.email == received.recipients[0]) else { continue };
         if subject(received) != "second" || !left.contains(&reader.email) {

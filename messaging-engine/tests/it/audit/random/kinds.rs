@@ -94,9 +94,10 @@ pub(super) const KINDS: &[Kind] = &[
         })
     },
     Kind {
-        patch: Some(("updateTemplate", |n, before| {
-            json!({"name": before["name"], "channel": "email", "subject": format!("Subject {n}")})
-        })),
+        patch: Some((
+            "updateTemplate",
+            |n, before| json!({"name": before["name"], "channel": "email", "subject": format!("Subject {n}")}),
+        )),
         ..plain("template", "/templates", ["createTemplate", "deleteTemplate"], |n, _| {
             bytes(&json!({"name": format!("Template {n}"), "channel": "email", "subject": "Hi", "text": "Hello"}))
         })
@@ -116,15 +117,14 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         patch: Some(("updateAutomation", renamed)),
-        acts: &[
-            act("activateAutomation", "activate", &["/status"]),
-            act("pauseAutomation", "pause", &["/status"]),
-        ],
+        acts: &[act("activateAutomation", "activate", &["/status"]), act("pauseAutomation", "pause", &["/status"])],
         ..plain("automation", "/automations", ["createAutomation", "deleteAutomation"], |n, _| {
             let url = format!("https://acme.com/node?token=hunter22-of-node-{n}");
             let headers = json!({"Authorization": format!("Bearer hunter22-of-header-{n}")});
             let node = json!({"id": "w", "kind": "webhook", "config": {"url": url, "headers": headers}});
-            bytes(&json!({"name": format!("Automation {n}"), "trigger": {"kind": "manual"}, "graph": {"nodes": [node]}}))
+            bytes(
+                &json!({"name": format!("Automation {n}"), "trigger": {"kind": "manual"}, "graph": {"nodes": [node]}}),
+            )
         })
     },
     Kind {
@@ -162,9 +162,10 @@ pub(super) const KINDS: &[Kind] = &[
         })
     },
     Kind {
-        patch: Some(("updateMember", |_, before| {
-            json!({"role": if before["role"] == "viewer" { "editor" } else { "viewer" }})
-        })),
+        patch: Some((
+            "updateMember",
+            |_, before| json!({"role": if before["role"] == "viewer" { "editor" } else { "viewer" }}),
+        )),
         acts: &[act("createMemberTicket", "ticket", &[])],
         id: "user_id",
         ..plain("member", "/members", ["createMember", "deleteMember"], |n, _| {
