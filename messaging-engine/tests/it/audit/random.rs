@@ -234,8 +234,8 @@ impl World {
                     match value {
                         Value::String(text) if SECRET.contains(&name.as_str()) => self.keep_secret(text),
                         Value::String(text) => {
-                            // Tickets and parameters of links.
-                            for part in ["#ticket=", "?token="] {
+                            // Tickets and parameters of links, and headers.
+                            for part in ["#ticket=", "?token=", "Bearer "] {
                                 self.secrets.extend(text.split_once(part).map(|(_, rest)| rest.to_owned()));
                             }
                         }
@@ -244,7 +244,6 @@ impl World {
                 }
             }
             Value::Array(items) => items.iter().for_each(|item| self.keep_secrets(item)),
-            Value::String(text) if text.starts_with("Bearer ") => self.keep_secret(&text[7..]),
             _ => {}
         }
     }
