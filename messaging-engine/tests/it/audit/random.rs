@@ -243,7 +243,11 @@ impl World {
                     }
                 }
             }
-            Value::Array(items) => items.iter().for_each(|item| self.keep_secrets(item)),
+            Value::Array(items) => {
+                for item in items {
+                    self.keep_secrets(item);
+                }
+            }
             _ => {}
         }
     }
