@@ -62,6 +62,16 @@ impl Database {
         cluster.copy(name).await
     }
 
+    /// The rows of a table, each as the text of its columns.
+    pub async fn rows(&self, table: &str) -> Vec<String> {
+        let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await.unwrap();
+        let driving = tokio::spawn(connection);
+        let rows = client.query(&format!("SELECT CAST({table} AS text) FROM {table}"), &[]).await.unwrap();
+        drop(client);
+        let _ = driving.await;
+        rows.iter().map(|row| row.get(0)).collect()
+    }
+
     /// Options by which a store opens the database.
     pub fn options(&self) -> PostgresOptions {
         PostgresOptions::new(PostgresUrl::parse(&self.url).unwrap())

@@ -4,6 +4,7 @@
 //! then counts. The suite kills a few times; `KILL_ROUNDS=40 cargo test -p messaging-cli --test it kill::` is
 //! what a release is tried with.
 
+mod audit;
 mod automation;
 mod bulk;
 mod campaign;

@@ -262,6 +262,11 @@ impl Server {
         self.exchange("POST", path, key, headers, body)
     }
 
+    /// The same by any method.
+    pub(crate) fn try_any(&self, method: &str, path: &str, key: &str, body: &Value) -> Option<(u16, Value)> {
+        self.exchange(method, path, key, &[], body)
+    }
+
     fn exchange(
         &self,
         method: &str,

@@ -31,6 +31,9 @@ const MAX_WORKSPACES: usize = 20;
 /// The parameter of paths that names the workspace.
 const WORKSPACE: &str = "workspace_id";
 
+/// Members of a resource that have its id, the first that there is.
+const IDS: [&str; 3] = ["id", "user_id", "import_id"];
+
 /// Members of a resource that name it, the first that there is.
 const NAMES: [&str; 6] = ["name", "domain", "email", "url", "key", "channel"];
 
@@ -85,7 +88,9 @@ pub(super) async fn writes(
         add_secrets(&mut changes, sent.as_ref());
     }
     let actor = notes.user.as_ref().map_or_else(|| actor(caller), |(_, actor)| actor.clone());
-    let resource = resource(recording, request, notes.before.as_ref().or(after.as_ref()), &actor);
+    let created = body_of(answer).filter(|_| recording.creates);
+    let state = created.as_ref().or(notes.before.as_ref()).or(after.as_ref());
+    let resource = resource(recording, request, state, &actor);
     let logs = logs(call, &notes, &resource).await?;
     let recorded = Recorded {
         actor,
@@ -108,15 +113,16 @@ fn add_secrets(changes: &mut Vec<AuditChange>, sent: Option<&Value>) {
     }
 }
 
-/// The resource of an entry: named by the path, or else by its state. What concerns a person and names nobody concerns
-/// whoever calls.
+/// The resource of an entry: named by the path, or else by its state, and one that is created always by its state. What
+/// concerns a person and names nobody concerns whoever calls.
 fn resource(recording: &Recording, request: &Request<'_>, state: Option<&Value>, actor: &Actor) -> Resource {
     let kind = recording.kind.to_owned();
     let empty = Map::new();
     let members = state.and_then(Value::as_object).unwrap_or(&empty);
     let text = |name: &str| members.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
-    let id =
-        id_in_path(&request.path_parameters, kind == "workspace").or_else(|| text("id")).or_else(|| text("user_id"));
+    let in_path = || id_in_path(&request.path_parameters, kind == "workspace");
+    let in_state = || IDS.iter().find_map(|name| text(name));
+    let id = if recording.creates { in_state() } else { in_path().or_else(in_state) };
     if id.is_none() && matches!(recording.kind, "user" | "member") {
         return Resource { kind, id: actor.id.clone(), name: actor.name.clone() };
     }

@@ -256,8 +256,8 @@ impl Operation for DeleteChannel {
         if let Some(stored) = cx.store().channel(workspace_id, channel).await? {
             let before = ChannelView::of(cx, channel, Some(&stored.record));
             cx.note_before(&before);
+            cx.change(Write::Delete(DocumentKey::Channel(workspace_id, channel)));
         }
-        cx.change(Write::Delete(DocumentKey::Channel(workspace_id, channel)));
         Ok(NoContent)
     }
 }

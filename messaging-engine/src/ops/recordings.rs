@@ -19,6 +19,8 @@ pub(super) struct Recording {
     pub(super) detail: Detail,
     /// The state after it.
     pub(super) after: After,
+    /// True if the answer names the resource, because the path names another one or none.
+    pub(super) creates: bool,
     /// True for one that only reads, because what it reads leaves the system.
     reads: bool,
 }
@@ -36,7 +38,8 @@ pub(super) enum After {
 
 impl Recording {
     const fn of(operation: &'static str, kind: &'static str) -> Self {
-        Self { operation, kind, read_by: None, detail: Detail::Values, after: After::Answer, reads: false }
+        let (detail, after) = (Detail::Values, After::Answer);
+        Self { operation, kind, read_by: None, detail, after, creates: false, reads: false }
     }
 
     const fn read_by(self, operation: &'static str) -> Self {
@@ -49,6 +52,10 @@ impl Recording {
 
     const fn after(self, after: After) -> Self {
         Self { after, ..self }
+    }
+
+    const fn creates(self) -> Self {
+        Self { creates: true, ..self }
     }
 
     const fn reads(self) -> Self {
@@ -93,7 +100,7 @@ pub(super) const RECORDED: &[Recording] = &[
     Recording::of("setPassword", "user"),
     Recording::of("deleteSession", "session").after(After::Nothing),
     Recording::of("deleteOtherSessions", "user").after(After::Nothing),
-    Recording::of("createFactor", "factor").after(After::Nothing),
+    Recording::of("createFactor", "factor").after(After::Nothing).creates(),
     Recording::of("confirmFactor", "factor").after(After::Nothing),
     Recording::of("deleteFactor", "factor").after(After::Nothing),
     Recording::of("createRecoveryCodes", "user").after(After::Nothing),
@@ -143,7 +150,7 @@ pub(super) const RECORDED: &[Recording] = &[
     Recording::of("createImage", "image"),
     Recording::of("deleteImage", "image").after(After::Nothing),
     Recording::of("createCampaign", "campaign"),
-    Recording::of("duplicateCampaign", "campaign"),
+    Recording::of("duplicateCampaign", "campaign").creates(),
     Recording::of("updateCampaign", "campaign").read_by("getCampaign"),
     Recording::of("deleteCampaign", "campaign").read_by("getCampaign"),
     Recording::of("scheduleCampaign", "campaign").read_by("getCampaign"),
@@ -159,7 +166,7 @@ pub(super) const RECORDED: &[Recording] = &[
     // What leaves, comes in or is erased; suppressions by hand.
     Recording::of("exportContact", "contact").pointers().reads(),
     Recording::of("deleteContact", "contact").pointers(),
-    Recording::of("createImport", "import"),
+    Recording::of("createImport", "import").creates(),
     Recording::of("createSuppression", "suppression").pointers(),
     Recording::of("deleteSuppression", "suppression").pointers(),
     // The operator's.

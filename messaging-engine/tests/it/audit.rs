@@ -1,5 +1,7 @@
 //! Audit logs: what is recorded of changes, commands and sign-ins, and that nothing can be taken out unseen.
 
+mod random;
+
 use std::time::Duration;
 
 use http::Method;

@@ -1,5 +1,5 @@
-//! A store that ends its process at a commit: from then on no call comes back. Or one that hangs for a while, or refuses some
-//! commits for good.
+//! A store that ends its process at a commit: from then on no call comes back. Or one that hangs for a while, refuses some
+//! commits for good, or holds some back while the others go on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,6 +20,20 @@ use tokio::sync::watch;
 #[derive(Debug, Clone)]
 pub(crate) struct MortalStore(Arc<Life>);
 
+/// Writes by which commits are told apart.
+struct Commits {
+    refused: fn(&Write) -> bool,
+    pauses_at: fn(&Write) -> bool,
+    held: fn(&Write) -> bool,
+}
+
+impl Default for Commits {
+    fn default() -> Self {
+        let none = |_: &Write| false;
+        Self { refused: none, pauses_at: none, held: none }
+    }
+}
+
 #[derive(Debug)]
 struct Life {
     inner: Arc<dyn Store>,
@@ -35,6 +49,11 @@ struct Life {
     /// Before the first commit with such a write the store hangs.
     pauses_at: fn(&Write) -> bool,
     has_paused: AtomicBool,
+    /// Commits with such a write are held back while `holds` is set.
+    held: fn(&Write) -> bool,
+    holds: watch::Sender<bool>,
+    /// Commits that were held back.
+    held_back: watch::Sender<usize>,
     /// Every read and write fails while this is set.
     is_cut_off: AtomicBool,
     /// The next claim of jobs sets `is_cut_off`.
@@ -49,26 +68,26 @@ struct Life {
 
 impl MortalStore {
     pub(crate) fn new(inner: Arc<dyn Store>, last: usize, is_kept: bool) -> Self {
-        Self::build(inner, last, is_kept, |_| false, |_| false)
+        Self::build(inner, last, is_kept, Commits::default())
     }
 
     /// A store that refuses commits with such a write for good.
     pub(crate) fn refusing(inner: Arc<dyn Store>, refused: fn(&Write) -> bool) -> Self {
-        Self::build(inner, usize::MAX, false, refused, |_| false)
+        Self::build(inner, usize::MAX, false, Commits { refused, ..Commits::default() })
     }
 
     /// A store that hangs before the first commit with such a write, until [`Self::go_on`].
     pub(crate) fn pausing_at(inner: Arc<dyn Store>, pauses_at: fn(&Write) -> bool) -> Self {
-        Self::build(inner, usize::MAX, false, |_| false, pauses_at)
+        Self::build(inner, usize::MAX, false, Commits { pauses_at, ..Commits::default() })
     }
 
-    fn build(
-        inner: Arc<dyn Store>,
-        last: usize,
-        is_kept: bool,
-        refused: fn(&Write) -> bool,
-        pauses_at: fn(&Write) -> bool,
-    ) -> Self {
+    /// A store that holds commits with such a write back until [`Self::let_go`]; all others are carried out meanwhile.
+    pub(crate) fn holding(inner: Arc<dyn Store>, held: fn(&Write) -> bool) -> Self {
+        Self::build(inner, usize::MAX, false, Commits { held, ..Commits::default() })
+    }
+
+    fn build(inner: Arc<dyn Store>, last: usize, is_kept: bool, commits_with: Commits) -> Self {
+        let Commits { refused, pauses_at, held } = commits_with;
         let (commits, is_dead) = (AtomicUsize::new(0), watch::Sender::new(false));
         Self(Arc::new(Life {
             inner,
@@ -79,12 +98,25 @@ impl MortalStore {
             refused,
             pauses_at,
             has_paused: AtomicBool::new(false),
+            held,
+            holds: watch::Sender::new(true),
+            held_back: watch::Sender::new(0),
             is_cut_off: AtomicBool::new(false),
             cuts_off: AtomicBool::new(false),
             tells_of_cut: AtomicBool::new(true),
             reads_left: AtomicUsize::new(usize::MAX),
             reads: AtomicUsize::new(0),
         }))
+    }
+
+    /// Returns when a commit is held back.
+    pub(crate) async fn holds_back(&self) {
+        self.0.held_back.subscribe().wait_for(|commits| *commits > 0).await.unwrap();
+    }
+
+    /// Carries out what was held back, and holds nothing back any more.
+    pub(crate) fn let_go(&self) {
+        self.0.holds.send_replace(false);
     }
 
     /// Returns when the process is over.
@@ -208,6 +240,10 @@ impl Jobs for MortalStore {
 #[async_trait]
 impl Store for MortalStore {
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
+        if changes.writes().iter().any(self.0.held) {
+            self.0.held_back.send_modify(|commits| *commits += 1);
+            let _ = self.0.holds.subscribe().wait_for(|holds| !holds).await;
+        }
         let pauses = changes.writes().iter().any(self.0.pauses_at);
         if pauses && !self.0.has_paused.swap(true, Ordering::Relaxed) {
             self.hang();

@@ -12,7 +12,7 @@ use messaging_engine::work::sweep::sweep;
 use messaging_engine::{AnsweredRequest, App, Caller};
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, Reply};
+use crate::bed::{self, Bed, Call, Reply};
 use crate::mortal::MortalStore;
 use crate::support::Product;
 
@@ -197,6 +197,39 @@ async fn what_has_no_room_is_dropped_and_counted_and_nobody_waits() {
     let page = PageRequest { after: None, limit: 10_000 };
     let found = bed.store.logged_requests(workspace, &RequestFilter::default(), page).await.unwrap().items.len();
     assert_eq!(found as u64 + lost, MANY);
+}
+
+#[tokio::test]
+async fn requests_are_answered_while_the_store_takes_no_log() {
+    const LOGGED: u64 = 6000;
+    let (bed, workspace, owner) = Bed::with_owner().await;
+    let store = MortalStore::holding(Arc::clone(&bed.store), |write| matches!(write, Write::LogRequests(_)));
+    let app = bed.another_process_on(store.clone());
+    app.log_request(request(workspace, &owner, "first", true, 422));
+    store.holds_back().await;
+    let lists = format!("/workspaces/{workspace}/lists");
+    let mut lost = 0;
+    for n in 0..LOGGED {
+        app.log_request(request(workspace, &owner, &format!("req-{n}"), true, 422));
+        if n % 500 == 0 {
+            let body = json!({"name": format!("List {n}")});
+            let made = bed::send(&app, Call::new(&owner, Method::POST, &lists).body(&body)).await;
+            assert_eq!(made.summary(), "201", "after {n}");
+            // The count goes on while nothing is written.
+            let now = dropped(&app).await;
+            assert!(now >= lost, "{now} after {lost}");
+            lost = now;
+        }
+    }
+    let lost = dropped(&app).await;
+    assert!((1000..LOGGED).contains(&lost), "{lost}");
+    assert_eq!(ids(&bed, workspace, &owner, "").await, [] as [String; 0]);
+    store.let_go();
+    app.requests_written().await;
+    assert_eq!(dropped(&app).await, lost, "what waited is written");
+    let page = PageRequest { after: None, limit: 10_000 };
+    let found = bed.store.logged_requests(workspace, &RequestFilter::default(), page).await.unwrap().items.len();
+    assert_eq!(found as u64 + lost, LOGGED + 1);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //! On PostgreSQL some tests cannot pass, and `.ci/run` leaves them out: those that look into the files of SQLite, that open very
 //! many databases, or whose clock stands still where a job looks again after a moment because another transaction is open.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -10,7 +11,11 @@ use messaging_conformance::cluster::Database;
 use messaging_conformance::fresh_file::FreshFile;
 use messaging_core::ports::Store;
 use messaging_store::{PostgresStore, SqliteOptions, SqliteStore};
+use rusqlite::types::ValueRef;
 use tokio::runtime::Runtime;
+
+/// File in the directory of a test that names its database, where that is on PostgreSQL.
+const URL: &str = "postgres.url";
 
 /// The tasks of stores on PostgreSQL outlive the runtime of whoever opens one.
 static TASKS: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
@@ -26,7 +31,10 @@ pub(crate) fn is_postgres() -> bool {
 /// A fresh database. One that is `temporary` waits for no disk.
 pub(crate) fn open(directory: &Path, temporary: bool) -> Arc<dyn Store> {
     if is_postgres() {
-        return std::thread::spawn(|| TASKS.block_on(open_postgres())).join().unwrap();
+        let database = std::thread::spawn(|| TASKS.block_on(Database::create())).join().unwrap();
+        let database = database.expect("TEST_STORE=postgres needs a PostgreSQL server to start");
+        std::fs::write(directory.join(URL), &database.url).unwrap();
+        return std::thread::spawn(move || TASKS.block_on(open_postgres(&database))).join().unwrap();
     }
     let mut options = SqliteOptions::new(directory.join("messaging.db"));
     options.temporary = temporary;
@@ -36,8 +44,31 @@ pub(crate) fn open(directory: &Path, temporary: bool) -> Arc<dyn Store> {
     Arc::new(SqliteStore::open(options).unwrap())
 }
 
-async fn open_postgres() -> Arc<dyn Store> {
-    let database = Database::create().await.expect("TEST_STORE=postgres needs a PostgreSQL server to start");
+/// The rows of a table of the database that was opened in a directory, each as the text of its columns, as the database itself
+/// keeps them.
+pub(crate) fn rows(directory: &Path, table: &'static str) -> Vec<String> {
+    if is_postgres() {
+        let database = Database { url: std::fs::read_to_string(directory.join(URL)).unwrap() };
+        return std::thread::spawn(move || TASKS.block_on(database.rows(table))).join().unwrap();
+    }
+    let database = rusqlite::Connection::open(directory.join("messaging.db")).unwrap();
+    let mut statement = database.prepare(&format!("SELECT * FROM {table}")).unwrap();
+    let columns = statement.column_count();
+    let row = |row: &rusqlite::Row<'_>| {
+        let mut text = String::new();
+        for column in 0..columns {
+            match row.get_ref(column)? {
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => text.push_str(&String::from_utf8_lossy(bytes)),
+                other => write!(text, "{other:?}").unwrap(),
+            }
+            text.push('\t');
+        }
+        Ok(text)
+    };
+    statement.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+async fn open_postgres(database: &Database) -> Arc<dyn Store> {
     let mut options = database.options();
     // The clock of a test stands still until the test moves it.
     options.follows_clock = false;

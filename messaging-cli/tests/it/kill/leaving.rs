@@ -61,18 +61,18 @@ fn readers() -> usize {
     std::env::var("LEAVING_READERS").map_or(READERS, |text| text.parse().expect("LEAVING_READERS is a number"))
 }
 
-fn address(kind: &str, number: usize) -> String {
+pub(super) fn address(kind: &str, number: usize) -> String {
     format!("{kind}{number}@d{}.test", number % DOMAINS)
 }
 
-fn subject(received: &Received) -> String {
+pub(super) fn subject(received: &Received) -> String {
     let content = String::from_utf8_lossy(&received.content);
     let line = content.lines().find_map(|line| line.strip_prefix("Subject: ")).unwrap_or_default();
     line.trim().to_owned()
 }
 
 /// The path of the first link of a kind in a mail.
-fn link(received: &Received, kind: &str) -> Option<String> {
+pub(super) fn link(received: &Received, kind: &str) -> Option<String> {
     let content = String::from_utf8_lossy(&received.content).replace("=\r\n", "");
     // Signatures may hold the same characters, but no address.
     let is_in_url = |at: usize| content[..at].rsplit(char::is_whitespace).next().is_some_and(|url| url.contains("://"));

@@ -1,5 +1,7 @@
 //! Several nodes on one PostgreSQL database: one dies, one sleeps, one stops, and the others go on with its work.
 
+mod leaving;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
