@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Without --until-final: the events of all messages from n
 says how to go on from there. Needs the scope webhooks:read; addresses are masked without pii:read.
 
 With --until-final: the events of one message from its first. Ends with 0 when it was sent, with 1 when it bounced, failed, \
-was suppressed or cancelled, and with 3 after --timeout. Needs the scope messages:send.
+was suppressed or cancelled, and with 3 after --timeout or Ctrl-C. Needs the scope messages:send.
 
 Examples:
   messaging message watch
@@ -86,7 +86,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
         let one = OneMessage { target, output, get, id, status: String::new(), shown: 0 };
         return tokio::select! {
             ended = one.until_final(timeout) => ended,
-            _ = tokio::signal::ctrl_c() => Ok(()),
+            _ = tokio::signal::ctrl_c() => Err(Failure::TimedOut("interrupted before the message was final".to_owned())),
         };
     }
     let from = match (arguments::text(matches, AFTER), arguments::text(matches, SINCE)) {
