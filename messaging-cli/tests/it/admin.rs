@@ -1,5 +1,8 @@
 //! `admin`: straight on the database.
 
+use std::io::Write as _;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::support::{Ran, Server, directory, run, run_with_input};
