@@ -29,6 +29,11 @@ pub enum OpenError {
     /// Nobody has begun an installation in the database.
     #[error("the database has no tables of messaging yet; `messaging serve` makes them when it starts")]
     Empty,
+    /// The database cannot store every text.
+    #[error(
+        "its encoding is {0} and has to be UTF8: make the database with `createdb --encoding UTF8 --template template0`"
+    )]
+    Encoding(String),
     /// The server of the database cannot be reached, or takes no connections at the moment.
     #[error("the database does not answer")]
     NoAnswer {

@@ -62,7 +62,9 @@ pub(super) async fn delete_workspace(
         Failure::usage("--id is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
     })?;
     if flags.now {
-        flags.confirmation.ask(&format!("Delete the workspace {id} with everything in it now? Nothing takes that back."))?;
+        flags
+            .confirmation
+            .ask(&format!("Delete the workspace {id} with everything in it now? Nothing takes that back."))?;
     }
     let (app, is_alone) = target::open_to_work(matches).await?;
     let refused = |error: Error| target::refused(&app, error);
