@@ -171,10 +171,14 @@ fn open_sqlite(settings: &Settings, path: &Path, role: Role) -> Result<SqliteSto
 #[cfg(feature = "postgres")]
 async fn open_postgres(options: PostgresOptions, url: &PostgresUrl, role: Role) -> Result<PostgresStore, OpenError> {
     let began = Instant::now();
+    let mut is_told = false;
     loop {
         match PostgresStore::open(options.clone()).await {
             Err(OpenError::NoAnswer { source }) if role == Role::Server && began.elapsed() < PATIENCE => {
-                tracing::warn!(database = %url, error = %Chain(source.as_ref()), "the database does not answer; trying again");
+                if !std::mem::replace(&mut is_told, true) {
+                    let (error, seconds) = (Chain(source.as_ref()), PATIENCE.as_secs());
+                    tracing::warn!(database = %url, %error, seconds, "the database does not answer; it is tried for a while");
+                }
                 tokio::time::sleep(TRY_EVERY).await;
             }
             opened => return opened,
