@@ -46,6 +46,15 @@ fn what_makes_no_sense_is_2_and_says_what_does() {
     assert!(!fs::exists(data).unwrap() && !fs::exists(file).unwrap(), "nothing was made");
 }
 
+/// Number of processes that have joined the installation and not left it.
+fn terms(runtime: &tokio::runtime::Runtime, database: &Database) -> i64 {
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(&database.url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.query_one("SELECT count(*) FROM nodes", &[]).await.unwrap().get(0)
+    })
+}
+
 #[test]
 fn another_key_than_that_of_the_database_is_3() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -65,6 +74,8 @@ fn another_key_than_that_of_the_database_is_3() {
         let said = run(line.iter().chain(&more)).expect(3).stderr;
         assert!(said.contains("does not fit the database") && !said.contains("panicked"), "{said}");
         fs::remove_file(&other).unwrap();
+        // It has left: nothing is held back for it until it counts as dead.
+        assert_eq!(terms(&runtime, &database), 1, "{command}");
     }
     // That of the first.
     let second =
