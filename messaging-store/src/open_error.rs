@@ -2,6 +2,8 @@
 
 use std::error::Error;
 
+use crate::file_error::FileError;
+
 /// A database could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -41,6 +43,9 @@ pub enum OpenError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// A file or directory of the database cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Anything else.
     #[error("failed to {attempt}")]
     Failed {

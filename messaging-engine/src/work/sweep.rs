@@ -20,6 +20,7 @@ use crate::jobs::JobData as _;
 use crate::jobs::upkeep::{CONTENT_KEPT, Sweep, Upkeep};
 use crate::work::index_search;
 use crate::work::job::{Job, JobContext, JobError};
+use crate::work::repeated_failure::RepeatedFailure;
 
 /// Rows removed in one commit: few enough that a request never waits for them noticeably.
 const SLICE: usize = 500;
@@ -88,7 +89,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             }
         }
     }
-    index_search::follow(app).await;
+    index_search::follow(app, &mut RepeatedFailure::default()).await;
     Ok(())
 }
 

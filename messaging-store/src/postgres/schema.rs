@@ -12,8 +12,13 @@ use deadpool_postgres::{HookError, Pool, PoolError};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
+use super::fault::Fault;
 use crate::migrations::{self, Applied, POSTGRES};
 use crate::open_error::{OpenError, failed};
+
+/// What was attempted where nothing can be written, with what to do.
+const READ_ONLY: &str = "write to the database: its server is a standby or read-only, so name the primary in the URL, or all \
+                         hosts with target_session_attrs=read-write";
 
 /// A number of ours for the lock under which one program at a time changes the schema.
 const LOCK: i64 = 0x6d65_7373_6167_6501;
@@ -112,6 +117,13 @@ fn not_changed(error: Box<dyn Error + Send + Sync>) -> OpenError {
     OpenError::Failed { attempt, source: error }
 }
 
+/// A process that could not take part in the installation.
+pub(super) fn not_joined(fault: Fault) -> OpenError {
+    let is_read_only =
+        matches!(&fault, Fault::Postgres(error) if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION));
+    failed(if is_read_only { READ_ONLY } else { "take part in the installation" })(fault)
+}
+
 /// What was attempted where a server refuses us, with what to do where that is known.
 fn refused(error: &PoolError) -> &'static str {
     let code = match error {
@@ -125,10 +137,7 @@ fn refused(error: &PoolError) -> &'static str {
         Some(code) if *code == SqlState::UNDEFINED_DATABASE => {
             "find the database: make it with `createdb --owner USER --encoding UTF8 --template template0 NAME`"
         }
-        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
-            "write to the database: its server is a standby or read-only, so name the primary in the URL, or all hosts with \
-             target_session_attrs=read-write"
-        }
+        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => READ_ONLY,
         _ => "connect to the database",
     }
 }
@@ -148,5 +157,11 @@ fn not_connected(error: PoolError) -> OpenError {
         PoolError::Timeout(_) | PoolError::PostCreateHook(HookError::Message(_)) => true,
         _ => false,
     };
-    if is_away { OpenError::NoAnswer { source: error.into() } } else { failed(refused(&error))(error) }
+    let attempt = refused(&error);
+    // The pool has words of its own around what the server says.
+    let source: Box<dyn Error + Send + Sync> = match error {
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),
+        error => error.into(),
+    };
+    if is_away { OpenError::NoAnswer { source } } else { OpenError::Failed { attempt, source } }
 }

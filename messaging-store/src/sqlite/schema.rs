@@ -41,7 +41,11 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let known = migrations::latest(SQLITE);
     let is_older = found.is_some_and(|found| found < known);
     if is_older {
-        tracing::info!(found, known, "the schema of the database is brought up to date, which takes long on a large one");
+        tracing::info!(
+            found,
+            known,
+            "the schema of the database is brought up to date, which takes long on a large one"
+        );
     }
     apply(connection).map_err(failed("bring the schema up to date"))?;
     if is_older {
