@@ -104,11 +104,9 @@ fn a_disk_that_takes_nothing_more_is_called_full_or_read_only() {
     let is_mounted = mount(&["mount", "-o", "remount,ro", at]);
     let read_only = run(serve);
     assert!(mount(&["umount", "-l", at]) && is_mounted);
-    for (told_by, words) in
-        full.iter().zip([&["make room"]; 2]).chain(read_only.iter().zip([&["mounted read-only"]; 2]))
-    {
-        assert_eq!(told_by.code, Some(3), "{told_by:?}");
-        told(told_by, &words[..]);
+    for (ran, word) in full.iter().map(|ran| (ran, "make room")).chain([(&read_only, "mounted read-only")]) {
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        told(ran, &[word]);
     }
 }
 
