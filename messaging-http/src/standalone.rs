@@ -65,8 +65,14 @@ pub struct Standalone {
 pub fn serve(settings: &Settings) -> BoxFuture<'_, Result<(), StartError>> {
     Box::pin(async {
         // Before anything else: a signal that comes while starting must not be lost.
-        let stop = stop_signal()?;
-        Standalone::start(settings).await?.run(stop).await
+        let mut stop = Box::pin(stop_signal()?);
+        // A start may wait long for a database.
+        let started = tokio::select! {
+            biased;
+            started = Standalone::start(settings) => started?,
+            () = &mut stop => return Ok(()),
+        };
+        started.run(stop).await
     })
 }
 

@@ -34,7 +34,13 @@ async fn work_until(settings: &Settings, stop: impl Future<Output = ()> + Send) 
         Some(address) => Some(MetricsListener::bind(address).map_err(failed(address))?),
         None => None,
     };
-    let app = open(settings, Role::Server, "").await?;
+    let mut stop = Box::pin(stop);
+    // It may wait long for the database.
+    let app = tokio::select! {
+        biased;
+        opened = open(settings, Role::Server, "") => opened?,
+        () = &mut stop => return Ok(()),
+    };
     let background = Background::start(&app);
     if background.is_err() {
         leave(settings, app.store()).await;
