@@ -98,6 +98,9 @@ pub fn back_up(options: &BackupOptions, progress: &mut dyn FnMut(Progress)) -> R
         }
         _ => return Err(BackupError::NoDatabase(database.clone())),
     }
+    if file.is_dir() {
+        return Err(BackupError::Directory(file.clone()));
+    }
     if !overwrite && file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file.clone()));
     }

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::files::directory_above;
+
 /// What was attempted on which file, and why it failed.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {attempt} {}{}", path.display(), cure(path, source, elsewhere))]
@@ -45,6 +47,10 @@ fn cure(path: &Path, error: &io::Error, elsewhere: &str) -> String {
         ErrorKind::ReadOnlyFilesystem => {
             format!(" (its file system is mounted read-only: mount it for writing, or {elsewhere})")
         }
+        ErrorKind::NotFound => directory_above(path)
+            .ancestors()
+            .find(|above| !above.as_os_str().is_empty() && !above.exists())
+            .map_or_else(String::new, |above| format!(" (there is no directory {})", above.display())),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => " (make room on its disk)".to_owned(),
         _ => String::new(),
     }
@@ -86,7 +92,8 @@ mod tests {
         let of = |path: &str, kind: ErrorKind| FileError::of("open", Path::new(path))(kind.into()).to_string();
         assert!(of("/data/x", ErrorKind::StorageFull).ends_with("(make room on its disk)"));
         assert!(of("/data/x", ErrorKind::ReadOnlyFilesystem).contains("read-only"));
-        assert_eq!(of("/data/x", ErrorKind::NotFound), "failed to open /data/x");
+        assert_eq!(of("/x", ErrorKind::NotFound), "failed to open /x");
+        assert!(of("/nowhere/x", ErrorKind::NotFound).ends_with("(there is no directory /nowhere)"));
         let named = FileError::of_named("write", Path::new("/x.tar"))(ErrorKind::ReadOnlyFilesystem.into()).to_string();
         assert!(named.ends_with("or name another place for it)"), "{named}");
         #[cfg(unix)]

@@ -9,10 +9,12 @@ use crate::file_error::FileError;
 #[non_exhaustive]
 pub enum OpenError {
     /// Another program that does the jobs has it open.
-    #[error("another messaging server works on this database")]
+    #[error("another messaging server works on this database: stop it first, or use another directory")]
     InUse,
     /// A later version of this program has changed the schema.
-    #[error("written by a newer version (schema {found}, this program knows {known}); install the newer program")]
+    #[error(
+        "written by a newer version (schema {found}, this program knows {known}); install the newer program, or put the backup back that was made before it"
+    )]
     Newer {
         /// The schema of the database.
         found: i64,

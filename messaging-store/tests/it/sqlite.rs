@@ -85,7 +85,7 @@ fn a_second_server_is_refused_until_the_first_is_gone() {
     let first = open(place.path());
     let error = SqliteStore::open(options(place.path())).unwrap_err();
     assert!(matches!(error, OpenError::InUse), "{error:?}");
-    assert_eq!(error.to_string(), "another messaging server works on this database");
+    assert!(error.to_string().starts_with("another messaging server works on this database"), "{error}");
     drop(first);
     open(place.path());
 }
