@@ -94,7 +94,7 @@ impl Standalone {
         let address = listener.local_addr().map_err(failed("--listen", settings.listen))?;
         let mail = MailListeners::bind(settings)?;
         let app = open(settings, Role::Server, &format!("http://{address}")).await?;
-        let started = Self::start_on(settings, app.clone(), listener, mail).await;
+        let started = Box::pin(Self::start_on(settings, app.clone(), listener, mail)).await;
         if started.is_err() {
             open::leave(settings, app.store()).await;
         }

@@ -13,7 +13,8 @@ pub enum OpenError {
     InUse,
     /// A later version of this program has changed the schema.
     #[error(
-        "written by a newer version (schema {found}, this program knows {known}); install the newer program, or put the backup back that was made before it"
+        "written by a newer version (schema {found}, this program knows {known}); install the newer program, \
+         or put the backup back that was made before it"
     )]
     Newer {
         /// The schema of the database.

@@ -56,8 +56,7 @@ pub(super) fn refuse_foreign_directory(
     database: Option<&Path>,
     secret_key: &Path,
 ) -> Result<(), FileError> {
-    let look = |error| FileError::of("look at", path)(error);
-    if fs::metadata(path).map_err(look)?.permissions().mode() & 0o077 == 0 {
+    if fs::metadata(path).map_err(FileError::of("look at", path))?.permissions().mode() & 0o077 == 0 {
         return Ok(());
     }
     let ours = FILES.iter().map(|name| path.join(name)).chain([secret_key.to_owned()]);
