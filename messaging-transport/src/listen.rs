@@ -33,7 +33,7 @@ pub struct AcceptFailures {
 
 impl AcceptFailures {
     /// Counts a failure; answers how many there were since the latest log line, if it is time for another one.
-    fn to_log(&mut self, now: Instant) -> Option<u64> {
+    fn note(&mut self, now: Instant) -> Option<u64> {
         self.count += 1;
         if self.logged_at.is_some_and(|logged_at| now.duration_since(logged_at) < LOG_EVERY) {
             return None;
@@ -56,7 +56,7 @@ pub async fn accept(
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) => {
                 let has_room = make_room();
-                if let Some(failures) = failures.to_log(Instant::now()) {
+                if let Some(failures) = failures.note(Instant::now()) {
                     tracing::error!(%error, has_room, failures, "failed to accept a connection");
                 }
                 sleep(ACCEPT_PAUSE).await;
@@ -81,7 +81,7 @@ mod tests {
         let mut failures = AcceptFailures::default();
         let began = Instant::now();
         let after = |seconds| began + Duration::from_secs(seconds);
-        let logged = [0, 1, 59, 60, 61, 200].map(|seconds| failures.to_log(after(seconds)));
+        let logged = [0, 1, 59, 60, 61, 200].map(|seconds| failures.note(after(seconds)));
         assert_eq!(logged, [Some(1), None, None, Some(3), None, Some(2)]);
     }
 }

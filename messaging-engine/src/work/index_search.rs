@@ -65,7 +65,7 @@ pub(super) async fn follow(app: &App, failure: &mut RepeatedFailure) {
             Ok(0) => return,
             Ok(_) => {}
             Err(error) => {
-                if let Some(error) = failure.to_log(&error, app.monotonic()) {
+                if let Some(error) = failure.note(&error, app.monotonic()) {
                     tracing::warn!(error, "what is searched is not indexed yet");
                 }
                 return;

@@ -16,7 +16,7 @@ pub(super) struct RepeatedFailure(Option<(String, Monotonic)>);
 impl RepeatedFailure {
     /// The text of a failure that is to be logged. `None` of one that was logged a moment ago, and of a store that takes no
     /// work, which logs the cause itself.
-    pub(super) fn to_log(&mut self, error: &StoreError, now: Monotonic) -> Option<String> {
+    pub(super) fn note(&mut self, error: &StoreError, now: Monotonic) -> Option<String> {
         if matches!(error, StoreError::Unavailable) {
             return None;
         }
@@ -38,11 +38,11 @@ mod tests {
         let mut repeated = RepeatedFailure::default();
         let mut is_logged = |text: &'static str, minutes| {
             let error = StoreError::Failed(text.into());
-            repeated.to_log(&error, Monotonic::new(Duration::from_mins(minutes))).is_some()
+            repeated.note(&error, Monotonic::new(Duration::from_mins(minutes))).is_some()
         };
         let logged = [("malformed", 0), ("malformed", 9), ("full", 9), ("full", 18), ("full", 19), ("malformed", 20)];
         assert_eq!(logged.map(|(text, minutes)| is_logged(text, minutes)), [true, false, true, false, true, true]);
-        let told = repeated.to_log(&StoreError::Unavailable, Monotonic::NEVER);
+        let told = repeated.note(&StoreError::Unavailable, Monotonic::NEVER);
         assert_eq!(told, None, "the store logs it");
     }
 }

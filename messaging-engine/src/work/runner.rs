@@ -183,7 +183,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
         let claimed = match claiming.await {
             Ok(claimed) => claimed,
             Err(error) => {
-                if let Some(error) = failure.to_log(&error, app.monotonic()) {
+                if let Some(error) = failure.note(&error, app.monotonic()) {
                     tracing::warn!(error, "no jobs could be claimed");
                 }
                 tokio::select! {
