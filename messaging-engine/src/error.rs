@@ -224,7 +224,8 @@ pub enum Error {
     FileFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The disk failed during the commit: it may turn out to be done. Contract section 20.
     #[error(
-        "the disk or the connection to the database failed; whether this was done is unknown, so repeat it with the same Idempotency-Key"
+        "the disk or the connection to the database failed; whether this was done is unknown, so repeat it with the same \
+         Idempotency-Key"
     )]
     OutcomeUnknown {
         /// Whole seconds to wait, at least 1.
