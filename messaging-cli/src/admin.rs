@@ -361,7 +361,10 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
             let id = key.id.parse::<ApiKeyId>().map_err(|_| refused(Error::NotFound))?;
             output.resource(&admin::revoke_key(app, id).await.map_err(refused)?)
         }
-        Admin::DeleteUser(user) => output.resource(&admin::delete_user(app, &user.email).await.map_err(refused)?),
+        Admin::DeleteUser(user) => {
+            user.confirmation.ask(&format!("Delete the user {} with their sessions and memberships?", user.email))?;
+            output.resource(&admin::delete_user(app, &user.email).await.map_err(refused)?)
+        }
         Admin::Resume(_) | Admin::DeleteWorkspace(_) | Admin::RotateSecretKey(_) => {
             Err(Failure::usage("the command opens the database itself"))
         }

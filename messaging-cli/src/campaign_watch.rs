@@ -30,7 +30,7 @@ const MAX_SILENT: u32 = 40;
 
 const EXAMPLES: &str =
     "Exit code 0 when the campaign was sent, 1 when it failed or was cancelled, or is an unscheduled draft. \
-Goes on waiting while the campaign is paused. Needs the scope campaigns:read.
+Goes on waiting while the campaign is paused; Ctrl-C ends it with 3. Needs the scope campaigns:read.
 
 Examples:
   messaging campaign watch cmp_…
@@ -54,7 +54,9 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     let watcher = Watcher { target, output, get: Request::about(get, id), stats: Request::about(stats, id) };
     tokio::select! {
         ended = watcher.run() => ended,
-        _ = tokio::signal::ctrl_c() => Ok(()),
+        _ = tokio::signal::ctrl_c() => {
+            Err(Failure::TimedOut("interrupted before the campaign has ended; it goes on".to_owned()))
+        }
     }
 }
 

@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Without --until-final: shows the events of all messages 
 Needs the scope webhooks:read; addresses are masked without pii:read.
 
 With --until-final: shows the events of one message from its first. Exit code 0 when it was sent, 1 when it bounced, failed, was \
-suppressed or cancelled, 3 after --timeout. Needs the scope messages:send.
+suppressed or cancelled, 3 after --timeout or Ctrl-C. Needs the scope messages:send.
 
 Examples:
   messaging message watch
@@ -86,7 +86,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
         let one = OneMessage { target, output, get, id, status: String::new(), shown: 0 };
         return tokio::select! {
             ended = one.until_final(timeout) => ended,
-            _ = tokio::signal::ctrl_c() => Ok(()),
+            _ = tokio::signal::ctrl_c() => Err(Failure::TimedOut("interrupted before the message was final".to_owned())),
         };
     }
     let from = match (arguments::text(matches, AFTER), arguments::text(matches, SINCE)) {

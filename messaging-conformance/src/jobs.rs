@@ -61,12 +61,14 @@ pub async fn queues_are_summed_up(store: &dyn Store) {
             put(store, [enqueue(lane, 0)]).await;
         }
     }
-    let young = NewJob { id: id_at(7), ..job("fax:1", 0) };
+    let young = NewJob { id: id_at(7), ..job("fax:1", 20) };
+    put(store, [enqueue("sms", 10)]).await;
     put(store, [Write::Job(JobWrite::Enqueue(young))]).await;
     let queues = store.queues(2).await.unwrap();
     let sums: Vec<_> = queues.sums.iter().map(|(kind, queued)| (kind.as_str(), queued.jobs)).collect();
-    assert_eq!(sums, [("email", 6), ("fax", 1), ("sms", 1)]);
+    assert_eq!(sums, [("email", 6), ("fax", 1), ("sms", 2)]);
     assert_eq!((queues.sums["email"].oldest, queues.sums["fax"].oldest), (at(0), at(7)));
+    assert_eq!((queues.sums["sms"].due, queues.sums["fax"].due), (at(0), at(20)), "the first that is due");
     let lanes: Vec<_> = queues.lanes.iter().map(|(lane, queued)| (lane.as_str(), queued.jobs)).collect();
     assert_eq!((lanes[0], lanes.len()), (("email:a.example", 3), 2));
 }

@@ -223,7 +223,10 @@ pub enum Error {
     )]
     FileFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The disk failed during the commit: it may turn out to be done. Contract section 20.
-    #[error("the disk failed; whether this was done is unknown, so repeat it with the same Idempotency-Key")]
+    #[error(
+        "the disk or the connection to the database failed; whether this was done is unknown, so repeat it with the same \
+         Idempotency-Key"
+    )]
     OutcomeUnknown {
         /// Whole seconds to wait, at least 1.
         retry_after: u64,

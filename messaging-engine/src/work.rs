@@ -54,6 +54,7 @@ mod paused_lanes;
 mod publish_keys;
 mod recalculate_segment;
 mod register_callback;
+mod repeated_failure;
 mod replay_webhook;
 mod runner;
 mod send_confirmation;

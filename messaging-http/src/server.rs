@@ -10,7 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use ipnet::IpNet;
 use messaging_engine::App;
-use messaging_transport::listen;
+use messaging_transport::listen::{self, AcceptFailures};
 use messaging_transport::submission::SubmissionSink;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -174,8 +174,9 @@ impl Server {
             tokio::spawn(async move { pipeline.share_limits().await })
         };
         let accepting = async {
+            let mut failures = AcceptFailures::default();
             loop {
-                let (socket, peer) = listen::accept(&listener, || limiter.evict()).await;
+                let (socket, peer) = listen::accept(&listener, &mut failures, || limiter.evict()).await;
                 pipeline.metrics.accepted.inc();
                 // Without a place the socket is closed at once.
                 let Some(permit) = limiter.admit(peer.ip()) else { continue };

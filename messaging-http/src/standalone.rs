@@ -25,6 +25,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::mail::domain_name::is_fully_qualified;
+use messaging_core::error::Chain;
 use messaging_core::ports::store::StoreHealth;
 use messaging_engine::App;
 
@@ -64,8 +65,14 @@ pub struct Standalone {
 pub fn serve(settings: &Settings) -> BoxFuture<'_, Result<(), StartError>> {
     Box::pin(async {
         // Before anything else: a signal that comes while starting must not be lost.
-        let stop = stop_signal()?;
-        Standalone::start(settings).await?.run(stop).await
+        let mut stop = Box::pin(stop_signal()?);
+        // A start may wait long for a database.
+        let started = tokio::select! {
+            biased;
+            started = Standalone::start(settings) => started?,
+            () = &mut stop => return Ok(()),
+        };
+        started.run(stop).await
     })
 }
 
@@ -87,6 +94,20 @@ impl Standalone {
         let address = listener.local_addr().map_err(failed("--listen", settings.listen))?;
         let mail = MailListeners::bind(settings)?;
         let app = open(settings, Role::Server, &format!("http://{address}")).await?;
+        let started = Box::pin(Self::start_on(settings, app.clone(), listener, mail)).await;
+        if started.is_err() {
+            open::leave(settings, app.store()).await;
+        }
+        started
+    }
+
+    async fn start_on(
+        settings: &Settings,
+        app: App,
+        listener: Listener,
+        mail: MailListeners,
+    ) -> Result<Self, StartError> {
+        let failed = |flag, address| move |source| StartError::Listen { flag, address, source };
         prepare(&app).await;
         warn_of_names(settings, &app).await?;
         let options = ServerOptions {
@@ -236,7 +257,7 @@ fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners, fence:
 async fn prepare(app: &App) {
     match tokio::time::timeout(PREPARE_WITHIN, app.prepare_to_work()).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "the installation is not prepared for work yet"),
+        Ok(Err(error)) => tracing::warn!(error = %Chain(&error), "the installation is not prepared for work yet"),
         Err(_) => tracing::warn!("the installation is not prepared for work yet: the database takes long"),
     }
 }

@@ -98,6 +98,9 @@ pub fn back_up(options: &BackupOptions, progress: &mut dyn FnMut(Progress)) -> R
         }
         _ => return Err(BackupError::NoDatabase(database.clone())),
     }
+    if file.is_dir() {
+        return Err(BackupError::Directory(file.clone()));
+    }
     if !overwrite && file.symlink_metadata().is_ok() {
         return Err(BackupError::Exists(file.clone()));
     }
@@ -107,10 +110,10 @@ pub fn back_up(options: &BackupOptions, progress: &mut dyn FnMut(Progress)) -> R
     UnfinishedFile::remove_left_behind(directory);
     pinned::remove_left_behind(database_directory(database));
 
-    let copied = UnfinishedFile::create(directory, &name, "db").map_err(FileError::of("make", file))?;
+    let copied = UnfinishedFile::create(directory, &name, "db").map_err(FileError::of_named("make", file))?;
     let (pins, missing) = copy::snapshot(database, copied.path(), progress)?;
-    let unfinished = UnfinishedFile::create(directory, &name, "tar").map_err(FileError::of("make", file))?;
-    let failed = |error| BackupError::from(FileError::of("write", file)(error));
+    let unfinished = UnfinishedFile::create(directory, &name, "tar").map_err(FileError::of_named("make", file))?;
+    let failed = |error| BackupError::from(FileError::of_named("write", file)(error));
     let written = write(&unfinished, copied.path(), secret_key, &pins, file, progress)?;
     let report = BackupReport { missing, ..written };
     drop(copied);
@@ -130,7 +133,7 @@ fn write(
     file: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<BackupReport, BackupError> {
-    let failed = |error| BackupError::from(FileError::of("write", file)(error));
+    let failed = |error| BackupError::from(FileError::of_named("write", file)(error));
     let open = |path: &Path| File::open(path).map_err(FileError::of("read", path));
     let created_at = u64::try_from(SystemClock.now().as_seconds()).unwrap_or(0);
     let manifest = Manifest { format: FORMAT, version: env!("CARGO_PKG_VERSION").to_owned(), created_at };

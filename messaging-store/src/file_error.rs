@@ -4,9 +4,11 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::files::directory_above;
+
 /// What was attempted on which file, and why it failed.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to {attempt} {}{}", path.display(), cure(path, source))]
+#[error("failed to {attempt} {}{}", path.display(), cure(path, source, elsewhere))]
 pub struct FileError {
     /// What was attempted: a verb and its object, which the path follows.
     pub attempt: &'static str,
@@ -15,29 +17,40 @@ pub struct FileError {
     /// The error of the system.
     #[source]
     pub source: io::Error,
+    /// How another place is chosen, put after "or" in advice.
+    elsewhere: &'static str,
 }
 
 impl FileError {
-    /// For `map_err`: the system's error becomes that of an attempt on a path.
+    /// For `map_err`: the system's error becomes that of an attempt on a path of an installation.
     pub fn of(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        Self::with_advice(attempt, path, "name another place with --data")
+    }
+
+    /// The same for a path that the command line names, which `--data` does not move.
+    pub fn of_named(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        Self::with_advice(attempt, path, "name another place for it")
+    }
+
+    fn with_advice(attempt: &'static str, path: &Path, elsewhere: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self { attempt, path, source }
+        move |source| Self { attempt, path, source, elsewhere }
     }
 }
 
 /// Advice for errors that tell what to do, else empty.
-fn cure(path: &Path, error: &io::Error) -> String {
+fn cure(path: &Path, error: &io::Error, elsewhere: &str) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => owner_of(path).map_or_else(String::new, |(place, owner)| {
-            format!(
-                " ({} belongs to the user {owner}: run this as that user, or name another place with --data)",
-                place.display()
-            )
+            format!(" ({} belongs to the user {owner}: run this as that user, or {elsewhere})", place.display())
         }),
         ErrorKind::ReadOnlyFilesystem => {
-            " (its file system is mounted read-only: mount it for writing, or name another place with --data)"
-                .to_owned()
+            format!(" (its file system is mounted read-only: mount it for writing, or {elsewhere})")
         }
+        ErrorKind::NotFound => directory_above(path)
+            .ancestors()
+            .find(|above| !above.as_os_str().is_empty() && !above.exists())
+            .map_or_else(String::new, |above| format!(" (there is no directory {})", above.display())),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => " (make room on its disk)".to_owned(),
         _ => String::new(),
     }
@@ -79,7 +92,10 @@ mod tests {
         let of = |path: &str, kind: ErrorKind| FileError::of("open", Path::new(path))(kind.into()).to_string();
         assert!(of("/data/x", ErrorKind::StorageFull).ends_with("(make room on its disk)"));
         assert!(of("/data/x", ErrorKind::ReadOnlyFilesystem).contains("read-only"));
-        assert_eq!(of("/data/x", ErrorKind::NotFound), "failed to open /data/x");
+        assert_eq!(of("/x", ErrorKind::NotFound), "failed to open /x");
+        assert!(of("/nowhere/x", ErrorKind::NotFound).ends_with("(there is no directory /nowhere)"));
+        let named = FileError::of_named("write", Path::new("/x.tar"))(ErrorKind::ReadOnlyFilesystem.into()).to_string();
+        assert!(named.ends_with("or name another place for it)"), "{named}");
         #[cfg(unix)]
         {
             assert_eq!(name_of(0), "root");

@@ -2,15 +2,20 @@
 
 use std::error::Error;
 
+use crate::file_error::FileError;
+
 /// A database could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// Another program that does the jobs has it open.
-    #[error("another messaging server works on this database")]
+    #[error("another messaging server works on this database: stop it first, or use another directory")]
     InUse,
     /// A later version of this program has changed the schema.
-    #[error("written by a newer version (schema {found}, this program knows {known}); install the newer program")]
+    #[error(
+        "written by a newer version (schema {found}, this program knows {known}); install the newer program, \
+         or put the backup back that was made before it"
+    )]
     Newer {
         /// The schema of the database.
         found: i64,
@@ -29,6 +34,11 @@ pub enum OpenError {
     /// Nobody has begun an installation in the database.
     #[error("the database has no tables of messaging yet; `messaging serve` makes them when it starts")]
     Empty,
+    /// The database cannot store every text.
+    #[error(
+        "its encoding is {0} and has to be UTF8: make the database with `createdb --encoding UTF8 --template template0`"
+    )]
+    Encoding(String),
     /// The server of the database cannot be reached, or takes no connections at the moment.
     #[error("the database does not answer")]
     NoAnswer {
@@ -36,6 +46,9 @@ pub enum OpenError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// A file or directory of the database cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Anything else.
     #[error("failed to {attempt}")]
     Failed {

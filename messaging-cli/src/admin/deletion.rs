@@ -6,6 +6,7 @@ use clap::{ArgMatches, Args};
 use messaging_core::ids::WorkspaceId;
 use messaging_engine::{App, Error, admin};
 
+use super::parts::Confirmation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::target;
@@ -32,6 +33,8 @@ pub(super) struct DeleteWorkspace {
     /// Remove everything now, not in seven days; nothing takes that back
     #[arg(long)]
     now: bool,
+    #[command(flatten)]
+    confirmation: Confirmation,
 }
 
 #[derive(Debug, Args)]
@@ -39,6 +42,8 @@ pub(super) struct DeleteUser {
     /// The sign-in name
     #[arg(long, value_name = "EMAIL")]
     pub(super) email: String,
+    #[command(flatten)]
+    pub(super) confirmation: Confirmation,
 }
 
 /// How often it is looked whether a server has removed everything.
@@ -56,6 +61,11 @@ pub(super) async fn delete_workspace(
     let id = flags.id.parse::<WorkspaceId>().map_err(|_| {
         Failure::usage("--id is not the id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
     })?;
+    if flags.now {
+        flags
+            .confirmation
+            .ask(&format!("Delete the workspace {id} with everything in it now? Nothing takes that back."))?;
+    }
     let (app, is_alone) = target::open_to_work(matches).await?;
     let refused = |error: Error| target::refused(&app, error);
     let mut report = admin::delete_workspace(&app, id, flags.now).await.map_err(refused)?;

@@ -1,4 +1,5 @@
-//! Arguments that several commands of `admin` share: `--limit`, `--cursor` and `--all` of listings, and `--workspace`.
+//! Arguments that several commands of `admin` share: `--limit`, `--cursor` and `--all` of listings, `--workspace`, and
+//! `--yes`.
 
 use clap::Args;
 use messaging_core::ids::WorkspaceId;
@@ -10,7 +11,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::output::rows::Rows;
-use crate::target;
+use crate::{target, terminal};
 
 /// Items of a page with `--all`, the most that a listing answers.
 const MAX_PAGE: u32 = 200;
@@ -26,6 +27,21 @@ pub(super) struct ListPage {
     /// All items, page after page
     #[arg(long, conflicts_with_all = ["limit", "cursor"])]
     all: bool,
+}
+
+/// Of a command whose effect cannot be undone.
+#[derive(Debug, Args)]
+pub(super) struct Confirmation {
+    /// Do not ask. Asked is only on a terminal; a script without one is not
+    #[arg(long, short)]
+    yes: bool,
+}
+
+impl Confirmation {
+    /// Asks whoever sits at a terminal; fails unless the answer is yes.
+    pub(super) fn ask(&self, question: &str) -> Result<(), Failure> {
+        if self.yes { Ok(()) } else { terminal::confirm(question) }
+    }
 }
 
 impl ListPage {

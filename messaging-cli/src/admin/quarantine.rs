@@ -5,6 +5,7 @@ use messaging_core::ids::JobId;
 use messaging_engine::admin::{self, LeftReport, ReleaseReport};
 use messaging_engine::{App, Error};
 
+use super::parts::Confirmation;
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::target;
@@ -16,7 +17,15 @@ pub(super) enum Quarantine {
     /// Try jobs again at once. A message that was handed over already is sent a second time
     Release(Selection),
     /// Delete jobs from quarantine; they are not tried again
-    Drop(Selection),
+    Drop(Dropping),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Dropping {
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    confirmation: Confirmation,
 }
 
 #[derive(Debug, Args)]
@@ -53,8 +62,11 @@ pub(super) async fn carry_out(app: &App, quarantine: Quarantine, output: Output)
         Quarantine::Release(selection) => {
             admin::release_quarantined(app, selection.ids()?.as_deref()).await.map_err(refused)?
         }
-        Quarantine::Drop(selection) => {
-            admin::drop_quarantined(app, selection.ids()?.as_deref()).await.map_err(refused)?
+        Quarantine::Drop(Dropping { selection, confirmation }) => {
+            let ids = selection.ids()?;
+            let which = ids.as_ref().map_or_else(|| "all jobs".to_owned(), |ids| format!("{} jobs", ids.len()));
+            confirmation.ask(&format!("Delete {which} from quarantine? They are not tried again."))?;
+            admin::drop_quarantined(app, ids.as_deref()).await.map_err(refused)?
         }
     };
     print_report(&report, output)

@@ -1,5 +1,8 @@
 //! `admin`: straight on the database.
 
+use std::io::Write as _;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::support::{Ran, Server, directory, run, run_with_input};
@@ -346,4 +349,41 @@ fn a_workspace_and_its_owner_are_deleted() {
     assert_eq!(left["data"].as_array().unwrap().len(), 1, "{left}");
     admin(data, &["delete-user", "--email", "ann@example.com"]).expect(1);
     admin(data, &["delete-workspace", "--id", "nonsense"]).expect(2);
+}
+
+/// Runs a command in a terminal of its own, where somebody types a line; answers its exit code and what was shown.
+fn in_a_terminal(line: &[&str], typed: &str) -> (Option<i32>, String) {
+    let quoted: Vec<_> = [env!("CARGO_BIN_EXE_messaging")].iter().chain(line).map(|word| format!("'{word}'")).collect();
+    let mut child = std::process::Command::new("script")
+        .args(["--quiet", "--return", "--command", &quoted.join(" "), "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("script, of util-linux");
+    child.stdin.take().unwrap().write_all(format!("{typed}\n").as_bytes()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    (ended.status.code(), String::from_utf8_lossy(&ended.stdout).into_owned())
+}
+
+#[test]
+fn what_nothing_takes_back_is_asked_for_in_a_terminal() {
+    let directory = directory();
+    let data = directory.path();
+    admin(data, &["create-user", "--email", "ann@example.com"]).expect(0);
+    let workspace = admin(data, &["create-workspace", "--name", "Acme", "--owner", "ann@example.com"]).expect(0).json();
+    let id = workspace["id"].as_str().unwrap();
+    let path = data.to_str().unwrap();
+    let delete = ["admin", "delete-workspace", "--id", id, "--now", "--data", path];
+    let (code, shown) = in_a_terminal(&delete, "n");
+    assert!(code == Some(1) && shown.contains("[y/N]") && shown.contains("nothing was done"), "{code:?} {shown}");
+    assert_eq!(admin(data, &["list-workspaces"]).expect(0).json()["data"][0]["id"], id);
+    let (code, shown) = in_a_terminal(&delete, "y");
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(admin(data, &["list-workspaces"]).expect(0).json()["data"], json!([]));
+    for (more, typed, is_asked, left) in [(&[][..], "n", true, 1), (&["--yes"], "", false, 0)] {
+        let line = [&["admin", "delete-user", "--email", "ann@example.com", "--data", path], more].concat();
+        let (_, shown) = in_a_terminal(&line, typed);
+        assert_eq!(shown.contains("[y/N]"), is_asked, "{shown}");
+        assert_eq!(admin(data, &["list-users"]).expect(0).json()["data"].as_array().unwrap().len(), left);
+    }
 }

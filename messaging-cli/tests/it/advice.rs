@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use crate::support::{Ran, Server, directory, program, run};
@@ -69,6 +70,60 @@ fn files_of_another_user_are_not_called_missing() {
         told(&ran, &[&format!("{place} belongs to the user root"), "run this as that user", "Permission denied"]);
         assert!(!ran.stderr.contains("there is no database"), "{ran:?}");
     }
+}
+
+/// Mounts or unmounts; false where this user may not.
+fn mount(words: &[&str]) -> bool {
+    Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_disk_that_takes_nothing_more_is_called_full_or_read_only() {
+    let place = directory();
+    let disk = place.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let at = disk.to_str().unwrap();
+    if !mount(&["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs", at]) {
+        eprintln!("skipped: this user may not mount a file system");
+        return;
+    }
+    let (first, data) = (place.path().join("first"), disk.join("data"));
+    assert_eq!(Server::dev(&first).stop(), Some(0));
+    fs::create_dir(&data).unwrap();
+    for name in ["messaging.db", "secret.key", "epoch"] {
+        fs::copy(first.join(name), data.join(name)).unwrap();
+    }
+    let data = data.to_str().unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data", data];
+    let list = ["admin", "list-users", "--data", data];
+    let ballast = disk.join("ballast");
+    // It ends with the error that is waited for.
+    let _ = fs::write(&ballast, vec![b'x'; 8 << 20]);
+    let full = [run(serve), run(list)];
+    fs::remove_file(&ballast).unwrap();
+    let is_mounted = mount(&["mount", "-o", "remount,ro", at]);
+    let read_only = run(serve);
+    assert!(mount(&["umount", "-l", at]) && is_mounted);
+    for (ran, word) in full.iter().map(|ran| (ran, "make room")).chain([(&read_only, "mounted read-only")]) {
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        told(ran, &[word]);
+    }
+}
+
+#[test]
+fn a_directory_that_is_not_ours_is_refused_and_stays_open() {
+    let place = directory();
+    let etc = place.path().join("etc");
+    fs::create_dir(&etc).unwrap();
+    fs::write(etc.join("passwd"), "root:x:0:0:root:/root:/bin/sh\n").unwrap();
+    fs::set_permissions(&etc, Permissions::from_mode(0o755)).unwrap();
+    let path = etc.to_str().unwrap();
+    let new = place.path().join("new");
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    told(&run([&serve[..], &["--data", path]].concat()).expect(3), &[path, "--data", "chmod 700"]);
+    run([&serve[..], &["--data", new.to_str().unwrap(), "--database", path]].concat()).expect(3);
+    assert_eq!(fs::metadata(&etc).unwrap().permissions().mode() & 0o777, 0o755);
+    assert_eq!(fs::read_dir(&etc).unwrap().count(), 1);
 }
 
 #[test]

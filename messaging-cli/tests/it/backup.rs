@@ -455,6 +455,11 @@ fn what_cannot_be_done_says_so_and_leaves_nothing() {
     assert_eq!(refused.json()["error"]["code"], "unsuccessful");
     assert!(refused.stderr.contains("--overwrite"), "{refused:?}");
     site.command(&["backup", path, "--overwrite"], "data").expect(0);
+    let directory = site.place.path().to_str().unwrap();
+    assert!(site.command(&["backup", directory, "--overwrite"], "data").expect(1).stderr.contains("--dir"));
+    let nowhere = format!("{directory}/nowhere/file.tar");
+    let refused = site.command(&["backup", &nowhere], "data").expect(1);
+    assert!(refused.stderr.contains("there is no directory"), "{refused:?}");
     site.command(&["backup", path], "nowhere").expect(3);
     assert!(!site.data("nowhere").exists());
     site.command(&["restore", path], "data").expect(1);

@@ -96,6 +96,32 @@ fn watch_shows_new_events_and_ends_with_an_interrupt() {
     assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(0));
 }
 
+#[test]
+fn an_interrupt_before_the_end_is_not_success() {
+    let directory = directory();
+    let server = Server::dev(directory.path());
+    let line = ["message", "send", "--to", "ann@example.com", "--subject", "Hi", "--text", "Hi", "--json"];
+    let later = server.command(&[&line[..], &["--send-at", "+2h"]].concat()).expect(0).json();
+    let dev = server.dev_json();
+    let mut child = program()
+        .args(["message", "watch", "--json", "--until-final", later["message_id"].as_str().unwrap()])
+        .env("MESSAGING_URL", dev["base_url"].as_str().unwrap())
+        .env("MESSAGING_API_KEY", dev["api_key"].as_str().unwrap())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It shows that the message waits, and goes on looking.
+    let mut shown = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut shown).unwrap();
+    assert!(shown.contains("queued"), "{shown}");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(3));
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    assert!(said.contains("interrupted before the message was final"), "{said}");
+}
+
 /// Starts `message watch --json`, and waits until it says that it is watching.
 fn watch(server: &Server, more: &[&str]) -> (std::process::Child, BufReader<std::process::ChildStderr>) {
     let dev = server.dev_json();

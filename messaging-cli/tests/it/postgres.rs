@@ -6,12 +6,15 @@ mod bucket_server;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use messaging_conformance::cluster::Database;
 use serde_json::{Value, json};
 
 use self::bucket_server::BucketServer;
-use crate::support::{Server, directory, program, run, wait_for};
+use crate::support::{Server, allowed, directory, program, run, wait_for};
 
 /// A server that nobody reaches: what is refused is refused before anybody asks it.
 const NOBODY: &str = "postgres://messaging@127.0.0.1:1/messaging";
@@ -47,6 +50,44 @@ fn what_makes_no_sense_is_2_and_says_what_does() {
 }
 
 #[test]
+fn a_server_that_waits_for_its_database_stops_at_once() {
+    let directory = directory();
+    for (command, at) in [("serve", "--listen"), ("worker", "--metrics-listen")] {
+        let mut child = program()
+            .args([
+                command,
+                at,
+                "127.0.0.1:0",
+                "--database",
+                NOBODY,
+                "--public-url",
+                "http://links.nodes.test",
+                "--data",
+            ])
+            .arg(directory.path())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+        assert!(said.contains("the database does not answer"), "{said}");
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+        let asked = Instant::now();
+        assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(0), "{command}");
+        assert!(asked.elapsed() < allowed(Duration::from_secs(10)), "{command} took {:?}", asked.elapsed());
+    }
+}
+
+/// Number of processes that have joined the installation and not left it.
+fn terms(runtime: &tokio::runtime::Runtime, database: &Database) -> i64 {
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(&database.url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.query_one("SELECT count(*) FROM nodes", &[]).await.unwrap().get(0)
+    })
+}
+
+#[test]
 fn another_key_than_that_of_the_database_is_3() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let Some(database) = runtime.block_on(Database::create()) else { return };
@@ -65,6 +106,8 @@ fn another_key_than_that_of_the_database_is_3() {
         let said = run(line.iter().chain(&more)).expect(3).stderr;
         assert!(said.contains("does not fit the database") && !said.contains("panicked"), "{said}");
         fs::remove_file(&other).unwrap();
+        // It has left: nothing is held back for it until it counts as dead.
+        assert_eq!(terms(&runtime, &database), 1, "{command}");
     }
     // That of the first.
     let second =

@@ -63,6 +63,7 @@ pub(crate) struct Metrics {
     pub(crate) request_log_dropped: IntCounter,
     pub(crate) queue_messages: Gauge,
     pub(crate) queue_oldest: Gauge,
+    pub(crate) queue_overdue: Gauge,
     pub(crate) webhook_lag: Gauge,
     pub(crate) segment_lag: Gauge,
     pub(crate) nodes_alive: Gauge,
@@ -156,6 +157,8 @@ impl Metrics {
                 "Messages waiting or being sent; one counts once for each domain of its recipients.",
             ),
             queue_oldest: families.gauge("messaging_queue_oldest_seconds", "Age of the oldest of them; 0 for none."),
+            queue_overdue: families
+                .gauge("messaging_queue_overdue_seconds", "For how long the first of them has been due; 0 for none."),
             lanes_paused: families.whole_gauge(
                 "messaging_lanes_paused",
                 "Lanes left alone because their provider asked for a pause or refuses the account.",

@@ -75,6 +75,7 @@ impl App {
         let messages = sum(&queues, Channel::ALL.map(Channel::as_str));
         metrics.queue_messages.set(gauge(messages.map_or(0, |queued| queued.jobs)));
         metrics.queue_oldest.set(age(messages, now));
+        metrics.queue_overdue.set(messages.map_or(0.0, |queued| now.since(queued.due).as_secs_f64()));
         let backlog = sum(&queues, [lanes::WEBHOOK, lanes::BACKLOG].map(|lane| lane.trim_end_matches(':')));
         metrics.webhook_lag.set(age(backlog, now));
         metrics.segment_lag.set(age(sum(&queues, [lanes::SEGMENT_CHANGES, lanes::SEGMENTS]), now));
@@ -152,7 +153,11 @@ fn tell_of_message(observed: &MessageObservation) {
 /// What waits in all of these.
 fn sum<const N: usize>(queues: &Queues, kinds: [&str; N]) -> Option<Queued> {
     let found = kinds.iter().filter_map(|kind| queues.sums.get(*kind)).copied();
-    found.reduce(|one, other| Queued { jobs: one.jobs + other.jobs, oldest: one.oldest.min(other.oldest) })
+    found.reduce(|one, other| Queued {
+        jobs: one.jobs + other.jobs,
+        oldest: one.oldest.min(other.oldest),
+        due: one.due.min(other.due),
+    })
 }
 
 fn age(queued: Option<Queued>, now: Timestamp) -> f64 {

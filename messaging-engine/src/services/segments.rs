@@ -94,7 +94,10 @@ impl App {
             let read_mask = match self.segment_read_mask(workspace).await {
                 Ok(read_mask) => read_mask,
                 Err(error) => {
-                    tracing::warn!(error = %Chain(&error), "what segments read is not known; changes are followed");
+                    // A store that takes no work logs why, and each request would say so again.
+                    if !matches!(error, StoreError::Unavailable) {
+                        tracing::warn!(error = %Chain(&error), "what segments read is not known; changes are followed");
+                    }
                     ReadMask::ALL | ReadMask::TRACED_SUPPRESSIONS
                 }
             };

@@ -11,7 +11,6 @@ use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::search::SearchTexts;
 use messaging_core::domain::search::messages::{DueMessages, MessageBlock};
 use messaging_core::domain::security::redaction::Redactor;
-use messaging_core::error::Chain;
 use messaging_core::ids::Id as _;
 use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::time::Timestamp;
@@ -19,6 +18,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::jobs::upkeep::CONTENT_KEPT;
+use crate::work::repeated_failure::RepeatedFailure;
 
 /// Time between two looks at what is due.
 const EVERY: Duration = Duration::from_secs(2);
@@ -35,6 +35,7 @@ const ROUNDS: usize = 100;
 
 /// Follows what changes until the process is told to stop.
 async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
+    let mut failure = RepeatedFailure::default();
     while !*stopped.borrow() {
         tokio::select! {
             biased;
@@ -44,7 +45,7 @@ async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
         tokio::select! {
             biased;
             _ = stopped.changed() => return,
-            () = follow(&app) => {}
+            () = follow(&app, &mut failure) => {}
         }
     }
 }
@@ -54,8 +55,8 @@ pub(super) fn spawn(app: &App, stopped: &watch::Receiver<bool>) -> tokio::task::
     tokio::spawn(keep(app.clone(), stopped.clone()))
 }
 
-/// Indexes what is due. What fails is logged, and due at the next look.
-pub(super) async fn follow(app: &App) {
+/// Indexes what is due. What fails is logged, unless it is as before, and due at the next look.
+pub(super) async fn follow(app: &App, failure: &mut RepeatedFailure) {
     for _ in 0..ROUNDS {
         if !app.store().health().takes_work() {
             return;
@@ -64,7 +65,9 @@ pub(super) async fn follow(app: &App) {
             Ok(0) => return,
             Ok(_) => {}
             Err(error) => {
-                tracing::warn!(error = %Chain(&error), "what is searched is not indexed yet");
+                if let Some(error) = failure.note(&error, app.monotonic()) {
+                    tracing::warn!(error, "what is searched is not indexed yet");
+                }
                 return;
             }
         }

@@ -28,6 +28,7 @@ use crate::jobs::{JobData as _, Reach, lanes};
 use crate::work::delivery_batch::DeliveryBatch;
 use crate::work::job::{JobContext, JobError};
 use crate::work::lanes::{HOLD, Lanes, Took, WINDOW};
+use crate::work::repeated_failure::RepeatedFailure;
 use crate::work::{all, paused_lanes};
 use crate::work::{index_search, keep_paths};
 
@@ -159,6 +160,7 @@ impl InWork {
 async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     let mut in_work = InWork::default();
     let mut is_prepared = false;
+    let mut failure = RepeatedFailure::default();
     let keeping = keep_paths::spawn(&app, &stopped);
     let indexing = index_search::spawn(&app, &stopped);
     while !*stopped.borrow() {
@@ -181,7 +183,9 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
         let claimed = match claiming.await {
             Ok(claimed) => claimed,
             Err(error) => {
-                tracing::warn!(error = %Chain(&error), "no jobs could be claimed");
+                if let Some(error) = failure.note(&error, app.monotonic()) {
+                    tracing::warn!(error, "no jobs could be claimed");
+                }
                 tokio::select! {
                     biased;
                     _ = stopped.changed() => {}
@@ -434,7 +438,7 @@ impl App {
             };
             if claimed.jobs.is_empty() && in_work.tasks.is_empty() {
                 keep_paths::save_all(self).await;
-                index_search::follow(self).await;
+                index_search::follow(self, &mut RepeatedFailure::default()).await;
                 return Ok(());
             }
             in_work.start_all(self, claimed);

@@ -21,6 +21,7 @@ use crate::jobs::upkeep::{CONTENT_KEPT, Sweep, Upkeep};
 use crate::services::acceptance::MAX_AHEAD;
 use crate::work::index_search;
 use crate::work::job::{Job, JobContext, JobError};
+use crate::work::repeated_failure::RepeatedFailure;
 
 /// Rows removed in one commit: few enough that a request never waits for them noticeably.
 const SLICE: usize = 500;
@@ -93,7 +94,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
             }
         }
     }
-    index_search::follow(app).await;
+    index_search::follow(app, &mut RepeatedFailure::default()).await;
     Ok(())
 }
 

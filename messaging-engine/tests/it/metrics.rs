@@ -34,13 +34,17 @@ async fn a_message_is_counted_when_it_is_accepted_put_off_sent_and_delivered() {
     assert_eq!(value(app, "messaging_queue_messages").await, 1);
     product.work().await;
     assert_eq!((of_email(app, "deferred").await, of_email(app, "delivered").await), (1, 0));
+    // It waits for its time, and is late from then on.
+    assert_eq!(value(app, "messaging_queue_overdue_seconds").await, 0);
     product.clock.advance(Duration::from_hours(1));
     assert!(value(app, "messaging_queue_oldest_seconds").await >= 3600);
+    assert!((3000..3600).contains(&value(app, "messaging_queue_overdue_seconds").await));
     product.work().await;
     for (name, expected) in [("accepted", 1), ("deferred", 1), ("sent", 1), ("delivered", 1)] {
         assert_eq!(of_email(app, name).await, expected, "{name}");
     }
     assert_eq!(value(app, "messaging_queue_messages").await, 0);
+    assert_eq!(value(app, "messaging_queue_overdue_seconds").await, 0);
     product.transport.answer_next(ANN, "550 5.1.1 unknown");
     product.send_to(ANN).await;
     product.work().await;

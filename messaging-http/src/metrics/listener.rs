@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use messaging_transport::listen;
+use messaging_transport::listen::{self, AcceptFailures};
 use tokio::net::TcpListener;
 
 use self::scraper::{Scraper, Watched};
@@ -71,8 +71,9 @@ impl MetricsListener {
         let open = Arc::<Mutex<Open>>::default();
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
+        let mut failures = AcceptFailures::default();
         loop {
-            let (socket, _) = listen::accept(&self.listener, || false).await;
+            let (socket, _) = listen::accept(&self.listener, &mut failures, || false).await;
             let scraper = Arc::<Scraper>::default();
             {
                 let mut open = lock(&open);

@@ -24,6 +24,9 @@ pub fn back_up(
 
 /// Puts an installation back into a data directory without one. Blocks.
 pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
+    if data.is_dir() {
+        data_directory::refuse_foreign_directory(data, None, &data.join("secret.key"))?;
+    }
     let report = backup::restore(file, data, progress)?;
     data_directory::make_private(data, Some(&data.join("messaging.db")), &data.join("secret.key"))?;
     Ok(report)

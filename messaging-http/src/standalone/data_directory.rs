@@ -1,10 +1,11 @@
 //! The data directory: made, or closed to everybody but its owner.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use messaging_core::domain::security::secret_key::SecretKey;
 use messaging_store::FileError;
 
 use crate::settings::IN_FORCE;
@@ -26,20 +27,70 @@ pub(super) const EPOCH: &str = "epoch";
 
 /// Makes the data directory, or closes an existing one, and our files in it, to everybody but its owner.
 ///
-/// What cannot be closed is an error: an address book and keys must not lie open.
+/// What cannot be closed is an error: an address book and keys must not lie open. So is what is not ours, which others may
+/// need: a path that was mistyped, such as `/etc`, stays as it is.
 pub(super) fn make_private(path: &Path, database: Option<&Path>, secret_key: &Path) -> Result<(), FileError> {
-    if !path.is_dir() {
+    if path.is_dir() {
+        refuse_foreign_directory(path, database, secret_key)?;
+    } else {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(path)
             .map_err(FileError::of("make the directory", path))?;
     }
+    let is_foreign =
+        |place: &Path| place == secret_key && !is_key(place) || database == Some(place) && !is_database(place);
     for (place, mode) in private_places(path, database, secret_key) {
-        close_to_others(&place, mode)?;
+        // Whoever reads it says what is wrong with it.
+        if !is_foreign(&place) {
+            close_to_others(&place, mode)?;
+        }
     }
     Ok(())
 }
+
+/// Refuses a directory that others may use and that holds something, but nothing of an installation.
+pub(super) fn refuse_foreign_directory(
+    path: &Path,
+    database: Option<&Path>,
+    secret_key: &Path,
+) -> Result<(), FileError> {
+    if fs::metadata(path).map_err(FileError::of("look at", path))?.permissions().mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    let ours = FILES.iter().map(|name| path.join(name)).chain([secret_key.to_owned()]);
+    if ours.chain(database.map(Path::to_owned)).any(|file| file.starts_with(path) && file.is_file()) {
+        return Ok(());
+    }
+    let mut found = fs::read_dir(path).map_err(FileError::of("read the directory", path))?.flatten();
+    // Every new file system of a disk has the first, and a restore that was killed leaves the other.
+    let is_empty = |name: &str| name == "lost+found" || name.starts_with(".restor");
+    if found.all(|entry| is_empty(&entry.file_name().to_string_lossy())) {
+        return Ok(());
+    }
+    let cause = "others may use it, and it holds files but no installation: name a directory that is new or empty with \
+                 --data, or close this one with `chmod 700` if it is meant";
+    Err(FileError::of("use the directory", path)(io::Error::other(cause)))
+}
+
+/// Whether a file can be one of secret keys, by its length.
+fn is_key(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0 && found.len().is_multiple_of(KEY_BYTES))
+}
+
+/// Whether a file is a database of SQLite, or still an empty one.
+fn is_database(path: &Path) -> bool {
+    let mut start = Vec::with_capacity(SQLITE.len());
+    let read = fs::File::open(path).and_then(|file| file.take(SQLITE.len() as u64).read_to_end(&mut start));
+    read.is_ok() && (start.is_empty() || start == SQLITE)
+}
+
+/// Length of a secret key.
+const KEY_BYTES: u64 = SecretKey::LENGTH as u64;
+
+/// How a database of SQLite begins.
+const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// What nobody else may read, with the permissions that it may have at most. What is in the directories was made private,
 /// and cannot be reached through them.
@@ -111,5 +162,29 @@ mod tests {
         fs::set_permissions(&data, fs::Permissions::from_mode(0o500)).unwrap();
         make_private(&data, Some(&data.join("messaging.db")), &data.join("secret.key")).unwrap();
         assert_eq!(mode(&data), 0o500);
+    }
+
+    #[test]
+    fn what_is_not_ours_stays_as_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let (etc, new) = (place.path().join("etc"), place.path().join("new"));
+        let passwd = etc.join("passwd");
+        fs::create_dir(&etc).unwrap();
+        fs::write(&passwd, "root:x:0:0:root:/root:/bin/sh\n").unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        set(&etc, 0o755);
+        set(&passwd, 0o644);
+        let refused = make_private(&etc, Some(&etc.join("messaging.db")), &etc.join("secret.key")).unwrap_err();
+        assert!(refused.source.to_string().contains("--data"), "{refused}");
+        // As the database, or as the key, of a directory that is ours.
+        make_private(&new, Some(&etc), &etc).unwrap();
+        make_private(&new, Some(&passwd), &passwd).unwrap();
+        assert_eq!((mode(&etc), mode(&passwd), mode(&new)), (0o755, 0o644, 0o700));
+        // A new disk is empty but for this.
+        let disk = place.path().join("disk");
+        fs::create_dir_all(disk.join("lost+found")).unwrap();
+        set(&disk, 0o755);
+        make_private(&disk, Some(&disk.join("messaging.db")), &disk.join("secret.key")).unwrap();
+        assert_eq!(mode(&disk), 0o700);
     }
 }

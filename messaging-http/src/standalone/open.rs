@@ -72,6 +72,22 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
     data_directory::make_private(&settings.data, settings.database.file(), &settings.secret_key_file)?;
     raise_file_limit();
     let store = open_store(settings, role).await?;
+    let opened = open_on(settings, role, base, Arc::clone(&store)).await;
+    if opened.is_err() {
+        leave(settings, &*store).await;
+    }
+    opened
+}
+
+/// Leaves a database that several processes share: one that does not start got its share of the work, which the others
+/// would leave alone until it counts as dead.
+pub(super) async fn leave(settings: &Settings, store: &dyn Store) {
+    if settings.database.file().is_none() {
+        store.close().await;
+    }
+}
+
+async fn open_on(settings: &Settings, role: Role, base: &str, store: Arc<dyn Store>) -> Result<App, StartError> {
     // Once the lock of the database is ours, so that of two servers one makes the key.
     let key = key_file::open_or_create(&settings.secret_key_file, &*store).await?;
     let checkup = checkup(settings, KeyKnown::Admitted(key.clone()));
@@ -171,10 +187,14 @@ fn open_sqlite(settings: &Settings, path: &Path, role: Role) -> Result<SqliteSto
 #[cfg(feature = "postgres")]
 async fn open_postgres(options: PostgresOptions, url: &PostgresUrl, role: Role) -> Result<PostgresStore, OpenError> {
     let began = Instant::now();
+    let mut is_told = false;
     loop {
         match PostgresStore::open(options.clone()).await {
             Err(OpenError::NoAnswer { source }) if role == Role::Server && began.elapsed() < PATIENCE => {
-                tracing::warn!(database = %url, error = %Chain(source.as_ref()), "the database does not answer; trying again");
+                if !std::mem::replace(&mut is_told, true) {
+                    let (error, seconds) = (Chain(source.as_ref()), PATIENCE.as_secs());
+                    tracing::warn!(database = %url, %error, seconds, "the database does not answer; it is tried for a while");
+                }
                 tokio::time::sleep(TRY_EVERY).await;
             }
             opened => return opened,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use super::background::Background;
+use super::open::leave;
 use super::process::stop_signal;
 use super::start_error::StartError;
 use super::{Role, data_directory, notify, open, write_address};
@@ -33,8 +34,18 @@ async fn work_until(settings: &Settings, stop: impl Future<Output = ()> + Send) 
         Some(address) => Some(MetricsListener::bind(address).map_err(failed(address))?),
         None => None,
     };
-    let app = open(settings, Role::Server, "").await?;
-    let background = Background::start(&app)?;
+    let mut stop = Box::pin(stop);
+    // It may wait long for the database.
+    let app = tokio::select! {
+        biased;
+        opened = open(settings, Role::Server, "") => opened?,
+        () = &mut stop => return Ok(()),
+    };
+    let background = Background::start(&app);
+    if background.is_err() {
+        leave(settings, app.store()).await;
+    }
+    let background = background?;
     let file = settings.data.join(data_directory::METRICS_LISTEN);
     let answering = listener.map(|listener| {
         write_address(&file, listener.local_addr());

@@ -33,6 +33,9 @@ pub enum BackupError {
          it back (keep the secret key with it)"
     )]
     NotAFile,
+    /// The name is that of a directory.
+    #[error("{} is a directory; name a file in it, or use --dir", .0.display())]
+    Directory(PathBuf),
     /// The file is there already.
     #[error("{} exists; name another file, or say --overwrite", .0.display())]
     Exists(PathBuf),

@@ -91,7 +91,7 @@ pub enum RestoreError {
 /// resumes it.
 pub fn restore(file: &Path, data: &Path, progress: &mut dyn FnMut(Progress)) -> Result<RestoreReport, RestoreError> {
     // A file that cannot be read is refused before a directory is made.
-    File::open(file).map_err(FileError::of("read", file))?;
+    File::open(file).map_err(FileError::of_named("read", file))?;
     let is_made = !data.is_dir();
     make_directory(data).map_err(FileError::of("make the directory", data))?;
     let restored = Unpacking::begin(data).and_then(|unpacking| {
@@ -125,12 +125,12 @@ fn read_archive(
     root: Option<&Path>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Contents, RestoreError> {
-    let open = File::open(file).map_err(FileError::of("read", file))?;
-    let total = open.metadata().map_err(FileError::of("read", file))?.len();
+    let open = File::open(file).map_err(FileError::of_named("read", file))?;
+    let total = open.metadata().map_err(FileError::of_named("read", file))?.len();
     let damaged = |problem: &str| RestoreError::Damaged { file: file.to_owned(), problem: problem.to_owned() };
     let to_restore_error = |target: &Path, damage| match damage {
         Damage::Malformed(problem) => damaged(problem),
-        Damage::Unreadable(error) => FileError::of("read", file)(error).into(),
+        Damage::Unreadable(error) => FileError::of_named("read", file)(error).into(),
         Damage::Unwritten(error) => FileError::of("write", target)(error).into(),
     };
     let doing = if root.is_some() { "unpacking" } else { "reading" };

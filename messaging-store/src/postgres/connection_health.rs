@@ -7,6 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use messaging_core::error::Chain;
 use tokio::time::{Instant, timeout_at};
 
 use super::fault::Fault;
@@ -20,6 +21,9 @@ const SILENCE_OF_COMMIT: Duration = Duration::from_millis(4_700);
 
 /// How long a commit is waited for while the database answers others.
 const LONGEST_COMMIT: Duration = Duration::from_mins(1);
+
+/// Interval between two log lines about a database that cannot be used.
+const LOG_EVERY: Duration = Duration::from_mins(1);
 
 /// So long after a connection was lost others may be found lost as well.
 const LATELY: Duration = Duration::from_secs(10);
@@ -36,6 +40,8 @@ struct HealthState {
     silent: Option<Instant>,
     /// When something was not done last because there was no connection, or it was lost.
     lost: Option<Instant>,
+    /// When it was logged last that the database cannot be used.
+    logged: Option<Instant>,
 }
 
 impl ConnectionHealth {
@@ -66,12 +72,29 @@ impl ConnectionHealth {
     ) -> impl Future<Output = Result<T, Fault>> {
         let answered = self.within(since, SILENCE, longest, awaited);
         async move {
-            let outcome = answered.await.ok_or(Fault::NoAnswer)?;
+            let outcome = answered.await.unwrap_or(Err(Fault::NoAnswer));
+            if let Err(fault) = &outcome
+                && self.is_to_log(fault)
+            {
+                tracing::warn!(error = %Chain(fault), "the database cannot be used; requests get 503 and jobs wait");
+            }
             if outcome.as_ref().err().is_some_and(Fault::is_of_connection) {
                 self.known().lost = Some(Instant::now());
             }
             outcome
         }
+    }
+
+    /// Whether a fault says why the database cannot be used, and none did within the last minute: all requests and jobs
+    /// meet the same cause.
+    fn is_to_log(&self, fault: &Fault) -> bool {
+        let mut known = self.known();
+        let is_due = known.logged.is_none_or(|logged_at| logged_at.elapsed() >= LOG_EVERY);
+        if !is_due || !fault.is_of_database() {
+            return false;
+        }
+        known.logged = Some(Instant::now());
+        true
     }
 
     /// What comes before the database was silent for so long, and within the longest time.
@@ -183,6 +206,17 @@ mod tests {
             waited = ask(&health) => assert!(is_about(waited, LONGEST), "{waited:?}"),
             () = others => {}
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_database_that_cannot_be_used_is_logged_once_a_minute() {
+        let health = ConnectionHealth::default();
+        let refused = || Fault::NoConnection("too many connections".into());
+        assert!(!health.is_to_log(&Fault::Conflict), "the database works");
+        assert!(health.is_to_log(&refused()));
+        assert!(!health.is_to_log(&Fault::NoAnswer));
+        tokio::time::advance(LOG_EVERY).await;
+        assert!(health.is_to_log(&refused()));
     }
 
     #[tokio::test(start_paused = true)]

@@ -33,6 +33,14 @@ impl Fault {
         error.code().is_none_or(is_lost)
     }
 
+    /// Whether the database cannot be reached, or says that it cannot be used: it is full, read-only, starting or ending.
+    pub(crate) fn is_of_database(&self) -> bool {
+        match self {
+            Self::Postgres(error) => is_outage(error) && !is_passing(error),
+            other => matches!(other, Self::NoConnection(_) | Self::NoAnswer),
+        }
+    }
+
     /// Whether nothing was heard of the database: there was no connection, or it was lost.
     pub(crate) fn is_of_connection(&self) -> bool {
         matches!(self, Self::NoConnection(_) | Self::OutcomeUnknown | Self::Unhealthy) || self.lost_connection()

@@ -19,7 +19,7 @@ use super::query::many;
 use super::transaction::Transaction;
 use super::{PostgresStore, redating};
 use crate::pages::sql_limit;
-use crate::row::{count, get, id};
+use crate::row::{count, get, id, time};
 use crate::sql::{Params, key, params};
 use crate::tables::operator_queue::stored_job;
 
@@ -230,15 +230,15 @@ impl PostgresStore {
     /// What waits, counted by the database; the sums and the longest lanes alone are in memory.
     async fn queued(&self, limit: usize) -> Result<Queues, Fault> {
         const SUMS: &str = "WITH lanes AS (
-                SELECT lane, count(*) AS jobs, min(id::text)::uuid AS oldest FROM jobs GROUP BY lane)
+                SELECT lane, count(*) AS jobs, min(id::text)::uuid AS oldest, min(due_at) AS due FROM jobs GROUP BY lane)
             SELECT split_part(CASE WHEN lane ~ '^[tb]/[^/]*/' THEN substr(lane, strpos(substr(lane, 3), '/') + 3) ELSE lane END,
-                    ':', 1), sum(jobs)::bigint, min(oldest::text)::uuid
+                    ':', 1), sum(jobs)::bigint, min(oldest::text)::uuid, min(due)
             FROM lanes GROUP BY 1";
-        const LONGEST: &str = "SELECT lane, count(*), min(id::text)::uuid FROM jobs GROUP BY lane
+        const LONGEST: &str = "SELECT lane, count(*), min(id::text)::uuid, min(due_at) FROM jobs GROUP BY lane
             ORDER BY 2 DESC, 1 LIMIT $1";
         let read = |row: &Row| {
             let oldest = Timestamp::from_millis(id::<JobId>(row, 2)?.millis());
-            Ok((get::<String>(row, 0)?, Queued { jobs: count(row, 1)?, oldest }))
+            Ok((get::<String>(row, 0)?, Queued { jobs: count(row, 1)?, oldest, due: time(row, 3)? }))
         };
         let mut snapshot = self.reads.snapshot().await?;
         let sums = many(&mut snapshot, SUMS, params![], read).await?;

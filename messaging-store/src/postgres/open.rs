@@ -162,7 +162,7 @@ impl PostgresStore {
         let writes = Writes::new(writes, WRITERS, Arc::clone(&lease_table), Arc::clone(&notifier), Arc::clone(&health));
         let node = NodeOptions { name, works, connections, slots: WRITERS, heartbeats, follows_clock };
         let membership = Arc::new(Membership::new(looking.clone(), writes.clone(), node));
-        membership.join().await.map_err(failed("take part in the installation"))?;
+        membership.join().await.map_err(schema::not_joined)?;
         let mut tasks = JoinSet::new();
         tasks.spawn(Arc::clone(&membership).keep());
         tasks.spawn(Arc::clone(&notifier).tell(looking));

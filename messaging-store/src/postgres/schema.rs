@@ -12,11 +12,22 @@ use deadpool_postgres::{HookError, Pool, PoolError};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
+use super::fault::Fault;
 use crate::migrations::{self, Applied, POSTGRES};
 use crate::open_error::{OpenError, failed};
 
+/// What was attempted where nothing can be written, with what to do.
+const READ_ONLY: &str = "write to the database: its server is a standby or read-only, so name the primary in the URL, or all \
+                         hosts with target_session_attrs=read-write";
+
 /// A number of ours for the lock under which one program at a time changes the schema.
 const LOCK: i64 = 0x6d65_7373_6167_6501;
+
+/// What a change of the schema takes: as long as its tables are large, and another program's change before it.
+const PATIENCE: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '30min'";
+
+/// How long a change waits for a table. Whoever else wants the table meanwhile, such as a running server, waits behind it.
+const TABLE_PATIENCE: &str = "SET LOCAL lock_timeout = '4s'";
 
 /// The time, as migrations note it.
 const NOW: &str = r#"to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"#;
@@ -28,6 +39,7 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
     let has_history: bool =
         connection.query_one(version, &[]).await.map_err(failed("read the schema's version"))?.get(0);
     let known = migrations::latest(POSTGRES);
+    let mut older = None;
     if has_history {
         let row = connection.query_one(migrations::LATEST, &[]).await.map_err(failed("read the schema's version"))?;
         let (found, is_ours): (i32, bool) = (row.get(0), row.get(1));
@@ -41,22 +53,39 @@ pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), Op
         if found > known {
             return Err(OpenError::Newer { found, known });
         }
+        older = Some(found);
     } else if !create {
         return Err(OpenError::Empty);
+    } else {
+        check_encoding(&connection).await?;
     }
-    connection
-        .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
-        .await
-        .map_err(failed("wait for another program that changes the schema"))?;
-    let migrated = apply(&mut connection).await;
-    // The lock goes with the connection where this fails.
-    let unlocked = connection.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]).await;
-    migrated.map_err(failed("bring the schema up to date"))?;
-    unlocked.map(drop).map_err(failed("let others change the schema"))
+    if let Some(found) = older {
+        tracing::info!(
+            found,
+            known,
+            "the schema of the database is brought up to date, which takes long on a large one"
+        );
+    }
+    apply(&mut connection).await.map_err(not_changed)?;
+    if older.is_some() {
+        tracing::info!(known, "the schema of the database is up to date");
+    }
+    Ok(())
 }
 
+/// Refuses a database that cannot store every text.
+async fn check_encoding(connection: &Client) -> Result<(), OpenError> {
+    let row = connection.query_one("SELECT current_setting('server_encoding')", &[]).await;
+    let encoding: String = row.map_err(failed("read the encoding of the database"))?.get(0);
+    if encoding == "UTF8" { Ok(()) } else { Err(OpenError::Encoding(encoding)) }
+}
+
+/// Applies what is missing, in one transaction, which one program at a time does.
 async fn apply(connection: &mut Client) -> Result<(), Box<dyn Error + Send + Sync>> {
     let transaction = connection.transaction().await?;
+    transaction.batch_execute(PATIENCE).await?;
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    transaction.batch_execute(TABLE_PATIENCE).await?;
     transaction.batch_execute(migrations::HISTORY).await?;
     let rows = transaction.query(migrations::APPLIED, &[]).await?;
     let applied: Vec<_> =
@@ -70,6 +99,47 @@ async fn lets_in(connection: &Client, known: i64) -> Result<bool, OpenError> {
     let sql = "SELECT oldest_reader FROM schema_compatibility";
     let row = connection.query_one(sql, &[]).await.map_err(failed("read whom the schema lets in"))?;
     Ok(row.get::<_, i64>(0) <= known)
+}
+
+/// A schema that was not changed, with what to do where that is known.
+fn not_changed(error: Box<dyn Error + Send + Sync>) -> OpenError {
+    let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
+    let attempt = match code {
+        Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => {
+            "bring the schema up to date while another session has a table locked, such as pg_dump: pg_stat_activity shows \
+             it; start again once it has ended"
+        }
+        Some(code) if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
+            "bring the schema up to date: the user of the URL has to own the database (`ALTER DATABASE … OWNER TO …`)"
+        }
+        _ => "bring the schema up to date",
+    };
+    OpenError::Failed { attempt, source: error }
+}
+
+/// A process that could not take part in the installation.
+pub(super) fn not_joined(fault: Fault) -> OpenError {
+    let is_read_only =
+        matches!(&fault, Fault::Postgres(error) if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION));
+    failed(if is_read_only { READ_ONLY } else { "take part in the installation" })(fault)
+}
+
+/// What was attempted where a server refuses us, with what to do where that is known.
+fn refused(error: &PoolError) -> &'static str {
+    let code = match error {
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.code(),
+        _ => None,
+    };
+    match code {
+        Some(code) if code.code().starts_with("28") => {
+            "sign in to the database: look at user and password of its URL, and at pg_hba.conf of its server"
+        }
+        Some(code) if *code == SqlState::UNDEFINED_DATABASE => {
+            "find the database: make it with `createdb --owner USER --encoding UTF8 --template template0 NAME`"
+        }
+        Some(code) if *code == SqlState::READ_ONLY_SQL_TRANSACTION => READ_ONLY,
+        _ => "connect to the database",
+    }
 }
 
 /// Whether a server is away, which may pass, or refuses us, which does not.
@@ -87,5 +157,11 @@ fn not_connected(error: PoolError) -> OpenError {
         PoolError::Timeout(_) | PoolError::PostCreateHook(HookError::Message(_)) => true,
         _ => false,
     };
-    if is_away { OpenError::NoAnswer { source: error.into() } } else { failed("connect to the database")(error) }
+    let attempt = refused(&error);
+    // The pool has words of its own around what the server says.
+    let source: Box<dyn Error + Send + Sync> = match error {
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),
+        error => error.into(),
+    };
+    if is_away { OpenError::NoAnswer { source } } else { OpenError::Failed { attempt, source } }
 }

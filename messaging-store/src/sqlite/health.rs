@@ -225,7 +225,7 @@ fn default_reserve(log: u64) -> u64 {
 }
 
 /// What whoever is not privileged may still write on the disk of a file.
-fn free_bytes(path: &Path) -> Option<u64> {
+pub(super) fn free_bytes(path: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(path).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }

@@ -203,17 +203,19 @@ fn stored_jobs(connection: &Connection, kinds: &str, limit: usize) -> Result<Vec
 
 /// Reads lane by lane, in the order of the key, so that only the sums and the longest lanes are in memory.
 fn queues(connection: &Connection, limit: usize) -> Result<Queues, Fault> {
-    let mut statement = connection.prepare("SELECT lane, count(*), min(id) FROM jobs GROUP BY lane")?;
+    let mut statement = connection.prepare("SELECT lane, count(*), min(id), min(due_at) FROM jobs GROUP BY lane")?;
     let mut rows = statement.query([])?;
     let mut queues = Queues::default();
     while let Some(row) = rows.next()? {
         let lane = Lane::parse(&row.get::<_, String>(0)?);
         let oldest = row::id::<JobId>(row, 2)?.millis();
-        let queued = Queued { jobs: row::count(row, 1)?, oldest: Timestamp::from_millis(oldest) };
+        let due = Timestamp::from_millis(row.get(3)?);
+        let queued = Queued { jobs: row::count(row, 1)?, oldest: Timestamp::from_millis(oldest), due };
         let kind = lane.resource().split(':').next().unwrap_or_default();
-        let sum = queues.sums.entry(kind.to_owned()).or_insert(Queued { jobs: 0, oldest: queued.oldest });
+        let sum = queues.sums.entry(kind.to_owned()).or_insert(Queued { jobs: 0, ..queued });
         sum.jobs += queued.jobs;
         sum.oldest = sum.oldest.min(queued.oldest);
+        sum.due = sum.due.min(queued.due);
         queues.lanes.push((lane, queued));
         if queues.lanes.len() > 2 * limit.max(1) {
             keep_longest(&mut queues.lanes, limit);

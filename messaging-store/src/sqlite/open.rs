@@ -1,12 +1,14 @@
 //! Opening a database: its files, its lock, its schema, its threads.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
+use rusqlite::ErrorCode;
 use tokio::sync::watch;
 
 use super::batch::WriteBatch;
@@ -14,7 +16,7 @@ use super::blob_files::BlobFiles;
 use super::checkpoint::Checkpoints;
 use super::connection::Reopen;
 use super::epoch;
-use super::health::Health;
+use super::health::{Health, free_bytes};
 use super::installation_values;
 use super::log_repair;
 use super::news::ForeignCommits;
@@ -26,6 +28,7 @@ use super::writer::Writer;
 use super::{DueTables, Sqlite, SqliteStore, Stop};
 use crate::backup::pinned;
 use crate::database::SqlStore;
+use crate::file_error::FileError;
 use crate::files::{beside, database_directory, make_directory, open_private};
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
@@ -89,7 +92,7 @@ impl SqliteStore {
         make_files(&path)?;
         let lock = if exclusive { Some(lock(&path)?.ok_or(OpenError::InUse)?) } else { None };
         let reopen = Reopen::new(&path, exclusive, temporary);
-        let mut connection = reopen.writer().map_err(failed("open the database"))?;
+        let mut connection = reopen.writer().map_err(|error| unusable(error, &path))?;
         if exclusive {
             // The process before may have ended after a failed sync.
             log_repair::rewrite(&connection, reopen.log()).map_err(failed("write the write-ahead log again"))?;
@@ -165,13 +168,37 @@ fn take_over(connection: &rusqlite::Connection) -> Result<String, OpenError> {
 /// the database.
 fn make_files(path: &Path) -> Result<(), OpenError> {
     if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        make_directory(directory).map_err(failed("make the directory of the database"))?;
+        make_directory(directory).map_err(FileError::of("make the directory", directory))?;
     }
     if !path.exists() {
         open_private(OpenOptions::new().write(true).create(true).truncate(false), path)
-            .map_err(failed("make the database file"))?;
+            .map_err(FileError::of("make the file", path))?;
     }
     Ok(())
+}
+
+/// A database file that SQLite cannot work with, and what to do where the cause is known: SQLite itself calls a full disk
+/// or a read-only one a failed read or a file that cannot be opened.
+fn unusable(error: rusqlite::Error, path: &Path) -> OpenError {
+    // Less than a page and what SQLite keeps beside it.
+    const NOTHING: u64 = 64 << 10;
+    let cause = match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => None,
+        Some(_) if is_read_only(path) => Some(ErrorKind::ReadOnlyFilesystem),
+        Some(_) if free_bytes(path).is_some_and(|free| free < NOTHING) => Some(ErrorKind::StorageFull),
+        _ => return failed("use its file")(error),
+    };
+    match cause {
+        Some(kind) => FileError::of("use the file", path)(io::Error::new(kind, error)).into(),
+        None => failed(
+            "use its file, which is damaged or no database: put the newest backup back with `messaging restore`",
+        )(error),
+    }
+}
+
+/// Whether the file system of a path is mounted read-only.
+fn is_read_only(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|found| found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
 }
 
 /// The lock of the program that works on the database; `None` when another one has it. The lock file stands beside
@@ -182,7 +209,7 @@ fn lock(database: &Path) -> Result<Option<File>, OpenError> {
     let path = PathBuf::from(path);
     loop {
         let file = open_private(OpenOptions::new().write(true).create(true).truncate(false), &path)
-            .map_err(failed("open the lock file"))?;
+            .map_err(FileError::of("open the lock file", &path))?;
         match file.try_lock() {
             // Whoever locked a file that was removed meanwhile has locked nothing.
             Ok(()) if is_at(&file, &path).map_err(failed("look at the lock file"))? => return Ok(Some(file)),

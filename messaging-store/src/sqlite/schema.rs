@@ -37,7 +37,21 @@ pub(super) fn state(connection: &Connection) -> Result<State, OpenError> {
 
 /// Applies what is missing, in one transaction.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
-    apply(connection).map_err(failed("bring the schema up to date"))
+    let found = version(connection).map_err(failed("read the schema's version"))?.map(|(found, _)| found);
+    let known = migrations::latest(SQLITE);
+    let is_older = found.is_some_and(|found| found < known);
+    if is_older {
+        tracing::info!(
+            found,
+            known,
+            "the schema of the database is brought up to date, which takes long on a large one"
+        );
+    }
+    apply(connection).map_err(failed("bring the schema up to date"))?;
+    if is_older {
+        tracing::info!(known, "the schema of the database is up to date");
+    }
+    Ok(())
 }
 
 fn apply(connection: &mut Connection) -> Result<(), Box<dyn Error + Send + Sync>> {

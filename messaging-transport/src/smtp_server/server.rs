@@ -15,7 +15,7 @@ use super::handler::Service;
 use super::options::{Phase, SmtpServerOptions};
 use super::session::{Session, SessionContext};
 use super::stream::Stream;
-use crate::listen;
+use crate::listen::{self, AcceptFailures};
 
 /// Connections that the kernel keeps for us while we are busy.
 const BACKLOG: u32 = 256;
@@ -54,8 +54,9 @@ impl SmtpServer {
         let (phase, _) = watch::channel(Phase::Running);
 
         let accepting = async {
+            let mut failures = AcceptFailures::default();
             loop {
-                let (socket, peer) = listen::accept(&listener, || false).await;
+                let (socket, peer) = listen::accept(&listener, &mut failures, || false).await;
                 let visitor = counts.enter(peer.ip(), options.max_per_address);
                 let seat = Arc::clone(&connections).try_acquire_owned();
                 let (Some(visitor), Ok(seat)) = (visitor, seat) else {

@@ -7,9 +7,9 @@ pub enum StoreError {
     /// `Store::health`). A later try may work.
     #[error("the store takes no more work at the moment")]
     Unavailable,
-    /// The disk failed while the commit was made durable: whether it is kept is known after the next start.
-    /// Until then it is not seen.
-    #[error("the disk failed during the commit")]
+    /// The disk failed while the commit was made durable, or the connection to the database was lost: whether it is kept
+    /// is known after the next start. Until then it is not seen.
+    #[error("the disk or the connection to the database failed during the commit")]
     OutcomeUnknown,
     /// The database failed.
     #[error("the database failed")]

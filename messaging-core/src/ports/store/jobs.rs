@@ -94,6 +94,8 @@ pub struct Queued {
     pub jobs: u64,
     /// When the oldest was added.
     pub oldest: Timestamp,
+    /// When the first of them is or was due: in the past for one that is in work, or cannot begin.
+    pub due: Timestamp,
 }
 
 /// A request for due jobs, with its limits and the lanes that it leaves alone.

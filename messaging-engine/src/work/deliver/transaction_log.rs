@@ -16,7 +16,7 @@ use messaging_core::domain::message::content;
 use messaging_core::domain::message::{Message, MessageStatus};
 use messaging_core::error::Chain;
 use messaging_core::ports::Transport;
-use messaging_core::ports::store::CommitError;
+use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::ports::transport::{self, Admitted, Outcome};
 use messaging_core::time::Monotonic;
 
@@ -216,6 +216,11 @@ impl TransactionLog {
                     self.look_again(state).await?;
                 }
                 Err(JobError::Commit(lost @ CommitError::LeaseLost)) => return Err(Admitted::NotNow(lost.to_string())),
+                // A store that takes no work logs why, and each message would say so again.
+                Err(
+                    JobError::Store(StoreError::Unavailable)
+                    | JobError::Commit(CommitError::Store(StoreError::Unavailable)),
+                ) => return Err(Admitted::Held),
                 Err(error) => {
                     tracing::warn!(error = %Chain(&error), "a transaction could not be put on record and does not begin");
                     return Err(Admitted::Held);

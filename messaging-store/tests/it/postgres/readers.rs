@@ -5,7 +5,7 @@ use messaging_conformance::{put, sample};
 use messaging_core::changes::{Expect, Write};
 use messaging_core::ports::Store as _;
 use messaging_core::ports::store::Accounts as _;
-use messaging_store::{OpenError, PostgresStore};
+use messaging_store::{OpenError, PostgresOptions, PostgresStore, PostgresUrl};
 
 use super::connect;
 
@@ -40,6 +40,46 @@ async fn a_program_that_is_too_old_is_not_let_in() {
     migrate(&database, 9999).await;
     let refused = PostgresStore::open(database.options()).await.unwrap_err();
     assert!(matches!(refused, OpenError::Newer { found: 9999, .. }), "{refused}");
+}
+
+/// Every connection of ours has its statements ended after five seconds and its waits for locks after four.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_the_schema_may_take_long_and_other_programs_wait_for_it() {
+    let Some(database) = Database::create().await else { return };
+    // The first statement that makes a table takes longer than that.
+    let slow = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE SEQUENCE public.turns;
+        CREATE FUNCTION take_long() RETURNS event_trigger LANGUAGE plpgsql AS
+            $$ BEGIN IF nextval('public.turns') = 1 THEN PERFORM pg_sleep(6); END IF; END $$;
+        CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION take_long()";
+    connect(&database).await.batch_execute(slow).await.unwrap();
+    let (one, other) = tokio::join!(PostgresStore::open(database.options()), PostgresStore::open(database.options()));
+    for store in [one.unwrap(), other.unwrap()] {
+        assert!(store.user(sample::user().id).await.unwrap().is_none());
+        store.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_that_a_session_holds_is_named_as_the_cause() {
+    let Some(database) = Database::create().await else { return };
+    let client = connect(&database).await;
+    client.batch_execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await.unwrap();
+    client.batch_execute("BEGIN; CREATE TABLE refinery_schema_history (version int4)").await.unwrap();
+    let refused = PostgresStore::open(database.options()).await.unwrap_err();
+    assert!(refused.to_string().contains("another session has a table locked"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_cannot_store_every_text_is_refused() {
+    let Some(database) = Database::create().await else { return };
+    let name = database.url.split(['/', '?']).nth(3).unwrap();
+    let (ascii, make) = (format!("{name}_ascii"), connect(&database).await);
+    let sql = format!("CREATE DATABASE {ascii} ENCODING 'SQL_ASCII' TEMPLATE template0");
+    make.batch_execute(&sql).await.unwrap();
+    let options = PostgresOptions::new(PostgresUrl::parse(&database.url.replace(name, &ascii)).unwrap());
+    let refused = PostgresStore::open(options).await.unwrap_err();
+    assert!(matches!(&refused, OpenError::Encoding(found) if found == "SQL_ASCII"), "{refused}");
+    assert!(refused.to_string().contains("createdb --encoding UTF8"), "{refused}");
 }
 
 /// Before the first release there were many migrations, which are one now.

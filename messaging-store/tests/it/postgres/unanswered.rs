@@ -34,4 +34,15 @@ async fn a_database_that_is_not_there_is_not_waited_for() {
     let Some(database) = Database::create().await else { return };
     let error = open(&database.url.replace("/test_", "/no_such_")).await;
     assert!(matches!(error, OpenError::Failed { .. }), "{error:?}");
+    assert!(error.to_string().contains("createdb"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_writes_is_named_as_such() {
+    let Some(database) = Database::create().await else { return };
+    let name = database.url.split(['/', '?']).nth(3).unwrap();
+    let sql = format!("ALTER DATABASE {name} SET default_transaction_read_only = on");
+    super::connect(&database).await.batch_execute(&sql).await.unwrap();
+    let error = open(&database.url).await;
+    assert!(error.to_string().contains("standby or read-only"), "{error:?}");
 }
