@@ -60,7 +60,7 @@ mod segments;
 mod sign_ins;
 pub mod single_sign_on;
 mod site_counts;
-mod source_choice;
+pub(crate) mod source_choice;
 pub(crate) mod sources;
 mod spf_looks;
 pub mod subscribing;

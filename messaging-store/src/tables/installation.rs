@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::settings::ChannelSettings;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::installation::quarantine::Quarantined;
 use messaging_core::domain::mail::auto_dns::KeptDnsAccount;
@@ -44,8 +45,23 @@ pub(crate) trait Processes {
     /// Says which sources this process has, as JSON.
     async fn announce_own_sources(&self, sources: String) -> Result<(), StoreError>;
 
-    /// The names of the processes that live and have said which sources they have, with what they said.
-    async fn sources_of_nodes(&self) -> Result<Vec<(String, String)>, StoreError>;
+    /// What the processes that live have said of their sources, those first that started first.
+    async fn sources_of_nodes(&self) -> Result<Vec<SaidSources>, StoreError>;
+
+    /// See [`Sources::lane_of_node`](messaging_core::ports::store::Sources::lane_of_node).
+    async fn lane_claimed_by(&self, lane: &Lane, joined: i64) -> Result<Option<Lane>, StoreError>;
+}
+
+/// What a process has said of its sources.
+pub(crate) struct SaidSources {
+    /// Its name.
+    pub(crate) node: String,
+    /// The number of its start.
+    pub(crate) joined: i64,
+    /// Whether it is this process.
+    pub(crate) is_own: bool,
+    /// The sources, as JSON.
+    pub(crate) sources: String,
 }
 
 /// Keeps the check value of the secret key, unless there is one.
