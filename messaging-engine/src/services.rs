@@ -19,6 +19,7 @@ pub(crate) mod cancelling;
 mod chains;
 pub mod checkup;
 mod commit;
+mod complaints;
 pub mod confirming;
 mod consent;
 pub(crate) mod dkim;

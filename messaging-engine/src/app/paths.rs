@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use messaging_core::domain::delivery::ip_pool::source::{NamedSource, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::ip_pool::source::{NamedSource, SourceAddress, SourceRow, SourceStatus};
 use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::delivery::path::{
     BrakeChange, PathReply, PathState, PathStatus, Permission, Priority, Wait, WaitReason,
@@ -97,7 +97,7 @@ struct State {
     sources: Vec<KeptSource>,
     paths: HashMap<PathKey, KeptPath>,
     turns: HashMap<(SiteName, Vec<usize>), Turns>,
-    /// The path over which the last message to a domain left, by the domain: complaints name no path.
+    /// The path over which the last message to a domain left, by the domain.
     last_paths: HashMap<String, PathKey>,
     /// Number of the next turn of what leaves without a path.
     turn: usize,
@@ -163,16 +163,21 @@ impl PathKeeper {
         self.lock().is_loaded
     }
 
-    /// Somebody complained about mail to a domain.
-    pub(crate) fn complained(&self, domain: &str) {
-        let now = self.clock.now();
+    /// Somebody complained about mail that an exchanger took from a source. Answers the site where the complaint is to be
+    /// written down, because another node uses the path.
+    pub(crate) fn complained(&self, source: SourceAddress, exchanger: &str) -> Option<SiteName> {
+        let site = self.rules.site_of(&[exchanger])?;
+        let Some(at) = self.sources.iter().position(|one| one.ip == source).filter(|at| self.uses_at(*at)) else {
+            return Some(site);
+        };
+        let (key, now) = ((at, site), self.clock.now());
         let mut state = self.lock();
-        let Some(key) = state.last_paths.get(domain).cloned() else { return };
-        let Some(path) = state.paths.get_mut(&key) else { return };
+        let Some(path) = state.paths.get_mut(&key) else { return Some(key.1) };
         let change = path.state.complained(&self.rules.limits(&key.1), now);
         path.is_changed = true;
         drop(state);
         self.tell(&key, change.as_ref());
+        None
     }
 
     /// The paths that are slowed, rest or are stopped, and those to sites that the rules name; at most `limit`.

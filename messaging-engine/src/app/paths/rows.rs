@@ -111,6 +111,7 @@ impl PathKeeper {
             let row = store.source_row(source.ip).await?;
             let paths = self.read_paths(store, at, 0).await?;
             let now = self.clock.now();
+            let mut heard = Vec::new();
             let mut state = self.lock();
             let mut is_ordered = false;
             if let (Some(Stored { record, revision }), Some(kept)) = (row, state.sources.get_mut(at)) {
@@ -122,9 +123,13 @@ impl PathKeeper {
             for Stored { record, revision } in paths {
                 let Ok(site) = SiteName::parse(&record.site) else { continue };
                 found.insert(site.clone());
-                let (limits, stored) = (self.rules.limits(&site), read(&record));
-                state.go_on_from(&(at, site.clone()), &stored, &limits, now);
-                state.take_row((at, site), (stored, revision), now);
+                let (key, limits, stored) = ((at, site.clone()), self.rules.limits(&site), read(&record));
+                state.go_on_from(&key, &stored, &limits, now);
+                state.take_row(key.clone(), (stored.clone(), revision), now);
+                if let Some(path) = state.paths.get_mut(&key) {
+                    let changes = path.state.hear_complaints(&stored, &limits, now);
+                    heard.extend(changes.into_iter().map(|change| (key.clone(), change)));
+                }
             }
             for ((_, site), path) in state.paths.iter_mut().filter(|((of, _), _)| *of == at) {
                 // A row that is gone is written anew.
@@ -137,6 +142,10 @@ impl PathKeeper {
                 }
             }
             state.heed_order(at, now);
+            drop(state);
+            for (key, change) in &heard {
+                self.tell(key, Some(change));
+            }
         }
         Ok(())
     }

@@ -294,7 +294,9 @@ fn a_source_rests_while_its_paths_do_and_is_warm_once_they_are() {
     field.depart(&request);
     assert_eq!(found(&field), None);
     field.answer(&request, 7, OutcomeClass::Accepted(Acceptance::Delivered), "250 2.0.0 ok", 40);
-    (0..5).for_each(|_| field.keeper.complained("b.example"));
+    for _ in 0..5 {
+        assert_eq!(field.keeper.complained(source(7).ip, "mx.b.example"), None);
+    }
     field.clock.advance(Duration::from_mins(2));
     assert_eq!(found(&field), Some(SourceStatus::Resting));
     field.clock.advance(Duration::from_hours(2));
@@ -471,4 +473,27 @@ fn a_path_that_was_dropped_goes_on_from_its_row() {
     // One that has a row keeps what it counted.
     state.go_on_from(&key, &stored, &SiteLimits::default(), noon());
     assert_eq!(sent(&state), 41);
+}
+
+#[test]
+fn a_complaint_counts_for_the_path_of_its_message() {
+    let field = Field::new(&[7, 8]);
+    let request = Request::to("b.example");
+    for number in [7, 8] {
+        field.depart(&Request::to("b.example").from(&[number]));
+        field.answer(&request, number, OutcomeClass::Accepted(Acceptance::Delivered), "250 2.0.0 ok", 40);
+    }
+    // The last message left from the other one.
+    for _ in 0..5 {
+        assert_eq!(field.keeper.complained(source(7).ip, "MX.b.example"), None);
+    }
+    let status = |at: usize| {
+        let key = (at, SiteName::parse("b.example").unwrap());
+        field.keeper.lock().paths[&key].state.status(noon())
+    };
+    assert_eq!((status(0), status(1)), (PathStatus::Resting, PathStatus::Ok));
+    // What another node uses is written down for it, and so is what is not in memory.
+    let site = |name: &str| Some(SiteName::parse(name).unwrap());
+    assert_eq!(field.keeper.complained(source(9).ip, "mx.b.example"), site("b.example"));
+    assert_eq!(field.keeper.complained(source(7).ip, "mx.c.example"), site("c.example"));
 }
