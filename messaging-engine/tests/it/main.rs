@@ -78,6 +78,7 @@ mod sent_back;
 mod service;
 mod sign_in_links;
 mod single_sign_on;
+mod source_nodes;
 mod sources;
 mod store_health;
 mod support;
