@@ -88,6 +88,7 @@ mod sweep;
 mod template_messages;
 mod templates;
 mod test_store;
+mod thirty_days;
 mod transactions;
 mod typed_calls;
 mod unknown_members;

@@ -36,7 +36,7 @@ impl Processes for Postgres {
         const SQL: &str = "SELECT term, name, sources FROM nodes
             WHERE sources IS NOT NULL AND seen_at >= now_ms() - $1 ORDER BY term";
         let (key, own) = (params![self.membership.dead_after_ms()], self.writes.term());
-        let said = |row: &Row| {
+        let said = |row: &tokio_postgres::Row| {
             let joined = get_column(row, 0)?;
             let is_own = joined == own;
             Ok(SaidSources { node: get_column(row, 1)?, joined, is_own, sources: get_column(row, 2)? })
