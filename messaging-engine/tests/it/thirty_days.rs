@@ -295,7 +295,8 @@ impl Simulation {
     async fn reset(&mut self) {
         let body = json!({"channel": "email", "to": format!("user@d{}.test", self.dice.roll(DOMAINS)),
             "subject": "s", "text": "t"});
-        let reply = bed::send(&self.nodes[0].front, Call::new(&self.caller, Method::POST, "/messages").body(&body)).await;
+        let reply =
+            bed::send(&self.nodes[0].front, Call::new(&self.caller, Method::POST, "/messages").body(&body)).await;
         assert_eq!(reply.summary(), "202", "{}", reply.body);
         let id: MessageId = reply["message_id"].as_str().unwrap().parse().unwrap();
         let asked = self.clock.now();
@@ -385,7 +386,8 @@ impl Simulation {
         // What was under way when a node ended is sent once more.
         assert!(repeated as usize <= self.crashes * RECIPIENTS, "{repeated} of {} ends", self.crashes);
         let told = ["warming_up", "braked", "domain_pace", "deferred"];
-        let untold: usize = waiting.iter().filter(|(why, _)| !told.contains(&why.as_str())).map(|(_, count)| *count).sum();
+        let untold: usize =
+            waiting.iter().filter(|(why, _)| !told.contains(&why.as_str())).map(|(_, count)| *count).sum();
         // Those whose turn is less than a minute away say nothing.
         assert!(untold <= 2 * RECIPIENTS, "{waiting:?}");
     }
@@ -416,7 +418,11 @@ async fn a_new_address_comes_to_be_trusted_whatever_node_ends_when() {
     let (path, now) = (simulation.path().await, simulation.clock.now());
     assert_eq!(path.status(now), PathStatus::Ok);
     if days >= 30 {
-        assert!(!path.warm_up(&SiteLimits::default(), now).is_warming(), "{:?}", path.report(&SiteLimits::default(), now));
+        assert!(
+            !path.warm_up(&SiteLimits::default(), now).is_warming(),
+            "{:?}",
+            path.report(&SiteLimits::default(), now)
+        );
         let wanted = u64::try_from(MAILINGS * RECIPIENTS).unwrap() * days;
         assert!(counts.tried - counts.deferred >= wanted * 9 / 10, "{counts:?} of {wanted}");
     }

@@ -85,7 +85,10 @@ mod tests {
             let places: Vec<i16> = (0..PLACES).filter(|place| owner(*place, &terms) == Some(*term)).collect();
             let Some(found) = lane_in(&lane, &places) else { panic!("{term} has {places:?}") };
             assert!(places.contains(&place_of(&found)));
-            assert_eq!((found.resource(), found.sender(), found.unrouted()), ("email:a.example", Some("cmp_1"), lane.clone()));
+            assert_eq!(
+                (found.resource(), found.sender(), found.unrouted()),
+                ("email:a.example", Some("cmp_1"), lane.clone())
+            );
             // From there it leads back.
             assert_eq!(lane_in(&found, &[place_of(&lane)]), Some(lane.clone()));
         }

@@ -244,7 +244,11 @@ impl Signed {
         let target = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
         let answer = self.api.call(method, &target, headers, Bytes::from(body.to_owned())).await?;
         let text = String::from_utf8_lossy(&answer.body).into_owned();
-        if answer.status.is_success() { Ok(text) } else { Err(later(failure(answer.status, &text), self.api.wait_asked_by(&answer))) }
+        if answer.status.is_success() {
+            Ok(text)
+        } else {
+            Err(later(failure(answer.status, &text), self.api.wait_asked_by(&answer)))
+        }
     }
 
     /// The header of Signature Version 4 over host, date and content.

@@ -293,7 +293,10 @@ mod tests {
         for (lane, text) in [(&all, format!("{all}#~7")), (&of_sender, format!("{all}#cmp_1~7"))] {
             let beside = lane.routed(7);
             assert_eq!((beside.as_str(), beside.route(), lane.route()), (text.as_str(), Some("7"), None));
-            assert_eq!((beside.shared(), beside.resource(), beside.flow()), (all.as_str(), "email:example.org", all.flow()));
+            assert_eq!(
+                (beside.shared(), beside.resource(), beside.flow()),
+                (all.as_str(), "email:example.org", all.flow())
+            );
             assert_eq!((beside.sender(), beside.unrouted()), (lane.sender(), lane.clone()));
             assert_eq!((beside.routed(8), lane.unrouted()), (lane.routed(8), lane.clone()));
         }

@@ -234,9 +234,9 @@ const NOTHING_KEPT: Error = Error::AccountState(
 /// The same as [`refused`] for a request without a body.
 fn not_removed(failure: DnsFailure) -> Error {
     let words = match failure {
-        DnsFailure::Provider(
-            DnsProviderError::Away(_) | DnsProviderError::Later(..) | DnsProviderError::Changed,
-        ) => return refused(failure),
+        DnsFailure::Provider(DnsProviderError::Away(_) | DnsProviderError::Later(..) | DnsProviderError::Changed) => {
+            return refused(failure);
+        }
         DnsFailure::Provider(error) => error.to_string(),
         DnsFailure::Unknown => "this server does not speak to the provider of the kept credentials".to_owned(),
     };

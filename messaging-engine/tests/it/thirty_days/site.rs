@@ -13,8 +13,8 @@ use messaging_core::ports::paths::{Departure, Leave, PathRequest, Paths, Reach};
 use messaging_core::ports::transport::{
     Acceptance, Admitted, Outcome, Outgoing, Reservation, Response, Route, Sent, Transport, TransportError,
 };
-use messaging_testing::mailbox_provider::{Reputation, SitePolicy, Verdict};
 use messaging_testing::Mailbox;
+use messaging_testing::mailbox_provider::{Reputation, SitePolicy, Verdict};
 
 /// The site, as the rules find it from its exchanger.
 pub(super) const SITE: &str = "mailbox.test";
@@ -174,7 +174,8 @@ impl Transport for SiteTransport {
         let is_accepted = |outcome: &Outcome| {
             outcome.answer().is_some_and(|answer| matches!(answer.class, OutcomeClass::Accepted(_)))
         };
-        let outcome = if outcomes.iter().any(is_accepted) { AttemptOutcome::Delivered } else { AttemptOutcome::Deferred };
+        let outcome =
+            if outcomes.iter().any(is_accepted) { AttemptOutcome::Delivered } else { AttemptOutcome::Deferred };
         let dialog = Dialog {
             mx: Some(EXCHANGER.to_owned()),
             remote_addr: None,

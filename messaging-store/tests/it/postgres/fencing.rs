@@ -12,7 +12,8 @@ use messaging_core::domain::delivery::ip_pool::source::NamedSource;
 use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
-    Accounts as _, Claim, ClaimedJob, CommitError, Installation as _, Jobs as _, Priority, Sources as _, StoreError, Topic,
+    Accounts as _, Claim, ClaimedJob, CommitError, Installation as _, Jobs as _, Priority, Sources as _, StoreError,
+    Topic,
 };
 use messaging_store::{Heartbeats, PostgresStore};
 

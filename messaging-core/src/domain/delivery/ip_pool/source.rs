@@ -268,7 +268,8 @@ mod tests {
             joined,
             is_own: false,
         };
-        let all = [live(7, "192.0.2.1"), live(7, "default"), live(3, "192.0.2.2"), live(3, "192.0.2.1"), live(9, "default")];
+        let all =
+            [live(7, "192.0.2.1"), live(7, "default"), live(3, "192.0.2.2"), live(3, "192.0.2.1"), live(9, "default")];
         let used: Vec<_> = in_use(&all).into_iter().map(|one| (one.joined, one.source.ip.to_string())).collect();
         let expected = [(7, "default"), (3, "192.0.2.2"), (3, "192.0.2.1"), (9, "default")];
         assert_eq!(used, expected.map(|(joined, ip)| (joined, ip.to_owned())));

@@ -312,7 +312,10 @@ fn complaints_that_another_node_was_told_of_are_counted_once() {
     }
     assert_eq!(stored.status(noon()), PathStatus::Resting, "whoever takes the path over knows");
     let changes = path.hear_complaints(&stored, &unlimited(), noon());
-    assert_eq!(changes.last().map(|change| (change.action, change.reason)), Some((PathAction::Rest, BrakeReason::Complaints)));
+    assert_eq!(
+        changes.last().map(|change| (change.action, change.reason)),
+        Some((PathAction::Rest, BrakeReason::Complaints))
+    );
     assert_eq!(path.status(noon()), PathStatus::Resting);
     path.release();
     assert_eq!(path.hear_complaints(&stored, &unlimited(), noon()), []);

@@ -17,12 +17,10 @@ pub struct SourcelessDomain {
 /// Judges whether the mail of every domain may leave from an address of a node that runs. `sources`: addresses that such nodes
 /// have, the default one included.
 pub fn judge_sources(sources: usize, sourceless: &[SourcelessDomain]) -> CheckReport {
-    let looked = Looked::at(CheckId::Sources, "IP pools", "an address of a running server for the mail of every domain");
+    let looked =
+        Looked::at(CheckId::Sources, "IP pools", "an address of a running server for the mail of every domain");
     if sources == 0 {
-        return looked.skipped(
-            "No server runs that says which addresses it has.",
-            "start the server, and look again",
-        );
+        return looked.skipped("No server runs that says which addresses it has.", "start the server, and look again");
     }
     if sourceless.is_empty() {
         return looked.found("one for each").ok("Mail of every domain has an address to leave from.");
@@ -57,7 +55,10 @@ mod tests {
         assert_eq!(judge_sources(0, &[]).status, CheckStatus::Skipped);
         assert_eq!(judge_sources(1, &[]).status, CheckStatus::Ok);
         let fault = judge_sources(2, &[one("acme.test", Some("news")), one("b.test", None)]);
-        assert_eq!((fault.status, fault.found.as_str()), (CheckStatus::Fault, "none for acme.test (pool news), b.test (no pool)"));
+        assert_eq!(
+            (fault.status, fault.found.as_str()),
+            (CheckStatus::Fault, "none for acme.test (pool news), b.test (no pool)")
+        );
         assert!(fault.text.contains("no_source") && fault.cure.contains("--source"));
         let many: Vec<_> = (0..12).map(|n| one(&format!("d{n}.test"), None)).collect();
         let found = judge_sources(1, &many).found;
