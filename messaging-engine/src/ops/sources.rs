@@ -157,22 +157,18 @@ impl Operation for ListSources {
         };
         let limit = cx.page(&PageQuery::of(call.query.limit, None))?.limit;
         let known = cx.app.known_sources().await?;
-        let mut rest = ListPlace::of_all(known.live())
-            .into_iter()
-            .zip(known.live())
-            .skip_while(|(place, _)| after.is_some_and(|after| *place <= after))
-            .peekable();
-        let (mut data, mut last) = (Vec::new(), None);
-        while data.len() < limit
-            && let Some((place, live)) = rest.next()
-        {
+        let mut rest: Vec<_> = ListPlace::of_all(known.live()).into_iter().zip(known.live()).collect();
+        rest.retain(|(place, _)| after.is_none_or(|after| *place > after));
+        let has_more = rest.len() > limit;
+        rest.truncate(limit);
+        let mut data = Vec::new();
+        for (_, live) in &rest {
             let ip = live.source.ip;
             let row = known.row(ip).cloned().unwrap_or_else(|| SourceRow::new(ip, cx.now));
             data.push(view(cx, &row, Some(live)).await?);
-            last = Some(place);
         }
-        let last = last.filter(|_| rest.peek().is_some());
-        Ok(Page { data, next_cursor: last.map(|place| cx.cursor_in(CURSOR_PART, place.to_octets())) })
+        let last = rest.last().filter(|_| has_more);
+        Ok(Page { data, next_cursor: last.map(|(place, _)| cx.cursor_in(CURSOR_PART, place.to_octets())) })
     }
 }
 
