@@ -42,7 +42,7 @@ const STILL: Heartbeats = Heartbeats { every: Duration::from_hours(1), ..QUICK }
 /// A node, and what leaves from it.
 struct Node {
     app: App,
-    store: Arc<PostgresStore>,
+    store: Arc<dyn Store>,
     exchangers: Arc<Exchangers>,
 }
 
@@ -65,11 +65,11 @@ impl Installation {
         for (numbers, heartbeats) in nodes {
             let mut options = database.options();
             (options.follows_clock, options.heartbeats) = (false, *heartbeats);
-            let store = Arc::new(PostgresStore::open(options).await.unwrap());
+            let store: Arc<dyn Store> = Arc::new(PostgresStore::open(options).await.unwrap());
             let exchangers = Arc::new(Exchangers::default());
             let sources = numbers.iter().map(|number| source(*number));
             let warm = warm.iter().map(|number| IpAddr::from([203, 0, 113, *number]));
-            let app = App::builder(Arc::clone(&store) as Arc<dyn Store>, KEY)
+            let app = App::builder(Arc::clone(&store), KEY)
                 .clock(Arc::clone(&clock) as _)
                 .settings(Settings::default().sources(sources).warm_sources(warm))
                 .transport(Channel::Email, "sandbox", Arc::clone(&exchangers) as _)
