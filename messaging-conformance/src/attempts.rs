@@ -20,6 +20,7 @@ pub(super) fn attempt(workspace_id: WorkspaceId, message_id: MessageId, attempt:
             verified: TlsVerification::Dane,
         }),
         tls_failure: Some("the certificate is not valid".to_owned()),
+        source: Some(super::sample::ip(7).into()),
         outcome: AttemptOutcome::Deferred,
         transcript: vec!["> MAIL FROM:<a@b.co>".to_owned(), "< 450 4.2.0 später".to_owned()],
     };
@@ -47,6 +48,7 @@ pub async fn attempts_round_trip(store: &dyn Store) {
             remote_addr: None,
             tls: None,
             tls_failure: None,
+            source: None,
             outcome: AttemptOutcome::Bounced,
             transcript: Vec::new(),
         },

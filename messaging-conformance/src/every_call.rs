@@ -380,6 +380,7 @@ macro_rules! for_every_read {
             impl Sources {
                 announce_sources(sources: &[NamedSource]) -> ();
                 live_sources() -> Vec<NodeSource>;
+                lane_of_node(lane: &Lane, joined: i64) -> Option<Lane>;
                 source_rows(after: Option<SourceAddress>, limit: usize) -> Vec<Stored<SourceRow>>;
                 source_row(ip: SourceAddress) -> Option<Stored<SourceRow>>;
                 path_row(ip: SourceAddress, site: &str) -> Option<Stored<PathRow>>;

@@ -39,7 +39,9 @@ pub async fn sources_of_a_node_are_told_while_it_lives(store: &dyn Store) {
     for of_node in live.chunks(2) {
         assert_eq!(of_node.iter().map(|live| &live.source).collect::<Vec<_>>(), two.iter().collect::<Vec<_>>());
         assert!(!of_node[0].node.is_empty() && of_node[0].node == of_node[1].node);
+        assert_eq!(of_node[0].joined, of_node[1].joined);
     }
+    assert!(live.is_sorted_by_key(|live| live.joined), "{live:?}");
     announce(store, &[named(SourceAddress::Default, "c.example.org")]).await;
     let live = store.live_sources().await.unwrap();
     assert!(!live.is_empty() && live.iter().all(|live| live.source.ip == SourceAddress::Default), "{live:?}");

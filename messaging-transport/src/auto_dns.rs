@@ -34,9 +34,8 @@ pub type ApiBases = HashMap<DnsProviderName, String>;
 pub fn providers(options: &Options, bases: &ApiBases) -> Vec<(DnsProviderName, Arc<dyn DnsProvider>)> {
     let api = |name: DnsProviderName, published: &str| {
         let base = bases.get(&name).map_or(published, String::as_str).trim_end_matches('/').to_owned();
-        Api::new(Arc::clone(&options.fetch), base)
+        Api::new(Arc::clone(&options.fetch), base, Arc::clone(&options.clock))
     };
-    let clock = || Arc::clone(&options.clock);
     DnsProviderName::ALL
         .into_iter()
         .map(|name| {
@@ -44,9 +43,9 @@ pub fn providers(options: &Options, bases: &ApiBases) -> Vec<(DnsProviderName, A
                 DnsProviderName::Cloudflare => Arc::new(Cloudflare(api(name, cloudflare::BASE))),
                 DnsProviderName::DigitalOcean => Arc::new(DigitalOcean(api(name, digitalocean::BASE))),
                 DnsProviderName::Hetzner => Arc::new(Hetzner(api(name, hetzner::BASE))),
-                DnsProviderName::Route53 => Arc::new(Route53::new(api(name, route53::BASE), clock())),
+                DnsProviderName::Route53 => Arc::new(Route53(api(name, route53::BASE))),
                 DnsProviderName::Rfc2136 => {
-                    Arc::new(NameServer::new(options.dns.clone(), options.allow_private, clock()))
+                    Arc::new(NameServer::new(options.dns.clone(), options.allow_private, Arc::clone(&options.clock)))
                 }
             };
             (name, provider)

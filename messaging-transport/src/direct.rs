@@ -170,7 +170,11 @@ impl DirectDelivery {
         let require_tls = delivery.outgoing.options.require_tls;
         let mut attempt = Attempt::new(&self.client, &envelope, &group.domain, &mut departing, require_tls);
         permit.report(attempt.run().await);
-        let (dialogs, outcomes) = (attempt.dialogs, attempt.answers.into_outcomes());
+        let (mut dialogs, outcomes) = (attempt.dialogs, attempt.answers.into_outcomes());
+        let source = departing.leave.path.as_ref().map(|_| departing.leave.source.ip);
+        for dialog in &mut dialogs {
+            dialog.source = source;
+        }
         departing.ended(&outcomes);
         Ok(Arrived { outcomes, dialogs })
     }

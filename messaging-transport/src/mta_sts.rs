@@ -1,7 +1,8 @@
 //! MTA-STS policies (RFC 8461): found by the DNS, fetched over HTTPS, kept until they expire.
 //!
 //! A policy that is kept holds although its record is gone or its server does not answer: whoever is on the way could
-//! bring about both. So the record can only bring a policy, or another one in the place of the one before.
+//! bring about both. So the record can only bring a policy, or another one in the place of the one before. What is kept and
+//! cannot be read is not the same as nothing: then no mail goes to the domain until it can be.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,7 +14,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode};
 use messaging_core::domain::mail::mta_sts::{MAX_POLICY_BYTES, StsMode, StsPolicy, StsText, parse, policy_id};
 use messaging_core::ports::fetch::{Fetch, FetchRequest, Protocol};
-use messaging_core::ports::sts_policy_cache::StsPolicyCache;
+use messaging_core::ports::sts_policy_cache::{PolicyUnread, StsPolicyCache};
 use messaging_core::time::Timestamp;
 use tokio::sync::Mutex as Turn;
 use tokio::time::Instant;
@@ -64,27 +65,27 @@ impl MtaSts {
     }
 
     /// The policy that holds for mail to a domain (lower case, A-labels), if there is one.
-    pub(crate) async fn policy(&self, domain: &str, now: Timestamp) -> Option<Arc<StsPolicy>> {
-        self.found(domain, now).await.filter(|policy| policy.mode != StsMode::None)
+    pub(crate) async fn policy(&self, domain: &str, now: Timestamp) -> Result<Option<Arc<StsPolicy>>, PolicyUnread> {
+        Ok(self.found(domain, now).await?.filter(|policy| policy.mode != StsMode::None))
     }
 
-    async fn found(&self, domain: &str, now: Timestamp) -> Option<Arc<StsPolicy>> {
-        let known = self.known(domain).await;
-        let Some(id) = self.published_id(domain).await else { return known.filter(|policy| policy.holds(now)) };
+    async fn found(&self, domain: &str, now: Timestamp) -> Result<Option<Arc<StsPolicy>>, PolicyUnread> {
+        let known = self.known(domain, now).await?;
+        let Some(id) = self.published_id(domain).await else { return Ok(known.filter(|policy| policy.holds(now))) };
         if !self.is_to_be_fetched(domain, known.as_deref(), &id, now) {
-            return known.filter(|policy| policy.holds(now));
+            return Ok(known.filter(|policy| policy.holds(now)));
         }
         let turn = self.turn(domain);
         let _turn = turn.lock().await;
         // Whoever waited here finds what was fetched meanwhile.
-        let known = self.known(domain).await;
+        let known = self.known(domain, now).await?;
         if self.is_to_be_fetched(domain, known.as_deref(), &id, now) {
             match fetch_policy(self.fetch.as_ref(), domain, FETCH_TIME).await {
                 Ok(text) => {
                     let policy = Arc::new(StsPolicy::fetched(domain, &id, text, now));
                     self.kept.keep(&policy).await;
                     self.remember(domain, Some(Arc::clone(&policy)), Some(id));
-                    return Some(policy);
+                    return Ok(Some(policy));
                 }
                 Err(reason) => {
                     tracing::info!(domain, %reason, "an MTA-STS policy cannot be fetched");
@@ -92,7 +93,7 @@ impl MtaSts {
                 }
             }
         }
-        known.filter(|policy| policy.holds(now))
+        Ok(known.filter(|policy| policy.holds(now)))
     }
 
     /// The id in the record of a domain. Whose servers do not answer is not asked again for a while: each message would wait.
@@ -116,16 +117,28 @@ impl MtaSts {
         !is_fresh && !was_fetched()
     }
 
-    /// The policy that is remembered or kept, also one that has expired.
-    async fn known(&self, domain: &str) -> Option<Arc<StsPolicy>> {
-        if let Some(known) = self.lock().get(domain)
-            && known.read_at.elapsed() < READ_AGAIN_AFTER
-        {
-            return known.policy.clone();
+    /// The policy that is remembered or kept, also one that has expired. One that is remembered and holds goes on holding
+    /// where it cannot be read again or could not be kept. A failure to read is not remembered.
+    async fn known(&self, domain: &str, now: Timestamp) -> Result<Option<Arc<StsPolicy>>, PolicyUnread> {
+        let remembered = self.lock().get(domain).map(|known| (known.policy.clone(), known.read_at));
+        let before = match remembered {
+            Some((policy, read_at)) if read_at.elapsed() < READ_AGAIN_AFTER => return Ok(policy),
+            Some((policy, _)) => policy.filter(|policy| policy.holds(now)),
+            None => None,
+        };
+        match (self.kept.policy(domain).await, before) {
+            (Err(_), Some(before)) => Ok(Some(before)),
+            (Err(unread), None) => Err(unread),
+            (Ok(kept), before) => {
+                let policy = kept.map(Arc::new);
+                if let (None, Some(before)) = (&policy, &before) {
+                    self.kept.keep(before).await;
+                }
+                let policy = policy.or(before);
+                self.remember(domain, policy.clone(), None);
+                Ok(policy)
+            }
         }
-        let policy = self.kept.policy(domain).await.map(Arc::new);
-        self.remember(domain, policy.clone(), None);
-        policy
     }
 
     /// Remembers what is known of a domain, and that it was fetched for an id just now.

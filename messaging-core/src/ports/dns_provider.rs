@@ -1,6 +1,7 @@
 //! The port to whoever hosts the zone of a sending domain (contract section 14.5).
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -54,6 +55,9 @@ pub enum DnsProviderError {
     /// No answer, or one that says that another try may work.
     #[error("{0}")]
     Away(String),
+    /// The same, and the provider says how long to wait before: asked too often, or at work on itself.
+    #[error("{0}")]
+    Later(String, Duration),
     /// The request was understood and refused.
     #[error("{0}")]
     Refused(String),

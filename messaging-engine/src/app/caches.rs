@@ -9,6 +9,7 @@ use messaging_core::domain::automation::parse::AutomationPlan;
 use messaging_core::domain::campaign::Campaign;
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::ip_pool::IpPool;
+use messaging_core::domain::delivery::ip_pool::source::NodeSource;
 use messaging_core::domain::delivery::queue::Suspensions;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::message::content::TemplateUse;
@@ -44,6 +45,8 @@ pub(crate) struct Lookups {
     pub(crate) suspensions: Watched<Suspensions>,
     /// The IP pools of all workspaces.
     pub(crate) ip_pools: Watched<Vec<IpPool>>,
+    /// The sources of the processes that live.
+    pub(crate) live_sources: Watched<Vec<NodeSource>>,
     /// Sending domains of a workspace, verified or not.
     pub(crate) domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
     /// The provider of a channel; `None` if the channel has no settings.
@@ -105,6 +108,7 @@ impl Lookups {
             ending_workspaces: Watched::new(),
             suspensions: Watched::new(),
             ip_pools: Watched::new(),
+            live_sources: Watched::new(),
             domains: Cache::new(),
             providers: Cache::new(),
             field_types: Cache::new(),

@@ -4,19 +4,21 @@
 //! held over a wait. What is kept in the database follows in batches ([`rows`]): a crash forgets some seconds of
 //! counting, and no message waits for a commit.
 //!
-//! Each node keeps the paths of its own sources, so a path belongs to one node. Two nodes that name the same address count
-//! each for itself, and the row in the database is that of whoever wrote last.
+//! Each node keeps the paths of the sources that it uses, so a path belongs to one node: of several that name one address
+//! the oldest uses it, and the next one goes on from what is stored once that is gone ([`holding`]).
 
+mod holding;
 mod rows;
 #[cfg(test)]
 mod tests;
 mod turns;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use messaging_core::domain::delivery::ip_pool::source::{NamedSource, SourceRow, SourceStatus};
+use messaging_core::domain::delivery::ip_pool::source::{NamedSource, SourceAddress, SourceRow, SourceStatus};
 use messaging_core::domain::delivery::lane::JobClass;
 use messaging_core::domain::delivery::path::{
     BrakeChange, PathReply, PathState, PathStatus, Permission, Priority, Wait, WaitReason,
@@ -31,8 +33,21 @@ use messaging_core::time::Timestamp;
 
 pub(crate) use rows::SAVE_EVERY;
 
-/// Paths that are kept. Further sites have none: an installation with so many sends little to each.
+/// What is known of a path is kept so long after it was used, here and in the database. Its warm-up begins anew already
+/// before.
+pub(crate) const KEPT_FOR: Duration = Duration::from_hours(60 * 24);
+
+/// Paths that are kept in memory. Beyond that those are dropped that were not used for longest ([`State::make_room`]).
 const MAX_PATHS: usize = 50_000;
+
+/// So many paths are dropped at once, so that it is seldom looked for them.
+const DROPPED_AT_ONCE: usize = MAX_PATHS / 50;
+
+/// Room that was looked for in vain is looked for again after so long.
+const LOOKED_FOR_ROOM: Duration = Duration::from_secs(1);
+
+/// A path that was used within this time is not dropped.
+const IDLE_AFTER: Duration = Duration::from_mins(1);
 
 /// Recipient domains of which it is remembered over which path the last message to them left.
 const MAX_DOMAINS: usize = 50_000;
@@ -45,6 +60,9 @@ const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
 /// A message asks again after so long where only a person can open a path, or another node has to come.
 pub(crate) const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
+
+/// A message that somebody waits for asks again after so long for a node that has an address for it: one may just start.
+const UNTIL_A_NODE_COMES: Duration = Duration::from_secs(30);
 
 /// The shortest wait.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
@@ -66,6 +84,8 @@ pub(crate) struct PathKeeper {
     rules: Arc<SiteRules>,
     /// At least one.
     sources: Vec<Arc<NamedSource>>,
+    /// Whether this node uses each of them; changed under the lock of the state.
+    uses: Vec<AtomicBool>,
     state: Mutex<State>,
 }
 
@@ -77,10 +97,12 @@ struct State {
     sources: Vec<KeptSource>,
     paths: HashMap<PathKey, KeptPath>,
     turns: HashMap<(SiteName, Vec<usize>), Turns>,
-    /// The path over which the last message to a domain left, by the domain: complaints name no path.
+    /// The path over which the last message to a domain left, by the domain.
     last_paths: HashMap<String, PathKey>,
     /// Number of the next turn of what leaves without a path.
     turn: usize,
+    /// When room for paths was looked for in vain.
+    was_full: Option<Timestamp>,
 }
 
 /// What is kept of a source.
@@ -127,7 +149,8 @@ impl PathKeeper {
         if sources.is_empty() {
             sources.push(Arc::new(NamedSource::by_system(hostname)));
         }
-        Self { clock, entropy, rules, sources, state: Mutex::default() }
+        let uses = sources.iter().map(|_| AtomicBool::new(true)).collect();
+        Self { clock, entropy, rules, sources, uses, state: Mutex::default() }
     }
 
     /// The sources of this node.
@@ -140,16 +163,21 @@ impl PathKeeper {
         self.lock().is_loaded
     }
 
-    /// Somebody complained about mail to a domain.
-    pub(crate) fn complained(&self, domain: &str) {
-        let now = self.clock.now();
+    /// Somebody complained about mail that an exchanger took from a source. Answers the site where the complaint is to be
+    /// written down, because another node uses the path.
+    pub(crate) fn complained(&self, source: SourceAddress, exchanger: &str) -> Option<SiteName> {
+        let site = self.rules.site_of(&[exchanger])?;
+        let Some(at) = self.sources.iter().position(|one| one.ip == source).filter(|at| self.uses_at(*at)) else {
+            return Some(site);
+        };
+        let (key, now) = ((at, site), self.clock.now());
         let mut state = self.lock();
-        let Some(key) = state.last_paths.get(domain).cloned() else { return };
-        let Some(path) = state.paths.get_mut(&key) else { return };
+        let Some(path) = state.paths.get_mut(&key) else { return Some(key.1) };
         let change = path.state.complained(&self.rules.limits(&key.1), now);
         path.is_changed = true;
         drop(state);
         self.tell(&key, change.as_ref());
+        None
     }
 
     /// The paths that are slowed, rest or are stopped, and those to sites that the rules name; at most `limit`.
@@ -160,7 +188,9 @@ impl PathKeeper {
             .paths
             .iter()
             .map(|(key, path)| (key, path.state.status(now)))
-            .filter(|((_, site), status)| *status != PathStatus::Ok || self.rules.names(site))
+            .filter(|((source, site), status)| {
+                self.uses_at(*source) && (*status != PathStatus::Ok || self.rules.names(site))
+            })
             .collect();
         drop_least(&mut shown, limit);
         let show = |((source, site), status): (&PathKey, PathStatus)| ShownPath {
@@ -236,7 +266,7 @@ impl PathKeeper {
         match state.choose(sources, &site, &candidates) {
             Choice::Source(place) => {
                 let key = (sources[place], site);
-                if !state.begin(&key, &limits, now, request) {
+                if !state.begin(&key, &self.rules, now, request) {
                     return self.leave(key.0, None);
                 }
                 let of_site = |host: &&String| self.operates(&key.1, host);
@@ -263,7 +293,7 @@ impl PathKeeper {
                     sentence: wait.reason.sentence(&self.sources[key.0].ip.to_string(), key.1.as_str()),
                 })
             }
-            Choice::NoSource => no_source(),
+            Choice::NoSource => no_source(request.class),
         }
     }
 }
@@ -272,8 +302,9 @@ impl Paths for PathKeeper {
     fn depart(&self, request: &PathRequest<'_>) -> Departure {
         let is_usable =
             |source: &NamedSource| request.terms.sources.as_ref().is_none_or(|all| all.contains(&source.ip));
-        let usable: Vec<usize> = (0..self.sources.len()).filter(|&at| is_usable(&self.sources[at])).collect();
-        let Some(&first) = usable.first() else { return no_source() };
+        let places = 0..self.sources.len();
+        let usable: Vec<usize> = places.filter(|&at| is_usable(&self.sources[at]) && self.uses_at(at)).collect();
+        let Some(&first) = usable.first() else { return no_source(request.class) };
         let reaches = |at: &usize| request.reach.is_reached_by(&self.sources[*at]);
         let reaching: Vec<usize> = usable.into_iter().filter(reaches).collect();
         if reaching.is_empty() {
@@ -370,10 +401,38 @@ impl State {
         choose(candidates, self.turns.entry((site.clone(), sources.to_vec())).or_default())
     }
 
-    /// Counts a transaction that begins; `false` where there are too many paths to keep another.
-    fn begin(&mut self, key: &PathKey, limits: &SiteLimits, now: Timestamp, request: &PathRequest<'_>) -> bool {
+    /// Drops the paths that were not used for longest. Their rows stay, and a path that is used again goes on from its row
+    /// ([`Self::take_row`]). Paths that are braked stay, and those whose warm-up is not written yet.
+    fn make_room(&mut self, rules: &SiteRules, now: Timestamp) {
+        if self.was_full.is_some_and(|at| at <= now && now.since(at) < LOOKED_FOR_ROOM) {
+            return;
+        }
+        let mut idle: Vec<(Timestamp, PathKey)> = Vec::new();
+        for (key, path) in &self.paths {
+            let used = path.state.last_used().or(path.saved_at).unwrap_or(now);
+            let is_written = || !path.is_changed || !path.state.warm_up(&rules.limits(&key.1), now).is_warming();
+            if now.since(used) >= IDLE_AFTER && path.state.status(now) == PathStatus::Ok && is_written() {
+                idle.push((used, key.clone()));
+            }
+        }
+        if idle.len() > DROPPED_AT_ONCE {
+            idle.select_nth_unstable(DROPPED_AT_ONCE);
+            idle.truncate(DROPPED_AT_ONCE);
+        }
+        self.was_full = idle.is_empty().then_some(now);
+        for (_, key) in idle {
+            self.paths.remove(&key);
+        }
+    }
+
+    /// Counts a transaction that begins; `false` where there are so many paths that are braked or in use that another cannot
+    /// be kept.
+    fn begin(&mut self, key: &PathKey, rules: &SiteRules, now: Timestamp, request: &PathRequest<'_>) -> bool {
         let domain = request.domain;
         if !self.paths.contains_key(key) {
+            if self.paths.len() >= MAX_PATHS {
+                self.make_room(rules, now);
+            }
             if self.paths.len() >= MAX_PATHS {
                 return false;
             }
@@ -381,7 +440,7 @@ impl State {
             self.paths.insert(key.clone(), KeptPath { state, ..KeptPath::default() });
         }
         let Some(path) = self.paths.get_mut(key) else { return false };
-        path.state.sent(limits, now);
+        path.state.sent(&rules.limits(&key.1), now);
         path.is_changed = true;
         if request.class == JobClass::Transactional {
             path.kept_free_until = None;
@@ -407,12 +466,12 @@ fn drop_least(shown: &mut Vec<(&PathKey, PathStatus)>, limit: usize) {
     shown.truncate(limit);
 }
 
-/// The answer to a message whose addresses this node has none of.
-fn no_source() -> Departure {
+/// The answer to a message whose addresses this node uses none of.
+fn no_source(class: JobClass) -> Departure {
     Departure::Waits(PathWait {
         reason: Some(HoldReason::NoSource),
-        wait: UNTIL_SOMEBODY_ACTS,
-        sentence: "The server that works on the message has no address that it may be sent from.".to_owned(),
+        wait: if class == JobClass::Transactional { UNTIL_A_NODE_COMES } else { UNTIL_SOMEBODY_ACTS },
+        sentence: "No server that runs has an address that the message may be sent from.".to_owned(),
     })
 }
 

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::mail::mta_sts::StsPolicy;
 use messaging_core::ports::store::Priority;
+use messaging_core::ports::sts_policy_cache::PolicyUnread;
 use messaging_core::ports::{Store, StsPolicyCache};
 
 /// Keeps MTA-STS policies in a store. Transports remember those that they use in memory, so each is read once.
@@ -21,9 +22,11 @@ impl StoredPolicies {
 
 #[async_trait]
 impl StsPolicyCache for StoredPolicies {
-    async fn policy(&self, domain: &str) -> Option<StsPolicy> {
-        let found = self.0.sts_policy(domain).await;
-        found.inspect_err(|error| tracing::warn!(%error, "an MTA-STS policy cannot be read")).ok().flatten()
+    async fn policy(&self, domain: &str) -> Result<Option<StsPolicy>, PolicyUnread> {
+        self.0.sts_policy(domain).await.map_err(|error| {
+            tracing::warn!(%error, "an MTA-STS policy cannot be read");
+            PolicyUnread
+        })
     }
 
     async fn keep(&self, policy: &StsPolicy) {

@@ -27,9 +27,35 @@ use crate::services::sources::{day_of, path_report, path_state, with_state};
 /// Paths of a source that are shown, the busiest of the day.
 const MAX_PATHS: usize = 50;
 
-/// Name of the listing's order, which cursors are bound to. Such a cursor holds the number of items before the page,
-/// because nodes come and go.
-const CURSOR_PART: &str = "by node";
+/// Name of the listing's order, which cursors are bound to.
+const CURSOR_PART: &str = "by start of the node";
+
+/// Place of a source in the listing: the number of its node's start, and its place among the sources of the node. A node
+/// says once which sources it has, and one that comes has a larger number than all others: nothing comes before a cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ListPlace(i64, u64);
+
+impl ListPlace {
+    /// The places of all sources, which come by node.
+    fn of_all(live: &[NodeSource]) -> Vec<Self> {
+        let mut places: Vec<Self> = Vec::with_capacity(live.len());
+        for source in live {
+            let before = places.last().filter(|last| last.0 == source.joined);
+            places.push(Self(source.joined, before.map_or(0, |last| last.1 + 1)));
+        }
+        places
+    }
+
+    fn read(octets: [u8; 16]) -> Self {
+        let both = u128::from_be_bytes(octets);
+        let half = |shift: u32| u64::try_from((both >> shift) & u128::from(u64::MAX)).unwrap_or(u64::MAX);
+        Self(half(64).cast_signed(), half(0))
+    }
+
+    fn to_octets(self) -> [u8; 16] {
+        ((u128::from(self.0.cast_unsigned()) << 64) | u128::from(self.1)).to_be_bytes()
+    }
+}
 
 /// A source of mail as shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -125,23 +151,24 @@ impl Operation for ListSources {
     type Output = Page<SourceView>;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<SourceView>, Error> {
-        let from = match &call.query.cursor {
-            Some(text) => cx.read_cursor_in(CURSOR_PART, text).ok_or(Error::InvalidCursor)?,
-            None => [0; 16],
+        let after = match &call.query.cursor {
+            Some(text) => Some(cx.read_cursor_in(CURSOR_PART, text).map(ListPlace::read).ok_or(Error::InvalidCursor)?),
+            None => None,
         };
-        let from = usize::try_from(u128::from_be_bytes(from)).unwrap_or(usize::MAX);
         let limit = cx.page(&PageQuery::of(call.query.limit, None))?.limit;
         let known = cx.app.known_sources().await?;
+        let mut rest: Vec<_> = ListPlace::of_all(known.live()).into_iter().zip(known.live()).collect();
+        rest.retain(|(place, _)| after.is_none_or(|after| *place > after));
+        let has_more = rest.len() > limit;
+        rest.truncate(limit);
         let mut data = Vec::new();
-        for live in known.live().iter().skip(from).take(limit) {
+        for (_, live) in &rest {
             let ip = live.source.ip;
             let row = known.row(ip).cloned().unwrap_or_else(|| SourceRow::new(ip, cx.now));
             data.push(view(cx, &row, Some(live)).await?);
         }
-        let next = from.saturating_add(limit);
-        let has_more = known.live().len() > next;
-        let next_cursor = has_more.then(|| cx.cursor_in(CURSOR_PART, (next as u128).to_be_bytes()));
-        Ok(Page { data, next_cursor })
+        let last = rest.last().filter(|_| has_more);
+        Ok(Page { data, next_cursor: last.map(|(place, _)| cx.cursor_in(CURSOR_PART, place.to_octets())) })
     }
 }
 
@@ -296,4 +323,25 @@ fn ordered<S: Copy + PartialEq>(
 async fn live_source(cx: &Context<'_>, ip: SourceAddress) -> Result<Option<NodeSource>, Error> {
     let live = cx.store().live_sources().await?;
     Ok(live.into_iter().find(|live| live.source.ip == ip))
+}
+
+#[cfg(test)]
+mod tests {
+    use messaging_core::domain::delivery::ip_pool::source::NamedSource;
+
+    use super::*;
+
+    #[test]
+    fn a_place_is_the_same_whatever_nodes_come_and_go() {
+        let named = |text: &str| NamedSource { ip: text.parse().unwrap(), name: "mx.example.org".to_owned() };
+        let live = |joined, text| NodeSource { joined, ..NodeSource::own(&named(text)) };
+        let (one, two, three) = (live(3, "192.0.2.1"), live(3, "192.0.2.2"), live(7, "192.0.2.1"));
+        let all = ListPlace::of_all(&[one, two, three.clone()]);
+        assert_eq!(all, [ListPlace(3, 0), ListPlace(3, 1), ListPlace(7, 0)]);
+        assert!(all.is_sorted());
+        assert_eq!(ListPlace::of_all(&[three]), [ListPlace(7, 0)]);
+        for place in [ListPlace(0, 0), ListPlace(7, 1), ListPlace(i64::MAX, u64::MAX)] {
+            assert_eq!(ListPlace::read(place.to_octets()), place);
+        }
+    }
 }

@@ -222,11 +222,17 @@ async fn apply_all(
     dry_run: bool,
 ) -> Result<Vec<AppliedChange>, DnsFailure> {
     let (mut applied, mut has_written) = (Vec::new(), false);
+    // Who asks to be left alone is.
+    let mut later: Option<String> = None;
     for mut change in planned {
         let done = match change.action {
             ChangeAction::Keep => true,
             ChangeAction::Conflict => false,
             ChangeAction::Create | ChangeAction::Update if dry_run => false,
+            ChangeAction::Create | ChangeAction::Update if later.is_some() => {
+                change.detail.clone_from(&later);
+                false
+            }
             ChangeAction::Create | ChangeAction::Update => match write(zone, &change).await {
                 Ok(done) => {
                     has_written = true;
@@ -241,6 +247,9 @@ async fn apply_all(
                 }
                 Err(error) if has_written => {
                     change.detail = Some(format!("Not written: {error}"));
+                    if let DnsProviderError::Later(..) = error {
+                        later.clone_from(&change.detail);
+                    }
                     false
                 }
                 Err(error) => return Err(error.into()),

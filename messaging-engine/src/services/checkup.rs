@@ -5,6 +5,7 @@
 
 mod domains;
 pub mod host;
+mod sources;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +46,7 @@ impl App {
         reports.push(judge_fence(&checkup.options.database, self.store().fence().await?));
         reports.push(self.check_api_keys().await?);
         reports.extend(self.check_sign_on().await?);
+        reports.extend(self.check_sources().await?);
         reports.extend(of_domains?);
         Ok(reports)
     }

@@ -17,7 +17,7 @@ use messaging_core::domain::mail::report::Report;
 use messaging_core::domain::mail::returned::{self, Returned};
 use messaging_core::domain::mail::sending_domain::{BOUNCE_LABEL, SendingDomain};
 use messaging_core::domain::message::content;
-use messaging_core::domain::message::recipients::{self, Recipient, RecipientKind};
+use messaging_core::domain::message::recipients::{self, Recipient};
 use messaging_core::domain::message::{EventKind, Message, MessageContent};
 use messaging_core::ids::{MessageId, WorkspaceId};
 use messaging_core::ports::inbound::{InboundError, ProviderSink, ReceiptLink, ReturnAddress};
@@ -108,9 +108,7 @@ impl App {
         match (to.purpose, report) {
             (ReturnPurpose::Bounce, Report::Delivery(_) | Report::Complaint { .. }) => {
                 let complained = self.until_committed(|| self.judge(to, report)).await?;
-                for domain in complained {
-                    self.paths().complained(&domain);
-                }
+                self.count_complaints(to.workspace_id, to.message_id, &complained).await;
                 let kind = if matches!(report, Report::Delivery(_)) { "bounce" } else { "complaint" };
                 self.note_inbound(to.workspace_id, Channel::Email, Some(to.message_id), kind);
                 Ok(())
@@ -129,7 +127,7 @@ impl App {
         }
     }
 
-    /// The changes, and the domains of recipients who complain for the first time.
+    /// The changes, and the recipients who complain for the first time.
     async fn judge(&self, to: &ReturnAddress, report: &Report) -> Result<(Changes, Vec<String>), Error> {
         let found = self.store().message_with_content(to.workspace_id, to.message_id).await?;
         let Some((message, content)) = found else { return Ok((Changes::default(), Vec::new())) };
@@ -160,8 +158,8 @@ impl App {
         }
         let complaints = judgment.events.iter().filter(|(kind, _)| *kind == EventKind::Complaint);
         let of = complaints.map(|(_, meta)| meta.get("recipient").and_then(Value::as_str).unwrap_or(&message.to));
-        let domains = of.map(|address| Recipient::new(RecipientKind::To, address.to_owned()).domain()).collect();
-        Ok((changes, domains))
+        let addresses = of.map(ToOwned::to_owned).collect();
+        Ok((changes, addresses))
     }
 }
 

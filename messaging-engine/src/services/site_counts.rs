@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::app::App;
 
 /// Deliveries of a message that are looked at: as many as it can have recipients.
-const MAX_DELIVERIES: usize = 128;
+pub(super) const MAX_DELIVERIES: usize = 128;
 
 impl App {
     /// The write that counts events which came back by mail.
@@ -70,7 +70,7 @@ impl App {
 }
 
 /// The delivery to an address. Of a message with one delivery there is no doubt, also after its recipient was erased.
-fn delivery_to<'a>(deliveries: &'a [MessageEvent], address: &str) -> Option<&'a MessageEvent> {
+pub(super) fn delivery_to<'a>(deliveries: &'a [MessageEvent], address: &str) -> Option<&'a MessageEvent> {
     if let [only] = deliveries {
         return Some(only);
     }

@@ -84,6 +84,13 @@ pub(crate) fn with_state(rules: &SiteRules, row: PathRow, state: &PathState, now
     }
 }
 
+/// The row of a path with a complaint that the node which uses the path was not told of.
+pub(crate) fn with_complaint(rules: &SiteRules, row: PathRow, now: Timestamp) -> PathRow {
+    let mut state = path_state(&row);
+    state.complained_elsewhere(&limits_of(rules, &row.site), now);
+    with_state(rules, row, &state, now)
+}
+
 /// What a site allows one source.
 fn limits_of(rules: &SiteRules, site: &str) -> SiteLimits {
     SiteName::parse(site).map_or_else(|_| rules.unknown(), |site| rules.limits(&site))

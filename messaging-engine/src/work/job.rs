@@ -211,6 +211,14 @@ impl JobContext {
         Ok(self.settle(changes).await?)
     }
 
+    /// Commits that the job, changed, goes on in the lane that it names, which another process may claim. As persistent as
+    /// [`JobContext::finish`].
+    pub(super) async fn go_on_in_its_lane<J: Job>(&self, due_at: Timestamp, job: &J) -> Result<(), JobError> {
+        let next = job.enqueue(self.app.new_id(self.app.now()), due_at);
+        let writes = [JobWrite::Finish(self.handle.clone()), JobWrite::Enqueue(next)];
+        Ok(self.settle(writes.into_iter().map(Write::Job).collect()).await?)
+    }
+
     /// The write that puts the job, changed, back for later.
     fn rescheduled<J: Job>(&self, due_at: Timestamp, job: &J) -> Result<Write, JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;

@@ -8,7 +8,7 @@ use messaging_core::ports::store::{CommitError, StoreError};
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::app::paths::SAVE_EVERY;
+use crate::app::paths::{KEPT_FOR, SAVE_EVERY};
 
 /// Batches of one turn: more than that wait for the next one.
 const BATCHES: usize = 20;
@@ -18,9 +18,6 @@ const LAST_BATCHES: usize = 200;
 
 /// Interval at which old paths are forgotten.
 const FORGET_EVERY: Duration = Duration::from_hours(1);
-
-/// A path over which nothing was sent for so long is forgotten: its warm-up begins anew before that.
-const FORGOTTEN_AFTER: Duration = Duration::from_hours(24 * 60);
 
 /// Sending domains among which one is looked for that mail was sent from.
 const LOOKED_AT: usize = 1000;
@@ -37,6 +34,7 @@ impl App {
     pub(super) async fn open_paths(&self) -> Result<(), StoreError> {
         if !self.paths().is_loaded() {
             self.read_paths().await?;
+            self.paths().look_who_uses_what(self.store()).await?;
         }
         if !self.paths().has_rows() {
             save(self, false).await;
@@ -81,12 +79,17 @@ pub(super) async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
             _ = stopped.changed() => return,
             () = app.clock().sleep(SAVE_EVERY) => {}
         }
+        if app.store().health().takes_work()
+            && let Err(error) = app.paths().look_who_uses_what(app.store()).await
+        {
+            tracing::warn!(error = %Chain(&error), "it is not known which nodes have an address of this one");
+        }
         save(&app, false).await;
         app.0.metrics.tell_paths(&app.paths().shown(SHOWN));
         if app.monotonic().since(forgotten) >= FORGET_EVERY {
             forgotten = app.monotonic();
             // Their rows are forgotten by the sweep of paths.
-            app.paths().forget(app.now() - FORGOTTEN_AFTER);
+            app.paths().forget(app.now() - KEPT_FOR);
         }
     }
 }

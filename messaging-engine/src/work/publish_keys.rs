@@ -3,6 +3,8 @@
 //! Contract section 14.5. It looks at the domain after each round, so that new keys sign as soon as they are seen, and ends
 //! when every key is published and nothing waits to be removed.
 
+use std::time::Duration;
+
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::mail::verification::{apply, is_exempt};
@@ -36,9 +38,13 @@ impl Job for PublishKeys {
         let here = app.installation().await?;
         cx.hold().await?;
         let account = DnsAccount { provider: kept.provider, credentials: &credentials };
+        let mut at_least = Duration::ZERO;
         let removed = match app.publish_keys(&account, &domain, &here, &kept.retired).await {
             Ok(removed) => removed,
             Err(failure) => {
+                if let DnsFailure::Provider(DnsProviderError::Later(_, wait)) = failure {
+                    at_least = wait;
+                }
                 tracing::warn!(domain = %self.domain_id, why = told(&failure), "records of DKIM keys were not published");
                 Vec::new()
             }
@@ -55,7 +61,7 @@ impl Job for PublishKeys {
             let next = if after.awaits_publishing() { self.next() } else { None };
             let changes = Changes::from_iter([Write::put(after, Expect::Revision(revision))]);
             let outcome = match next {
-                Some((job, wait)) => cx.again_at(app.now() + wait, &job, changes).await,
+                Some((job, wait)) => cx.again_at(app.now() + wait.max(at_least), &job, changes).await,
                 None => cx.finish(changes).await.map_err(JobError::from),
             };
             match outcome {
@@ -64,7 +70,7 @@ impl Job for PublishKeys {
             }
         }
         match self.next() {
-            Some((job, wait)) => cx.again_at(app.now() + wait, &job, Changes::default()).await,
+            Some((job, wait)) => cx.again_at(app.now() + wait.max(at_least), &job, Changes::default()).await,
             None => Ok(cx.finish(Changes::default()).await?),
         }
     }
@@ -77,6 +83,7 @@ fn told(failure: &DnsFailure) -> &'static str {
         DnsFailure::Provider(DnsProviderError::Blocked(_)) => "the server has a private address",
         DnsFailure::Provider(DnsProviderError::NoZone) => "the account has no zone of the domain",
         DnsFailure::Provider(DnsProviderError::Away(_)) => "the provider is away",
+        DnsFailure::Provider(DnsProviderError::Later(..)) => "the provider asks to be left alone for a while",
         DnsFailure::Provider(DnsProviderError::Refused(_)) => "the provider refuses the change",
         DnsFailure::Provider(DnsProviderError::Changed) => "somebody else changed the records",
         DnsFailure::Unknown => "the provider is unknown here",

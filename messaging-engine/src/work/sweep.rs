@@ -15,7 +15,7 @@ use messaging_core::domain::webhook::{MAX_HOLD, RETENTION};
 use messaging_core::ports::settle_blobs;
 use messaging_core::ports::store::{CommitError, StoreError};
 
-use crate::app::App;
+use crate::app::{App, paths};
 use crate::jobs::JobData as _;
 use crate::jobs::upkeep::{CONTENT_KEPT, Sweep, Upkeep};
 use crate::services::acceptance::MAX_AHEAD;
@@ -52,9 +52,6 @@ const ATTEMPTS_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Which rows of an import were refused is kept this long after it was asked for.
 const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
-
-/// What is known of a path is kept this long after it was used. Its warm-up begins anew already before.
-const PATHS_KEPT: Duration = Duration::from_hours(60 * 24);
 
 /// Counters of sites are kept this long: a little longer than the longest span that is asked for.
 const SITE_ACTIVITY_KEPT: Duration = Duration::from_hours(400 * 24);
@@ -125,7 +122,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
             Ok(expired + store.forget_deliveries(now - RETENTION, SLICE).await?)
         }
         Sweep::EventLog => store.forget_log(now - RETENTION, SLICE).await,
-        Sweep::Paths => store.forget_paths(now - PATHS_KEPT, SLICE).await,
+        Sweep::Paths => store.forget_paths(now - paths::KEPT_FOR, SLICE).await,
         Sweep::StsPolicies => store.forget_sts_policies(now, SLICE).await,
         Sweep::DomainReports => store.forget_domain_reports(report::day_of(now - report::KEPT), SLICE).await,
         Sweep::SiteActivity => store.forget_site_activity(Quarter::of(now - SITE_ACTIVITY_KEPT), SLICE).await,

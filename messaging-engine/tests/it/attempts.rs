@@ -20,6 +20,7 @@ fn dialog(outcome: AttemptOutcome, reply: &str) -> Dialog {
         remote_addr: Some("192.0.2.1:25".to_owned()),
         tls: None,
         tls_failure: None,
+        source: None,
         outcome,
         transcript: vec![format!("> RCPT TO:<{ANN}>"), reply.to_owned()],
     }

@@ -63,6 +63,7 @@ impl Exchangers {
             remote_addr: Some("192.0.2.1:25".to_owned()),
             tls: (!domain.starts_with("clear")).then_some(tls),
             tls_failure: None,
+            source: None,
             outcome: ended,
             transcript: Vec::new(),
         };

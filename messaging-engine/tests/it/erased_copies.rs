@@ -156,6 +156,7 @@ async fn erasure_beside_sending_leaves_no_copy_and_nobody_is_tried_again() {
             remote_addr: None,
             tls: None,
             tls_failure: None,
+            source: None,
             outcome: AttemptOutcome::Delivered,
             transcript: vec![format!("> RCPT TO:<{ADDRESS}>"), "< 450 busy".to_owned()],
         });
@@ -281,6 +282,7 @@ async fn an_attempt_that_ends_while_its_message_is_rewritten_keeps_no_address() 
         remote_addr: None,
         tls: None,
         tls_failure: None,
+        source: None,
         outcome: AttemptOutcome::Delivered,
         transcript: vec![format!("> RCPT TO:<{ADDRESS}>"), "< 250 ok".to_owned()],
     });

@@ -154,6 +154,7 @@ impl World {
             remote_addr: Some("192.0.2.1:25".to_owned()),
             tls: None,
             tls_failure: None,
+            source: None,
             outcome: AttemptOutcome::Deferred,
             transcript: vec![format!("> RCPT TO:<{ADDRESS}>"), format!("< 450 4.2.1 {spelling} is busy")],
         });

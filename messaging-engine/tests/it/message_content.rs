@@ -253,6 +253,7 @@ async fn the_provider_and_its_name_for_a_message_are_shown() {
         remote_addr: None,
         tls: None,
         tls_failure: None,
+        source: None,
         outcome: AttemptOutcome::Delivered,
         transcript: vec!["< 250 ok".to_owned()],
     });

@@ -1,6 +1,7 @@
 //! Messages whose path warms up, is stopped, or is none: what they say, and when they leave.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use messaging_core::ports::transport::{
 };
 use messaging_engine::{App, Settings};
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::bed::{Bed, START};
 use crate::support::Product;
@@ -29,11 +31,17 @@ const HOUR: Duration = Duration::from_hours(1);
 
 /// Direct delivery without a network: every domain has one exchanger at a public address, which takes everything.
 #[derive(Debug, Default)]
-struct Exchangers {
+pub(crate) struct Exchangers {
     paths: Mutex<Option<Weak<dyn Paths>>>,
+    sent: AtomicUsize,
 }
 
 impl Exchangers {
+    /// Number of messages that left.
+    pub(crate) fn sent(&self) -> usize {
+        self.sent.load(Ordering::Relaxed)
+    }
+
     fn paths(&self) -> Arc<dyn Paths> {
         let paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
         paths.as_ref().and_then(Weak::upgrade).expect("the application keeps paths")
@@ -56,6 +64,7 @@ impl Transport for Exchangers {
 
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
         let leave: Leave = outgoing.reservation.take().expect("a message leaves over a path");
+        self.sent.fetch_add(1, Ordering::Relaxed);
         let mut outcomes = Vec::new();
         for recipient in &outgoing.recipients {
             let admitted = outgoing.last_look.begin(std::slice::from_ref(recipient)).await;
@@ -213,7 +222,7 @@ async fn an_installation_that_was_named_before_its_first_start_is_new() {
 }
 
 /// A source at an address that is kept for documentation.
-fn source(number: u8) -> NamedSource {
+pub(crate) fn source(number: u8) -> NamedSource {
     NamedSource { ip: IpAddr::from([203, 0, 113, number]).into(), name: format!("m{number}.service.test") }
 }
 
@@ -306,4 +315,63 @@ async fn without_an_address_of_the_pool_a_message_is_held() {
     product.clock.advance(HOUR);
     better.run_until_idle().await.unwrap();
     assert_eq!(product.report(id).await.status, MessageStatus::Delivered);
+}
+
+/// The same exchangers, which take a message once they are told to.
+#[derive(Debug, Default)]
+struct Gated {
+    inner: Exchangers,
+    has_begun: Notify,
+    may_go_on: Notify,
+}
+
+#[async_trait]
+impl Transport for Gated {
+    async fn reserve(&self, route: &Route) -> Reservation {
+        self.inner.reserve(route).await
+    }
+
+    async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError> {
+        self.has_begun.notify_one();
+        self.may_go_on.notified().await;
+        self.inner.send(outgoing).await
+    }
+
+    fn attach_paths(&self, paths: Weak<dyn Paths>) {
+        self.inner.attach_paths(paths);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_under_way_ends_over_the_address_that_is_taken_from_its_pool() {
+    let gated = Arc::new(Gated::default());
+    let product = Product::carried_by(Arc::clone(&gated) as _).await;
+    let node = product.another_process_told(Settings::default().sources([source(7), source(8)]));
+    node.prepare_to_work().await.unwrap();
+    for ip in ["203.0.113.7", "203.0.113.8"] {
+        messaging_engine::admin::grant_ip(&product.app, product.workspace, ip).await.unwrap();
+    }
+    let pool = with_pool(&product, &[7]).await;
+    let under_way = product.send_to("ann@b.example").await;
+    let working = tokio::spawn({
+        let node = node.clone();
+        async move { node.run_until_idle().await.unwrap() }
+    });
+    gated.has_begun.notified().await;
+    let path = format!("/workspaces/{}/ip-pools/{pool}", product.workspace);
+    assert_eq!(product.patch(&product.caller, &path, json!({"ips": ["203.0.113.8"]})).await.summary(), "200");
+    messaging_engine::admin::revoke_ip(&product.app, product.workspace, "203.0.113.7").await.unwrap();
+    product.clock.advance(Duration::from_secs(2));
+    gated.may_go_on.notify_one();
+    working.await.unwrap();
+    assert_eq!(product.report(under_way).await.status, MessageStatus::Delivered);
+    // What begins later leaves from the other one, and each counts what left from it.
+    let later = product.send_to("bob@b.example").await;
+    gated.may_go_on.notify_one();
+    node.run_until_idle().await.unwrap();
+    assert_eq!(product.report(later).await.status, MessageStatus::Delivered);
+    for number in [7, 8] {
+        let row = product.store.path_row(source(number).ip, "b.example").await.unwrap().unwrap();
+        assert_eq!(row.record.sent_today, 1, "{number}");
+    }
 }

@@ -85,6 +85,7 @@ async fn attempts_show_version_cipher_and_verification() {
             verified: TlsVerification::MtaSts,
         }),
         tls_failure: None,
+        source: None,
         outcome: AttemptOutcome::Delivered,
         transcript: Vec::new(),
     });

@@ -1,11 +1,12 @@
 //! Which secret keys the process holds, and which sources it has.
 
 use async_trait::async_trait;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ports::store::{KeyHolder, StoreError};
 
 use super::Sqlite;
 use super::installation_values::{HELD_KEYS, OWN_SOURCES, get, set};
-use crate::tables::installation::Processes;
+use crate::tables::installation::{Processes, SaidSources};
 
 /// Name of the only node.
 const NODE: &str = "local";
@@ -39,8 +40,13 @@ impl Processes for Sqlite {
         self.writer.undurably(move |connection| set(connection, OWN_SOURCES, &sources)).await
     }
 
-    async fn sources_of_nodes(&self) -> Result<Vec<(String, String)>, StoreError> {
+    async fn sources_of_nodes(&self) -> Result<Vec<SaidSources>, StoreError> {
         let sources = self.readers.read(|connection| get(connection, OWN_SOURCES)).await?;
-        Ok(sources.map(|sources| (NODE.to_owned(), sources)).into_iter().collect())
+        let said = |sources| SaidSources { node: NODE.to_owned(), joined: 0, is_own: self.does_the_work(), sources };
+        Ok(sources.map(said).into_iter().collect())
+    }
+
+    async fn lane_claimed_by(&self, _: &Lane, _: i64) -> Result<Option<Lane>, StoreError> {
+        Ok(None)
     }
 }

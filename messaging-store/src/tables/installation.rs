@@ -3,6 +3,7 @@
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::settings::ChannelSettings;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::installation::fence::Fence;
 use messaging_core::domain::installation::quarantine::Quarantined;
 use messaging_core::domain::mail::auto_dns::KeptDnsAccount;
@@ -47,8 +48,23 @@ pub(crate) trait Processes {
     /// Stores the source addresses of this process, as JSON.
     async fn announce_own_sources(&self, sources: String) -> Result<(), StoreError>;
 
-    /// Name and announced source addresses, as JSON, of each running process that has announced them.
-    async fn sources_of_nodes(&self) -> Result<Vec<(String, String)>, StoreError>;
+    /// What the processes that live have said of their sources, those first that started first.
+    async fn sources_of_nodes(&self) -> Result<Vec<SaidSources>, StoreError>;
+
+    /// See [`Sources::lane_of_node`](messaging_core::ports::store::Sources::lane_of_node).
+    async fn lane_claimed_by(&self, lane: &Lane, joined: i64) -> Result<Option<Lane>, StoreError>;
+}
+
+/// What a process has said of its sources.
+pub(crate) struct SaidSources {
+    /// Its name.
+    pub(crate) node: String,
+    /// The number of its start.
+    pub(crate) joined: i64,
+    /// Whether it is this process.
+    pub(crate) is_own: bool,
+    /// The sources, as JSON.
+    pub(crate) sources: String,
 }
 
 /// Stores the check value of the secret key. Fails with a conflict if there is one.

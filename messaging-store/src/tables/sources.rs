@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use messaging_core::changes::{Expect, SourceWrite};
 use messaging_core::domain::delivery::ip_pool::source::{NamedSource, NodeSource, PathRow, SourceAddress, SourceRow};
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ports::store::{Sources, StoreError, Stored};
 use messaging_core::time::Timestamp;
 
-use super::installation::Processes;
+use super::installation::{Processes, SaidSources};
 use super::ip_pools;
 use crate::database::{Database, Query, SqlStore, Statements};
 use crate::fault::Fault;
@@ -107,11 +108,15 @@ impl<D: Database + Processes> Sources for SqlStore<D> {
 
     async fn live_sources(&self) -> Result<Vec<NodeSource>, StoreError> {
         let mut live = Vec::new();
-        for (node, sources) in self.sources_of_nodes().await? {
+        for SaidSources { node, joined, is_own, sources } in self.sources_of_nodes().await? {
             let sources: Vec<NamedSource> = serde_json::from_str(&sources).map_err(Fault::from)?;
-            live.extend(sources.into_iter().map(|source| NodeSource { source, node: node.clone() }));
+            live.extend(sources.into_iter().map(|source| NodeSource { source, node: node.clone(), joined, is_own }));
         }
         Ok(live)
+    }
+
+    async fn lane_of_node(&self, lane: &Lane, joined: i64) -> Result<Option<Lane>, StoreError> {
+        self.lane_claimed_by(lane, joined).await
     }
 
     async fn source_rows(

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use messaging_core::ports::clock::Clock;
 use messaging_core::ports::dns_provider::DnsProviderError;
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, Protocol};
 use serde_json::Value;
@@ -28,6 +29,7 @@ pub(super) const MAX_PAGES: usize = 5;
 pub(super) struct Api {
     fetch: Arc<dyn Fetch>,
     base: String,
+    clock: Arc<dyn Clock>,
 }
 
 impl fmt::Debug for Api {
@@ -44,8 +46,23 @@ pub(super) struct TokenApi {
 }
 
 impl Api {
-    pub(super) fn new(fetch: Arc<dyn Fetch>, base: String) -> Self {
-        Self { fetch, base }
+    pub(super) fn new(fetch: Arc<dyn Fetch>, base: String, clock: Arc<dyn Clock>) -> Self {
+        Self { fetch, base, clock }
+    }
+
+    /// The clock of the installation.
+    pub(super) fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// What an answer that is no success means, with the provider's words.
+    pub(super) fn refusal(&self, answer: &Fetched, words: Option<String>) -> DnsProviderError {
+        later(refusal(answer.status, words), self.wait_asked_by(answer))
+    }
+
+    /// How long an answer asks to wait.
+    pub(super) fn wait_asked_by(&self, answer: &Fetched) -> Option<Duration> {
+        answer.retry_after(self.clock.now())
     }
 
     /// The base, without a slash at its end.
@@ -115,7 +132,15 @@ impl TokenApi {
         if answer.status.is_success() {
             return Ok(said);
         }
-        Err(refusal(answer.status, explain(&said)))
+        Err(self.api.refusal(&answer, explain(&said)))
+    }
+}
+
+/// The same error with how long the provider asks to wait, where it does.
+pub(super) fn later(error: DnsProviderError, wait: Option<Duration>) -> DnsProviderError {
+    match (error, wait) {
+        (DnsProviderError::Away(words), Some(wait)) => DnsProviderError::Later(words, wait),
+        (error, _) => error,
     }
 }
 

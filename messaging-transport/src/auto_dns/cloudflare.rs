@@ -36,6 +36,8 @@ struct Found {
     id: String,
     kind: Option<RecordType>,
     value: String,
+    /// Whether Cloudflare's proxy answers in the place of the target.
+    is_proxied: bool,
 }
 
 #[async_trait]
@@ -86,7 +88,7 @@ fn read(record: &Value) -> Found {
         "CNAME" => (Some(RecordType::Cname), plain_name(text("content"))),
         _ => (None, String::new()),
     };
-    Found { id: text("id").to_owned(), kind, value }
+    Found { id: text("id").to_owned(), kind, value, is_proxied: record["proxied"] == true }
 }
 
 /// The body of a new record.
@@ -110,7 +112,8 @@ impl DnsZone for Zone {
 
     async fn at(&self, host: &str) -> Result<HostRecords, DnsProviderError> {
         let mut records = HostRecords::default();
-        for Found { kind, value, .. } in self.list(host).await? {
+        for Found { kind, value, is_proxied, .. } in self.list(host).await? {
+            records.is_proxied |= is_proxied;
             match kind {
                 Some(kind) => records.of_mut(kind).push(value),
                 None => records.has_others = true,

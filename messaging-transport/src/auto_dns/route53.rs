@@ -6,7 +6,6 @@
 //! the TTL stays. Octets of texts are escaped by three octal digits, unlike everywhere else.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,13 +13,12 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use messaging_core::domain::mail::auto_dns::{DnsCredentials, HostRecords, TTL};
 use messaging_core::domain::mail::dns_record::RecordType;
-use messaging_core::ports::clock::Clock;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError, DnsZone};
 use messaging_core::time::Timestamp;
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 
-use super::api::{Api, MAX_PAGES, bounded, encoded, refusal, unreadable};
+use super::api::{Api, MAX_PAGES, bounded, encoded, later, refusal, unreadable};
 use super::presentation::{absolute, are_same, exchanger, plain_name, quoted, unquoted_by, zone_names};
 use super::xml::{element, elements, escaped, text_of};
 
@@ -45,22 +43,12 @@ const CREDENTIAL_CODES: [&str; 8] = [
 ];
 
 #[derive(Debug)]
-pub(super) struct Route53 {
-    api: Api,
-    clock: Arc<dyn Clock>,
-}
-
-impl Route53 {
-    pub(super) fn new(api: Api, clock: Arc<dyn Clock>) -> Self {
-        Self { api, clock }
-    }
-}
+pub(super) struct Route53(pub(super) Api);
 
 /// Calls that are signed.
 #[derive(Debug)]
 struct Signed {
     api: Api,
-    clock: Arc<dyn Clock>,
     credentials: DnsCredentials,
 }
 
@@ -93,7 +81,7 @@ impl Found {
 #[async_trait]
 impl DnsProvider for Route53 {
     async fn zone(&self, credentials: &DnsCredentials, domain: &str) -> Result<Box<dyn DnsZone>, DnsProviderError> {
-        let calls = Signed { api: self.api.clone(), clock: Arc::clone(&self.clock), credentials: credentials.clone() };
+        let calls = Signed { api: self.0.clone(), credentials: credentials.clone() };
         for name in zone_names(domain) {
             let query = [("dnsname", name), ("maxitems", "20")];
             let found = calls.call(Method::GET, "/2013-04-01/hostedzonesbyname", &query, "").await?;
@@ -243,7 +231,7 @@ impl Signed {
     ) -> Result<String, DnsProviderError> {
         let pairs = query.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value)));
         let query = pairs.collect::<Vec<_>>().join("&");
-        let date = basic_date(self.clock.now());
+        let date = basic_date(self.api.clock().now());
         let host = self.api.base().split_once("://").map_or("", |(_, host)| host);
         let authorization = self.authorization(&method, host, path, &query, &date, body);
         let mut headers = HeaderMap::new();
@@ -256,7 +244,11 @@ impl Signed {
         let target = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
         let answer = self.api.call(method, &target, headers, Bytes::from(body.to_owned())).await?;
         let text = String::from_utf8_lossy(&answer.body).into_owned();
-        if answer.status.is_success() { Ok(text) } else { Err(failure(answer.status, &text)) }
+        if answer.status.is_success() {
+            Ok(text)
+        } else {
+            Err(later(failure(answer.status, &text), self.api.wait_asked_by(&answer)))
+        }
     }
 
     /// The header of Signature Version 4 over host, date and content.
@@ -319,6 +311,8 @@ fn failure(status: StatusCode, text: &str) -> DnsProviderError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use messaging_core::ports::clock::SystemClock;
     use messaging_core::ports::fetch::NoFetch;
 
@@ -336,8 +330,7 @@ mod tests {
         let credentials = serde_json::json!({"access_key_id": "AKIDEXAMPLE",
             "secret_access_key": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"});
         let signed = Signed {
-            api: Api::new(Arc::new(NoFetch), BASE.to_owned()),
-            clock: Arc::new(SystemClock),
+            api: Api::new(Arc::new(NoFetch), BASE.to_owned(), Arc::new(SystemClock)),
             credentials: serde_json::from_value(credentials).unwrap(),
         };
         let (path, query) = ("/2013-04-01/hostedzonesbyname", "dnsname=acme.test&maxitems=20");

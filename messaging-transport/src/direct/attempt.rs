@@ -13,6 +13,7 @@ use messaging_core::domain::delivery::site::SiteName;
 use messaging_core::domain::mail::mta_sts::StsPolicy;
 use messaging_core::ports::clock::Clock;
 use messaging_core::ports::paths::Leave;
+use messaging_core::ports::sts_policy_cache::PolicyUnread;
 use messaging_core::ports::transport::{Answer, Outcome, OutcomeClass, Response, TransportError};
 use tokio::time::{Instant, timeout};
 use tracing::debug;
@@ -171,7 +172,10 @@ impl<'a> Attempt<'a> {
             Err(outcome) => return self.without_route(&outcome),
         };
         if let Some(mta_sts) = &self.client.mta_sts {
-            self.sts = mta_sts.policy(self.domain, self.client.clock.now()).await;
+            match mta_sts.policy(self.domain, self.client.clock.now()).await {
+                Ok(policy) => self.sts = policy,
+                Err(unread) => return self.without_policy(hosts.first(), unread),
+            }
         }
         for host in hosts {
             if let Step::Done = self.at_host(&host).await {
@@ -215,6 +219,17 @@ impl<'a> Attempt<'a> {
         self.dialogs.push(transcript.into_dialog(std::iter::once(outcome)));
         // A domain whose servers do not answer is as dead as one whose exchangers do not.
         if class.is_retried() { Report::Unreachable(response.clone()) } else { Report::Fine }
+    }
+
+    /// What the domain asks of a connection is not known, so none is made.
+    fn without_policy(&mut self, host: Option<&String>, unread: PolicyUnread) -> Report {
+        let host = host.map_or("", String::as_str);
+        let mut transcript = Transcript::new(host);
+        transcript.note(unread);
+        let miss = no_tls(host, "4.7.5", &unread.to_string());
+        self.file(transcript, &miss);
+        self.missed(miss);
+        self.give_up()
     }
 
     /// No exchanger took the message.

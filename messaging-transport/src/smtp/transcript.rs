@@ -102,6 +102,7 @@ impl Transcript {
             remote_addr: self.remote.map(|remote| remote.to_string()),
             tls: self.tls,
             tls_failure: self.tls_failure,
+            source: None,
             outcome,
             transcript: self.lines,
         }

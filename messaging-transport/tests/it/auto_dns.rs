@@ -3,6 +3,7 @@
 mod bind;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use messaging_core::domain::mail::auto_dns::{DnsCredentials, DnsProviderName, HostRecords};
 use messaging_core::domain::mail::dns_record::RecordType::{self, Cname, Mx, Txt};
@@ -136,6 +137,20 @@ async fn what_others_have_is_read_and_left() {
 }
 
 #[tokio::test]
+async fn an_alias_that_cloudflare_answers_itself_is_told() {
+    let bed = Bed::start(DnsProviderName::Cloudflare).await;
+    let zone = bed.open().await;
+    for is_proxied in [false, true] {
+        let record = serde_json::json!({"id": "1", "name": "links.acme.test", "type": "CNAME", "ttl": 1,
+            "content": "track.service.test", "proxied": is_proxied});
+        let body = serde_json::json!({"success": true, "errors": [], "result": [record]});
+        bed.fake.next_answer(FakeAnswer::json(200, &body));
+        let found = zone.at("links.acme.test").await.unwrap();
+        assert_eq!((found.cname, found.is_proxied), (list(&["track.service.test"]), is_proxied));
+    }
+}
+
+#[tokio::test]
 async fn a_no_with_a_status_of_success_is_a_no() {
     let bed = Bed::start(DnsProviderName::Cloudflare).await;
     let zone = bed.open().await;
@@ -158,6 +173,13 @@ async fn credentials_and_zones_are_told_apart() {
             let away = bed.provider.zone(&credentials(name, bed.secret), "acme.test").await;
             assert!(matches!(away, Err(DnsProviderError::Away(_))), "{name:?} {status}");
         }
+        let busy = FakeAnswer::text(429, "text/plain", "no").header("retry-after", "120");
+        bed.fake.next_answer(busy);
+        let later = bed.provider.zone(&credentials(name, bed.secret), "acme.test").await.map(|_| ());
+        assert!(
+            matches!(&later, Err(DnsProviderError::Later(_, wait)) if *wait == Duration::from_secs(120)),
+            "{name:?} {later:?}"
+        );
         bed.fake.next_answer(FakeAnswer::text(200, "text/plain", "no API"));
         let odd = bed.provider.zone(&credentials(name, bed.secret), "acme.test").await;
         assert!(odd.is_err(), "{name:?}");

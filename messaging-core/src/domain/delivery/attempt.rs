@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::domain::delivery::ip_pool::source::SourceAddress;
 use crate::ids::{EventId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
@@ -86,6 +87,10 @@ pub struct Dialog {
     /// message was sent nevertheless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_failure: Option<String>,
+    /// The source of the path that the attempt went over; `None` where it went over none, and in attempts of versions that did
+    /// not note it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceAddress>,
     /// Outcome of the attempt at this peer.
     pub outcome: AttemptOutcome,
     /// Lines in order: `> ` precedes our commands, `< ` replies of the peer, `* ` other events such as a connection. At
@@ -121,7 +126,7 @@ mod tests {
         let old = r#"{"mx":null,"remote_addr":null,"tls":"TLSv1.2","outcome":"delivered","transcript":[]}"#;
         let old: Dialog = serde_json::from_str(old).unwrap();
         let tls = AttemptTls { version: "TLSv1.2".to_owned(), cipher: None, verified: TlsVerification::None };
-        assert_eq!((old.tls, old.tls_failure), (Some(tls), None));
+        assert_eq!((old.tls, old.tls_failure, old.source), (Some(tls), None, None));
         let new = AttemptTls {
             version: "TLSv1.3".to_owned(),
             cipher: Some("TLS_AES_128_GCM_SHA256".to_owned()),

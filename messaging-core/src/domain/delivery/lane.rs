@@ -7,7 +7,8 @@
 //! Mail of a campaign or an automation has a lane for each sender, so that senders take turns; lanes that differ in the
 //! sender alone share one limit ([`Lane::shared`]), because it is the resource that is slow.
 //!
-//! All jobs of a lane are claimed by one process at a time.
+//! All jobs of a lane are claimed by one process at a time. Where that process has no address that a message may leave from,
+//! the message goes on in a lane beside ([`Lane::routed`]), which another process claims.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -20,6 +21,9 @@ use crate::ids::WorkspaceId;
 
 /// Stands before the sender in the text form of a lane.
 const SENDER: char = '#';
+
+/// Stands before the number of a lane beside.
+const ROUTE: char = '~';
 
 /// How soon a job is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,9 +113,27 @@ impl Lane {
     }
 
     /// The lane of one of several senders that use the resource: `b/ws_…/email:example.org#cmp_…`.
+    /// No sender may contain `~`.
     #[must_use]
     pub fn of_sender(&self, sender: impl fmt::Display) -> Self {
         Self::parse(&format!("{}{SENDER}{sender}", self.shared()))
+    }
+
+    /// One of the lanes beside this one, `t/ws_…/email:example.org#~7`: it has the same class, resource, sender and limits, and
+    /// lies elsewhere among the processes.
+    #[must_use]
+    pub fn routed(&self, route: u16) -> Self {
+        Self::parse(&format!("{}{SENDER}{}{ROUTE}{route}", self.shared(), self.sender().unwrap_or_default()))
+    }
+
+    /// The lane that this one is beside; the lane itself where it is beside none.
+    #[must_use]
+    pub fn unrouted(&self) -> Self {
+        match (self.route(), self.sender()) {
+            (None, _) => self.clone(),
+            (Some(_), None) => Self::parse(self.shared()),
+            (Some(_), Some(sender)) => self.of_sender(sender),
+        }
     }
 
     /// The lane of a text form; every text is one.
@@ -149,6 +171,17 @@ impl Lane {
 
     /// The sender whose lane it is, if it is that of one of several.
     pub fn sender(&self) -> Option<&str> {
+        let rest = self.behind_resource()?;
+        let sender = rest.split_once(ROUTE).map_or(rest, |(sender, _)| sender);
+        Some(sender).filter(|sender| !sender.is_empty() || rest.is_empty())
+    }
+
+    /// The number that tells it from the lane that it is beside; `None` where it is beside none.
+    pub fn route(&self) -> Option<&str> {
+        Some(self.behind_resource()?.split_once(ROUTE)?.1)
+    }
+
+    fn behind_resource(&self) -> Option<&str> {
         self.text.get(self.resource_end..)?.strip_prefix(SENDER)
     }
 
@@ -251,6 +284,23 @@ mod tests {
         // A sender begins nowhere but behind the resource.
         let odd = Lane::parse("#/x/y");
         assert_eq!((odd.as_str(), odd.resource(), odd.shared()), ("#/x/y", "", ""));
+    }
+
+    #[test]
+    fn a_lane_beside_shares_all_but_its_place() {
+        let all = Lane::new(JobClass::Bulk, WorkspaceId::from_bytes([7; 16]), "email:example.org");
+        let of_sender = all.of_sender("cmp_1");
+        for (lane, text) in [(&all, format!("{all}#~7")), (&of_sender, format!("{all}#cmp_1~7"))] {
+            let beside = lane.routed(7);
+            assert_eq!((beside.as_str(), beside.route(), lane.route()), (text.as_str(), Some("7"), None));
+            assert_eq!(
+                (beside.shared(), beside.resource(), beside.flow()),
+                (all.as_str(), "email:example.org", all.flow())
+            );
+            assert_eq!((beside.sender(), beside.unrouted()), (lane.sender(), lane.clone()));
+            assert_eq!((beside.routed(8), lane.unrouted()), (lane.routed(8), lane.clone()));
+        }
+        assert_eq!((all.sender(), all.routed(7).sender(), of_sender.sender()), (None, None, Some("cmp_1")));
     }
 
     #[test]

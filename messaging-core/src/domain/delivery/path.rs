@@ -40,7 +40,13 @@ pub struct PathState {
     /// Number of orders that people gave.
     #[serde(skip_serializing_if = "is_default")]
     orders: u32,
+    /// Number of complaints that nodes which do not use the path were told of.
+    #[serde(skip_serializing_if = "is_default")]
+    told: u32,
 }
+
+/// Complaints of other nodes that are counted at once.
+const MAX_TOLD: u32 = 10_000;
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -237,6 +243,21 @@ impl PathState {
             return Some(BrakeChange { action, reason: BrakeReason::Complaints, until: None, evidence });
         }
         self.act(limits, now, action, BrakeReason::Complaints, &evidence)
+    }
+
+    /// Reads a complaint in the stored state of a path that another node uses, which hears of it by
+    /// [`Self::hear_complaints`].
+    pub fn complained_elsewhere(&mut self, limits: &SiteLimits, now: Timestamp) {
+        self.told = self.told.saturating_add(1);
+        // Whoever uses the path says so.
+        let _ = self.complained(limits, now);
+    }
+
+    /// Reads the complaints that the stored state of the path knows and this one does not. Returns what changed.
+    pub fn hear_complaints(&mut self, stored: &Self, limits: &SiteLimits, now: Timestamp) -> Vec<BrakeChange> {
+        let unheard = stored.told.saturating_sub(self.told).min(MAX_TOLD);
+        self.told = self.told.max(stored.told);
+        (0..unheard).filter_map(|_| self.complained(limits, now)).collect()
     }
 
     fn act(

@@ -14,6 +14,7 @@ mod machine;
 mod mail;
 mod names;
 mod sign_on;
+mod sources;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,7 @@ pub use mail::{
 };
 pub use names::{Address, LedBack, judge_address, judge_host_spf, judge_name, judge_ptr, skipped_ptr};
 pub use sign_on::judge_sign_on;
+pub use sources::{SourcelessDomain, judge_sources};
 
 /// What was looked up, or why there is no answer.
 pub type LookUp<T> = Result<T, String>;
@@ -75,6 +77,8 @@ pub enum CheckId {
     ApiKeys,
     /// The single sign-on provider, where there is one (an extension of the contract's list).
     Oidc,
+    /// The addresses that mail may leave from, where there are IP pools (an extension of the contract's list).
+    Sources,
     /// The keys of a sending domain.
     Dkim,
     /// The bounce domain of a sending domain.
@@ -131,6 +135,7 @@ impl CheckId {
             Self::Certificate => "certificate",
             Self::ApiKeys => "api_keys",
             Self::Oidc => "oidc",
+            Self::Sources => "sources",
             Self::Dkim => "dkim",
             Self::ReturnPath => "return_path",
             Self::Dmarc => "dmarc",

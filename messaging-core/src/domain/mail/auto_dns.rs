@@ -69,6 +69,8 @@ pub struct HostRecords {
     pub mx: Vec<String>,
     /// The target of the alias; there is at most one.
     pub cname: Vec<String>,
+    /// Whether the provider answers in the place of the target of the alias, as its own proxy.
+    pub is_proxied: bool,
     /// Whether there are records of other types, which an alias may not stand beside.
     pub has_others: bool,
 }
@@ -272,6 +274,10 @@ fn tracking(draft: &Draft<'_>) -> PlannedChange {
     }
     let others = draft.found.has_others || !draft.found.txt.is_empty() || !draft.found.mx.is_empty();
     match draft.before() {
+        [only] if only == value && draft.found.is_proxied => draft.conflict(format!(
+            "{host} leads to {value} through the proxy of the DNS provider, which answers in place of this server. Switch the \
+             proxy off for this record (at Cloudflare: DNS only), or remove it and try again."
+        )),
         [only] if only == value => draft.keep(None),
         [] if !others => draft.add(),
         [] => draft.conflict(format!(

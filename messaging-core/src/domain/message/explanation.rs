@@ -267,7 +267,7 @@ fn held(message: &Message, hold: Hold) -> Explanation {
             let cure = advice(
                 "Start a server that has one of the addresses of the domain's IP pool (--source), or change the pool.",
             );
-            ("no_source", "The server that works on the message has no address that it may be sent from.", Some(cure))
+            ("no_source", "No server that runs has an address that the message may be sent from.", Some(cure))
         }
     };
     let next_attempt_at = hold.until;
@@ -620,7 +620,7 @@ mod tests {
         queued: held | The server was started from a copy, and sends nothing until the operator resumes it. | 2026-01-31T09:15:00.000Z | Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to give it up.
         queued: warming_up | The sending addresses are new to the recipient's provider and warming up: they have sent what they may for now, and the message follows when there is room. | 2026-01-31T09:15:00.000Z | 
         queued: braked | The recipient's provider wants less mail from the sending address, or none for a while, and the message waits until it may be sent. | 2026-01-31T09:15:00.000Z | 
-        queued: no_source | The server that works on the message has no address that it may be sent from. | 2026-01-31T09:15:00.000Z | Start a server that has one of the addresses of the domain's IP pool (--source), or change the pool.
+        queued: no_source | No server that runs has an address that the message may be sent from. | 2026-01-31T09:15:00.000Z | Start a server that has one of the addresses of the domain's IP pool (--source), or change the pool.
         "#);
     }
 

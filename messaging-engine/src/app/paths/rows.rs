@@ -1,8 +1,8 @@
 //! What is kept of sources and paths in the database: read when a process begins to work, written in batches.
 //!
 //! Paths that warm up or are braked are written soon after they changed, the others now and then: of those only the time
-//! of the last message matters. Whoever else writes a row, the operator or another node with the same address, makes the
-//! batch a conflict; then the rows are read again, and what the operator ordered goes before what this node knows.
+//! of the last message matters. Whoever else writes a row, the operator or another node that has the default source as well,
+//! makes the batch a conflict; then the rows are read again, and what the operator ordered goes before what this node knows.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -82,7 +82,7 @@ impl PathKeeper {
         Ok(())
     }
 
-    async fn read_paths(
+    pub(super) async fn read_paths(
         &self,
         store: &dyn Store,
         source: usize,
@@ -111,6 +111,7 @@ impl PathKeeper {
             let row = store.source_row(source.ip).await?;
             let paths = self.read_paths(store, at, 0).await?;
             let now = self.clock.now();
+            let mut heard = Vec::new();
             let mut state = self.lock();
             let mut is_ordered = false;
             if let (Some(Stored { record, revision }), Some(kept)) = (row, state.sources.get_mut(at)) {
@@ -122,7 +123,13 @@ impl PathKeeper {
             for Stored { record, revision } in paths {
                 let Ok(site) = SiteName::parse(&record.site) else { continue };
                 found.insert(site.clone());
-                state.take_row((at, site), (read(&record), revision), now);
+                let (key, limits, stored) = ((at, site.clone()), self.rules.limits(&site), read(&record));
+                state.go_on_from(&key, &stored, &limits, now);
+                state.take_row(key.clone(), (stored.clone(), revision), now);
+                if let Some(path) = state.paths.get_mut(&key) {
+                    let changes = path.state.hear_complaints(&stored, &limits, now);
+                    heard.extend(changes.into_iter().map(|change| (key.clone(), change)));
+                }
             }
             for ((_, site), path) in state.paths.iter_mut().filter(|((of, _), _)| *of == at) {
                 // A row that is gone is written anew.
@@ -135,6 +142,10 @@ impl PathKeeper {
                 }
             }
             state.heed_order(at, now);
+            drop(state);
+            for (key, change) in &heard {
+                self.tell(key, Some(change));
+            }
         }
         Ok(())
     }
@@ -153,7 +164,9 @@ impl PathKeeper {
         if !state.is_loaded {
             return batch;
         }
-        let is_due = |(key, path): &(&PathKey, &KeptPath)| path.is_changed && (all || self.is_due(key, path, now));
+        let is_due = |(key, path): &(&PathKey, &KeptPath)| {
+            path.is_changed && self.uses_at(key.0) && (all || self.is_due(key, path, now))
+        };
         for (key, path) in state.paths.iter().filter(is_due).take(ROWS) {
             let row = Box::new(self.row(key, &path.state, now));
             batch.changes.push(Write::Source(SourceWrite::PutPath(row, expect(path.revision))));
@@ -166,6 +179,10 @@ impl PathKeeper {
             Vec::new()
         };
         for (at, (kept, used)) in state.sources.iter().zip(used).enumerate() {
+            // Whoever uses the source writes its row; there has to be one.
+            if !self.uses_at(at) && kept.revision.is_some() {
+                continue;
+            }
             let row = used.row(&kept.row, now);
             if !kept.is_changed && (!is_soon(kept) || is_same(&row, &kept.row)) {
                 continue;
@@ -294,7 +311,7 @@ fn is_same(one: &SourceRow, other: &SourceRow) -> bool {
 }
 
 /// The state of a row. One that cannot be read, because a newer program wrote it, begins anew.
-fn read(row: &PathRow) -> PathState {
+pub(super) fn read(row: &PathRow) -> PathState {
     serde_json::from_str(&row.state).unwrap_or_else(|error| {
         tracing::warn!(source = %row.ip, site = row.site, %error, "the state of a path cannot be read; it begins anew");
         PathState::default()
@@ -303,7 +320,7 @@ fn read(row: &PathRow) -> PathState {
 
 impl KeptPath {
     /// A path as its row says.
-    fn stored(state: PathState, revision: u32, now: Timestamp) -> Self {
+    pub(super) fn stored(state: PathState, revision: u32, now: Timestamp) -> Self {
         Self { state, revision: Some(revision), saved_at: Some(now), ..Self::default() }
     }
 }
@@ -331,8 +348,19 @@ impl State {
         }
     }
 
+    /// Has a path that began anew, because it was dropped for want of room, go on from its row: what it counted since is added.
+    pub(super) fn go_on_from(&mut self, key: &PathKey, stored: &PathState, limits: &SiteLimits, now: Timestamp) {
+        let is_new = |path: &&mut KeptPath| path.revision.is_none() && path.state.status(now) == PathStatus::Ok;
+        let Some(path) = self.paths.get_mut(key).filter(is_new) else { return };
+        let sent = path.state.report(limits, now).sent_today;
+        path.state = stored.clone();
+        for _ in 0..sent {
+            path.state.sent(limits, now);
+        }
+    }
+
     /// Makes the paths of a source be known to sites, or not, as its status says.
-    fn heed_order(&mut self, source: usize, now: Timestamp) {
+    pub(super) fn heed_order(&mut self, source: usize, now: Timestamp) {
         let status = self.status_of(source);
         for (_, path) in self.paths.iter_mut().filter(|((of, _), _)| *of == source) {
             let is_known = path.state.warm_up(&SiteLimits::default(), now).stage() == Stage::Known;

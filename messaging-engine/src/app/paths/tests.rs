@@ -294,7 +294,9 @@ fn a_source_rests_while_its_paths_do_and_is_warm_once_they_are() {
     field.depart(&request);
     assert_eq!(found(&field), None);
     field.answer(&request, 7, OutcomeClass::Accepted(Acceptance::Delivered), "250 2.0.0 ok", 40);
-    (0..5).for_each(|_| field.keeper.complained("b.example"));
+    for _ in 0..5 {
+        assert_eq!(field.keeper.complained(source(7).ip, "mx.b.example"), None);
+    }
     field.clock.advance(Duration::from_mins(2));
     assert_eq!(found(&field), Some(SourceStatus::Resting));
     field.clock.advance(Duration::from_hours(2));
@@ -410,4 +412,88 @@ fn an_order_counts_whoever_reads_its_row_first() {
     stopped.stop();
     field.keeper.lock().take_row(key.clone(), (stopped, 5), noon());
     assert_eq!(status(), PathStatus::Stopped);
+}
+
+/// Keeps as many paths as there can be, each used at another time before now, the first of them longest ago.
+fn filled(field: &Field) {
+    let mut state = field.keeper.lock();
+    for number in 0..MAX_PATHS {
+        let site = SiteName::parse(&format!("s{number}.example")).unwrap();
+        let ago = Duration::from_secs(120 + (MAX_PATHS - number) as u64);
+        let mut path = KeptPath { revision: Some(1), ..KeptPath::default() };
+        path.state.sent(&SiteLimits::default(), noon() - ago);
+        state.paths.insert((0, site), path);
+    }
+}
+
+#[test]
+fn beyond_the_bound_paths_are_dropped_that_were_not_used_for_longest() {
+    let field = Field::new(&[7]);
+    filled(&field);
+    let key = |site: &str| (0, SiteName::parse(site).unwrap());
+    // The one that was used first is stopped, and the next one is not written yet.
+    field.keeper.lock().paths.get_mut(&key("s0.example")).unwrap().state.stop();
+    field.keeper.lock().paths.get_mut(&key("s1.example")).unwrap().is_changed = true;
+    assert_eq!(field.depart(&Request::to("b.example")), "203.0.113.7 to b.example");
+    let state = field.keeper.lock();
+    assert_eq!(state.paths.len(), MAX_PATHS - DROPPED_AT_ONCE + 1);
+    for site in ["b.example", "s0.example", "s1.example", &format!("s{}.example", DROPPED_AT_ONCE + 2)] {
+        assert!(state.paths.contains_key(&key(site)), "{site}");
+    }
+    for site in ["s2.example", &format!("s{}.example", DROPPED_AT_ONCE + 1)] {
+        assert!(!state.paths.contains_key(&key(site)), "{site}");
+    }
+}
+
+#[test]
+fn mail_leaves_where_no_path_can_be_dropped() {
+    let field = Field::new(&[7]);
+    filled(&field);
+    field.keeper.lock().paths.values_mut().for_each(|path| path.state.stop());
+    assert_eq!(field.depart(&Request::to("b.example")), "203.0.113.7 without a path");
+    assert_eq!(field.keeper.lock().paths.len(), MAX_PATHS);
+    // Once one may be dropped there is room again.
+    field.keeper.lock().paths.values_mut().take(1).for_each(|path| path.state.release());
+    field.clock.advance(LOOKED_FOR_ROOM);
+    assert_eq!(field.depart(&Request::to("b.example")), "203.0.113.7 to b.example");
+}
+
+#[test]
+fn a_path_that_was_dropped_goes_on_from_its_row() {
+    let field = Field::new(&[7]);
+    let key = (0, SiteName::parse("b.example").unwrap());
+    let mut stored = PathState::default();
+    (0..40).for_each(|_| stored.sent(&SiteLimits::default(), noon()));
+    assert_eq!(field.depart(&Request::to("b.example")), "203.0.113.7 to b.example");
+    let mut state = field.keeper.lock();
+    state.go_on_from(&key, &stored, &SiteLimits::default(), noon());
+    state.take_row(key.clone(), (stored.clone(), 3), noon());
+    let sent = |state: &State| state.paths[&key].state.report(&SiteLimits::default(), noon()).sent_today;
+    assert_eq!((sent(&state), state.paths[&key].revision), (41, Some(3)));
+    // One that has a row keeps what it counted.
+    state.go_on_from(&key, &stored, &SiteLimits::default(), noon());
+    assert_eq!(sent(&state), 41);
+}
+
+#[test]
+fn a_complaint_counts_for_the_path_of_its_message() {
+    let field = Field::new(&[7, 8]);
+    let request = Request::to("b.example");
+    for number in [7, 8] {
+        field.depart(&Request::to("b.example").from(&[number]));
+        field.answer(&request, number, OutcomeClass::Accepted(Acceptance::Delivered), "250 2.0.0 ok", 40);
+    }
+    // The last message left from the other one.
+    for _ in 0..5 {
+        assert_eq!(field.keeper.complained(source(7).ip, "MX.b.example"), None);
+    }
+    let status = |at: usize| {
+        let key = (at, SiteName::parse("b.example").unwrap());
+        field.keeper.lock().paths[&key].state.status(noon())
+    };
+    assert_eq!((status(0), status(1)), (PathStatus::Resting, PathStatus::Ok));
+    // What another node uses is written down for it, and so is what is not in memory.
+    let site = |name: &str| Some(SiteName::parse(name).unwrap());
+    assert_eq!(field.keeper.complained(source(9).ip, "mx.b.example"), site("b.example"));
+    assert_eq!(field.keeper.complained(source(7).ip, "mx.c.example"), site("c.example"));
 }

@@ -164,6 +164,10 @@ fn refused(failure: DnsFailure) -> Error {
             tracing::info!(words, "a DNS provider is away");
             Error::Unavailable { retry_after: RETRY_AFTER }
         }
+        DnsFailure::Provider(DnsProviderError::Later(words, wait)) => {
+            tracing::info!(words, ?wait, "a DNS provider asks to be left alone");
+            Error::Unavailable { retry_after: wait.as_secs().max(1) }
+        }
         DnsFailure::Provider(DnsProviderError::Changed) => Error::Unavailable { retry_after: 1 },
         DnsFailure::Unknown => at("/provider", FieldCode::NotAllowed, "this server does not speak to this provider"),
     }
@@ -230,7 +234,9 @@ const NOTHING_KEPT: Error = Error::AccountState(
 /// Like [`refused`], for a request without a body.
 fn not_removed(failure: DnsFailure) -> Error {
     let words = match failure {
-        DnsFailure::Provider(DnsProviderError::Away(_) | DnsProviderError::Changed) => return refused(failure),
+        DnsFailure::Provider(DnsProviderError::Away(_) | DnsProviderError::Later(..) | DnsProviderError::Changed) => {
+            return refused(failure);
+        }
         DnsFailure::Provider(error) => error.to_string(),
         DnsFailure::Unknown => "this server does not speak to the provider of the kept credentials".to_owned(),
     };

@@ -1,9 +1,13 @@
-//! Messages that no path is open to: their addresses warm up, a provider wants less, or no node has an address for them.
+//! Messages that no path is open to: their addresses warm up, a provider wants less, or this node has no address for them.
+//!
+//! The jobs of a recipient domain are claimed by one node, whichever pools their messages are of. A message that may leave
+//! from no address of that node goes on in a lane beside, which a node claims that has one; only where no node has one it is
+//! held for it.
 
 use std::time::Duration;
 
 use messaging_core::changes::Changes;
-use messaging_core::domain::delivery::lane::JobClass;
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::domain::message::hold::HoldReason;
 use messaging_core::domain::message::recipients::{Recipient, RecipientKind};
 use messaging_core::domain::message::{Message, MessageStatus};
@@ -12,8 +16,24 @@ use messaging_core::ports::store::StoreError;
 use messaging_core::time::Timestamp;
 
 use crate::jobs::deliver_message::DeliverMessage;
+use crate::services::source_choice::SourceHolder;
 use crate::work::deliver::marketing_look::hold;
 use crate::work::job::{JobContext, JobError};
+
+/// A message whose node is about to come asks again after so long.
+const SOON: Duration = Duration::from_secs(3);
+
+/// Where a message goes on that this node had no address for.
+enum Way {
+    /// Here: the node uses an address for it by now.
+    Here,
+    /// In a lane that another node claims.
+    There(Lane),
+    /// Somewhere, in a moment.
+    Soon,
+    /// Nowhere: no node has an address for it.
+    Nowhere,
+}
 
 impl DeliverMessage {
     /// Conditions under which the message may leave. Only mail that somebody waits for goes out at the end of its time
@@ -41,6 +61,18 @@ impl DeliverMessage {
         if let Some(campaign) = message.campaign_id.filter(|_| self.reserved_at.is_none()) {
             cx.app.campaign_pace().put_back(campaign, 1);
         }
+        if reason == HoldReason::NoSource {
+            match self.way_to_source(cx, message).await? {
+                Way::Here => return cx.again_at(now, self, Changes::default()).await,
+                Way::Soon => return cx.again_at(now + SOON, self, Changes::default()).await,
+                Way::There(lane) => {
+                    // Nodes that see different things for a moment do not pass a message on without end.
+                    let due_at = if self.lane.route().is_some() { now + SOON } else { now };
+                    return cx.go_on_in_its_lane(due_at, &Self { lane, ..self.clone() }).await;
+                }
+                Way::Nowhere => {}
+            }
+        }
         let (until, held) = hold(message, reason, Some(now + wait), now);
         let changes = if self.tells_hold(message) { held } else { Changes::default() };
         let released_at = match self.lane.class() {
@@ -48,6 +80,24 @@ impl DeliverMessage {
             JobClass::Bulk => Some(until),
         };
         cx.again_at(until, &Self { released_at, ..self.clone() }, changes).await
+    }
+
+    /// Where a message goes on that may leave from none of the addresses that this node uses.
+    async fn way_to_source(&self, cx: &JobContext, message: &Message) -> Result<Way, StoreError> {
+        let app = &cx.app;
+        match app.source_holder_for(message).await? {
+            SourceHolder::Nobody => Ok(Way::Nowhere),
+            SourceHolder::Own => {
+                app.paths().look_who_uses_what(app.store()).await?;
+                let is_here = app.paths().uses_any(app.sources_for(message).await?.as_deref());
+                Ok(if is_here { Way::Here } else { Way::Nowhere })
+            }
+            SourceHolder::Node(joined) => {
+                let lane = app.store().lane_of_node(&self.lane, joined).await?;
+                // A node that comes or goes has no places for a moment, and one that was just taken over is still ours.
+                Ok(lane.filter(|lane| *lane != self.lane).map_or(Way::Soon, Way::There))
+            }
+        }
     }
 
     /// True if the hold of this job is that of the message: it serves the message's own recipient, who waits.

@@ -14,6 +14,7 @@ use messaging_core::domain::mail::mta_sts::{self, StsText};
 use messaging_core::ports::HostProbe;
 use messaging_engine::app::checks::{CheckOptions, Checkup};
 use messaging_engine::{App, Settings};
+use serde_json::json;
 
 use super::Domains;
 use crate::bed::KEY;
@@ -278,4 +279,31 @@ async fn the_owner_of_a_workspace_sees_the_checks() {
     assert_eq!(reply["checks"].as_array().unwrap().len(), 21);
     assert_eq!(reply["checks"][2]["id"], "ptr");
     assert_eq!(reply["checks"][2]["subject"], "192.0.2.1");
+}
+
+#[tokio::test]
+async fn a_domain_whose_pool_no_node_has_an_address_of_is_a_fault() {
+    let (domains, id) = sound(0).await;
+    let source = |ip: &str| NamedSource { ip: ip.parse().unwrap(), name: "mx.service.test".to_owned() };
+    let announce = async |ip: &str| domains.bed.store.announce_sources(&[source(ip)]).await.unwrap();
+    announce("203.0.113.7").await;
+    let found = async || {
+        domains.bed.clock.advance(Duration::from_secs(2));
+        let reports = domains.bed.app.check_up().await.unwrap();
+        let found: Vec<_> = reports.into_iter().filter(|report| report.id.as_str() == "sources").collect();
+        (statuses(&found), found.first().map(|report| report.found.clone()).unwrap_or_default())
+    };
+    assert_eq!(found().await.0, "", "there is no pool");
+    let workspace = domains.stored(&id).await.workspace_id;
+    messaging_engine::admin::grant_ip(&domains.bed.app, workspace, "203.0.113.8").await.unwrap();
+    let pools = format!("/workspaces/{workspace}/ip-pools");
+    let pool = domains.bed.post(&domains.caller, &pools, json!({"name": "news", "ips": ["203.0.113.8"]})).await;
+    assert_eq!(found().await.0, "sources IP pools: ok", "no domain names the pool");
+    let pool = pool["id"].as_str().unwrap();
+    let path = domains.path(&format!("/{id}"));
+    let named = domains.bed.patch(&domains.caller, &path, json!({"marketing_ip_pool_id": pool})).await;
+    assert_eq!(named.summary(), "200");
+    assert_eq!(found().await, ("sources IP pools: fault".to_owned(), "none for acme.test (pool news)".to_owned()));
+    announce("203.0.113.8").await;
+    assert_eq!(found().await.0, "sources IP pools: ok");
 }

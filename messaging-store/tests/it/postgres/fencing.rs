@@ -8,9 +8,12 @@ use bytes::Bytes;
 use messaging_conformance::sample::{at, claim, enqueue, finish, job, user};
 use messaging_conformance::{Twice, lanes, races};
 use messaging_core::changes::{Changes, Expect, JobHandle, JobWrite, NewJob, PutBack, Reschedule, Write};
+use messaging_core::domain::delivery::ip_pool::source::NamedSource;
+use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ports::Store;
 use messaging_core::ports::store::{
-    Accounts as _, Claim, ClaimedJob, CommitError, Installation as _, Jobs as _, Priority, StoreError, Topic,
+    Accounts as _, Claim, ClaimedJob, CommitError, Installation as _, Jobs as _, Priority, Sources as _, StoreError,
+    Topic,
 };
 use messaging_store::{Heartbeats, PostgresStore};
 
@@ -214,6 +217,39 @@ async fn lanes_change_hands_when_nothing_of_them_runs() {
     // Whoever goes leaves everything to who stays.
     second.close().await;
     wait_for(async || (places(&first).await == 256).then_some(())).await;
+    first.close().await;
+}
+
+/// Each process is found by its sources, and a lane beside that it claims, whichever process claims the lane.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_process_claims_a_lane_beside() {
+    let Some(database) = Database::create().await else { return };
+    let stores = [open(&database, QUICK).await, open(&database, QUICK).await];
+    for (number, store) in stores.iter().enumerate() {
+        let ip = std::net::IpAddr::from([203, 0, 113, u8::try_from(number).unwrap()]).into();
+        store.announce_sources(&[NamedSource { ip, name: "mx.example.org".to_owned() }]).await.unwrap();
+    }
+    for store in &stores {
+        wait_for(async || (1..256).contains(&places(store).await).then_some(())).await;
+    }
+    let lane = Lane::parse("email:b.example");
+    for (number, store) in stores.iter().enumerate() {
+        let live = store.live_sources().await.unwrap();
+        assert!(live.len() == 2 && live[0].joined < live[1].joined, "{live:?}");
+        assert_eq!(live.iter().map(|live| live.is_own).collect::<Vec<_>>(), [number == 0, number == 1]);
+        for (meant, node) in stores.iter().zip(&live) {
+            let beside = store.lane_of_node(&lane, node.joined).await.unwrap().expect("it has places");
+            assert_eq!(beside.shared(), lane.shared());
+            commit(store, [enqueue(beside.as_str(), 0)]).await.unwrap();
+            let found = claimed(meant).await;
+            assert_eq!(found[0].handle.lane, beside);
+            commit(meant, finish(&found)).await.unwrap();
+        }
+    }
+    let joined = stores[1].live_sources().await.unwrap()[0].joined;
+    assert_eq!(stores[1].lane_of_node(&lane, joined + 1_000).await.unwrap(), None);
+    let [first, second] = stores;
+    second.close().await;
     first.close().await;
 }
 

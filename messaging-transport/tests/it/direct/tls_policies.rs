@@ -1,12 +1,14 @@
 //! DANE, MTA-STS and `require_tls`: a message goes over the TLS that is asked for, or not at all.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use messaging_core::domain::delivery::attempt::TlsVerification;
 use messaging_core::domain::mail::mta_sts::StsPolicy;
 use messaging_core::ports::StsPolicyCache;
+use messaging_core::ports::sts_policy_cache::PolicyUnread;
 use messaging_core::ports::transport::{DeliveryOptions, OutcomeClass};
 use messaging_testing::{Answer as HttpAnswer, DnsFailure, ScriptedHttpServer};
 use messaging_transport::GuardedFetch;
@@ -238,14 +240,14 @@ async fn a_kept_connection_in_clear_is_not_used_for_who_asks_for_tls() {
     assert_eq!(bed.connections(), [3]);
 }
 
-/// Policies in memory.
+/// Policies in memory; they cannot be read while the switch is on.
 #[derive(Debug, Default)]
-struct Kept(Mutex<HashMap<String, StsPolicy>>);
+struct Kept(Mutex<HashMap<String, StsPolicy>>, AtomicBool);
 
 #[async_trait]
 impl StsPolicyCache for Kept {
-    async fn policy(&self, domain: &str) -> Option<StsPolicy> {
-        self.0.lock().unwrap().get(domain).cloned()
+    async fn policy(&self, domain: &str) -> Result<Option<StsPolicy>, PolicyUnread> {
+        if self.1.load(Ordering::Relaxed) { Err(PolicyUnread) } else { Ok(self.0.lock().unwrap().get(domain).cloned()) }
     }
 
     async fn keep(&self, policy: &StsPolicy) {
@@ -377,4 +379,21 @@ async fn a_policy_that_cannot_be_fetched_is_none_and_does_not_end_another() {
     sts.bed.dns.txt("_mta-sts.b.test", &["v=STSv1; id=3;"]);
     assert_eq!(words(&attempt(&sts.delivery(), &usual()).await), "accepted 250 2.0.0");
     assert_eq!(sts.kept.0.lock().unwrap()["b.test"].id, "3");
+}
+
+#[tokio::test]
+async fn a_policy_that_cannot_be_read_is_not_taken_for_none() {
+    let sts = Sts::start(ScriptedSmtpServer::builder(), &policy("enforce", "mx1.b.test")).await;
+    assert!(words(&attempt(&sts.delivery(), &usual()).await).starts_with("tls_required"));
+    // Whoever hides the record finds a server that does not know what it has kept.
+    sts.bed.dns.remove("_mta-sts.b.test");
+    sts.kept.1.store(true, Ordering::Relaxed);
+    let delivery = sts.delivery();
+    check_kept_back(&sts.bed, &attempt(&delivery, &usual()).await, "4.7.5", "cannot be read");
+    // The failure is not remembered: the policy that is kept holds as soon as it can be read.
+    sts.kept.1.store(false, Ordering::Relaxed);
+    check_kept_back(&sts.bed, &attempt(&delivery, &usual()).await, "4.7.10", "STARTTLS");
+    // A domain without a policy gets its mail again.
+    sts.kept.0.lock().unwrap().clear();
+    assert_eq!(words(&attempt(&sts.delivery(), &usual()).await), "accepted 250 2.0.0");
 }

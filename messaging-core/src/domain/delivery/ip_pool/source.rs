@@ -4,6 +4,7 @@
 //! kept outlives the process: whichever node has the address next goes on with it.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -110,6 +111,32 @@ pub struct NodeSource {
     pub source: NamedSource,
     /// The name of the node.
     pub node: String,
+    /// Number of the node's start: whoever started later has a larger one, and no two have the same. 0 on one file.
+    pub joined: i64,
+    /// True for a source of the process that asks.
+    pub is_own: bool,
+}
+
+impl NodeSource {
+    /// A source of the process itself, by its own word.
+    pub fn own(source: &NamedSource) -> Self {
+        Self { source: source.clone(), node: String::new(), joined: 0, is_own: true }
+    }
+}
+
+/// The sources that mail may leave from. Of several nodes that name one address the one that has lived longest uses it, and
+/// the others as soon as it is gone, so that warm-up and limits of a path are counted once. `default` is another address on
+/// every node.
+pub fn in_use(live: &[NodeSource]) -> Vec<&NodeSource> {
+    let mut named: HashMap<SourceAddress, &NodeSource> = HashMap::new();
+    for one in live.iter().filter(|one| one.source.ip != SourceAddress::Default) {
+        let first = named.entry(one.source.ip).or_insert(one);
+        if one.joined < first.joined {
+            *first = one;
+        }
+    }
+    let is_first = |one: &&NodeSource| named.get(&one.source.ip).is_none_or(|first| first.joined == one.joined);
+    live.iter().filter(is_first).collect()
 }
 
 /// State of a source.
@@ -231,6 +258,22 @@ mod tests {
             "last_used_at": null, "updated_at": "2026-03-01T12:00:00.000Z"}))
         .unwrap();
         assert_eq!((old.shown(), old.found), (Warm, None));
+    }
+
+    #[test]
+    fn of_nodes_that_name_one_address_the_oldest_uses_it() {
+        let live = |joined, text: &str| NodeSource {
+            source: NamedSource { ip: text.parse().unwrap(), name: "mx.example.org".to_owned() },
+            node: format!("n{joined}"),
+            joined,
+            is_own: false,
+        };
+        let all =
+            [live(7, "192.0.2.1"), live(7, "default"), live(3, "192.0.2.2"), live(3, "192.0.2.1"), live(9, "default")];
+        let used: Vec<_> = in_use(&all).into_iter().map(|one| (one.joined, one.source.ip.to_string())).collect();
+        let expected = [(7, "default"), (3, "192.0.2.2"), (3, "192.0.2.1"), (9, "default")];
+        assert_eq!(used, expected.map(|(joined, ip)| (joined, ip.to_owned())));
+        assert_eq!(in_use(&all[..1]), [&all[0]]);
     }
 
     #[test]

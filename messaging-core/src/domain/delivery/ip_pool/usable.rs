@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::IpPool;
-use super::source::{NamedSource, NodeSource};
+use super::source::NodeSource;
 use crate::ids::{PoolId, WorkspaceId};
 
 /// Kind of a message, by which its domain chooses the pool.
@@ -28,7 +28,7 @@ pub const fn pool_of(kind: MailKind, pool: Option<PoolId>, marketing_pool: Optio
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usable<'a> {
     /// These, of the live ones and in their order. Empty when no live node has one.
-    Sources(Vec<&'a NamedSource>),
+    Sources(Vec<&'a NodeSource>),
     /// None, because the pool is not there or belongs to another workspace.
     NoPool,
 }
@@ -52,14 +52,14 @@ pub fn usable_sources<'a>(
     if let Some(None) = named {
         return Usable::NoPool;
     }
-    let is_usable = |source: &&NamedSource| source.ip.ip().map_or(pool.is_none(), is_allowed);
-    Usable::Sources(live.iter().map(|live| &live.source).filter(is_usable).collect())
+    let is_usable = |live: &&NodeSource| live.source.ip.ip().map_or(pool.is_none(), is_allowed);
+    Usable::Sources(live.iter().filter(is_usable).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::delivery::ip_pool::source::SourceAddress;
+    use crate::domain::delivery::ip_pool::source::{NamedSource, SourceAddress};
     use crate::ids::Id as _;
     use crate::time::Timestamp;
 
@@ -91,7 +91,8 @@ mod tests {
     }
 
     fn live(ip: SourceAddress) -> NodeSource {
-        NodeSource { source: NamedSource { ip, name: "mx.example.org".to_owned() }, node: "one".to_owned() }
+        let source = NamedSource { ip, name: "mx.example.org".to_owned() };
+        NodeSource { source, node: "one".to_owned(), joined: 1, is_own: false }
     }
 
     #[track_caller]
@@ -103,7 +104,7 @@ mod tests {
             Usable::Sources(sources) => Some(
                 sources
                     .iter()
-                    .map(|source| match source.ip.ip() {
+                    .map(|live| match live.source.ip.ip() {
                         Some(IpAddr::V4(ip)) => ip.octets()[3],
                         _ => 0,
                     })

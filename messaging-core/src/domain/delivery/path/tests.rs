@@ -304,6 +304,28 @@ fn complaints_warn_and_then_let_a_path_rest() {
 }
 
 #[test]
+fn complaints_that_another_node_was_told_of_are_counted_once() {
+    let mut path = busy(100);
+    let mut stored = path.clone();
+    for _ in 0..5 {
+        stored.complained_elsewhere(&unlimited(), noon());
+    }
+    assert_eq!(stored.status(noon()), PathStatus::Resting, "whoever takes the path over knows");
+    let changes = path.hear_complaints(&stored, &unlimited(), noon());
+    assert_eq!(
+        changes.last().map(|change| (change.action, change.reason)),
+        Some((PathAction::Rest, BrakeReason::Complaints))
+    );
+    assert_eq!(path.status(noon()), PathStatus::Resting);
+    path.release();
+    assert_eq!(path.hear_complaints(&stored, &unlimited(), noon()), []);
+    // What is heard is stored, and not heard once more.
+    let text = serde_json::to_string(&path).unwrap();
+    let mut read: PathState = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.hear_complaints(&stored, &unlimited(), noon()), []);
+}
+
+#[test]
 fn a_new_path_warms_up_and_says_so() {
     let mut path = PathState::default();
     let limits = SiteLimits { warm_up: 4, ..unlimited() };

@@ -132,6 +132,10 @@ fn nothing_stands_beside_an_alias() {
     for (found, expected) in [
         (HostRecords::default(), "create track.service.test"),
         (alias("track.service.test"), "keep"),
+        (
+            HostRecords { is_proxied: true, ..alias("track.service.test") },
+            "conflict links.mail.acme.test leads to track.service.test through the proxy",
+        ),
         (alias("other.test"), "conflict links.mail.acme.test is an alias of other.test"),
         (HostRecords { has_others: true, ..HostRecords::default() }, "conflict links.mail.acme.test has records"),
         (HostRecords { txt: list(&["x"]), ..HostRecords::default() }, "conflict links.mail.acme.test has records"),
