@@ -96,7 +96,8 @@ export default function SignIn({ query = {} }) {
     <${SignInWays} onDone=${invitation ? undefined : done} email=${email} begun=${step} />
     <details><summary>${t("No account, or the password forgotten?")}</summary>
       <p class="muted">${t("Who runs the server creates users, and links that sign in once:")}</p>
-      <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details></div>`;
+      <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details>
+    <${LanguageChoice} /></div>`;
 }
 
 function Invitation({ invitation, ticket, email, onDone }) {
