@@ -3,6 +3,7 @@
 // first single sign-on of somebody who has a password asks for it once.
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { announce, html, t, useEffect, useId, useRef, useState } from "../lib/ui.js";
+import { LanguageChoice } from "../lib/language_choice.js";
 import { hasPasskeys, refusalOf, usePasskey } from "../lib/passkey.js";
 import { go } from "../lib/route.js";
 import { Brand } from "../app.js";
