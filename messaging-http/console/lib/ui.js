@@ -15,7 +15,7 @@ export {
 
 /** The languages of the console by their codes, each called as it calls itself. Files of `languages/` hold their texts. */
 export const LANGUAGES = {
-  en: "English", de: "Deutsch", fr: "Français", es: "Español", pt: "Português", uk: "Українська",
+  en: "English", de: "Deutsch", fr: "Français", es: "Español", pt: "Português", uk: "Українська", ru: "Русский",
 };
 const LANGUAGE = "messaging.language";
 
