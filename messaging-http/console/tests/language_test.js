@@ -39,8 +39,8 @@ export function numbers_and_times_are_written_as_in_the_language() {
     equal([number(1234567), percent(0.012).replace("\u00a0", " "), duration(1200)], ["1.234.567", "1,2 %", "1,2 Sek."]);
     equal(relative("2026-01-30T09:15:00Z", now), "gestern");
     holds(absolute("2026-01-31T12:00:00Z", { dateStyle: "long" }).includes("Januar"));
-    equal(locale(), "de-AT");
-  }, ["en", "de-AT", "de"]);
+    equal(locale(), "de-DE");
+  }, ["en", "de-DE", "de"]);
   speaking("de", {}, () => equal(locale(), "de"), ["fr"]);
 }
 
