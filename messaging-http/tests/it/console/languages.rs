@@ -13,7 +13,7 @@ use super::screens;
 use crate::harness::any_port;
 
 /// Languages with long words, of those that there are.
-const LONG: [&str; 2] = ["de", "ru"];
+const LONG: [&str; 3] = ["de", "pt", "ru"];
 
 /// Widths of a window in CSS pixels.
 const WIDTHS: [u32; 2] = [360, 1440];
