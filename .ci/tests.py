@@ -5,10 +5,11 @@
 for a process that was killed to come back. A busy machine may be later than a test waits for: up to eight tests of a
 program that fail are named and tried once more when nothing else runs. What is broken fails twice.
 
-Usage: tests.py [--programs FILE] [JOB ...]     (without names all jobs; `tests.py --list` shows them)
+Usage: tests.py [--programs FILE] [--beside COMMAND] [JOB ...]     (without names all jobs; `tests.py --list` shows them)
 
 FILE lists the programs as they were built: it is written where it does not exist, and read instead of building again where
-it does.
+it does. COMMAND gets the processor time that the tests leave over while they wait; it has ended before those begin that need
+a quiet machine.
 
 Environment: AXE is the path of axe-core, OIDC_PROVIDER that of oidc-provider, SEEDS how many of the simulation's seeds are
 tried.
@@ -142,9 +143,32 @@ def run(program, folder, arguments, environment):
         return code, output.read()
 
 
+class beside:
+    """A command that runs beside the tests with the least priority; what it said is printed when both have ended."""
+
+    def __init__(self, command):
+        self.command, self.is_fine = command, True
+
+    def __enter__(self):
+        if self.command:
+            self.output = tempfile.TemporaryFile("w+", errors="replace")
+            self.process = subprocess.Popen(["nice", "-n", "19", self.command], cwd=ROOT, stdin=subprocess.DEVNULL,
+                                            stdout=self.output, stderr=subprocess.STDOUT)
+        return self
+
+    def __exit__(self, *_):
+        if self.command:
+            self.is_fine = self.process.wait(timeout=TIMEOUT) == 0
+            self.output.seek(0)
+            print(self.output.read(), flush=True)
+            if not self.is_fine:
+                print(f"FAILED {self.command}", flush=True)
+
+
 def main():
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--programs", type=pathlib.Path)
+    asked.add_argument("--beside", metavar="COMMAND")
     asked.add_argument("--list", action="store_true")
     asked.add_argument("job", nargs="*")
     asked = asked.parse_args()
@@ -177,7 +201,7 @@ def main():
                 failed.append((job, [], False))
 
     began = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+    with beside(asked.beside) as other, concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
         list(pool.map(one, (job for job in planned if job[0] not in alone)))
     for job in planned:
         if job[0] in alone:
@@ -185,7 +209,7 @@ def main():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"tests: {time.monotonic() - began:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time", flush=True)
     print(*(f"{took:7.1f} s  {test}" for took, test in sorted(times, reverse=True)[:SLOWEST]), sep="\n", flush=True)
-    broken = False
+    broken = not other.is_fine
     for (name, program, folder, _, environment), tests, finished in failed:
         # A program that did not get to its result, or has many failures, is not tried again.
         if not finished or not tests or len(tests) > MOST_FLAKY:

@@ -126,24 +126,7 @@ async fn queue(
     numbers: std::ops::RangeInclusive<u64>,
 ) -> Result<Product, Box<dyn Error>> {
     let product = open(path, address, algorithm).await?;
-    let (next, last) = (Arc::new(AtomicU64::new(*numbers.start())), *numbers.end());
-    let accepting: Vec<_> = (0..64)
-        .map(|_| {
-            let (product, next) = (product.clone(), Arc::clone(&next));
-            tokio::spawn(async move {
-                loop {
-                    let n = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                    if n > last {
-                        return;
-                    }
-                    assert!(product.accept(n).await, "the product accepts");
-                }
-            })
-        })
-        .collect();
-    for task in accepting {
-        task.await?;
-    }
+    product.accept_all(*numbers.start()..numbers.end() + 1, messaging_benches::message).await;
     Ok(product)
 }
 

@@ -11,6 +11,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 pub mod floor;
 pub mod load;
 pub mod product;
+pub mod receiver;
 pub mod requests;
 pub mod sink;
 

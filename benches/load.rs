@@ -1,5 +1,6 @@
 //! Callers that each wait for their answer before they ask again.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -25,6 +26,33 @@ where
                     count += 1;
                 }
                 count
+            })
+        })
+        .collect();
+    rate(tasks, began).await
+}
+
+/// Calls `one` once with each of `numbers` from `callers` tasks; answers calls a second.
+pub async fn each<F, R>(callers: usize, numbers: Range<u64>, one: F) -> f64
+where
+    F: Fn(u64) -> R + Clone + Send + 'static,
+    R: Future<Output = ()> + Send,
+{
+    let (next, end) = (Arc::new(AtomicU64::new(numbers.start)), numbers.end);
+    let began = Instant::now();
+    let tasks: Vec<_> = (0..callers)
+        .map(|_| {
+            let (one, next) = (one.clone(), Arc::clone(&next));
+            tokio::spawn(async move {
+                let mut called = 0;
+                loop {
+                    let n = next.fetch_add(1, Ordering::Relaxed);
+                    if n >= end {
+                        return called;
+                    }
+                    one(n).await;
+                    called += 1;
+                }
             })
         })
         .collect();
@@ -70,7 +98,7 @@ pub async fn http(
 
 /// Calls a second of all callers together, once they are done.
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
-async fn rate(callers: Vec<JoinHandle<u64>>, began: Instant) -> f64 {
+pub(crate) async fn rate(callers: Vec<JoinHandle<u64>>, began: Instant) -> f64 {
     let mut total = 0;
     for caller in callers {
         total += caller.await.expect("a caller does not panic");

@@ -67,24 +67,12 @@ async fn deliver(options: BenchOptions, product: &Product, floor: &Floor) -> Res
     let messages = if options.rounds == 1 { 500 } else { 5_000 };
     // What was accepted before is not part of it.
     product.app.run_until_idle().await?;
-    let numbers = Arc::new(AtomicU64::new(1 << 40));
+    let numbers = AtomicU64::new(1 << 40);
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
         floors.push(floor.deliver(messages).await?);
-        let last = numbers.load(Ordering::Relaxed) + messages;
-        let accepting = (0..64).map(|_| {
-            let (product, numbers) = (product.clone(), Arc::clone(&numbers));
-            async move {
-                loop {
-                    let n = numbers.fetch_add(1, Ordering::Relaxed);
-                    if n >= last {
-                        return;
-                    }
-                    assert!(product.accept(n).await, "the product accepts");
-                }
-            }
-        });
-        futures_util::future::join_all(accepting).await;
+        let first = numbers.fetch_add(messages, Ordering::Relaxed);
+        product.accept_all(first..first + messages, messaging_benches::message).await;
         let began = Instant::now();
         product.app.run_until_idle().await?;
         ours.push(rate(messages, began));

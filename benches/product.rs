@@ -1,5 +1,6 @@
 //! The product as it is measured: on SQLite unless another store is given, email going into the sandbox.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -24,7 +25,7 @@ use messaging_engine::{App, Caller, Error, SecretKey, admin};
 use messaging_store::{SqliteOptions, SqliteStore};
 use messaging_transport::{Dns, GuardedFetch, Options};
 
-use crate::load::closed_loop;
+use crate::load::{closed_loop, each};
 
 /// The domain that the messages are from.
 const DOMAIN: &str = "sandbox.test";
@@ -138,6 +139,16 @@ impl Product {
             async move { assert!(target.accept(n).await, "the product accepts") }
         };
         closed_loop(callers, turn, numbers, one).await
+    }
+
+    /// Accepts a message for each number, with the body that `body` makes, from 64 callers; answers messages a second.
+    pub async fn accept_all(&self, numbers: Range<u64>, body: impl Fn(u64) -> String + Clone + Send + 'static) -> f64 {
+        let target = self.clone();
+        let one = move |n| {
+            let (target, body) = (target.clone(), body(n));
+            async move { assert!(target.accept_body(n, body).await, "the product accepts") }
+        };
+        each(64, numbers, one).await
     }
 
     /// Accepts one message with a body.

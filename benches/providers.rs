@@ -5,29 +5,23 @@
 //! 30 messages a second and 100 at a time, and answers 429 without `Retry-After` beyond that.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::error::Error;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use http_body_util::Full;
+use hyper::{Response, StatusCode};
 use messaging_benches::product::Product;
+use messaging_benches::receiver::{Receiver, post};
 use messaging_benches::{BenchOptions, report};
 use messaging_core::domain::channel::Channel;
 use messaging_engine::Caller;
 use messaging_engine::ops::channels::{ChannelInput, ChannelPath, SetChannel};
 use messaging_engine::work::Workers;
 use serde_json::json;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 /// Connections of the floor.
 const CONNECTIONS: usize = 100;
@@ -67,8 +61,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// A gateway that counts what it takes.
 struct Gateway {
-    address: SocketAddr,
-    taken: Arc<watch::Sender<u64>>,
+    receiver: Receiver,
     refused: Arc<AtomicU64>,
 }
 
@@ -95,47 +88,29 @@ impl Limits {
 }
 
 impl Gateway {
-    async fn start(delay: Duration, rate: Option<usize>) -> Result<Self, Box<dyn Error>> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let address = listener.local_addr()?;
-        let (taken, refused) = (Arc::new(watch::Sender::new(0)), Arc::new(AtomicU64::new(0)));
+    async fn start(delay: Duration, rate: Option<usize>) -> std::io::Result<Self> {
+        let refused = Arc::new(AtomicU64::new(0));
         let limits = Arc::new(Limits { delay, rate, under_way: AtomicUsize::new(0), lately: Mutex::default() });
-        let (counted, refusals) = (Arc::clone(&taken), Arc::clone(&refused));
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let _ = stream.set_nodelay(true);
-                let (limits, taken, refused) = (Arc::clone(&limits), Arc::clone(&counted), Arc::clone(&refusals));
-                let service = service_fn(move |request: Request<Incoming>| {
-                    let (limits, taken, refused) = (Arc::clone(&limits), Arc::clone(&taken), Arc::clone(&refused));
-                    async move {
-                        let _ = request.into_body().collect().await;
-                        limits.under_way.fetch_add(1, Ordering::Relaxed);
-                        let takes = limits.takes();
-                        if !limits.delay.is_zero() {
-                            tokio::time::sleep(limits.delay).await;
-                        }
-                        limits.under_way.fetch_sub(1, Ordering::Relaxed);
-                        let (status, body) = if takes { (202, r#"{"id":"1"}"#) } else { (429, "{}") };
-                        if takes {
-                            taken.send_modify(|count| *count += 1);
-                        } else {
-                            refused.fetch_add(1, Ordering::Relaxed);
-                        }
-                        let mut answer = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
-                        *answer.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
-                        Ok::<_, Infallible>(answer)
-                    }
-                });
-                tokio::spawn(
-                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service),
-                );
+        let refusals = Arc::clone(&refused);
+        let answer = move |_| {
+            let (limits, refused) = (Arc::clone(&limits), Arc::clone(&refusals));
+            async move {
+                limits.under_way.fetch_add(1, Ordering::Relaxed);
+                let takes = limits.takes();
+                if !limits.delay.is_zero() {
+                    tokio::time::sleep(limits.delay).await;
+                }
+                limits.under_way.fetch_sub(1, Ordering::Relaxed);
+                let (status, body) = if takes { (202, r#"{"id":"1"}"#) } else { (429, "{}") };
+                if !takes {
+                    refused.fetch_add(1, Ordering::Relaxed);
+                }
+                let mut answer = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
+                *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+                answer
             }
-        });
-        Ok(Self { address, taken, refused })
-    }
-
-    async fn reach(&self, count: u64) {
-        let _ = self.taken.subscribe().wait_for(|taken| *taken >= count).await;
+        };
+        Ok(Self { receiver: Receiver::start(answer).await?, refused })
     }
 }
 
@@ -146,35 +121,12 @@ fn rate(messages: u64, began: Instant) -> f64 {
 
 /// The same requests and nothing else.
 async fn floor(gateway: &Gateway, messages: u64) -> Result<f64, Box<dyn Error>> {
-    let left = Arc::new(AtomicU64::new(messages));
-    let address = gateway.address;
-    let began = Instant::now();
-    let tasks: Vec<_> = (0..CONNECTIONS)
-        .map(|_| {
-            let left = Arc::clone(&left);
-            tokio::spawn(async move {
-                let stream = TcpStream::connect(address).await.expect("the gateway listens");
-                stream.set_nodelay(true).expect("a TCP socket");
-                let opened = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-                let (mut sender, connection) = opened.expect("a new connection");
-                tokio::spawn(connection);
-                while left.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
-                    let body = json!({"to": "+4915112345678", "from": "ACME", "text": TEXT,
-                        "message_id": "msg_00000000000000000000000000", "callback_url": "https://localhost/callback"});
-                    let request =
-                        Request::post("/").header("host", "localhost").header("content-type", "application/json");
-                    let request = request.body(Full::new(Bytes::from(body.to_string()))).expect("a request");
-                    let answer = sender.send_request(request).await.expect("an answer");
-                    answer.into_body().collect().await.expect("a body");
-                    sender.ready().await.expect("a connection that is kept");
-                }
-            })
-        })
-        .collect();
-    for task in tasks {
-        task.await?;
-    }
-    Ok(rate(messages, began))
+    let body = || {
+        let body = json!({"to": "+4915112345678", "from": "ACME", "text": TEXT,
+            "message_id": "msg_00000000000000000000000000", "callback_url": "https://localhost/callback"});
+        Bytes::from(body.to_string())
+    };
+    post(gateway.receiver.address, CONNECTIONS, messages, body).await
 }
 
 const TEXT: &str = "Your code is 123456. It is valid for ten minutes.";
@@ -191,36 +143,19 @@ struct Rates {
 async fn product(path: &std::path::Path, gateway: &Gateway, messages: u64) -> Result<Rates, Box<dyn Error>> {
     let product = Product::open(path).await?;
     let (workspace_id, channel) = (product.workspace, Channel::Sms);
-    let config = json!({"api_base": format!("http://{}/", gateway.address), "sender": "ACME"});
+    let config = json!({"api_base": format!("http://{}/", gateway.receiver.address), "sender": "ACME"});
     let input = ChannelInput::new("http").config(config.as_object().cloned().unwrap_or_default());
     let caller = Caller::Operator(Some(workspace_id));
     product.app.run(SetChannel).path(ChannelPath { workspace_id, channel }).body(input).by(&caller).await?;
-    let next = Arc::new(AtomicU64::new(0));
-    let accepting: Vec<_> = (0..64)
-        .map(|_| {
-            let (product, next) = (product.clone(), Arc::clone(&next));
-            tokio::spawn(async move {
-                loop {
-                    let n = next.fetch_add(1, Ordering::Relaxed);
-                    if n >= messages {
-                        return;
-                    }
-                    let body = json!({"channel": "sms", "to": format!("+4915{n:09}"), "text": TEXT});
-                    assert!(product.accept_body(n, body.to_string()).await, "the product accepts");
-                }
-            })
-        })
-        .collect();
-    for task in accepting {
-        task.await?;
-    }
-    let before = *gateway.taken.borrow();
+    let body = |n| json!({"channel": "sms", "to": format!("+4915{n:09}"), "text": TEXT}).to_string();
+    product.accept_all(0..messages, body).await;
+    let before = gateway.receiver.count();
     let began = Instant::now();
     let workers = Workers::start(&product.app, &Handle::current());
     let most = messages * 95 / 100;
-    gateway.reach(before + most).await;
+    gateway.receiver.reach(before + most).await?;
     let of_most = rate(most, began);
-    gateway.reach(before + messages).await;
+    gateway.receiver.reach(before + messages).await?;
     let of_all = rate(messages, began);
     workers.stop().await;
     product.app.store().close().await;

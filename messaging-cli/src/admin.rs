@@ -109,7 +109,7 @@ enum Admin {
     /// Change to a new secret key, also while servers run; links in mail that was sent go on working
     #[command(after_help = rotate_secret_key::HELP)]
     RotateSecretKey(rotate_secret_key::RotateSecretKey),
-    /// List, release or drop what was put aside because the database permanently refuses to store it
+    /// List, release or drop work that was put aside because the database permanently refuses its result
     #[command(subcommand, disable_help_subcommand = true)]
     Quarantine(quarantine::Quarantine),
 }
@@ -122,13 +122,13 @@ struct CreateUser {
     /// The password; `-` reads it from standard input. Without one a new user cannot sign in yet
     #[arg(long, value_name = "PASSWORD", conflicts_with = "generate_password")]
     password: Option<String>,
-    /// Make a password up and print it once, on standard error
+    /// Generate a password and print it once, on standard error
     #[arg(long)]
     generate_password: bool,
     /// A display name
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Let the user look after the whole installation: `/system` in the API, System in the console
+    /// Make the user an operator, who manages the whole installation: `/system` in the API, System in the console
     #[arg(long)]
     operator: bool,
 }
@@ -138,7 +138,7 @@ struct SetOperator {
     /// The sign-in name
     #[arg(long, value_name = "EMAIL")]
     email: String,
-    /// The user is an operator no more
+    /// Make the user an ordinary user again
     #[arg(long)]
     off: bool,
 }
@@ -165,7 +165,7 @@ struct CreateKey {
     /// The workspace that the key opens
     #[arg(long, value_name = "ID", env = "MESSAGING_WORKSPACE", hide_env_values = true)]
     workspace: String,
-    /// What the key is for, 1 to 100 characters
+    /// Name of the key, such as the program that uses it, 1 to 100 characters
     #[arg(long, value_name = "NAME")]
     name: String,
     /// Scopes of the key: the operations that it may call
@@ -174,10 +174,10 @@ struct CreateKey {
     /// Requests a minute [default: 600]
     #[arg(long, value_name = "N")]
     rate_limit: Option<u32>,
-    /// Addresses and blocks from which it works; everywhere unless given
+    /// Addresses and blocks from which the key works [default: all]
     #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
     ip_allow: Vec<String>,
-    /// When it stops working, RFC 3339, or in how long: +90d
+    /// Time at which the key expires, RFC 3339 or a time from now such as +90d [default: never]
     #[arg(long, value_name = "TIME", value_parser = arguments::time_ahead)]
     expires_at: Option<String>,
 }
@@ -203,7 +203,7 @@ struct LoginLink {
     /// The sign-in name
     #[arg(long, value_name = "EMAIL")]
     email: String,
-    /// Where the server is reached [default: the --public-url of the server that runs on the database, or where it listens]
+    /// URL of the server [default: the --public-url of the server that runs on the database, or the address at which it listens]
     #[arg(long, value_name = "URL", env = "MESSAGING_PUBLIC_URL", hide_env_values = true)]
     public_url: Option<String>,
 }
@@ -217,9 +217,8 @@ struct SetName {
 
 #[derive(Debug, Args)]
 struct Resume {
-    /// What becomes of what waits: `cancel` ends every message that is queued or deferred as cancelled and every waiting
-    /// webhook delivery as failed, so that nothing from before is ever sent from here; `send` lets all of it go out, also
-    /// what another server has sent since the copy was taken
+    /// `cancel` ends every waiting message as cancelled and every waiting webhook delivery as failed, so that nothing from
+    /// before is sent from here; `send` sends all of it, even if another server has sent it since the copy was made
     #[arg(long, value_name = "WHAT", value_parser = ["send", "cancel"])]
     queued: String,
 }
@@ -239,7 +238,9 @@ async fn resume(matches: &ArgMatches, resume: &Resume, output: Output) -> Result
     }
     let is_cancelling = report.doing.take().is_some();
     if is_cancelling && queued == Queued::Send {
-        return Err(Failure::Failed("what waits is being cancelled already, after which it sends again".to_owned()));
+        return Err(Failure::Failed(
+            "waiting messages are being cancelled already; after that the server sends again".to_owned(),
+        ));
     }
     if is_cancelling && is_alone {
         let mut cancelled = 0;
@@ -254,7 +255,9 @@ async fn resume(matches: &ArgMatches, resume: &Resume, output: Output) -> Result
         let started = tokio::time::Instant::now();
         while app.store().fence().await.map_err(|error| refused(error.into()))?.is_some() {
             if started.elapsed() > PATIENCE {
-                return Err(Failure::Failed("the server is still cancelling what waits; it goes on".to_owned()));
+                return Err(Failure::Failed(
+                    "the server is still cancelling waiting messages, and continues without this command".to_owned(),
+                ));
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -270,7 +273,7 @@ fn scopes() -> PossibleValuesParser {
 /// The command.
 pub(crate) fn command() -> Command {
     let command = Command::new("admin")
-        .about("Users, workspaces, API keys and sign-in links, resuming a restored server, and what was put aside: straight on the database, while it runs")
+        .about("Manage users, workspaces, API keys, sign-in links, IP pools and the database itself, directly on the database, also while the server runs")
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .arg_required_else_help(true)

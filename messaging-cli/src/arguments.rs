@@ -1,4 +1,4 @@
-//! The arguments that many commands share.
+//! The arguments that many commands share: where a command runs, how it prints, how it takes a body.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use clap::builder::ValueParser;
 use clap::{Arg, ArgAction, ArgMatches};
 use messaging_core::ports::clock::{Clock as _, SystemClock};
 
-/// Ids of the shared arguments. Flags of members never take their long names, see [`is_taken`].
+// Ids of the shared arguments, by which clap finds their values.
 pub(crate) const URL: &str = "url";
 pub(crate) const API_KEY: &str = "api_key";
 pub(crate) const WORKSPACE: &str = "workspace";
@@ -18,7 +18,7 @@ pub(crate) const JSON: &str = "json";
 pub(crate) const QUIET: &str = "quiet";
 pub(crate) const FORMAT: &str = "format";
 pub(crate) const JSON_BODY: &str = "json_body";
-/// The file that the body is.
+/// Path of a file whose bytes are the request body.
 pub(crate) const FILE_BODY: &str = "file_body";
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency_key";
 pub(crate) const PROFILE: &str = "profile";
@@ -28,12 +28,13 @@ pub(crate) const EXAMPLE: &str = "example";
 pub(crate) const HTML_FILE: &str = "html_file";
 pub(crate) const ERRORS: &str = "errors";
 
-/// The directory when nothing is said (contract section 22).
+/// Data directory if neither `--data` nor `MESSAGING_DATA` is given (contract section 22).
 pub(crate) const DEFAULT_DATA: &str = "./messaging-data";
 
+/// Heading in help texts of the arguments that choose a server or a database.
 const TARGET: &str = "Target";
 
-/// Whether a shared argument has this long name.
+/// True if a shared argument has this long name. A flag that is made from a member of a request must not have one.
 pub(crate) fn is_taken(long: &str) -> bool {
     let own = [
         "url",
@@ -56,12 +57,13 @@ pub(crate) fn is_taken(long: &str) -> bool {
     own.contains(&long) || ["help", "version"].contains(&long)
 }
 
-/// The arguments that may also stand before the command; hidden there, shown with each command that reads them.
+/// The arguments that may also precede the command. The help of the program hides them; the help of each command that
+/// reads them shows them.
 pub(crate) fn anywhere() -> [Arg; 5] {
     [url(), api_key(), profile(), workspace(), json()].map(|arg| arg.global(true).hide(true).help_heading(None::<&str>))
 }
 
-/// Where an operation is carried out.
+/// Arguments that choose the server or database on which an operation runs.
 pub(crate) fn target() -> [Arg; 7] {
     [
         with_env(url(), "MESSAGING_URL"),
@@ -74,7 +76,7 @@ pub(crate) fn target() -> [Arg; 7] {
     ]
 }
 
-/// The database of commands that need no server.
+/// Arguments that choose the database, for commands that work without a server.
 pub(crate) fn database_target() -> [Arg; 3] {
     [
         with_env(data().help("The data directory"), "MESSAGING_DATA").default_value(DEFAULT_DATA),
@@ -86,22 +88,22 @@ pub(crate) fn database_target() -> [Arg; 3] {
     ]
 }
 
-/// Where a command that reads rows writes those that are refused.
+/// `--errors`: the file to which a command that reads rows writes the refused ones.
 pub(crate) fn errors() -> Arg {
     Arg::new(ERRORS)
         .long("errors")
         .value_name("FILE")
         .value_parser(ValueParser::path_buf())
-        .help("Write which rows were refused, as CSV, to a file")
+        .help("Write the refused rows with their errors to a CSV file")
 }
 
-/// `--json`.
+/// `--json`: one JSON document on standard output instead of text.
 pub(crate) fn json() -> Arg {
     Arg::new(JSON)
         .long("json")
         .action(ArgAction::SetTrue)
         .help_heading("Output")
-        .help("Print one JSON document on standard output, errors too; all else goes to standard error")
+        .help("Print one JSON document on standard output, also for errors; all else goes to standard error")
 }
 
 /// Flags that choose the output format of an operation's answer.
@@ -112,17 +114,17 @@ pub(crate) fn output() -> [Arg; 3] {
         .action(ArgAction::SetTrue)
         .conflicts_with_all([JSON, FORMAT])
         .help_heading("Output")
-        .help("Print the ids only, one a line");
+        .help("Print only the ids, one on each line");
     let format = Arg::new(FORMAT)
         .long("format")
         .value_name("TEMPLATE")
         .conflicts_with(JSON)
         .help_heading("Output")
-        .help("Print a line for each item, made by a template: '{{ message_id }} {{ explanation.code }}'");
+        .help("Print a line for each item by a template such as '{{ message_id }} {{ explanation.code }}'");
     [json(), quiet, format]
 }
 
-/// The arguments of the command itself, which stands below its nouns.
+/// The arguments of the innermost subcommand: of `send` for `messaging message send`.
 pub(crate) fn innermost(matches: &ArgMatches) -> &ArgMatches {
     let mut at = matches;
     while let Some((_, inner)) = at.subcommand() {
@@ -131,18 +133,19 @@ pub(crate) fn innermost(matches: &ArgMatches) -> &ArgMatches {
     at
 }
 
-/// Whether a flag was given that a command may have or not.
+/// True if a flag was given; false if it was not, and for commands that do not define it.
 pub(crate) fn is_set(matches: &ArgMatches, id: &str) -> bool {
     matches.try_get_one::<bool>(id).ok().flatten().copied().unwrap_or(false)
 }
 
-/// The text of an argument, if it was given.
+/// The text of an argument. `None` if it was not given, is empty, or the command does not define it.
 pub(crate) fn text<'a>(matches: &'a ArgMatches, id: &str) -> Option<&'a str> {
     matches.try_get_one::<String>(id).ok().flatten().map(String::as_str).filter(|text| !text.is_empty())
 }
 
+/// The argument with an environment variable as its default. Help pages do not show values of the environment, because
+/// one of them is a secret.
 fn with_env(arg: Arg, variable: &'static str) -> Arg {
-    // Values of the environment are not for the help page: one of them is a secret.
     arg.env(variable).hide_env_values(true)
 }
 
@@ -170,35 +173,35 @@ fn profile() -> Arg {
         .help("The server and key that `messaging login` has saved under this name [default: default]")
 }
 
-/// `--all` of a listing.
+/// `--all` of a listing: all pages instead of one.
 pub(crate) fn all() -> Arg {
     Arg::new(ALL)
         .long("all")
         .action(ArgAction::SetTrue)
         .help_heading("Query")
-        .help("All items, page after page, printed as they come; --limit is then the size of a page")
+        .help("Print all items, page by page; --limit is then the size of a page")
 }
 
-/// `--yes` of what cannot be undone.
+/// `--yes` of commands that cannot be undone: no question before the command runs.
 pub(crate) fn yes() -> Arg {
     Arg::new(YES)
         .long("yes")
         .short('y')
         .action(ArgAction::SetTrue)
         .help_heading("Request")
-        .help("Do not ask. Asked is only on a terminal; a script without one is not")
+        .help("Do not ask for confirmation; without a terminal the command never asks")
 }
 
-/// `--example` of a command that takes a body.
+/// `--example` of a command that takes a body: prints a body instead of sending one.
 pub(crate) fn example() -> Arg {
     Arg::new(EXAMPLE)
         .long("example")
         .action(ArgAction::SetTrue)
         .help_heading("Body")
-        .help("Print a body to begin with, for --json-body, and do nothing else")
+        .help("Only print an example of a body for --json-body")
 }
 
-/// `--html-file`, beside `--html`.
+/// `--html-file`: the HTML of a body from a file, for commands that also take it as the text of `--html`.
 pub(crate) fn html_file() -> Arg {
     Arg::new(HTML_FILE)
         .long("html-file")
@@ -229,7 +232,7 @@ fn secret_key_file() -> Arg {
         .value_name("FILE")
         .value_parser(ValueParser::path_buf())
         .help_heading(TARGET)
-        .help("The key of the secrets in the database [default: DIR/secret.key]");
+        .help("The file with the key that encrypts secrets in the database [default: DIR/secret.key]");
     with_env(arg, "MESSAGING_SECRET_KEY_FILE")
 }
 
@@ -238,20 +241,21 @@ fn workspace() -> Arg {
         .long("workspace")
         .value_name("ID")
         .help_heading(TARGET)
-        .help("The workspace; with a server it is found from the API key")
+        .help("The workspace; an API key already names one")
 }
 
-/// `--secret-key-file`, where it is given.
+/// The value of `--secret-key-file`; `None` if it was not given.
 pub(crate) fn secret_key_path(matches: &ArgMatches) -> Option<PathBuf> {
     matches.try_get_one::<PathBuf>(SECRET_KEY_FILE).ok().flatten().cloned()
 }
 
-/// `--data`, which always has a value where it is defined.
+/// The value of `--data`. [`DEFAULT_DATA`] for commands that do not define the flag.
 pub(crate) fn data_directory(matches: &ArgMatches) -> PathBuf {
     matches.try_get_one::<PathBuf>(DATA).ok().flatten().cloned().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA))
 }
 
-/// A time as it is given, the one that was so long ago (`90m`, `36h`, `7d`) or the one that is so far ahead (`+7d`).
+/// Reads a time that may be relative to now: `90m`, `36h` or `7d` ago, `+7d` from now. Answers RFC 3339; any other text
+/// is answered unchanged, so that the server says what is wrong with it. Fails for more than a hundred years.
 pub(crate) fn time_or_age(text: &str) -> Result<String, String> {
     let (is_ahead, duration) = match text.strip_prefix('+') {
         Some(rest) => (true, rest),
@@ -262,7 +266,7 @@ pub(crate) fn time_or_age(text: &str) -> Result<String, String> {
     Ok(if is_ahead { now + duration } else { now - duration }.to_string())
 }
 
-/// A time that lies ahead as it is given, or the one that is so far ahead: `+7d`.
+/// Like [`time_or_age`] for a time in the future: fails for `7d`, which is a time ago.
 pub(crate) fn time_ahead(text: &str) -> Result<String, String> {
     match duration_of(text)? {
         Some(_) => Err(format!("{text} is a time ago; +{text} is one ahead")),
@@ -270,7 +274,8 @@ pub(crate) fn time_ahead(text: &str) -> Result<String, String> {
     }
 }
 
-/// `90m`, `36h`, `7d`; `None` for what has no such form, of which the server says what is wrong.
+/// Reads a number with the unit `s`, `m`, `h`, `d` or `w`, such as `90m`. `None` if the text has another form; fails if
+/// it is longer than [`LONGEST_AGE`].
 fn duration_of(text: &str) -> Result<Option<Duration>, String> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let unit = match unit {
@@ -287,11 +292,11 @@ fn duration_of(text: &str) -> Result<Option<Duration>, String> {
     let seconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     match seconds.filter(|seconds| *seconds <= LONGEST_AGE) {
         Some(seconds) => Ok(Some(Duration::from_secs(seconds))),
-        None => Err(format!("{text} is longer than a hundred years")),
+        None => Err(format!("{text} is longer than a hundred years; give a shorter time")),
     }
 }
 
-/// Seconds of a hundred years.
+/// Seconds in a hundred years of 366 days.
 const LONGEST_AGE: u64 = 100 * 366 * 24 * 3600;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Whom a campaign goes to, by the flags `--list`, `--segment` and `--exclude-list` in the place of JSON.
+//! The flags `--list`, `--segment` and `--exclude-list`, which fill the audience of a campaign in place of JSON.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use messaging_engine::ops::Endpoint;
 use serde_json::{Map, Value, json};
 
-/// The member of the body.
+/// Member of the request body that holds the audience.
 pub(crate) const MEMBER: &str = "audience";
 
-/// The operations that take an audience.
+/// Ids of the operations whose body has an audience.
 const OPERATIONS: &[&str] = &["createCampaign", "updateCampaign", "previewAudience"];
 
-/// The flags, the members of an audience that they fill, and what they are about.
+/// Each flag with the member of the audience that it fills and its help text.
 const FLAGS: [(&str, &str, &str); 3] = [
     ("list", "list_ids", "A list whose members get it, by name or id; may be repeated"),
     ("segment", "segment_ids", "A segment whose members get it, by name or id; may be repeated"),
@@ -22,7 +22,7 @@ pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
     OPERATIONS.contains(&endpoint.id)
 }
 
-/// Adds the flags.
+/// Adds the flags to the command of an operation.
 pub(crate) fn extend(command: Command) -> Command {
     let flag = |(long, member, help): (&'static str, &'static str, &'static str)| {
         Arg::new(id(member))
@@ -36,7 +36,7 @@ pub(crate) fn extend(command: Command) -> Command {
     command.args(FLAGS.map(flag))
 }
 
-/// Fills the audience of a body from the flags, besides what its JSON says.
+/// Adds the values of the flags to the audience of a body. They extend lists that the body has already.
 pub(crate) fn add(matches: &ArgMatches, body: &mut Map<String, Value>) {
     for (_, member, _) in FLAGS {
         let Some(given) = matches.try_get_many::<String>(&id(member)).ok().flatten() else { continue };
@@ -54,6 +54,7 @@ pub(crate) fn is_given(matches: &ArgMatches) -> bool {
     FLAGS.iter().any(|(_, member, _)| matches!(matches.try_contains_id(&id(member)), Ok(true)))
 }
 
+/// The id of the argument that fills a member.
 fn id(member: &str) -> String {
     format!("audience.{member}")
 }

@@ -24,29 +24,29 @@ const DATED: (&str, &str) = ("messaging-", ".tar");
 
 const BACKUP: &str = "\
 Copies database, attachments, uploads and secret key into one file that only you can read, while the server goes on \
-accepting and sending. FILE is there completely or not at all, and ends with a checksum. It needs room for the database \
-twice: beside FILE while it is made, and in FILE.
+accepting and sending. FILE is complete or does not exist, and ends with a checksum. The directory of FILE needs space for two \
+copies of the database while the backup is made.
 
-FILE opens everything that the installation knows, provider passwords and DKIM keys as well: keep it where you would keep \
-those. It is a tar archive; `tar tf FILE` lists it.
+Anybody who has FILE has everything, including the passwords of providers and the DKIM keys: keep it as safe as those. It is a \
+tar archive; `tar tf FILE` lists it.
 
 Examples:
   messaging backup --dir /backup --keep 14 --data /var/lib/messaging   (every night)
   messaging backup nightly.tar --overwrite --data /var/lib/messaging --json | jq -r .sha256";
 
 const VERIFY: &str = "\
-Exit code 1 when the file is damaged, cut or no backup. What is in the database is looked at by `messaging admin verify` after \
-a restore.
+Exit code 1 if the file is damaged, incomplete or no backup. To check the content of the database, restore it and run \
+`messaging admin verify`.
 
 Example:
   messaging verify /backup/messaging-2026-01-31T020000Z.tar";
 
 const RESTORE: &str = "\
-Checks FILE to its last byte before anything becomes visible; a damaged one leaves nothing behind. The directory must have \
-no database yet.
+All of FILE is checked before anything is written to its place; a damaged file changes nothing. The directory must have no \
+database yet.
 
-A restored server is fenced, because nobody but you knows what was sent since FILE was made: it takes requests and holds \
-every message, webhook and campaign. When you know, say what becomes of what waits:
+A restored server is fenced, because only you can know what was sent since FILE was made: it accepts requests and holds every \
+message, webhook and campaign. Decide about the waiting messages with `admin resume`:
 
   messaging restore messaging-2026-11-22.tar --data ./messaging-data
   messaging serve --data ./messaging-data
@@ -87,7 +87,7 @@ pub(crate) fn backup_command() -> Command {
 /// The command `verify`.
 pub(crate) fn verify_command() -> Command {
     Command::new("verify")
-        .about("Read such a file to its last byte and compare its checksum, without putting anything back")
+        .about("Check a backup file: read all of it and compare its checksum, without restoring anything")
         .after_help(VERIFY)
         .arg(file("The file that `messaging backup` made"))
         .arg(arguments::json())
@@ -97,7 +97,7 @@ pub(crate) fn verify_command() -> Command {
 pub(crate) fn restore_command() -> Command {
     let [data, ..] = arguments::database_target();
     Command::new("restore")
-        .about("Put an installation back from such a file, into a directory without one; it sends nothing until told")
+        .about("Restore an installation from a backup file into a new directory; it sends nothing until you resume it")
         .after_help(RESTORE)
         .arg(file("The file that `messaging backup` made"))
         .arg(data.help("The data directory to make"))

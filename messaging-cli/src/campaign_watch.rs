@@ -1,7 +1,7 @@
-//! `campaign watch`: shows how far a campaign has come until it has ended.
+//! `campaign watch`: shows the progress of a campaign until it has ended.
 //!
-//! On a terminal a bar on standard error fills with the recipients whose turn has come; with `--json` every change is a
-//! JSON object on a line of its own. A campaign is asked for once a second, two requests each time.
+//! On a terminal a bar on standard error shows how many recipients were handled; with `--json` every change is a JSON
+//! object on a line of its own. The command makes two requests a second: for the campaign and for its statistics.
 
 use std::time::Duration;
 
@@ -17,36 +17,36 @@ use crate::progress::{Progress, Unit};
 use crate::request::Request;
 use crate::target::Target;
 
-/// The words of the command.
+/// The words that call the command, after the name of the program.
 pub(crate) const WORDS: &[&str] = &["campaign", "watch"];
 
 const ID: &str = "id";
 
-/// How often is asked how far it has come.
+/// Time between two looks at the campaign.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How many times in a row a server that cannot be asked for a moment is asked again.
+/// Number of looks in a row that may find the server unreachable before the command gives up: it may be restarting.
 const MAX_SILENT: u32 = 40;
 
 const EXAMPLES: &str =
-    "Ends with 0 when the campaign was sent, and with 1 when it failed or was cancelled, or is a draft \
-that nobody has scheduled. A campaign that is paused is waited for. Needs the scope campaigns:read.
+    "Exit code 0 when the campaign was sent, 1 when it failed or was cancelled, or is an unscheduled draft. \
+Goes on waiting while the campaign is paused. Needs the scope campaigns:read.
 
 Examples:
   messaging campaign watch cmp_…
   messaging campaign schedule cmp_… --send-now && messaging campaign watch cmp_… --json | jq .delivered";
 
-/// The command.
+/// The definition of the command: its arguments and help.
 pub(crate) fn command() -> Command {
     Command::new("watch")
-        .about("Show how far a campaign has come, until it has ended")
+        .about("Show the progress of a campaign until it has ended")
         .after_help(EXAMPLES)
         .arg(Arg::new(ID).value_name("ID").required(true).help("The campaign"))
         .args(arguments::target())
         .arg(arguments::json().help("Print each change as a JSON object on a line of its own"))
 }
 
-/// Carries it out; ends with the campaign, or with Ctrl-C.
+/// Runs the command until the campaign or Ctrl-C ends it.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let (get, stats) = (operation("get")?, operation("stats")?);
     let id = arguments::text(matches, ID).unwrap_or_default();
@@ -75,7 +75,7 @@ impl Watcher {
         let (mut shown, mut silent) = (Value::Null, 0);
         loop {
             let document = match self.look().await {
-                // The server starts again, say; the campaign goes on by itself.
+                // The server may be restarting; the campaign continues there without this command.
                 Err(Failure::Unreachable(_)) if silent < MAX_SILENT && !shown.is_null() => {
                     silent += 1;
                     tokio::time::sleep(PERIOD).await;
@@ -101,7 +101,7 @@ impl Watcher {
         }
     }
 
-    /// What is known of the campaign now.
+    /// State and statistics of the campaign now, as one document.
     async fn look(&self) -> Result<Value, Failure> {
         let campaign = accepted(self.target.call(&self.get).await?)?;
         let stats = accepted(self.target.call(&self.stats).await?)?;
@@ -116,7 +116,7 @@ impl Watcher {
     }
 }
 
-/// How the command ends with the campaign, if that has ended.
+/// The result of the command for a campaign that has ended; `None` while it goes on.
 fn end(status: &str, document: &Value) -> Option<Result<(), Failure>> {
     let unsuccessful = |text: String| Some(Err(Failure::Unsuccessful(text)));
     match status {
@@ -133,10 +133,12 @@ fn end(status: &str, document: &Value) -> Option<Result<(), Failure>> {
     }
 }
 
+/// A count in the document; 0 if it is absent.
 fn count(document: &Value, name: &str) -> u64 {
     document[name].as_u64().unwrap_or_default()
 }
 
+/// One line with the final state and the counts of recipients by outcome.
 fn summary(document: &Value) -> String {
     let of = |name| count(document, name);
     let skipped: u64 =
@@ -153,6 +155,7 @@ fn summary(document: &Value) -> String {
     )
 }
 
+/// Sets the progress bar to the recipients that no longer wait, and its text to the state with phase or pause reason.
 fn show(bar: &Progress, document: &Value) {
     let recipients = count(document, "recipients");
     bar.set(recipients.saturating_sub(count(document, "waiting")), recipients);

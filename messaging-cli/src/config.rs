@@ -14,9 +14,8 @@ use crate::{arguments, serve};
 pub(crate) const WORD: &str = "config";
 
 const EXAMPLES: &str = "\
-Reads flags, environment and file as `serve` does, and says of every setting what is in force and where it is from: flag, \
-environment, file or default. Passwords in URLs are hidden. Nothing is opened and nothing changed. Exit code 2 when one of \
-them makes no sense, with the line of the file.
+Reads flags, environment and file as `serve` does, and prints each setting in force with its origin: flag, environment, file or \
+default. Passwords in URLs are hidden. Opens and changes nothing. Exit code 2 if a setting is invalid, with the line of the file.
 
 Examples:
   messaging config check --config /etc/messaging/messaging.toml
@@ -26,7 +25,7 @@ Examples:
 pub(crate) fn command() -> Command {
     let check = serve::with_settings(
         Command::new("check").after_help(EXAMPLES),
-        "Show every setting in force and where it is from, and whether they make sense",
+        "Check the settings, and show each one in force with its origin",
     );
     Command::new(WORD)
         .about("Look at the settings of a server")

@@ -16,9 +16,9 @@ use crate::output::Output;
 pub(crate) const WORD: &str = "console";
 
 const EXAMPLES: &str = "\
-The console runs in the browser as it is written: edit a file, reload the page. operations.js and \
-schemas.js say what the operations are, and are there to be read; a server answers its own in their \
-place.
+The browser runs the files of the console as they are: edit a file and reload the page. operations.js, \
+schemas.js and providers.js describe the API and are exported for reading only: a server always serves \
+its own.
 
 Example:
   messaging console export ./console && messaging dev --console-dir ./console";

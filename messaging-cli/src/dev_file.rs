@@ -1,4 +1,5 @@
-//! What `dev` tells other programs: the file `dev.json` in the data directory.
+//! The file `dev.json` in the data directory, in which `messaging dev` tells other programs the URL and credentials of
+//! its server.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What `dev` tells other programs, in the data directory.
+/// Name of the file in the data directory.
 pub(crate) const FILE: &str = "dev.json";
 
-/// What is written to the file (contract section 22).
+/// Content of the file (contract section 22).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DevFile {
     pub(crate) base_url: String,
@@ -21,7 +22,7 @@ pub(crate) struct DevFile {
     pub(crate) from_email: String,
 }
 
-/// Whether `dev` has prepared a data directory.
+/// True if `dev` has prepared the data directory.
 pub(crate) fn is_there(data: &Path) -> bool {
     data.join(FILE).exists()
 }
@@ -31,12 +32,13 @@ pub(crate) fn workspace_of(data: &Path) -> Option<String> {
     read(&data.join(FILE)).map(|dev| dev.workspace_id)
 }
 
-/// Reads the file, if it is there and whole.
+/// Reads the file; `None` if it does not exist or is malformed.
 pub(crate) fn read(file: &Path) -> Option<DevFile> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-/// Puts the file into place as a whole, so that nobody reads half of it.
+/// Replaces the file with JSON that only its owner may read. It is written beside and renamed, so that readers never see
+/// half of it.
 pub(crate) fn write(file: &Path, content: &impl Serialize) -> io::Result<()> {
     let aside = PathBuf::from(format!("{}.new.{}", file.display(), std::process::id()));
     let text = serde_json::to_string_pretty(content).map_err(io::Error::from)?;

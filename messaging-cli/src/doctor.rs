@@ -1,4 +1,4 @@
-//! `doctor`: looks at everything that mail needs to arrive, and says what to do about what is wrong.
+//! `doctor`: checks everything that mail needs to arrive, and says how to fix each fault.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,17 +18,16 @@ const PROBE: &str = "probe";
 const BLOCKLISTS: &str = "blocklists";
 
 const EXAMPLES: &str = "\
-Looks at the name, addresses and DNS records of this machine, at connections out and in, at clock, disk and files, and at the \
-records of every sending domain. Changes nothing. When a server runs on the data directory, its settings are taken: --data is \
-all that is needed. Without one give the settings that it will have, by the same --config, environment or flags. Exit code 1 \
-when something is a fault.
+Checks the name, addresses and DNS records of this machine, connections out and in, clock, disk and files, and the records of \
+every sending domain. Changes nothing. If a server runs on the data directory, its settings are used: --data is enough. Otherwise \
+give the settings that the server will have, by the same --config, environment or flags. Exit code 1 if a check finds a fault.
 
 Examples:
   messaging doctor --data /var/lib/messaging --hostname mx.example.org --probe gmail.com
   messaging doctor --config /etc/messaging.toml --blocklists zen.spamhaus.org,bl.spamcop.net
   messaging doctor --json | jq '.checks[] | select(.status == \"fault\") | .cure'";
 
-/// The command.
+/// The definition of the command: its arguments and help.
 pub(crate) fn command() -> Command {
     let about = "Check everything that mail needs to arrive: names, DNS, ports, TLS, clock, disk, files, domains";
     serve::with_settings(Command::new("doctor").after_help(EXAMPLES), about)
@@ -49,7 +48,7 @@ pub(crate) fn command() -> Command {
         .arg(arguments::json())
 }
 
-/// Carries it out.
+/// Runs the checks and prints them; ends with [`Failure::Unsuccessful`] if one of them is a fault.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let settings = settings(matches)?;
     let zones = matches.get_many::<String>(BLOCKLISTS).into_iter().flatten();
@@ -74,7 +73,8 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// The settings of the server that runs on the data directory, where one does; else those that were given.
+/// The settings of the server that runs on the data directory, completed by the given ones; the given ones alone if none
+/// runs. A note on standard error names the given settings that are not used.
 fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let given = serve::given(matches)?.with_file().map_err(serve::unusable)?;
     let Some(running) = running(given.data_directory()) else {
@@ -93,13 +93,13 @@ fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let differing = whole.differing(&given).into_iter().filter(|name| own.contains(name));
     let differing: Vec<_> = differing.map(|name| format!("--{}", name.replace('_', "-"))).collect();
     output::note(&format!(
-        "a server runs on {data}: what is looked at are its settings{}",
+        "a server runs on {data}: its settings are checked{}",
         if differing.is_empty() { String::new() } else { format!(", not the {} given here", differing.join(", ")) }
     ));
     whole.complete().map_err(serve::unusable)
 }
 
-/// A name as the DNS has it.
+/// A domain name in the form of DNS queries: ASCII, lowercase, without a final dot. Fails for anything else.
 fn name_of(flag: &str, text: &str) -> Result<String, Failure> {
     let name = text.trim().trim_end_matches('.').to_ascii_lowercase();
     let is_label = |label: &str| {
@@ -112,7 +112,8 @@ fn name_of(flag: &str, text: &str) -> Result<String, Failure> {
     Err(Failure::usage(format!("{flag} is not a domain name: give it in ASCII, such as example.org")))
 }
 
-/// One check to a line, with its cure below; then how many ended how.
+/// The checks as text: status, id and subject on one line, finding and cure below, and the number of each status at the
+/// end.
 fn table(checks: &[CheckReport]) -> String {
     let rows: Vec<_> = checks
         .iter()
@@ -144,7 +145,7 @@ fn table(checks: &[CheckReport]) -> String {
     text
 }
 
-/// `1 fault`, `2 faults`; states that are no nouns stay as they are.
+/// A count with its status: `1 fault`, `2 faults`. Statuses that are not nouns have no plural: `9 ok`.
 fn counted(status: &str, count: usize) -> String {
     let is_noun = [CheckStatus::Warning, CheckStatus::Fault].iter().any(|noun| noun.as_str() == status);
     format!("{count} {status}{}", if is_noun && count != 1 { "s" } else { "" })

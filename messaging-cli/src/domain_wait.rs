@@ -47,7 +47,7 @@ pub(crate) fn extend(command: Command) -> Command {
                 .default_value("600")
                 .value_parser(clap::value_parser!(u32).range(0..=86_400))
                 .help_heading("Waiting")
-                .help("How long to wait; with 0 it is looked once"),
+                .help("Time to wait; 0 checks once"),
         )
 }
 

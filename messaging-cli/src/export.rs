@@ -43,11 +43,10 @@ const FORMAT: &str = "export_format";
 const JSON_LINES: &str = "jsonl";
 const FOR_SPREADSHEET: &str = "for_spreadsheet";
 
-const HELP: &str =
-    "Written to standard output as it comes, newest first. In CSV a list is one cell with `;` in between; JSON \
-lines are what the API shows. A file that is opened in a spreadsheet should be written with --for-spreadsheet:
-without it a text that somebody chose may be a formula there. Where it breaks off the exit code is not 0, and \
-it is said how to go on.";
+const HELP: &str = "Writes to standard output, page by page, newest first. In CSV a list is one cell with `;` between its items; JSON \
+lines are what the API shows. Use --for-spreadsheet for a file that you open in a spreadsheet: otherwise a text that \
+a contact chose may be a formula there. If the export breaks off, the exit code is not 0, and the command says how to \
+continue.";
 
 fn contacts() -> Command {
     let id =
@@ -115,7 +114,7 @@ pub(crate) async fn run(words: &[&str], matches: &ArgMatches, output: Output) ->
         return of_one_contact(matches, output).await;
     }
     if output.is_json() {
-        return Err(Failure::usage("an export is no JSON document: give --format jsonl"));
+        return Err(Failure::usage("an export is not one JSON document: give --format jsonl in place of --json"));
     }
     let endpoint = match words {
         ["contact", ..] => Endpoint::row::<ListContacts>(),

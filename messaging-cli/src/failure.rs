@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked, and the exit code that says so.
+//! Failures of commands: their texts, their codes for `--json`, and the exit code of the program.
 
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -14,41 +14,41 @@ use crate::reply::Reply;
 /// A command that failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The API answered, and the answer is no.
+    /// The API refused the request; the reply holds its error.
     #[error("refused by the API with status {}", .0.status)]
     Refused(Reply),
-    /// What was asked for was tried and did not succeed; the answer is printed already.
+    /// The command ran without success, and its result is printed already: a failed campaign, a fault of `doctor`.
     #[error("{0}")]
     Unsuccessful(String),
-    /// What was asked for was tried and did not succeed, and nothing is printed yet.
+    /// The command ran without success, and nothing is printed yet.
     #[error("{0}")]
     Failed(String),
-    /// The command line makes no sense, or a file it names cannot be read.
+    /// The command line is wrong, or a file that it names cannot be read.
     #[error("{0}")]
     Usage(String),
-    /// The answer began to be printed and could not be ended; what stands there already tells it.
+    /// A listing broke off after part of it was printed. The printed document tells the failure itself.
     #[error("{0}")]
     Cut(Box<Failure>),
-    /// What failed, and what to do about it.
+    /// Another failure, with a sentence about what to do.
     #[error("{0}")]
     Advised(Box<Failure>, String),
     /// Neither server nor database can be reached.
     #[error("{0}")]
     Unreachable(String),
-    /// What was waited for has not come in time; what is known is printed already.
+    /// The wait of a command ended before the awaited state came; the last known state is printed already.
     #[error("{0}")]
     TimedOut(String),
-    /// Standard output takes nothing more.
+    /// Writing to standard output failed.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] std::io::Error),
 }
 
-/// The document of an answer; a refusal ends the command.
+/// The JSON document of a successful reply. Fails with [`Failure::Refused`] for another status.
 pub(crate) fn accepted(reply: Reply) -> Result<Value, Failure> {
     accepted_as(reply)
 }
 
-/// The same, read as a type.
+/// Like [`accepted`], read as a type. Fails with [`Failure::Unreachable`] if the body is not that type.
 pub(crate) fn accepted_as<T: DeserializeOwned>(reply: Reply) -> Result<T, Failure> {
     if !reply.status.is_success() {
         return Err(Failure::Refused(reply));
@@ -76,7 +76,7 @@ impl Failure {
         Self::Usage(text.into())
     }
 
-    /// The same with what to do about it, where the API refused the caller.
+    /// Adds advice if the API refused the caller's credentials (status 401 or 403); other failures stay as they are.
     pub(crate) fn advised(self, advice: impl FnOnce() -> String) -> Self {
         let is_about_caller = |status| matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         match self {
@@ -87,7 +87,7 @@ impl Failure {
         }
     }
 
-    /// The failure itself, without what is said around it.
+    /// The innermost failure, without [`Failure::Cut`] and [`Failure::Advised`] around it.
     pub(crate) fn cause(&self) -> &Self {
         match self {
             Self::Cut(inner) | Self::Advised(inner, _) => inner.cause(),
@@ -95,7 +95,7 @@ impl Failure {
         }
     }
 
-    /// `cannot … : cause: its cause`.
+    /// A failure to reach something, as `cannot …: cause: cause of that cause`.
     pub(crate) fn unreachable(tried: impl Display, cause: &(dyn std::error::Error + 'static)) -> Self {
         Self::Unreachable(format!("{tried}: {}", Chain(cause)))
     }
@@ -111,7 +111,7 @@ impl Failure {
         }
     }
 
-    /// Whether the reader of standard output has gone: that is how `| head` ends, and nothing went wrong.
+    /// True if the reader of standard output has closed it, as `| head` does. That is no error.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == ErrorKind::BrokenPipe)
     }

@@ -68,17 +68,16 @@ const READ_BUFFER: usize = 64 << 10;
 
 /// Text after the options in the help of the command.
 const EXAMPLES: &str = "Columns whose header is email, phone, external_id, locale, timezone, tags, list_ids, \
-consent.marketing_email, consent.sms or attributes.<key> are taken as such; name others with --map. Several tags, or \
-ids of lists (lst_…), stand in one cell with `;` in between. What is \
-left becomes attributes, unless --attributes says otherwise. They are texts, unless a custom field of the \
-workspace says what they are; what all rows of a column could be (number, boolean, date, datetime) is said, \
-and --declare-fields declares custom fields of these types, for the whole workspace. What becomes of the \
-columns is said before the file is sent; --dry-run says it, shows the first rows as they would be, and \
-changes nothing.
+consent.marketing_email, consent.sms or attributes.<key> become that field; name others with --map. A cell may hold \
+several tags or ids of lists (lst_…), separated by `;`. All other columns become attributes, unless --attributes says \
+otherwise. Attributes are texts, unless a custom field of the workspace gives them a type. If all rows of a column \
+could be numbers, booleans, dates or times, the command says so, and --declare-fields declares custom fields of these \
+types for the whole workspace. Before the file is sent, the command prints what each column becomes; --dry-run prints \
+only that and the first rows, and changes nothing.
 
-A file of `contact export` brings attributes and tags back as they were.
+A file of `contact export` restores attributes and tags as they were.
 
-Ends with 0 when the file was read, even if rows were refused, and with 1 when it cannot be read.
+Exit code 0 if the file was read, even if rows were refused; 1 if it cannot be read.
 
 Examples:
   messaging contact import contacts.csv --dry-run
@@ -104,7 +103,7 @@ pub(crate) fn command() -> Command {
                 .value_name("COLUMN=FIELD")
                 .value_parser(ValueParser::new(parse_mapping))
                 .action(ArgAction::Append)
-                .help("What a column is, by its header; nothing after the = skips it; may be repeated"),
+                .help("Field that a column becomes, by its header; nothing after the = skips the column; may be repeated"),
         )
         .arg(
             Arg::new(DEDUP_KEYS)
@@ -113,7 +112,7 @@ pub(crate) fn command() -> Command {
                 .value_delimiter(',')
                 .value_parser(PossibleValuesParser::new(["external_id", "email", "phone"]))
                 .action(ArgAction::Append)
-                .help("What contacts are looked for by, in this order [default: external_id,email,phone]"),
+                .help("Identifiers by which existing contacts are found, in this order [default: external_id,email,phone]"),
         )
         .arg(
             Arg::new(ATTRIBUTES)
@@ -121,7 +120,7 @@ pub(crate) fn command() -> Command {
                 .value_name("all|none|COLUMN,…")
                 .value_delimiter(',')
                 .action(ArgAction::Append)
-                .help("Which of the other columns become attributes [default: all]"),
+                .help("Other columns that become attributes [default: all]"),
         )
         .arg(
             Arg::new(DECLARE_FIELDS)
@@ -133,7 +132,7 @@ pub(crate) fn command() -> Command {
             Arg::new(DRY_RUN)
                 .long("dry-run")
                 .action(ArgAction::SetTrue)
-                .help("Only show what would become of the columns and of the first five rows"),
+                .help("Only show what the columns and the first five rows would become; import nothing"),
         )
         .arg(arguments::errors())
         .args(arguments::target())
@@ -199,7 +198,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     print_result(output, import, shown, &columns)?;
     match not_taken {
         0 => Ok(()),
-        rows => Err(Failure::Unsuccessful(format!("of {rows} rows not all attributes and tags were taken"))),
+        rows => Err(Failure::Unsuccessful(format!("the attributes or tags of {rows} rows were not imported"))),
     }
 }
 

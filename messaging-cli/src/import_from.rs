@@ -1,7 +1,7 @@
-//! `import-from`: people, lists, suppressions and templates of another product, from the files it exports.
+//! `import-from`: imports contacts, lists, suppressions and templates from the files that another product exports.
 //!
-//! [`messaging_import`] reads them and brings them over; here are the arguments, the report that is printed, and the
-//! server or database that everything goes to ([`destination`]). `--dry-run` needs neither a server nor a database.
+//! [`messaging_import`] reads the files and makes the requests; this module has the arguments, the printed report, and the
+//! server or database that receives everything ([`destination`]). `--dry-run` needs neither a server nor a database.
 
 mod destination;
 
@@ -39,10 +39,10 @@ const EXAMPLES: &str = "DIR holds what the other product exports, under these na
   csv-dir     contacts.csv, lists/NAME.csv with the columns of `contact import`; suppressions.csv with channel, address,
               reason; templates/ as `template push` reads it
 
-Suppressions are brought over before contacts. Lists and templates are found by name, contacts by email, so that it can be \
-done again. A template with a tag that is not understood is left out and named; --set gives a text for such a tag.
+Suppressions are imported before contacts. Existing lists and templates are found by name, contacts by external id and email, so \
+you can run the command again. A template with an unknown tag is left out, and the command names the tag; --set gives a text for it.
 
-Ends with 0 when the files were read, even if rows or templates were refused.
+Exit code 0 if the files were read, even if rows or templates were refused.
 
 Examples:
   messaging import-from listmonk export/ --dry-run
@@ -52,14 +52,14 @@ Examples:
 /// The command with its arguments and its help.
 pub(crate) fn command() -> Command {
     Command::new(WORD)
-        .about("Bring contacts, lists, suppressions and templates over from another product's export")
+        .about("Import contacts, lists, suppressions and templates from another product's export")
         .after_help(EXAMPLES)
         .arg(
             Arg::new(PRODUCT)
                 .value_name("PRODUCT")
                 .required(true)
                 .value_parser(PossibleValuesParser::new(Product::ALL.map(Product::name)))
-                .help("Where the files are from"),
+                .help("The product that exported the files"),
         )
         .arg(files::directory_argument("The directory with the files"))
         .arg(
@@ -74,7 +74,7 @@ pub(crate) fn command() -> Command {
                 .value_name("TAG=TEXT")
                 .value_parser(ValueParser::new(text_for_tag))
                 .action(ArgAction::Append)
-                .help("A text that stands in for a tag of templates; may be repeated"),
+                .help("Text in place of a tag of templates; may be repeated"),
         )
         .arg(arguments::errors())
         .args(arguments::target())
@@ -89,7 +89,7 @@ fn text_for_tag(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Carries the command out: reads the files, brings everything over unless it is a dry run, and prints the report.
+/// Runs the command: reads the files, imports everything unless it is a dry run, and prints the report.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let product = arguments::text(matches, PRODUCT).and_then(Product::of);
     let product = product.ok_or_else(|| Failure::usage("a product is missing"))?;
@@ -113,7 +113,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     report.finish_and_print(output, &plan, refused)
 }
 
-/// Applies a plan on the server or database that the arguments name, and shows how far it is.
+/// Applies a plan on the server or database that the arguments name, with a progress bar.
 async fn bring_over(
     matches: &ArgMatches,
     plan: Arc<ImportPlan>,
@@ -148,10 +148,10 @@ struct FileRow {
     rows: u64,
     contacts: u64,
     suppressions: u64,
-    /// Number of records that are read but have no place here.
+    /// Number of records that are read but have no counterpart here.
     left_out: u64,
     refused: u64,
-    /// Name of the list that everybody in the file is a member of.
+    /// Name of the list that all contacts of the file join.
     list: Option<String>,
 }
 
@@ -170,7 +170,7 @@ struct Report {
 }
 
 impl Report {
-    /// The report on what was read; [`Report::add`] adds what was brought over.
+    /// The report on the files that were read; [`Report::add`] adds the results of the import.
     fn new(product: Product, is_dry: bool, plan: &ImportPlan, survey: &Survey) -> Self {
         let files: Vec<_> = plan
             .sources
@@ -214,7 +214,7 @@ impl Report {
         }
     }
 
-    /// Adds the results of bringing everything over.
+    /// Adds the results of the import.
     fn add(&mut self, applied: Applied) {
         for (member, known, tally) in
             [("contacts", "updated", applied.contacts), ("suppressions", "already_listed", applied.suppressions)]

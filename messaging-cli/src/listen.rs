@@ -38,9 +38,9 @@ const SECRET_FILE: &str = "webhook-listen.secret";
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 
 const EXAMPLES: &str =
-    "Sends on what happens from now on, until Ctrl-C. Needs the scope webhooks:read. Each event is a \
-line: time, type, recipient, and the status that the program answered or why the call failed. The types are those \
-of `messaging webhook create --events`.
+    "Forwards events from now on, until Ctrl-C. Needs the scope webhooks:read. Prints a line for each event: time, type, \
+recipient, and the status that the program answered or the reason why the call failed. The types are those of \
+`messaging webhook create --events`.
 
 Examples:
   messaging webhook listen --forward http://localhost:3000/hook
@@ -62,7 +62,7 @@ pub(crate) fn command() -> Command {
             Arg::new(SECRET)
                 .long("secret")
                 .value_name("whsec_…")
-                .help("What requests are signed with [default: one that is made at the first start and kept]"),
+                .help("Secret that signs the requests [default: one that is made at the first start and kept]"),
         )
         .arg(
             Arg::new(EVENTS)

@@ -1,4 +1,4 @@
-//! Every page of a listing, such as for `--all`.
+//! Reads all pages of a listing, for `--all` and for commands that need every item.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::target::Target;
 
-/// The member of a query that says how many items a page has.
+/// Query parameter with the number of items of a page.
 const LIMIT: &str = "limit";
 
-/// Items of a page unless the command line says otherwise.
+/// Items of a page unless the request has a limit.
 const USUAL_LIMIT: &str = "200";
 
-/// How often in a row is asked again for what could not be had just now.
+/// Times that a request is repeated after 429 or 503 before that answer is final.
 const MAX_AGAIN: u32 = 20;
 
-/// A page as it came: its items are passed on without being looked at.
+/// A page whose items are passed on as raw JSON.
 #[derive(Deserialize)]
 struct Page {
     data: Vec<Box<RawValue>>,
@@ -34,13 +34,13 @@ struct Page {
 pub(crate) struct Pages<'a> {
     target: &'a Target,
     request: Request,
-    /// Where the next page begins; that of the first may be left out.
+    /// Cursor of the next page; `None` begins at the first.
     cursor: Option<String>,
     is_over: bool,
 }
 
 impl<'a> Pages<'a> {
-    /// The pages of a request; nothing is asked yet.
+    /// The pages of a request, from its cursor on if it has one. Sends nothing yet.
     pub(crate) fn new(target: &'a Target, mut request: Request) -> Self {
         if !request.query.iter().any(|(name, _)| name == LIMIT) {
             request.query.push((LIMIT.to_owned(), USUAL_LIMIT.to_owned()));
@@ -50,7 +50,7 @@ impl<'a> Pages<'a> {
         Self { target, request, cursor, is_over: false }
     }
 
-    /// The items of the next page as they came; `None` after the last.
+    /// The items of the next page as raw JSON; `None` after the last. Fails if the server answers the same cursor twice.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Box<RawValue>>>, Failure> {
         if self.is_over {
             return Ok(None);
@@ -66,13 +66,13 @@ impl<'a> Pages<'a> {
         Ok(Some(page.data))
     }
 
-    /// Where a listing that broke off goes on.
+    /// Cursor at which a listing that broke off can be continued.
     pub(crate) fn cursor(&self) -> Option<&str> {
         self.cursor.as_deref()
     }
 }
 
-/// Prints all items.
+/// Prints all items page by page. A failure after the first page ends the output with the cursor to continue from.
 pub(crate) async fn all(target: &Target, request: Request, output: Output) -> Result<(), Failure> {
     let mut rows = Rows::new(output);
     let mut pages = Pages::new(target, request);
@@ -85,12 +85,13 @@ pub(crate) async fn all(target: &Target, request: Request, output: Output) -> Re
     }
 }
 
-/// One page.
+/// Requests one page.
 async fn page(target: &Target, request: &Request) -> Result<Page, Failure> {
     accepted_as(patiently(target, request).await?)
 }
 
-/// What a request is answered, waited for where the rate limit is used up or the server is busy.
+/// Sends a request, and repeats it up to [`MAX_AGAIN`] times while the answer is 429 or 503. Waits for `Retry-After`
+/// before each repetition, between 1 and 60 seconds.
 pub(crate) async fn patiently(target: &Target, request: &Request) -> Result<Reply, Failure> {
     for again in 0.. {
         let reply = target.call(request).await?;

@@ -1,4 +1,4 @@
-//! `login`: saves a server and what opens it as a profile.
+//! `login`: saves a server with an API key or session as a profile, which other commands use.
 
 use clap::{Arg, ArgMatches, Command};
 use messaging_core::time::Timestamp;
@@ -19,16 +19,15 @@ use crate::{terminal, user_files};
 
 const EMAIL: &str = "email";
 
-/// Where a server on this machine is unless it was told otherwise.
+/// URL of a server on this machine with default settings; suggested at the prompt.
 const USUAL_URL: &str = "http://127.0.0.1:8080";
 
 const EXAMPLES: &str = "Asks for an API key, or for email and password, without showing what is typed, and tries it. \
-What it saves is in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session \
-lasts 12 hours; an API key lasts until it is revoked.
+The profile is saved in $XDG_CONFIG_HOME/messaging/profiles.toml (~/.config/messaging), which only you can read. A session \
+lasts 12 hours; an API key lasts until it expires or is revoked.
 
 Without a terminal the key, or with --email the password, is read from standard input, and the code of a second factor \
-from its next line. --api-key gives it on the command \
-line, where other users of the machine may see it.
+from its next line. With --api-key other users of the machine may see the key on the command line.
 
 Commands use the profile `default` unless --profile, MESSAGING_PROFILE, --url or MESSAGING_URL say otherwise, or a \
 database is named.
@@ -38,10 +37,10 @@ Examples:
   messaging login --url https://staging.example.com --profile staging --email ann@example.com
   messaging login --url https://mail.example.com < key.txt";
 
-/// The command.
+/// The definition of the command: its arguments and help.
 pub(crate) fn command() -> Command {
     Command::new("login")
-        .about("Save a server and an API key or session, so that other commands need not be told")
+        .about("Save a server with an API key or session as a profile, which other commands use")
         .after_help(EXAMPLES)
         .arg(
             Arg::new(URL)
@@ -76,7 +75,7 @@ pub(crate) fn command() -> Command {
         .arg(arguments::json())
 }
 
-/// Carries it out.
+/// Asks for what the arguments lack, tries the credentials, and saves the profile. Nothing is saved if they are refused.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let name = arguments::text(matches, PROFILE).unwrap_or(profile::DEFAULT).to_owned();
     profile::check_name(&name)?;
@@ -86,7 +85,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
             let typed = terminal::ask(&format!("Server [{USUAL_URL}]: "))?;
             if typed.trim().is_empty() { USUAL_URL.to_owned() } else { typed.trim().to_owned() }
         }
-        None => return Err(Failure::usage("which server? give --url")),
+        None => return Err(Failure::usage("no server is named: give --url")),
     };
     let credentials = match arguments::text(matches, API_KEY) {
         Some(key) => Credentials::Key(key.trim().to_owned()),
@@ -95,12 +94,13 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     target::block_on(sign_in(name, url, credentials, arguments::text(matches, WORKSPACE), output))?
 }
 
-/// What somebody shows that they may come in.
+/// Credentials that were typed or given as arguments.
 enum Credentials {
     Key(String),
     Password { email: String, password: String },
 }
 
+/// Asks for an API key, or for a password if the email is known. An empty key means signing in with email and password.
 fn ask(email: Option<&str>) -> Result<Credentials, Failure> {
     let email = if let Some(email) = email {
         email.to_owned()
@@ -120,6 +120,7 @@ fn ask(email: Option<&str>) -> Result<Credentials, Failure> {
     Ok(Credentials::Password { email, password })
 }
 
+/// Tries the credentials, chooses the workspace, and saves the profile.
 async fn sign_in(
     name: String,
     url: String,
@@ -135,7 +136,7 @@ async fn sign_in(
         Some(workspace) => Some(workspace.to_owned()),
         None => only_workspace(&url, &token).await?,
     };
-    // Also where the workspace was given: what does not work is not saved.
+    // Tried even if the workspace was given, so that credentials that do not work are not saved.
     let target = Target::server(&url, Some(&token), workspace.as_deref())?;
     accepted(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;
     let saved = Profile { url: url.clone(), token, workspace: workspace.clone(), expires_at };
@@ -147,7 +148,7 @@ async fn sign_in(
     output.line(&document, &format!("signed in to {url}{until}; saved as profile {name} in {}", file.display()))
 }
 
-/// Opens a session.
+/// Signs in with a password, and with a second factor if the account has one. Answers the session's token and its end.
 async fn session(url: &str, email: &str, password: &str) -> Result<(String, Option<Timestamp>), Failure> {
     let body = json!({"email": email, "password": password});
     let request = Request { body: body.to_string().into(), ..Request::new(Endpoint::row::<Login>()) };
@@ -161,14 +162,15 @@ async fn session(url: &str, email: &str, password: &str) -> Result<(String, Opti
     Ok((token, login["expires_at"].as_str().and_then(|time| time.parse().ok())))
 }
 
-/// The token for the second step of a sign-in, where the answer asks for one.
+/// The token for the second step of a sign-in; `None` if the reply does not ask for a second factor.
 fn second_step(reply: &Reply) -> Option<String> {
     let answer: Value = serde_json::from_slice(&reply.body).ok()?;
     let is_asked = answer["error"]["code"] == "second_factor_required";
     is_asked.then(|| answer["error"]["details"]["token"].as_str().map(ToOwned::to_owned))?
 }
 
-/// Asks for a code and does the second step of a sign-in; again while another code can be tried and somebody types it.
+/// Asks for a code and makes the second step of a sign-in. On a terminal a wrong code is asked for again while the server
+/// permits another try.
 async fn with_factor(target: &Target, token: &str) -> Result<Reply, Failure> {
     loop {
         let code = terminal::ask("Code of your second factor, or a recovery code: ")?;
@@ -184,7 +186,7 @@ async fn with_factor(target: &Target, token: &str) -> Result<Reply, Failure> {
     }
 }
 
-/// The workspace of the credentials, where they open one only.
+/// The workspace of the credentials if there is only one. Otherwise prints all workspaces and answers `None`.
 async fn only_workspace(url: &str, token: &str) -> Result<Option<String>, Failure> {
     let target = Target::server(url, Some(token), None)?;
     let page = accepted(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;

@@ -20,8 +20,8 @@ const PATH: &str = "path";
 const QUERY: &str = "query";
 
 const EXAMPLES: &str =
-    "PATH is what stands below /v1; {workspace_id} in it is the workspace of the credentials. Prints the \
-answer as it comes; a refusal is printed too, and the exit code is then 1.
+    "PATH is the path after /v1; {workspace_id} in it is replaced by the workspace of the credentials. Prints the body of \
+the answer unchanged, also that of an error; the exit code is then 1.
 
 Examples:
   messaging api GET '/workspaces/{workspace_id}/contacts?limit=10'

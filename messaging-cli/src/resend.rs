@@ -41,13 +41,13 @@ const HELP: &str =
     "Each message is sent as a new one with `metadata.resend_of`, the id of the old one. Needs the scopes \
 messages:send and pii:read.
 
-Skipped are messages that were sent again already, and those of which a fallback was sent or waits: so the \
-command may be repeated, and of a message that was sent again several times only the newest copy is. Named by \
-its id, such a message is refused, and sent once more with --again.
+Messages that were sent again already, and those with a fallback that was sent or waits, are skipped. So you may \
+repeat the command, and only the newest copy of a message is sent again. If you name such a message by its id, it is \
+refused; --again sends it all the same.
 
-Not sent again are messages that have not ended yet, those of campaigns and automations, fallbacks (send the \
-first message again), those with attachments, whose bytes are not handed out, and those whose content is no \
-longer kept (30 days). They are named; exit code 1.
+Some messages cannot be sent again: those that have not ended yet, those of campaigns and automations, fallbacks \
+(send the first message again), those with attachments, because the API does not return their bytes, and those whose \
+content is no longer kept (30 days). The command names them, with exit code 1.
 
 Examples:
   messaging message resend msg_…
@@ -281,7 +281,7 @@ fn why_not(message: &Value) -> Option<String> {
 /// The request of a message as the body of its repetition, or why there is none.
 fn body(id: &str, mut request: Map<String, Value>) -> Result<Value, String> {
     if request.contains_key("attachments") {
-        return Err("it has attachments, whose bytes are not handed out".to_owned());
+        return Err("it has attachments, whose content the API does not return".to_owned());
     }
     // The time that it waited for has passed.
     request.remove("send_at");

@@ -18,14 +18,14 @@ pub(crate) fn command() -> Command {
 /// The command `worker`.
 pub(crate) fn worker_command() -> Command {
     const NOTES: &str = "\
-A node that takes no requests: it sends what waits, side by side with servers and other workers on one PostgreSQL database. \
-They have the same --secret-key-file and --public-url. It listens only at --metrics-listen, which also answers /health.
+A worker accepts no API requests: it does jobs beside servers and other workers on one PostgreSQL database. All of them need the \
+same --secret-key-file and --public-url. It listens only at --metrics-listen, which also answers /health.
 
 Examples:
   messaging worker --database postgres://messaging@db/messaging --public-url https://mail.example.org --data /var/lib/messaging";
     with_settings(
         Command::new("worker").after_help(NOTES),
-        "Send what waits, beside servers on one PostgreSQL database",
+        "Run a node that sends waiting messages and does other jobs, without an API, on a shared PostgreSQL database",
     )
 }
 

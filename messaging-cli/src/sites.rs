@@ -18,9 +18,9 @@ pub(crate) const WORD: &str = "site";
 const RULES: &str = "site-rules";
 
 const EXAMPLES: &str = "\
-A site is who operates the mail exchangers of a domain. The figures are for one source: connections at once, messages after \
-which a connection is closed, messages a minute, and how many times the allowance of an unknown site a source that warms up \
-may send there. The last row is for every site that is not named. Nothing but the file is opened.
+A site is the operator of the mail exchangers of a domain. The limits apply to one source: connections at once, messages after which \
+a connection is closed, messages a minute, and the warm-up allowance as a multiple of that of an unknown site. The last row applies \
+to every site that has no row. The command opens nothing but the file.
 
 Examples:
   messaging site list

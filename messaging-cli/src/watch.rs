@@ -30,11 +30,11 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// How many times in a row a server that cannot be asked for a moment is asked again.
 const MAX_SILENT: u32 = 40;
 
-const EXAMPLES: &str = "Without --until-final: the events of all messages from now on, each once, until Ctrl-C, which \
-says how to go on from there. Needs the scope webhooks:read; addresses are masked without pii:read.
+const EXAMPLES: &str = "Without --until-final: shows the events of all messages from now on, each once, until Ctrl-C; then prints how to continue. \
+Needs the scope webhooks:read; addresses are masked without pii:read.
 
-With --until-final: the events of one message from its first. Ends with 0 when it was sent, with 1 when it bounced, failed, \
-was suppressed or cancelled, and with 3 after --timeout. Needs the scope messages:send.
+With --until-final: shows the events of one message from its first. Exit code 0 when it was sent, 1 when it bounced, failed, was \
+suppressed or cancelled, 3 after --timeout. Needs the scope messages:send.
 
 Examples:
   messaging message watch

@@ -1,4 +1,4 @@
-//! What was said on the wire.
+//! Cases for stored delivery attempts with their dialogs.
 
 use messaging_core::changes::Write;
 use messaging_core::domain::delivery::attempt::{

@@ -124,9 +124,9 @@ impl Twice {
 /// A blob store or a place for uploads, for one case.
 #[derive(Debug)]
 pub struct OpenedPort<P: ?Sized> {
-    /// It, empty.
+    /// The blob store or the place for uploads, empty.
     pub port: Arc<P>,
-    /// What has to live as long as it.
+    /// Value that must be kept as long as the port, such as a temporary directory.
     pub keep: Box<dyn Any + Send>,
 }
 
@@ -396,7 +396,8 @@ macro_rules! blob_conformance_tests {
     };
 }
 
-/// The same for uploaded files.
+/// Makes a test of every case of a place for uploaded files, opened by the named function, which answers a future of
+/// [`OpenedPort`](crate::OpenedPort).
 #[macro_export]
 macro_rules! upload_conformance_tests {
     ($open:path) => {

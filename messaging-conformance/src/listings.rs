@@ -53,23 +53,23 @@ pub struct World {
     pub workspace: WorkspaceId,
     /// Its owner, who is a member of others too.
     pub user: UserId,
-    /// One with attempts and logged events.
+    /// Message with attempts and logged events.
     pub message: Message,
-    /// One with product events.
+    /// Contact with product events.
     pub contact: Contact,
-    /// One with members.
+    /// List with members.
     pub list: ContactList,
-    /// One with members.
+    /// Segment with members.
     pub segment: Segment,
-    /// One with two versions.
+    /// Template with two versions.
     pub template: Template,
-    /// One with deliveries.
+    /// Webhook with deliveries.
     pub webhook: Webhook,
-    /// One of its sending domains.
+    /// Sending domain of the workspace.
     pub domain: SendingDomain,
     /// The campaign of the messages.
     pub campaign: Campaign,
-    /// One with runs.
+    /// Automation with runs.
     pub automation: Automation,
 }
 

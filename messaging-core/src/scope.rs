@@ -34,19 +34,19 @@ macro_rules! scopes {
 scopes! {
     /// Contacts, lists, segments, custom fields.
     ContactsRead = "contacts:read";
-    /// The same with changes, import and suppressions.
+    /// Contacts, lists, segments, custom fields with changes, import and suppressions.
     ContactsWrite = "contacts:write";
     /// Templates, versions, preview.
     TemplatesRead = "templates:read";
-    /// The same with changes and import.
+    /// Templates with changes and import.
     TemplatesWrite = "templates:write";
     /// Campaigns, stats, audience preview.
     CampaignsRead = "campaigns:read";
-    /// The same with changes, schedule, pause, cancel.
+    /// Campaigns with changes, schedule, pause, cancel.
     CampaignsWrite = "campaigns:write";
     /// Automations and runs.
     AutomationsRead = "automations:read";
-    /// The same with changes, activate, pause, trigger.
+    /// Automations with changes, activate, pause, trigger.
     AutomationsWrite = "automations:write";
     /// Send, read, list and cancel messages.
     MessagesSend = "messages:send";
@@ -56,11 +56,11 @@ scopes! {
     EventsWrite = "events:write";
     /// Webhooks and their deliveries.
     WebhooksRead = "webhooks:read";
-    /// The same with management, test and replay.
+    /// Webhooks with management, test and replay.
     WebhooksWrite = "webhooks:write";
     /// Sending domains and their records.
     DomainsRead = "domains:read";
-    /// The same with changes, verification and pools.
+    /// Sending domains with changes, verification and pools.
     DomainsWrite = "domains:write";
     /// Analytics.
     AnalyticsRead = "analytics:read";

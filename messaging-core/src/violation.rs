@@ -49,7 +49,7 @@ pub struct Violation {
     pub code: FieldCode,
     /// Which rule, for people.
     pub message: String,
-    /// Where in a text of many lines.
+    /// Place of the error in a text of several lines.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
 }

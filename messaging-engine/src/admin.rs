@@ -115,10 +115,10 @@ pub async fn set_installation_name(app: &App, name: &str) -> Result<Installation
     .await
 }
 
-/// What becomes of what waits when a copy begins to send.
+/// Decision about waiting work when a copy begins to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Queued {
-    /// It goes on.
+    /// Waiting messages and deliveries are sent.
     Send,
     /// Every message and every delivery of a webhook that waits is cancelled first, and runs of automations from before the
     /// copy end.

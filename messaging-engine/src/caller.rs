@@ -18,7 +18,7 @@ const SESSION_RATE_LIMIT: u32 = 600;
 /// Identity that a call is made with: an API key, a session, the operator, or nobody.
 #[derive(Debug, Clone)]
 pub enum Caller {
-    /// Nobody said who.
+    /// A caller without credentials.
     Anonymous,
     /// A program with an API key.
     Key(Arc<ApiKey>),

@@ -26,7 +26,9 @@ const CHECK_TEXT: &str = "this key seals the secrets of this database";
 #[derive(Debug, thiserror::Error)]
 pub enum KeyRefused {
     /// The secrets of the database are sealed under another key.
-    #[error("the secret key is not the one that the secrets of this database are sealed under")]
+    #[error(
+        "the secret key is not the one that encrypts the secrets of this database; use the secret key file of this installation"
+    )]
     WrongKey,
     /// The database could not be asked.
     #[error("failed to check the secret key")]
@@ -40,7 +42,7 @@ pub struct Vault(Vec<LessSafeKey>);
 
 /// The sealed text was made with another key file, for another place, or was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a stored secret does not open; was the key file exchanged?")]
+#[error("a stored secret cannot be decrypted; was the key file replaced?")]
 pub struct Unopenable;
 
 /// Finds out which key of a ring the secrets of a store are sealed under, and puts it in front. A store without a check

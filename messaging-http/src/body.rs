@@ -35,7 +35,7 @@ const LONG_AT_ONCE: u64 = 2;
 /// Requests that may wait for memory, or for their turn to be decoded.
 const WAITING: usize = 1024;
 
-/// The same of one workspace or network.
+/// Requests of one workspace or network that may wait for memory, or for their turn to be decoded.
 const WAITING_OF_ONE: usize = 256;
 
 /// Memory that a value of a body may take once it is decoded: the one member of an object has a node of a tree for itself.

@@ -68,10 +68,10 @@ pub enum Console {
     /// The one that is built in.
     #[default]
     BuiltIn,
-    /// The files of a directory, read anew for every request, for whoever changes them. What describes the operations
-    /// (`operations.js`, `schemas.js` and `providers.js`) is nevertheless that of this program.
+    /// The files of a directory, read again for every request, so that people can change them. The generated files
+    /// (`operations.js`, `schemas.js` and `providers.js`) are nevertheless those of this program.
     Directory(PathBuf),
-    /// None.
+    /// No console.
     Off,
 }
 

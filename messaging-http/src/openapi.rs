@@ -29,7 +29,7 @@ pub fn text() -> String {
     text_at("")
 }
 
-/// The same of a server that is mounted at a path.
+/// The document of a server that is mounted at a path, as text.
 pub(crate) fn text_at(prefix: &str) -> String {
     let mut text = format!("{:#}", document_at(prefix));
     text.push('\n');
@@ -41,7 +41,7 @@ pub fn document() -> Value {
     document_at("")
 }
 
-/// The same of a server that is mounted at a path.
+/// The document of a server that is mounted at a path.
 pub(crate) fn document_at(prefix: &str) -> Value {
     let mut inputs = generator(SchemaSettings::for_deserialize);
     let mut outputs = generator(SchemaSettings::for_serialize);

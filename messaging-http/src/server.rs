@@ -41,7 +41,7 @@ const MAX_STREAMS: u32 = 128;
 /// What a request of an HTTP/2 connection may send before we have read it.
 const STREAM_WINDOW: u32 = 256 * 1024;
 
-/// The same for all requests of a connection.
+/// Bytes that all requests of an HTTP/2 connection may send before we have read them.
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// How a server listens and how patient it is.
@@ -60,9 +60,9 @@ pub struct ServerOptions {
     pub head_timeout: Duration,
     /// How long a connection may be without a request.
     pub idle_timeout: Duration,
-    /// How long a body may stand still.
+    /// Longest time without a byte of a body.
     pub body_stall_timeout: Duration,
-    /// How long a body may take in all.
+    /// Longest time for a whole body.
     pub body_timeout: Duration,
     /// How many bytes of long bodies are in memory at a time; further requests wait.
     pub body_budget: u64,

@@ -18,9 +18,9 @@ pub struct ServiceOptions {
     pub prefix: String,
     /// Peers whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
-    /// How long a body may stand still.
+    /// Longest time without a byte of a body.
     pub body_stall_timeout: Duration,
-    /// How long a body may take in all.
+    /// Longest time for a whole body.
     pub body_timeout: Duration,
     /// How many bytes of long bodies are in memory at a time; further requests wait.
     pub body_budget: u64,

@@ -1,8 +1,8 @@
-//! Single sign-on in a browser: sent to the provider, come back, and on to the console.
+//! Single sign-on in a browser: the redirect to the provider, and the callback that leads on to the console.
 //!
-//! Contract section 25. Both paths are opened by browsers alone, so what goes wrong is said on the console's page for signing
-//! in, or on a page of its own where there is no console. Between the two a browser holds one cookie for ten minutes. It has to
-//! come back with a link of another site, so unlike that of a session it is `SameSite=Lax`; it opens nothing by itself.
+//! Contract section 25. Browsers alone open these two paths, so errors are shown on the console's sign-in page, or on a plain
+//! page if there is no console. A cookie connects the two requests for at most ten minutes. The provider's redirect has to
+//! bring it along, so it is `SameSite=Lax`, unlike the session's cookie; it grants no access by itself.
 
 use std::net::IpAddr;
 
@@ -25,15 +25,15 @@ use crate::session_cookie;
 pub(crate) enum SignOnRoute {
     /// Sends a browser to the provider.
     Begin,
-    /// Takes it back.
+    /// Receives the browser from the provider.
     Callback,
 }
 
 impl SignOnRoute {
-    /// All of them.
+    /// Both routes.
     pub(crate) const ALL: [Self; 2] = [Self::Begin, Self::Callback];
 
-    /// The path.
+    /// Path below the version prefix.
     pub(crate) const fn route(self) -> &'static str {
         match self {
             Self::Begin => "/auth/oidc",
@@ -42,27 +42,27 @@ impl SignOnRoute {
     }
 }
 
-/// The request of a browser.
+/// A request of a browser, with the settings that the answer depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BrowserRequest<'a> {
-    /// Its head.
+    /// Head of the HTTP request.
     pub(crate) head: &'a Parts,
-    /// The address that it came from.
+    /// IP address of the client.
     pub(crate) client: IpAddr,
-    /// Its id.
+    /// Id of the request, for the log.
     pub(crate) request_id: &'a str,
-    /// Whether browsers reach the server by https.
+    /// True if browsers reach the server by https.
     pub(crate) is_https: bool,
-    /// Whether there is a console to go on to.
+    /// True if the server serves the console.
     pub(crate) has_console: bool,
 }
 
-/// Answers a browser. Without a provider in the settings there is nothing here.
+/// Answers a browser. Fails with [`Error::NotFound`] if the settings have no provider.
 pub(crate) async fn answer(app: &App, route: SignOnRoute, request: BrowserRequest<'_>) -> Result<Reply, Error> {
     if app.sign_on().is_none() {
         return Err(Error::NotFound);
     }
-    // A look ahead uses no code up.
+    // HEAD, as link previews send it, must not use up the provider's code.
     if request.head.method == Method::HEAD {
         return Ok(reply::bare(StatusCode::NO_CONTENT));
     }
@@ -72,12 +72,13 @@ pub(crate) async fn answer(app: &App, route: SignOnRoute, request: BrowserReques
     })
 }
 
+/// Redirects to the provider, with the cookie that the callback checks.
 async fn begin(app: &App, request: BrowserRequest<'_>) -> Reply {
     let start = match app.begin_sign_on().await {
         Ok(start) => start,
         Err(reason) => return refused(app, request, reason),
     };
-    // ASCII without control characters is a header's value, and a provider's address is that.
+    // Does not fail: a provider's URL is ASCII without control characters.
     let Ok(location) = HeaderValue::try_from(start.location) else {
         return refused(app, request, SignOnRefusal::Unreachable);
     };
@@ -86,11 +87,12 @@ async fn begin(app: &App, request: BrowserRequest<'_>) -> Reply {
     reply
 }
 
+/// Ends the sign-in that the provider's redirect reports, and removes the cookie in any case.
 async fn callback(app: &App, request: BrowserRequest<'_>) -> Reply {
     let mut reply = match finish(app, request).await {
         Ok(answer) => answered(app, request, &answer),
         Err(Failure::Refused(reason)) => refused(app, request, reason),
-        // Somebody whose codes are guessed at waits.
+        // The account is locked for a while after wrong codes of its second factor.
         Err(Failure::Failed(Error::RateLimited { .. })) => refused(app, request, SignOnRefusal::Busy),
         Err(Failure::Failed(error @ Error::SecondFactorRequired { .. })) => asked_for_factor(app, request, &error),
         Err(Failure::Failed(error)) => {
@@ -98,12 +100,12 @@ async fn callback(app: &App, request: BrowserRequest<'_>) -> Reply {
             refused(app, request, SignOnRefusal::Failed)
         }
     };
-    // Whatever came of it, the sign-in is over.
+    // The cookie is valid for one callback, successful or not.
     set_cookie(&mut reply, flow_cookie("", 0, request.is_https));
     reply
 }
 
-/// Reason why there is no answer of the operation.
+/// Reason why the callback has no answer of the operation `FinishSignOn`.
 enum Failure {
     Refused(SignOnRefusal),
     Failed(Error),
@@ -115,6 +117,7 @@ impl From<Error> for Failure {
     }
 }
 
+/// Verifies the provider's answer, and signs the person in with the operation `FinishSignOn`.
 async fn finish(app: &App, request: BrowserRequest<'_>) -> Result<Answer, Failure> {
     let BrowserRequest { head, client, request_id, is_https, .. } = request;
     let query = head.uri.query().unwrap_or_default();
@@ -133,7 +136,7 @@ async fn finish(app: &App, request: BrowserRequest<'_>) -> Result<Answer, Failur
     Ok(admitted.run(call).await?)
 }
 
-/// The reply for what the operation answered.
+/// The reply to the browser for the answer of the operation.
 fn answered(app: &App, request: BrowserRequest<'_>, answer: &Answer) -> Reply {
     let outcome = serde_json::from_slice(&answer.body);
     let mut reply = match outcome {
@@ -152,7 +155,8 @@ fn answered(app: &App, request: BrowserRequest<'_>, answer: &Answer) -> Reply {
     reply
 }
 
-/// Leads somebody with a second factor to where the console asks for it, with what other sign-ins answer as `details`.
+/// Leads a person with a second factor to the console's page that asks for it. The fragment of the URL carries the
+/// `details` of the error that other sign-ins answer.
 fn asked_for_factor(app: &App, request: BrowserRequest<'_>, asked: &Error) -> Reply {
     let details = asked.details().unwrap_or_default().to_string();
     let details = utf8_percent_encode(&details, NON_ALPHANUMERIC);
@@ -160,7 +164,7 @@ fn asked_for_factor(app: &App, request: BrowserRequest<'_>, asked: &Error) -> Re
     on_to(app, request, &format!("factor={details}"), text)
 }
 
-/// Sends a browser on to a place in the console, or says what is said there.
+/// Redirects to a place in the console; shows a page with `text` if there is no console.
 fn on_to(app: &App, request: BrowserRequest<'_>, place: &str, text: &str) -> Reply {
     if !request.has_console {
         return reply::private_page(StatusCode::OK, page(text));
@@ -172,6 +176,7 @@ fn on_to(app: &App, request: BrowserRequest<'_>, place: &str, text: &str) -> Rep
     }
 }
 
+/// Shows the reason of a refused sign-in on the console's sign-in page, or on a page of its own.
 fn refused(app: &App, request: BrowserRequest<'_>, reason: SignOnRefusal) -> Reply {
     tracing::info!(reason = reason.code(), request_id = request.request_id, "a single sign-on was refused");
     if request.has_console {
@@ -184,7 +189,7 @@ fn refused(app: &App, request: BrowserRequest<'_>, reason: SignOnRefusal) -> Rep
     reply::private_page(status, page(&reason.to_string()))
 }
 
-/// A page with one sentence of ours.
+/// An HTML page with one sentence, which is not escaped and must be a text of ours.
 fn page(text: &str) -> bytes::Bytes {
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
@@ -194,11 +199,13 @@ fn page(text: &str) -> bytes::Bytes {
     .into()
 }
 
-/// The name of the cookie between the two paths. Browsers take one of the second kind only over https, from this host.
+/// Name of the cookie that connects the two requests. Browsers accept the prefix `__Host-` only over https, and only from
+/// this very host.
 const fn name(is_https: bool) -> &'static str {
     if is_https { "__Host-messaging_sign_on" } else { "messaging_sign_on" }
 }
 
+/// The header that sets the cookie for some seconds; 0 removes it.
 fn flow_cookie(value: &str, seconds: u64, is_https: bool) -> Option<HeaderValue> {
     let secure = if is_https { "; Secure" } else { "" };
     let text = format!("{}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", name(is_https));
@@ -207,6 +214,7 @@ fn flow_cookie(value: &str, seconds: u64, is_https: bool) -> Option<HeaderValue>
     Some(value)
 }
 
+/// Adds a cookie to a reply, which must then not be cached.
 fn set_cookie(reply: &mut Reply, cookie: Option<HeaderValue>) {
     if let Some(cookie) = cookie {
         reply.headers_mut().append(SET_COOKIE, cookie);
@@ -214,7 +222,8 @@ fn set_cookie(reply: &mut Reply, cookie: Option<HeaderValue>) {
     }
 }
 
-/// What the browser carries; nothing where there are two of the name, because nobody knows who set the other.
+/// Value of the cookie in a request. `None` if it is missing or empty, and if there are two with the name, because another
+/// site may have set one of them.
 fn carried(headers: &HeaderMap, is_https: bool) -> Option<&str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));

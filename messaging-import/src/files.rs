@@ -1,4 +1,4 @@
-//! Reading files whole.
+//! Reads a whole file as text.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::error::Error;
 
-/// The longest file that is read whole, in bytes; the API takes less.
+/// Most bytes of a file that is read as a whole.
 const MAX_FILE: u64 = 8 << 20;
 
-/// The text of a file of at most 8 MiB.
+/// Reads a file as text. Fails if it cannot be read, is not UTF-8, or is longer than 8 MiB.
 pub fn read(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
     let file = File::open(path).map_err(|error| Error::unreadable(path, error))?;

@@ -51,7 +51,7 @@ pub(crate) struct Known<'a> {
 pub(crate) struct Translated {
     /// The text.
     pub(crate) text: String,
-    /// What people should know of it.
+    /// Notes for the report.
     pub(crate) notes: BTreeSet<&'static str>,
 }
 

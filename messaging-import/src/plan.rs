@@ -57,7 +57,7 @@ impl Source {
         Self { path: entry.path.clone(), name: entry.name.clone(), kind, list: None, columns: None, reader }
     }
 
-    /// The same with everybody in it as a member of a list.
+    /// Makes all contacts of the file members of a list.
     pub(crate) fn of_list(self, list: Option<String>) -> Self {
         Self { list, ..self }
     }
@@ -111,7 +111,7 @@ pub struct Template {
     pub name: String,
     /// The body that creates it, or why it is not brought over.
     pub body: Result<Value, String>,
-    /// What people should know of it.
+    /// Notes for the report.
     pub notes: BTreeSet<&'static str>,
 }
 

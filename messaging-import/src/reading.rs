@@ -1,4 +1,4 @@
-//! Reading the files of a plan: once to count, and again while what they hold is brought over.
+//! Reads the files of a plan: once to count their records ([`Survey`]), and again to import them ([`portions`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,19 +18,19 @@ use super::refused::{Refused, Why};
 use super::row::{self, Unreadable};
 use crate::error::Error;
 
-/// Contacts of a request (contract section 20).
+/// Most contacts in one bulk request (contract section 20).
 const MAX_ITEMS: usize = 1000;
 
-/// Bytes of a request; a server takes 10 MiB.
+/// Bytes of contacts after which the next bulk request begins; a server accepts 10 MiB.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Portions that are read ahead.
+/// Portions that are read ahead of the requests.
 const AHEAD: usize = 2;
 
-/// Lists that an export may name.
+/// Most lists that an export may name.
 const MAX_LISTS: usize = 1_000;
 
-/// Shows the rows of a file until `visit` answers `false`.
+/// Calls `visit` with the number and the records of each row of a file, until it answers `false`.
 fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<ImportRecord>) -> bool) -> Result<(), Unreadable> {
     match source.reader {
         Reader::Csv { needs, read } => {
@@ -66,32 +66,33 @@ fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<ImportRecord>) -> bool) 
 pub struct Counts {
     /// Rows, without the header.
     pub rows: u64,
-    /// Contacts.
+    /// Contacts in the rows.
     pub contacts: u64,
-    /// Addresses that must not be sent to.
+    /// Addresses in the rows that must not be sent to.
     pub suppressions: u64,
-    /// Rows that say nothing, or that would be refused.
+    /// Rows that are malformed or empty; in a dry run also those that the API would refuse.
     pub refused: u64,
-    /// What has no place here, by its words.
+    /// Number of records that have no counterpart here, by a description such as the report prints it.
     pub left: BTreeMap<&'static str, u64>,
 }
 
-/// Counts of what all files of a plan hold.
+/// Counts of the records in all files of a plan.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// The counts of each file, in the order of the plan.
+    /// Counts of each file, in the order of the plan.
     pub files: Vec<Counts>,
-    /// The names of the lists.
+    /// Names of the lists that the files mention.
     pub lists: BTreeSet<String>,
-    /// Contacts whose address was there before.
+    /// Contacts whose email address an earlier contact has; counted in a dry run alone.
     pub repeated: u64,
-    /// Digests of the addresses of those who do not want marketing.
+    /// Digests of email addresses that unsubscribed or complained somewhere in the export.
     unwilling: HashSet<u64>,
 }
 
 impl Survey {
-    /// Reads everything. With `judged` contacts and suppressions are checked by the rules of the API, too, and what breaks
-    /// them is added there. `seen` is told how many rows more were read.
+    /// Reads all files. With `judged`, as in a dry run, contacts and suppressions are checked by the rules of the API, and
+    /// rows that break them are added to it. `seen` is called with the number of rows read since its last call. Fails if a
+    /// file cannot be read, or if the export names more than 1000 lists.
     pub fn of(plan: &ImportPlan, judged: Option<&mut Refused>, seen: impl Fn(u64)) -> Result<Self, Error> {
         let (mut survey, mut judged) = (Self::default(), judged);
         let mut addresses = HashSet::new();
@@ -122,6 +123,7 @@ impl Survey {
         Ok(survey)
     }
 
+    /// Counts one record of a row.
     fn count(
         &mut self,
         source: &Source,
@@ -170,7 +172,8 @@ impl Survey {
         Ok(())
     }
 
-    /// Takes back the consent of who said no elsewhere in the export: on another list, or at another time.
+    /// Sets `consent.marketing_email` of a contact to false if its address unsubscribed or complained elsewhere in the
+    /// export.
     fn respect(&self, body: &mut Map<String, Value>) {
         let is_unwilling = |email: &str| self.unwilling.contains(&digest(email));
         if body.get("email").and_then(Value::as_str).is_some_and(is_unwilling)
@@ -181,19 +184,19 @@ impl Survey {
     }
 }
 
-/// What of an address is kept in memory.
+/// Hash of a normalized email address, kept in memory in place of the address.
 fn digest(email: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     address::normalize_email(email).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The body of a suppression.
+/// The request body that creates a suppression.
 pub(crate) fn suppression(channel: &str, address: &str, reason: &str) -> Value {
     json!({"channel": channel, "address": address, "reason": reason})
 }
 
-/// What is wrong with a body.
+/// The reason for which the API would refuse a body; `None` if it would accept it.
 fn fault_of<T: input::Input>(body: &Value) -> Option<Why> {
     match input::body::<T>(body.to_string().as_bytes()) {
         Ok(_) => None,
@@ -202,28 +205,28 @@ fn fault_of<T: input::Input>(body: &Value) -> Option<Why> {
     }
 }
 
-/// Which of what the files hold is read.
+/// Kind of records that one pass over the files yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pass {
     /// Addresses that must not be sent to.
     Suppressions,
-    /// Contacts, and rows that say nothing.
+    /// Contacts, and rows that are malformed or empty.
     Contacts,
 }
 
-/// Something to be brought over.
+/// A record with its place in the files.
 #[derive(Debug)]
 pub(crate) struct Item {
-    /// Its file, by its place in the plan.
+    /// Index of the file in the plan.
     pub(crate) source: usize,
-    /// Its row.
+    /// Number of the row in the file.
     pub(crate) row: u64,
-    /// The thing itself: a contact, a list, a suppression, or a row without use here.
+    /// The record: a contact, a suppression, or a refused row.
     pub(crate) found: ImportRecord,
 }
 
-/// Reads the files in a thread of its own and hands over portions, each for one bulk request, so that what is in
-/// memory does not grow with the files.
+/// Reads the files in a thread of its own and sends portions, each for one bulk request, over a channel with room for
+/// [`AHEAD`] of them, so that memory does not grow with the files. The task fails if a file cannot be read.
 pub(crate) fn portions(
     plan: Arc<ImportPlan>,
     survey: Arc<Survey>,
@@ -263,7 +266,7 @@ pub(crate) fn portions(
             });
             read.map_err(|error: Unreadable| Error::unreadable(&file.path, error))?;
         }
-        // Whoever does not listen any more has failed, and says so.
+        // A receiver that is gone has failed, and reports the error itself.
         let _ = sender.blocking_send(portion);
         Ok(())
     });

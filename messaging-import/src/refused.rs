@@ -15,9 +15,9 @@ const SHOWN: usize = 10;
 /// The reason why a row was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Why {
-    /// The word for programs.
+    /// Code of the error, for programs.
     pub(crate) code: String,
-    /// The same for people, without the refused value.
+    /// Text of the error, for people, without the refused value.
     pub(crate) message: String,
 }
 

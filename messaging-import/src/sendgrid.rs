@@ -30,7 +30,7 @@ const KINDS: [(&str, &str, Reader); 5] = [
     ("unsubscribe", "unsubscribes", Reader::Csv { needs: &["email"], read: unsubscribe }),
 ];
 
-/// The same as the API answers them.
+/// Kinds of JSON files, as SendGrid's API answers them, by a part of the file's name.
 const JSON_KINDS: [(&str, Reader); 5] = [
     ("spam", Reader::Json { read: |item, source, found| spam_report(&row_of(item), source, found) }),
     ("bounce", Reader::Json { read: |item, source, found| bounce(&row_of(item), source, found) }),

@@ -65,7 +65,7 @@ pub struct BackupReport {
     pub file: PathBuf,
     /// Its length.
     pub bytes: u64,
-    /// How long the database in it is.
+    /// Size of the database in the backup, in bytes.
     pub database_bytes: u64,
     /// How many attachments, captured sources and uploads are in it.
     pub files: u64,

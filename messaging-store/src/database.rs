@@ -48,7 +48,7 @@ pub(crate) trait Statements {
     /// at once; it may run before others that were queued earlier, if each of those is about one row by its key.
     fn gather(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
 
-    /// The same for a statement that must touch the row. It has no `RETURNING`.
+    /// Like [`Self::gather`], for a statement that must touch the row. It has no `RETURNING`.
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
 
     /// A statement that removes a row, if it is there, by its key, which is all of its parameters. `many` is PostgreSQL's for
@@ -93,17 +93,17 @@ impl<T> Query<T> {
         Self { sql, params, read: Box::new(read), is_point: false, is_scan: false, is_shared: false }
     }
 
-    /// The same for a query that finds a few rows by their keys.
+    /// Marks a query that finds a few rows by their keys.
     pub(crate) fn point(self) -> Self {
         Self { is_point: true, ..self }
     }
 
-    /// The same for a query that looks at many rows.
+    /// Marks a query that reads many rows.
     pub(crate) fn scan(self) -> Self {
         Self { is_scan: true, ..self }
     }
 
-    /// The same for what many ask at the same time.
+    /// Marks a query that many callers make at the same time, so that they may share one answer.
     pub(crate) fn shared(self) -> Self {
         Self { is_shared: true, ..self }
     }

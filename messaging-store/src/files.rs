@@ -66,7 +66,7 @@ pub(crate) fn hand_over(made: &File, owner_of: &Path) -> io::Result<()> {
     }
 }
 
-/// The same for a directory and the one that it is in.
+/// Gives a new directory the owner of the directory above it.
 #[cfg(unix)]
 fn hand_over_directory(made: &Path) -> io::Result<()> {
     match other_owner(&fs::symlink_metadata(made)?, directory_above(made))? {

@@ -28,7 +28,9 @@ pub(crate) struct Applied {
 
 /// The history of a database is not that of this program.
 #[derive(Debug, thiserror::Error)]
-#[error("its history has migration {version} ({name}), which this program knows otherwise or not at all")]
+#[error(
+    "its history has migration {version} ({name}), which this program does not have or has in another form; install the program that made it"
+)]
 pub(crate) struct Divergent {
     version: i32,
     name: String,

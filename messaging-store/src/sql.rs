@@ -88,7 +88,7 @@ pub(crate) const fn of_postgres<const N: usize>(text: &str) -> [u8; N] {
     made
 }
 
-/// The same as text.
+/// The bytes as text.
 pub(crate) const fn text(bytes: &[u8]) -> &str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,

@@ -1,11 +1,12 @@
-//! What the tables of both databases hold, how it is written, and how it is read: one file for each aggregate.
+//! Reads and writes of the tables of both databases, one file for each aggregate.
 //!
 //! A write is a function over [`Statements`](crate::database::Statements), or over an
-//! [`OpenCommit`](crate::database::open_commit::OpenCommit) where it looks first or tells others; a read is a
-//! [`Query`](crate::database::Query). What carries them out is in `sqlite` and `postgres`. Where the databases must differ both texts stand side by side,
-//! with the reason.
+//! [`OpenCommit`](crate::database::open_commit::OpenCommit) if it has to read first or to announce the change. A read is a
+//! [`Query`](crate::database::Query). The modules `sqlite` and `postgres` execute them. SQL that has to differ between the
+//! databases is written side by side, with the reason.
 
 pub(crate) mod accounts;
+pub(crate) mod apply;
 pub(crate) mod attempts;
 pub(crate) mod audiences;
 pub(crate) mod audit_logs;
@@ -55,7 +56,7 @@ use messaging_core::changes::{AccountWrite, Document, DocumentKey, Expect, Webho
 use crate::database::Statements;
 use crate::fault::Fault;
 
-/// Creates or replaces a document.
+/// Creates or replaces a document. Fails with a conflict if the stored one is not as `expect` says.
 pub(crate) fn put(on: &mut dyn Statements, document: &Document, expect: Expect) -> Result<(), Fault> {
     match document {
         Document::User(user) => accounts::put_user(on, user, expect),
@@ -93,7 +94,7 @@ pub(crate) fn delete(on: &mut dyn Statements, key: &DocumentKey) -> Result<(), F
     }
 }
 
-/// Changes what belongs to users and keys.
+/// Executes a write about users, sessions, second factors or API keys.
 pub(crate) fn change_account(on: &mut dyn Statements, write: &AccountWrite) -> Result<(), Fault> {
     match write {
         AccountWrite::DeleteUser(user, revision) => accounts::delete_user(on, *user, *revision),
@@ -118,7 +119,7 @@ pub(crate) fn change_account(on: &mut dyn Statements, write: &AccountWrite) -> R
     }
 }
 
-/// Changes deliveries of webhooks, or how a webhook fares.
+/// Executes a write about the deliveries of a webhook, or about its failures.
 pub(crate) fn change_webhook(on: &mut dyn Statements, write: &WebhookWrite) -> Result<(), Fault> {
     match write {
         WebhookWrite::NoteFailure(workspace, id, at) => webhooks::note_failure(on, *workspace, *id, *at),

@@ -28,7 +28,7 @@ pub(crate) struct Owned {
     pub(crate) by: By,
     /// What removes a page on SQLite; empty where the store has no such table. The rows that the last one touches count.
     pub(crate) sqlite: &'static [&'static str],
-    /// The same on PostgreSQL.
+    /// Statements that remove a page on PostgreSQL; empty where the store has no such table.
     #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "the store is not built"))]
     pub(crate) postgres: &'static [&'static str],
 }

@@ -1,4 +1,4 @@
-//! An SMTP peer that does as it is told.
+//! An SMTP server on loopback whose answers a test scripts, and which records what it received.
 
 mod connection;
 mod script;
@@ -17,10 +17,10 @@ pub use self::script::{Action, Gate, Received, Stage};
 use self::script::{Config, Shared, lock};
 pub(crate) use self::script::{Policy, Situation};
 
-/// Any free port.
+/// Loopback address with any free port.
 const LOOPBACK: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// A peer on a loopback port. It takes every message until it is told otherwise, and ends when dropped.
+/// A server on a loopback port. It accepts every message unless it is scripted otherwise, and ends when dropped.
 pub struct ScriptedSmtpServer {
     address: SocketAddr,
     root: Option<CertificateDer<'static>>,
@@ -36,12 +36,12 @@ impl Drop for ScriptedSmtpServer {
 }
 
 impl ScriptedSmtpServer {
-    /// Starts a peer that offers PIPELINING, SMTPUTF8, 8BITMIME and SIZE, without TLS or login.
+    /// Starts a server that offers PIPELINING, SMTPUTF8, 8BITMIME and SIZE, without TLS or login.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// A peer that offers something else.
+    /// Configures a server with other capabilities.
     pub fn builder() -> ScriptedSmtpServerBuilder {
         let config = Config::default();
         ScriptedSmtpServerBuilder { config, policy: None, address: LOOPBACK, is_implicit: false, names: None }
@@ -57,44 +57,44 @@ impl ScriptedSmtpServer {
         self.address.port()
     }
 
-    /// The root to trust, of a peer with TLS.
+    /// The root certificate to trust; `None` without TLS.
     pub fn root(&self) -> Option<CertificateDer<'static>> {
         self.root.clone()
     }
 
-    /// The certificate of a peer with TLS.
+    /// The server's certificate; `None` without TLS.
     pub fn certificate(&self) -> Option<CertificateDer<'static>> {
         self.certificate.clone()
     }
 
-    /// At the next `stage`, does this; several calls make a queue.
+    /// Does `action` at the next `stage`, once; several calls make a queue.
     pub fn next(&self, stage: Stage, action: Action) {
         lock(&self.shared.script).next.entry(stage).or_default().push_back(action);
     }
 
-    /// At every `stage`, does this.
+    /// Does `action` at every `stage` for which no action of [`Self::next`] is queued.
     pub fn always(&self, stage: Stage, action: Action) {
         lock(&self.shared.script).always.insert(stage, action);
     }
 
-    /// Holds up the next `stage`.
+    /// Makes the server wait at the next `stage` until the gate is opened.
     pub fn gate(&self, stage: Stage) -> Gate {
         let gate = Gate::default();
         self.next(stage, Action::Wait(gate.clone()));
         gate
     }
 
-    /// Answers every RCPT of this address with these lines.
+    /// Answers every RCPT command for an address with `reply`.
     pub fn answer(&self, recipient: &str, reply: &str) {
         lock(&self.shared.script).recipients.insert(recipient.to_owned(), reply.to_owned());
     }
 
-    /// The messages taken so far.
+    /// The messages accepted so far.
     pub fn messages(&self) -> Vec<Received> {
         lock(&self.shared.log).messages.clone()
     }
 
-    /// Waits until `count` messages were taken.
+    /// Waits until `count` messages were accepted, and answers all so far. Has no time limit of its own.
     pub async fn received(&self, count: usize) -> Vec<Received> {
         self.shared.taken.subscribe().wait_for(|&taken| taken >= count).await.expect("the sender is ours");
         self.messages()
@@ -105,7 +105,7 @@ impl ScriptedSmtpServer {
         lock(&self.shared.log).connections
     }
 
-    /// The addresses that connections came from, in their order.
+    /// The client addresses of all connections so far, in the order of the connections.
     pub fn peers(&self) -> Vec<IpAddr> {
         lock(&self.shared.log).peers.clone()
     }
@@ -115,18 +115,18 @@ impl ScriptedSmtpServer {
         lock(&self.shared.log).open
     }
 
-    /// The commands so far, as sent; the secrets of AUTH too.
+    /// The commands received so far, unchanged, including the secrets of AUTH.
     pub fn commands(&self) -> Vec<String> {
         lock(&self.shared.log).commands.clone()
     }
 
-    /// How many commands came before the one ahead of them was answered.
+    /// Number of commands that arrived before the preceding command was answered.
     pub fn pipelined(&self) -> usize {
         lock(&self.shared.log).pipelined
     }
 }
 
-/// Says what a [`ScriptedSmtpServer`] offers.
+/// Configuration of a [`ScriptedSmtpServer`].
 pub struct ScriptedSmtpServerBuilder {
     config: Config,
     policy: Option<Arc<dyn Policy>>,
@@ -136,7 +136,7 @@ pub struct ScriptedSmtpServerBuilder {
 }
 
 impl ScriptedSmtpServerBuilder {
-    /// Knows HELO only.
+    /// Accepts HELO and refuses EHLO.
     pub fn without_ehlo(mut self) -> Self {
         self.config.no_ehlo = true;
         self
@@ -160,7 +160,7 @@ impl ScriptedSmtpServerBuilder {
         self
     }
 
-    /// Offers SIZE with this limit.
+    /// Offers SIZE with a limit in bytes.
     pub fn size(mut self, octets: usize) -> Self {
         self.config.size = Some(octets);
         self
@@ -172,38 +172,38 @@ impl ScriptedSmtpServerBuilder {
         self.named(&["127.0.0.1", "localhost"])
     }
 
-    /// Speaks TLS from the first octet, with a certificate for `127.0.0.1` and `localhost`.
+    /// Speaks TLS from the first byte, with a certificate for `127.0.0.1` and `localhost`.
     pub fn implicit_tls(mut self) -> Self {
         self.is_implicit = true;
         self.named(&["127.0.0.1", "localhost"])
     }
 
-    /// Has a certificate for these names instead.
+    /// Issues the certificate for these names instead.
     pub fn named(mut self, names: &[&str]) -> Self {
         self.names = Some(names.iter().map(|&name| name.to_owned()).collect());
         self
     }
 
-    /// Offers AUTH with these mechanisms and knows this user.
+    /// Offers AUTH with these mechanisms, and accepts this user name and password alone.
     pub fn login(mut self, mechanisms: &[&str], username: &str, password: &str) -> Self {
         self.config.mechanisms = mechanisms.iter().map(|&mechanism| mechanism.to_owned()).collect();
         self.config.login = Some((username.to_owned(), password.to_owned()));
         self
     }
 
-    /// Listens here, and not at any free port of 127.0.0.1.
+    /// Listens at `address` instead of a free port of 127.0.0.1.
     pub fn at(mut self, address: SocketAddr) -> Self {
         self.address = address;
         self
     }
 
-    /// Asks `policy` where nothing is scripted, and keeps neither commands nor messages.
+    /// Lets `policy` decide where nothing is scripted. The server then records neither commands nor messages.
     pub(crate) fn policy(mut self, policy: Arc<dyn Policy>) -> Self {
         self.policy = Some(policy);
         self
     }
 
-    /// Starts listening.
+    /// Starts the server.
     pub async fn start(self) -> ScriptedSmtpServer {
         let listener = TcpListener::bind(self.address).await.expect("a loopback port");
         let address = listener.local_addr().expect("a bound socket");
@@ -222,7 +222,7 @@ impl ScriptedSmtpServerBuilder {
     }
 }
 
-/// Owns the tasks of the connections: they end with it.
+/// Accepts connections and serves each in a task; the tasks end with this one.
 async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
     let mut connections = JoinSet::new();
     while let Ok((stream, peer)) = listener.accept().await {
@@ -235,7 +235,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
         };
         let shared = Arc::clone(&shared);
         connections.spawn(async move {
-            // Also when the peer broke it off.
+            // An error means that the client broke the connection, which ends it like QUIT.
             _ = connection::serve(Arc::clone(&shared), stream, number, is_implicit).await;
             if let Some(policy) = &shared.policy {
                 policy.ended(number);
@@ -246,17 +246,17 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, is_implicit: bool) {
     }
 }
 
-/// TLS with a certificate for the names, and the root that signed it.
+/// A TLS acceptor with a new certificate for the names, and the root certificate that signed it.
 ///
 /// # Panics
 ///
-/// If one of the names cannot stand in a certificate.
+/// If one of the names is not allowed in a certificate.
 pub fn certify(names: Vec<String>) -> (TlsAcceptor, CertificateDer<'static>) {
     let (acceptor, (root, _)) = issue(names);
     (acceptor, root)
 }
 
-/// TLS with a certificate for the names, the root that signed it, and the certificate.
+/// A TLS acceptor with a new certificate for the names, and in a pair the root certificate and the certificate itself.
 fn issue(names: Vec<String>) -> (TlsAcceptor, (CertificateDer<'static>, CertificateDer<'static>)) {
     let mut root = CertificateParams::new(Vec::new()).expect("no names");
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

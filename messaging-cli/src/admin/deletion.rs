@@ -11,14 +11,14 @@ use crate::output::{self, Output};
 use crate::target;
 
 /// Help text of `delete-workspace`, printed below its flags.
-pub(super) const HELP: &str = "What there is can be taken along first, also while the workspace is under deletion:
+pub(super) const HELP: &str = "You can export the data first, also while the workspace is under deletion:
   messaging contact export > contacts.csv
   messaging suppression export > suppressions.csv
   messaging message export --format jsonl > messages.jsonl
   messaging template list --all --json > templates.json
 
-`messaging workspace restore` takes the deletion back until its date. Backups that were made before keep the workspace: remove \
-them, or let them expire.
+`messaging workspace restore` undoes the deletion until its date. Backups that were made before still contain the workspace: \
+remove them, or let them expire.
 
 Examples:
   messaging admin delete-workspace --id wsp_…
@@ -54,14 +54,14 @@ pub(super) async fn delete_workspace(
     output: Output,
 ) -> Result<(), Failure> {
     let id = flags.id.parse::<WorkspaceId>().map_err(|_| {
-        Failure::usage("--id is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
+        Failure::usage("--id is not the id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
     })?;
     let (app, is_alone) = target::open_to_work(matches).await?;
     let refused = |error: Error| target::refused(&app, error);
     let mut report = admin::delete_workspace(&app, id, flags.now).await.map_err(refused)?;
     if !flags.now {
         output::note(
-            "until then the workspace can be read and exported, and `messaging workspace restore` takes the deletion back",
+            "until then the workspace can be read and exported, and `messaging workspace restore` undoes the deletion",
         );
     } else if is_alone {
         let mut told = 0;

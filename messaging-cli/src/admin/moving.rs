@@ -1,4 +1,4 @@
-//! `admin move`: from SQLite to PostgreSQL.
+//! `admin move`: moves an installation from SQLite to PostgreSQL.
 
 use clap::Args;
 use messaging_core::error::Chain;
@@ -8,14 +8,15 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::progress::{Progress, Unit};
 
+/// Help text of `move`, printed below its flags.
 pub(super) const HELP: &str = "\
-Both sides must be idle: stop the server first. --to is an empty database of a user who may make \
-tables in it. Everything is moved in one transaction, ids, keys, sessions, cursors and attachments \
-as well, then read back and compared. What fails leaves --to empty and --from as it was. At the end \
---from is fenced: a server that somebody starts on it by mistake takes requests and sends nothing.
+Both sides must be idle: stop the server first. --to is an empty database whose user may create \
+tables. One transaction copies everything, including ids, keys, sessions, cursors and attachments; \
+then all is read back and compared. If the command fails, --to stays empty and --from unchanged. At \
+the end --from is fenced: a server that is started on it by mistake accepts requests and sends nothing.
 
-The secret key file is not moved: what is moved can only be read with it. Keep it, and copy it to \
-every machine on which a server shall work on the new database.
+The secret key file is not moved, but the moved data needs it: keep it, and copy it to every machine \
+whose server works on the new database.
 
   systemctl stop messaging
   messaging backup before.tar --data /var/lib/messaging
@@ -24,10 +25,9 @@ every machine on which a server shall work on the new database.
   messaging serve --data /var/lib/messaging \\
     --database postgres://messaging@db.internal/messaging --public-url URL
 
-Prints how many rows each table has, and how many attachments with how many bytes. Exit code 3: a \
+Prints the number of rows of each table, and the number and bytes of attachments. Exit code 3: a \
 side is in use or cannot be reached, or --to is not empty.";
 
-/// The arguments.
 #[derive(Debug, Args)]
 pub(super) struct Move {
     /// The database to move, a path or `sqlite://…`; attachments and uploads are beside it
@@ -38,7 +38,7 @@ pub(super) struct Move {
     to: String,
 }
 
-/// Moves an installation.
+/// Moves an installation, with a progress bar for each table, and prints the counts of rows and attachments.
 pub(super) async fn carry_out(flags: &Move, output: Output) -> Result<(), Failure> {
     let asked = moving::Move::parse(&flags.from, &flags.to).map_err(|error| Failure::usage(error.to_string()))?;
     let bar = Progress::new("", Unit::Items);
@@ -51,13 +51,14 @@ pub(super) async fn carry_out(flags: &Move, output: Output) -> Result<(), Failur
     let report = moved.map_err(failure)?;
     if !output.is_json() {
         output::note(
-            "start the server with --database and the new URL; the secret key file stays where it is and is needed there, \
-             and the database that was moved is fenced",
+            "now start the server with --database and the new URL; it needs the same secret key file; the old database is \
+             fenced",
         );
     }
     output.resource(&report)
 }
 
+/// Maps an error of the move to the failure that sets the exit code.
 fn failure(error: MoveError) -> Failure {
     let text = Chain(&error).to_string();
     match error {

@@ -58,6 +58,6 @@ pub(super) async fn list<T: Serialize>(
 /// The id that `--workspace` was given.
 pub(super) fn workspace(text: &str) -> Result<WorkspaceId, Failure> {
     text.parse().map_err(|_| {
-        Failure::usage("--workspace is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
+        Failure::usage("--workspace is not the id of a workspace (wsp_…): `messaging admin list-workspaces` shows them")
     })
 }

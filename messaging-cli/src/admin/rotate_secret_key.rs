@@ -11,16 +11,16 @@ use crate::output::{self, Output};
 use crate::target;
 
 pub(super) const HELP: &str = "\
-The new key is put in front of those in the secret key file; the older ones stay, because links and \
-return addresses in mail that was sent are verified with them. Once every server and worker of the \
-database holds the new key, they all change to it; what is stored sealed (DKIM keys, settings of \
-providers, secrets of webhooks) is then sealed anew. Nothing has to be stopped or started.
+The command puts the new key before the others in the secret key file. The older keys stay, because \
+they verify links and return addresses in sent mail. Once every server and worker of the database \
+has the new key, all of them change to it, and stored secrets (DKIM keys, settings of providers, \
+secrets of webhooks) are encrypted with it. No server has to be restarted.
 
-Several nodes: this command changes the file of the machine that it runs on. It names the nodes that \
-do not hold the new key yet. Copy the file over theirs, each sees it within seconds, and run the \
-command again: it goes on where it ended. So it does after it was killed.
+Several nodes: the command changes the file of its own machine, and names the nodes that do not have \
+the new key yet. Copy the file to each of them, where it is noticed within seconds, and run the \
+command again: it continues. It also continues if it was killed.
 
-Take a backup afterwards: one from before holds the older keys alone.
+Make a backup afterwards, because earlier backups contain only the older keys.
 
 Exit code 1: not all nodes hold the new key. Exit code 3: the file or the database cannot be used.";
 

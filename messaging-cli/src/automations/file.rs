@@ -1,4 +1,4 @@
-//! An automation as a file.
+//! Files in JSON or TOML that hold an automation each, as `automation pull` writes and `automation push` reads them.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use crate::failure::Failure;
 use crate::files;
 
-/// Files that are looked through.
+/// Most files that a directory of automations may have.
 const MAX_FILES: usize = 2_000;
 
-/// The members of a file, in the order in which people read them.
+/// The members of a file, in the order in which they are written.
 const MEMBERS: [&str; 5] = ["name", "trigger", "re_entry", "re_entry_key", "graph"];
 
 /// The format of a file that holds an automation.
@@ -22,7 +22,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// What the names of its files end with.
+    /// Ending of the names of files in this format, with the dot.
     pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Json => ".json",
@@ -30,24 +30,26 @@ impl Format {
         }
     }
 
+    /// The format by the extension of the file's name, in either case; `None` for other extensions.
     fn of(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?;
         [Self::Json, Self::Toml].into_iter().find(|format| format.suffix()[1..].eq_ignore_ascii_case(extension))
     }
 }
 
-/// A file and the request it makes.
+/// A file with the request body that it holds.
 #[derive(Debug)]
 pub(super) struct Named {
     /// The file's name.
     pub(super) name: String,
     /// The format that the file is written in.
     pub(super) format: Format,
-    /// The body for creating or changing the automation.
+    /// Request body that creates or changes the automation.
     pub(super) body: Value,
 }
 
-/// The files of a directory that hold an automation, by name.
+/// Reads the files of a directory whose names end in `.json` or `.toml`, sorted by name; other files are skipped. Fails
+/// if two of them hold automations of the same name, since only one of them could be pushed.
 pub(super) fn read_all(directory: &Path) -> Result<Vec<Named>, Failure> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(|error| files::unreadable(directory, error))? {
@@ -65,7 +67,7 @@ pub(super) fn read_all(directory: &Path) -> Result<Vec<Named>, Failure> {
     Ok(found)
 }
 
-/// Two files of one automation: which of them is meant?
+/// The names of two files whose automations have the same name; `None` if all names differ.
 fn same_name(found: &[Named]) -> Option<(&str, &str)> {
     let of = |(index, file): (usize, &'_ Named)| {
         found[..index].iter().position(|earlier| earlier.body["name"] == file.body["name"]).map(|at| (at, index))
@@ -74,11 +76,12 @@ fn same_name(found: &[Named]) -> Option<(&str, &str)> {
     Some((&found[one].name, &found[other].name))
 }
 
-/// An automation in a file, JSON unless its name ends in .toml.
+/// Reads the request body in a file, as JSON unless its name ends in `.toml`.
 pub(super) fn read_one(path: &Path) -> Result<Value, Failure> {
     Ok(read(path, Format::of(path).unwrap_or(Format::Json))?.body)
 }
 
+/// Reads a file. An automation without a name takes that of the file without its ending.
 fn read(path: &Path, format: Format) -> Result<Named, Failure> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let text = files::read(path)?;
@@ -93,14 +96,14 @@ fn read(path: &Path, format: Format) -> Result<Named, Failure> {
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Value::String(stem.unwrap_or_default())
     });
-    // What a file does not say is not kept: the file says everything.
+    // A file describes the whole automation: a member that it lacks is reset to null, not left as it is.
     for member in ["re_entry", "re_entry_key"] {
         body.entry(member).or_insert(Value::Null);
     }
     Ok(Named { name, format, body: Value::Object(body) })
 }
 
-/// Dates of TOML are texts in JSON.
+/// Converts TOML to JSON. Dates become strings.
 fn of_toml(value: toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::String(text),
@@ -115,7 +118,7 @@ fn of_toml(value: toml::Value) -> Value {
     }
 }
 
-/// TOML has no null: a member that is null is as good as none; an item of an array is not.
+/// Converts JSON to TOML, which has no null: members that are null are left out. `None` if an item of an array is null.
 fn to_toml(value: &Value) -> Option<toml::Value> {
     Some(match value {
         Value::Null => return None,
@@ -136,18 +139,19 @@ fn to_toml(value: &Value) -> Option<toml::Value> {
     })
 }
 
-/// The body that a file has, if there is one that can be read.
+/// The request body in a file; `None` if there is no such file or it cannot be read.
 pub(super) fn read_there(path: &Path, format: Format) -> Option<Value> {
     path.is_file().then(|| read(path, format).ok()).flatten().map(|known| known.body)
 }
 
-/// Whether a body says of an automation what the API shows of it, and nothing else.
+/// True if writing the automation that the API shows would not change the file's body: all [`MEMBERS`] are equal, and
+/// the body has no others.
 pub(super) fn is_same(body: &Value, automation: &Value) -> bool {
     MEMBERS.iter().all(|member| body[*member] == automation[*member])
         && body.as_object().is_some_and(|members| members.keys().all(|name| MEMBERS.contains(&name.as_str())))
 }
 
-/// Writes an automation as the API shows it.
+/// Writes the [`MEMBERS`] of an automation, as the API shows it, to a file; members that are null are left out.
 pub(super) fn write(path: &Path, format: Format, automation: &Value) -> Result<(), Failure> {
     let mut body = Map::new();
     for member in MEMBERS {
@@ -188,7 +192,7 @@ mod tests {
             write(&path, format, &automation()).unwrap();
             let mut shown = automation();
             if format == Format::Toml {
-                // Which cannot say null.
+                // TOML has no null.
                 shown["graph"]["nodes"][0].as_object_mut().unwrap().remove("name");
             }
             assert!(is_same(&read_there(&path, format).unwrap(), &shown));

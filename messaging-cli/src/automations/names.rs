@@ -1,4 +1,5 @@
-//! Names in place of ids: a file may say what an automation needs by its name, so that it fits every workspace.
+//! Names in place of ids in files of automations, so that a file can be used in every workspace: `push` replaces the
+//! names of templates, lists, segments, campaigns and automations by ids, and `pull` ids by names.
 
 use std::collections::HashMap;
 
@@ -8,10 +9,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::resources::Resources;
 
-/// A kind of resource that automations name.
+/// A kind of resource that automations refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
-    /// As in commands.
+    /// The noun of its commands, as in `messaging template list`.
     noun: &'static str,
     /// The prefix of the ids of this kind.
     prefix: &'static str,
@@ -23,7 +24,7 @@ const SEGMENT: Kind = Kind { noun: "segment", prefix: "seg_" };
 const CAMPAIGN: Kind = Kind { noun: "campaign", prefix: "cmp_" };
 const AUTOMATION: Kind = Kind { noun: "automation", prefix: "aut_" };
 
-/// Members that name something, wherever the API has them.
+/// Members whose value is the id of a resource, with the kind of resource.
 const MEMBERS: [(&str, Kind); 5] = [
     ("template_id", TEMPLATE),
     ("list_id", LIST),
@@ -34,7 +35,7 @@ const MEMBERS: [(&str, Kind); 5] = [
 
 /// Characters of an id after its prefix.
 const CODE: usize = 26;
-/// Groups of a filter in one another that are looked into; the API takes fewer.
+/// Deepest nesting of groups in a filter that is searched; the API refuses filters nested that deep.
 const MAX_DEPTH: usize = 64;
 
 impl Kind {
@@ -43,14 +44,16 @@ impl Kind {
     }
 }
 
-/// A member of a design that names something.
+/// A member of an automation that refers to a resource.
 struct NamedReference<'v> {
+    /// JSON pointer to the member in the request body, for error messages.
     pointer: String,
     kind: Kind,
     value: &'v mut Value,
 }
 
-/// The members of a body that name something. What is free, such as the body of a webhook, is not looked into.
+/// The members of a request body that refer to resources: in the trigger, the nodes, the goal and the exit conditions.
+/// Values that the author chooses freely, such as variables and the body of a webhook, are not searched.
 fn named_references(body: &mut Value) -> Vec<NamedReference<'_>> {
     let mut found = Vec::new();
     let Value::Object(body) = body else { return found };
@@ -87,6 +90,7 @@ fn named_references(body: &mut Value) -> Vec<NamedReference<'_>> {
     found
 }
 
+/// Adds the references in the configuration of a trigger or node.
 fn of_config<'v>(config: &'v mut Value, pointer: &str, found: &mut Vec<NamedReference<'v>>) {
     let Value::Object(config) = config else { return };
     for (name, value) in config {
@@ -98,12 +102,14 @@ fn of_config<'v>(config: &'v mut Value, pointer: &str, found: &mut Vec<NamedRefe
     }
 }
 
+/// Adds a member if its name is one of [`MEMBERS`].
 fn of_member<'v>(name: &str, value: &'v mut Value, pointer: String, found: &mut Vec<NamedReference<'v>>) {
     if let Some((_, kind)) = MEMBERS.iter().find(|(member, _)| *member == name) {
         found.push(NamedReference { pointer, kind: *kind, value });
     }
 }
 
+/// Adds the references in a filter and in its nested groups.
 fn of_filter<'v>(filter: &'v mut Value, pointer: String, depth: usize, found: &mut Vec<NamedReference<'v>>) {
     let Value::Object(filter) = filter else { return };
     if depth > MAX_DEPTH {
@@ -129,10 +135,10 @@ fn of_filter<'v>(filter: &'v mut Value, pointer: String, depth: usize, found: &m
     }
 }
 
-/// What the workspace has, by kind; each is asked for when it is first needed.
+/// Ids and names of the workspace's resources by kind. Each kind is fetched when it is first needed.
 pub(super) struct Names<'a> {
     api: &'a Resources,
-    /// Ids and names.
+    /// Pairs of id and name of the kinds that were fetched.
     known: HashMap<Kind, Vec<(String, String)>>,
 }
 
@@ -141,6 +147,7 @@ impl<'a> Names<'a> {
         Self { api, known: HashMap::new() }
     }
 
+    /// Pairs of id and name of all resources of a kind.
     async fn of(&mut self, kind: Kind) -> Result<&[(String, String)], Failure> {
         if !self.known.contains_key(&kind) {
             let all = self.api.all(kind.noun).await?;
@@ -150,7 +157,7 @@ impl<'a> Names<'a> {
         Ok(self.known.get(&kind).map_or(&[], Vec::as_slice))
     }
 
-    /// Puts ids in place of names. Fails on a name that nothing has, and on one that several have.
+    /// Replaces names by ids. Fails if no resource or several have a name.
     pub(super) async fn put_ids(&mut self, file: &str, body: &mut Value) -> Result<(), Failure> {
         for NamedReference { pointer, kind, value } in named_references(body) {
             let Some(name) = value.as_str().filter(|text| !text.is_empty() && !kind.is_id(text)) else { continue };
@@ -170,7 +177,8 @@ impl<'a> Names<'a> {
         Ok(())
     }
 
-    /// Puts names in place of ids, where a name is one resource's alone. A kind that may not be read keeps its ids.
+    /// Replaces ids by names where only one resource of the kind has the name. Ids stay, with a note, for a kind that
+    /// the caller may not list.
     pub(super) async fn put_names(&mut self, body: &mut Value) -> Result<(), Failure> {
         for NamedReference { kind, value, .. } in named_references(body) {
             let Some(id) = value.as_str().filter(|text| kind.is_id(text)) else { continue };

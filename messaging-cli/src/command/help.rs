@@ -17,7 +17,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("MESSAGING_PROFILE", "The server and key that `messaging login` has saved, as --profile"),
     ("MESSAGING_DATA", "The data directory of dev, serve, admin, and of API commands without a server, as --data"),
     ("MESSAGING_DATABASE", "The database, as --database"),
-    ("MESSAGING_SECRET_KEY_FILE", "The key of the secrets in the database, as --secret-key-file"),
+    ("MESSAGING_SECRET_KEY_FILE", "The file with the key that encrypts secrets in the database, as --secret-key-file"),
     ("MESSAGING_WORKSPACE", "The workspace, as --workspace; needed only without an API key"),
 ];
 

@@ -1,13 +1,13 @@
-//! Which part of a request an argument belongs to, and which operation a command line names.
+//! Parts of a request as ids of arguments, and the operation that the words of a command name.
 
 use messaging_engine::ops::{self, Endpoint};
 
-/// The operation whose words a command line named.
+/// The operation with these words on the command line, such as `["message", "send"]`.
 pub(crate) fn endpoint(words: &[&str]) -> Option<&'static Endpoint> {
     ops::all().iter().find(|endpoint| endpoint.cli.split(' ').eq(words.iter().copied()))
 }
 
-/// Which part of a request a flag belongs to; the prefix of its id.
+/// The part of a request that an argument fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Path,
@@ -16,7 +16,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The id of a member's argument.
+    /// The id of the argument that fills a member: `query.limit`.
     pub(crate) fn id(self, member: &str) -> String {
         let prefix = match self {
             Self::Path => "path",
@@ -27,7 +27,7 @@ impl Part {
     }
 }
 
-/// The member of a query that says where a page begins.
+/// Query parameter with the place where a page begins.
 pub(crate) const CURSOR: &str = "cursor";
 
 /// The member of a body that holds HTML.

@@ -8,7 +8,7 @@ const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 /// Prefix of paths within a workspace, and its abbreviation in texts.
 const IN_WORKSPACE: [&str; 2] = ["/workspaces/{workspace_id}/", "…/"];
 
-/// A text of the API with each request that it names replaced by the command for it.
+/// Replaces each request that a text of the API names by the command for it. Requests that are no operation stay.
 pub(crate) fn in_commands(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {

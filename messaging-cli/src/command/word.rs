@@ -1,4 +1,4 @@
-//! The tree of commands: each is a noun and a verb, some with a word in between.
+//! The tree of words that commands consist of: `message send` is a noun and a verb; some have a word in between.
 
 use clap::Command;
 use messaging_engine::ops::Endpoint;
@@ -9,9 +9,10 @@ use crate::{audience, domain_wait, request_follow, send, source_order};
 /// A node of the tree: one word of a command, with the words that may follow it.
 pub(super) struct Word {
     pub(super) name: &'static str,
-    /// The operation of the command that ends with this word; `None` for a noun, and for a command of the command line alone.
+    /// API operation of the command that ends with this word. `None` for a noun, and for a command that is no operation
+    /// of the API.
     pub(super) endpoint: Option<&'static Endpoint>,
-    /// A command of the command line alone, such as `message watch`.
+    /// Builds a command that is no operation of the API, such as `message watch`.
     pub(super) convenience: Option<fn() -> Command>,
     /// The words that may follow.
     pub(super) next: Vec<Word>,

@@ -1,9 +1,9 @@
-//! `dev --fake-providers`: a provider of every channel within this process, so that all of them can be tried without
-//! accounts.
+//! `dev --fake-providers`: a fake provider of every channel but email within this process, so that all channels can be
+//! tried without accounts.
 //!
-//! The fakes speak the real providers' protocols on loopback ports, so the whole way is the real one: settings, requests,
-//! answers, and the calls that bring receipts and what recipients write. Every start sets the channels of the workspace
-//! anew, because the ports are others.
+//! The fakes speak the real providers' protocols on loopback ports. Everything else is the code of production: settings,
+//! requests, answers, and the callbacks with receipts and messages of recipients. Every start sets the channels of the
+//! workspace again, because the ports change.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -30,10 +30,10 @@ use crate::target;
 
 const FAKE_PROVIDERS: &str = "fake_providers";
 
-/// What is told to other programs, in the data directory.
+/// File in the data directory that tells other programs the providers and their URLs, as JSON.
 const FILE: &str = "fake-providers.json";
 
-/// The providers that there are fakes of; the first of a channel is its default, as in contract section 16.
+/// Providers for which there is a fake; the first of a channel is its default, as in contract section 16.
 const KNOWN: &[(Channel, &[&str])] = &[
     (Channel::Sms, &["http", "twilio", "vonage", "smpp"]),
     (Channel::Push, &["fcm", "apns", "webpush"]),
@@ -42,33 +42,34 @@ const KNOWN: &[(Channel, &[&str])] = &[
     (Channel::Viber, &["http", "bot"]),
 ];
 
-/// Whom the first message to a phone goes to; the last two digits say that it arrives.
+/// Phone number in the commands that are shown; its last two digits choose the outcome "delivered".
 const NUMBER: &str = "+9990000001";
-/// The same as the id of a chat.
+/// Like [`NUMBER`], as the id of a Telegram chat.
 const CHAT: &str = "9990000001";
-/// The same where an address has no form of its own.
+/// Like [`NUMBER`], for providers whose addresses have no fixed form.
 const NAME: &str = "somebody-01";
-/// The account at a fake, its key, and the id of its phone number. A message center has room for eight characters of a
-/// password.
+/// Account at a fake provider, also used as the id of its phone number.
 const ACCOUNT: &str = "fake";
+/// Secret of that account; at most eight characters, because SMPP has no room for more.
 const SECRET: &str = "fake";
-/// A bot's token is a number and a secret.
+/// Token of the Telegram bot: a number and a secret.
 const BOT_TOKEN: &str = "1:fake";
 
-const OUTCOMES: &str = "The last two digits of a recipient choose what becomes of the message:
+/// End of the text that [`FakeProviders::welcome`] prints.
+const OUTCOMES: &str = "The last two digits of a recipient choose the outcome:
 
 01 delivered     02 bounced, suppressed     03 soft bounce     04 deferred     05 filtered     06 failed
-07 delivered and read     10 blocked     52 taken, then bounced     20 the channel rests     09 the channel stops
+07 delivered and read     10 blocked     52 accepted, then bounced     20 the channel pauses     09 the channel stops
 
-docs/channels/trying.md has the others.
+docs/channels/trying.md lists all outcomes.
 ";
 
-/// Which provider stands for each channel.
+/// The provider that is played for each channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Choice(Vec<(Channel, &'static str)>);
 
 impl Choice {
-    /// Reads `CHANNEL=PROVIDER,…`; channels that are not named have their defaults.
+    /// Reads `CHANNEL=PROVIDER,…`; channels that are not named get their defaults.
     fn parse(text: &str) -> Result<Self, String> {
         let mut chosen: Vec<_> = KNOWN.iter().map(|(channel, providers)| (*channel, providers[0])).collect();
         for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
@@ -86,7 +87,7 @@ impl Choice {
     }
 }
 
-/// The argument.
+/// The argument `--fake-providers[=CHANNEL=PROVIDER,…]`.
 pub(super) fn argument() -> Arg {
     let known = KNOWN.iter().map(|(channel, providers)| format!("{channel}: {}", providers.join(", ")));
     let known = known.collect::<Vec<_>>().join("; ");
@@ -100,31 +101,32 @@ pub(super) fn argument() -> Arg {
         .help("Set every channel but email to a provider that this process plays, to try them without accounts")
         .long_help(format!(
             "Set every channel but email to a provider that this process plays, to try them without accounts\n\n\
-             The last two digits of a recipient choose what becomes of a message. Calls of private addresses are \
-             allowed, as with --allow-private-targets. Providers to choose from, the default first: {known}."
+             The last two digits of a recipient choose the outcome. Calls to private addresses are allowed, as with \
+             --allow-private-targets. Providers to choose from, the default first: {known}."
         ))
 }
 
-/// What was chosen; `None` without the argument.
+/// The value of the argument; `None` if it was not given.
 pub(super) fn chosen(matches: &ArgMatches) -> Option<Choice> {
     matches.get_one(FAKE_PROVIDERS).cloned()
 }
 
-/// A provider that is played.
+/// A running fake provider. Its servers end when it is dropped.
 #[derive(Default)]
 struct Fake {
-    /// What is entered for the channel.
+    /// Settings of the channel that make it use this provider.
     config: Map<String, Value>,
-    /// Whom a message can go to.
+    /// Addresses to which a message can be sent, for the commands that are shown.
     recipients: Vec<String>,
     /// The URL at which the fake provider listens.
     url: String,
-    /// Its servers; the first one is that of the channel's provider.
+    /// HTTP servers of the fake; the first is that of the chosen provider, the others exist for push alone.
     servers: Vec<FakeProvider>,
+    /// SMPP server, held so that it keeps running.
     _message_center: Option<FakeSmpp>,
-    /// Where people enter at the provider what it calls.
+    /// The provider whose dashboard has to be told our callback URL; `None` for those that are told by a request.
     dashboard: Option<FakeWhatsapp>,
-    /// Our address that is entered there.
+    /// URL of our server that the provider calls with receipts and incoming messages.
     callback_url: Option<String>,
 }
 
@@ -168,6 +170,7 @@ impl Fake {
         }
     }
 
+    /// Starts a fake that has one HTTP server. `settings` makes the channel's settings from its URL.
     async fn one(api: impl FakeApi, settings: impl FnOnce(&str) -> Value, recipient: &str) -> io::Result<Self> {
         let server = FakeProvider::start(api).await?;
         Ok(Self {
@@ -179,7 +182,8 @@ impl Fake {
         })
     }
 
-    /// All three stand side by side: the address of a device tells whose it is.
+    /// Starts all three push providers, since the form of a device's address decides which of them gets the message. The
+    /// chosen one becomes the channel's provider, the others its `routes`.
     async fn push(provider: &str) -> io::Result<Self> {
         let fcm = FakeProvider::start(FakeFcm::default()).await?;
         let apns = FakeProvider::start(FakeApns::default()).await?;
@@ -201,37 +205,38 @@ impl Fake {
     }
 }
 
-/// What is said of a fake, to people and in the file.
+/// Description of a fake provider, as it is printed and written to [`FILE`].
 #[derive(Debug, Serialize)]
 struct FakeSummary {
     channel: Channel,
     provider: &'static str,
     url: String,
     recipients: Vec<String>,
-    /// Where `POST {"from","text"}` lets a recipient write; null where recipients cannot write through the provider.
+    /// URL at which `POST {"from","text"}` simulates a message from a recipient; null if recipients cannot write through
+    /// the provider.
     inbound: Option<String>,
 }
 
-/// The providers that this process plays. They end when dropped.
+/// The fake providers of this process. They end when dropped.
 pub(super) struct FakeProviders {
     summaries: Vec<FakeSummary>,
     file: PathBuf,
     fakes: Vec<Fake>,
 }
 
-/// The server that fakes call.
+/// The server that the fake providers call back.
 pub(super) struct Called<'a> {
     pub(super) app: &'a App,
     pub(super) workspace: WorkspaceId,
-    /// What the addresses begin with that providers are given.
+    /// Beginning of the callback URLs that providers are given.
     pub(super) public_url: &'a str,
-    /// Where it can be reached on this machine.
+    /// Address at which the server listens on this machine; the fakes call it in place of the public URL.
     pub(super) address: SocketAddr,
 }
 
 impl FakeProviders {
-    /// Starts the providers that were chosen, sets the channels of the workspace to them, and writes where they are into
-    /// the data directory.
+    /// Starts the chosen providers, sets the channels of the workspace to them, and writes [`FILE`] into the data
+    /// directory. Fails if a port cannot be bound, a channel cannot be set, or the file cannot be written.
     pub(super) async fn start(choice: &Choice, server: &Called<'_>, data: &Path) -> Result<Self, Failure> {
         let (mut summaries, mut fakes) = (Vec::new(), Vec::new());
         for &(channel, provider) in &choice.0 {
@@ -242,7 +247,7 @@ impl FakeProviders {
             input.config = Some(std::mem::take(&mut fake.config));
             let path = ChannelPath { workspace_id: server.workspace, channel };
             let caller = Caller::Operator(Some(server.workspace));
-            // One that is told where to call may do so at once.
+            // Before the channel is set, because a provider may call as soon as it knows the callback URL.
             for peer in &fake.servers {
                 peer.call_straight(server.public_url, server.address);
             }
@@ -264,8 +269,8 @@ impl FakeProviders {
         Ok(Self { summaries, file, fakes })
     }
 
-    /// Enters our callback addresses at the providers that people tell them to, which then ask whether they are ours. So
-    /// the server has to answer by now.
+    /// Enters our callback URLs at the providers that learn them in a dashboard. These verify a URL by calling it, so the
+    /// server has to answer requests already.
     pub(super) async fn enter_webhooks(&self) {
         for Fake { callback_url, dashboard, servers, .. } in &self.fakes {
             let (Some(url), Some(api), Some(peer)) = (callback_url, dashboard, servers.first()) else { continue };
@@ -276,7 +281,7 @@ impl FakeProviders {
         }
     }
 
-    /// What was set up, and a command for each channel.
+    /// Text for the terminal: the providers, and a command to try for each recipient.
     pub(super) fn welcome(&self) -> String {
         let mut text = "The other channels have fake providers; nothing leaves this machine:\n\n".to_owned();
         // Writing to a string cannot fail.
@@ -298,7 +303,7 @@ impl FakeProviders {
             }
             let word = match summary.channel {
                 Channel::Telegram => "/stop",
-                // Unsubscribing is no message there.
+                // On Viber unsubscribing is an event of its own, not a message.
                 Channel::Viber => "Hello",
                 _ => "STOP",
             };
@@ -311,7 +316,7 @@ impl FakeProviders {
 
 impl Drop for FakeProviders {
     fn drop(&mut self) {
-        // It would mislead whoever looks for them.
+        // The ports in the file are no longer valid.
         let _ = fs::remove_file(&self.file);
     }
 }

@@ -1,24 +1,24 @@
-//! Items of listings as rows of CSV.
+//! Contacts, messages and suppressions as rows of CSV, for `export`. An import reads the file of contacts again.
 
 use messaging_core::domain::audience::contact::fields::CONTACT_FIELDS;
 use messaging_core::domain::audience::custom_field::FieldType;
 use serde_json::{Map, Value};
 
-/// What stands between the items of a list, as an import reads it.
+/// Separator of the items of a list within a cell, as an import reads it.
 const BETWEEN: &str = ";";
 
 /// The member that holds a contact's attributes.
 const ATTRIBUTES: &str = "attributes";
 
-/// The columns with what other columns do not keep as it is, as JSON.
+/// Columns that hold, as JSON, the attributes and tags that a plain cell would change, such as a tag with a `;` in it.
 pub(crate) const ATTRIBUTES_AS_JSON: &str = ATTRIBUTES;
 pub(crate) const TAGS_AS_JSON: &str = "tags_json";
 
-/// The member that holds a contact's tags, and where it is.
+/// The member that holds a contact's tags, and the JSON pointer to it.
 const TAGS: &str = "tags";
 const TAGS_PLACE: &str = "/tags";
 
-/// Headers, and where their cells are in an item.
+/// Columns of an export of contacts: each header with the JSON pointer to its value in an item.
 const CONTACT: &[(&str, &str)] = &{
     let mut columns = [("id", "/id"); 1 + CONTACT_FIELDS.len() + OF_CONTACTS.len()];
     let mut at = 0;
@@ -33,7 +33,7 @@ const CONTACT: &[(&str, &str)] = &{
     columns
 };
 
-/// The columns of contacts after their texts.
+/// The columns of contacts that follow the id and [`CONTACT_FIELDS`].
 const OF_CONTACTS: [(&str, &str); 7] = [
     ("tags", TAGS_PLACE),
     ("list_ids", "/list_ids"),
@@ -44,6 +44,7 @@ const OF_CONTACTS: [(&str, &str); 7] = [
     ("updated_at", "/updated_at"),
 ];
 
+/// Columns of an export of messages.
 const MESSAGE: &[(&str, &str)] = &[
     ("message_id", "/message_id"),
     ("status", "/status"),
@@ -69,6 +70,7 @@ const MESSAGE: &[(&str, &str)] = &[
     ("scheduled_for", "/scheduled_for"),
 ];
 
+/// Columns of an export of suppressions.
 const SUPPRESSION: &[(&str, &str)] = &[
     ("id", "/id"),
     ("channel", "/channel"),
@@ -79,16 +81,17 @@ const SUPPRESSION: &[(&str, &str)] = &[
     ("created_at", "/created_at"),
 ];
 
-/// The columns that an export of contacts has and an import does not take by itself.
+/// Columns of an export of contacts that an import ignores unless `--map` names them.
 pub(crate) const ONLY_EXPORTED: &[&str] =
     &["id", "suppressed_channels", "created_at", "updated_at", ATTRIBUTES_AS_JSON];
 
 /// The columns of an export.
 pub(super) struct Columns {
+    /// Columns that every export of the kind has.
     plain: &'static [(&'static str, &'static str)],
-    /// Custom fields of contacts; what these columns do not keep stands in the last two. `None` for other things.
+    /// Custom fields of contacts, a column each; the two columns of JSON follow them. `None` for messages and suppressions.
     fields: Option<Vec<(String, FieldType)>>,
-    /// An apostrophe is put before cells that a spreadsheet would take for formulas.
+    /// True if cells that a spreadsheet would take for formulas get an apostrophe in front.
     disarms: bool,
 }
 
@@ -105,7 +108,7 @@ impl Columns {
         Self { plain: SUPPRESSION, fields: None, disarms }
     }
 
-    /// The first line.
+    /// The header line.
     pub(super) fn header(&self) -> String {
         let mut cells: Vec<_> = self.plain.iter().map(|(header, _)| (*header).to_owned()).collect();
         if let Some(fields) = &self.fields {
@@ -141,7 +144,7 @@ impl Columns {
     }
 }
 
-/// The attributes that no column keeps as they are, as JSON; nothing where there are none.
+/// The attributes for which [`is_kept`] is false or that have no column, as a JSON object; empty if there are none.
 fn others(attributes: &Value, fields: &[(String, FieldType)]) -> String {
     let is_other =
         |key: &String, value: &Value| !fields.iter().any(|(known, kind)| known == key && is_kept(value, *kind));
@@ -151,7 +154,7 @@ fn others(attributes: &Value, fields: &[(String, FieldType)]) -> String {
     if others.is_empty() { String::new() } else { Value::Object(others).to_string() }
 }
 
-/// Whether an import reads the cell of a value as what it was.
+/// True if an import would read the same value from the cell of an attribute.
 fn is_kept(value: &Value, kind: FieldType) -> bool {
     match (kind, value) {
         (FieldType::String, Value::String(text)) => !text.trim().is_empty(),
@@ -163,7 +166,7 @@ fn is_kept(value: &Value, kind: FieldType) -> bool {
     }
 }
 
-/// Whether an import finds an item of a list again in its cell.
+/// True if an import would read the same item from the cell of a list.
 fn is_kept_in_list(item: &Value) -> bool {
     item.as_str().is_some_and(|text| !text.is_empty() && text.trim() == text && !text.contains([';', '|']))
 }
@@ -185,6 +188,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
+/// A scalar as text: strings without quotes, all else as JSON.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -192,7 +196,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A text with an apostrophe before what a spreadsheet would take for a formula. Numbers, those of phones too, are none.
+/// Puts an apostrophe before a text that a spreadsheet would take for a formula. Numbers are no formulas, nor are phone
+/// numbers, although these begin with `+`.
 fn disarmed(text: String) -> String {
     let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let is_formula = match text.strip_prefix(['+', '-']) {
@@ -202,7 +207,7 @@ fn disarmed(text: String) -> String {
     if is_formula { format!("'{text}") } else { text }
 }
 
-/// Cells as a line, quoted where they have to be.
+/// Joins cells to a line and quotes those that need it (RFC 4180).
 fn line(cells: Vec<String>) -> String {
     let quoted = cells.into_iter().map(|cell| {
         let is_plain = !cell.contains([',', '"', '\n', '\r']) && cell.trim() == cell;

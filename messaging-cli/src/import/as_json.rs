@@ -1,7 +1,8 @@
-//! What a file of `contact export` has as JSON because an import does not read it: attributes that are no custom fields, and
-//! tags with separators in them.
+//! The columns of JSON in a file of `contact export`, which an import on the server does not read: attributes that are no
+//! custom fields, and tags that contain separators.
 //!
-//! They are sent after the import has ended, with the identifiers of their rows. Rows that were refused are left out.
+//! The command sends them after the import has ended, with bulk requests that name the contacts by the identifiers in
+//! their rows. Rows that the import refused are left out.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,26 +21,28 @@ use crate::output;
 use crate::request::Request;
 use crate::target::Target;
 
-/// Contacts of a request, and about how many bytes it may have.
+/// Most contacts in one bulk request.
 const MAX_CONTACTS: usize = 500;
+/// Bytes of contacts after which the next bulk request begins.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Rows that are named of those that were not taken.
+/// Most rows with an error that are printed one by one.
 const NAMED: u64 = 10;
 
-/// The rows of a file.
+/// The rows of an imported file, with what is needed to send their columns of JSON.
 pub(super) struct Rows<'a> {
     pub(super) file: &'a Path,
     pub(super) header: &'a Header,
     pub(super) places: AsJson,
     /// Body of the request that announced the import.
     pub(super) announcement: &'a Value,
-    /// The numbers of those that the import refused.
+    /// Numbers of the rows that the import refused.
     pub(super) refused: HashSet<u64>,
 }
 
 impl Rows<'_> {
-    /// Sends them; answers of how many rows something was not taken.
+    /// Sends attributes and tags of all rows, and prints the first errors. Answers the number of rows whose attributes or
+    /// tags were not applied.
     pub(super) async fn apply(&self, target: &Target) -> Result<u64, Failure> {
         let mut parts: Vec<Vec<(u64, Value)>> = vec![Vec::new()];
         let (mut bytes, mut faulty) = (0, 0);
@@ -83,7 +86,8 @@ impl Rows<'_> {
         Ok(faulty)
     }
 
-    /// What is sent about the contact of a row; `None` where the row has nothing as JSON.
+    /// The contact that is sent for a row; `None` if its columns of JSON are empty. Fails if the JSON is malformed, or if
+    /// the row has none of the identifiers that `--dedup-keys` names.
     fn contact(&self, record: &ByteRecord) -> Result<Option<Value>, &'static str> {
         let cell = |index: usize| String::from_utf8_lossy(record.get(index).unwrap_or_default()).trim().to_owned();
         let (attributes, tags) = (cell(self.places.attributes), self.places.tags.map(cell).unwrap_or_default());
@@ -116,7 +120,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Whether contacts are looked for by an identifier.
+    /// True if `--dedup-keys` names an identifier, or was not given.
     fn is_looked_for_by(&self, name: &str) -> bool {
         self.announcement["dedup_keys"].as_array().is_none_or(|keys| keys.iter().any(|key| key == name))
     }

@@ -1,4 +1,4 @@
-//! The rows of a file of contacts, a piece at a time.
+//! Reads the rows of a CSV file of contacts without holding the file in memory.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -11,21 +11,22 @@ use messaging_core::domain::audience::import::table::{self, MAX_ROW_BYTES};
 use crate::failure::Failure;
 use crate::files;
 
-/// Bytes that are read at a time.
+/// Bytes that are read from the file at a time.
 const PIECE: u64 = 256 << 10;
 
-/// What a file may begin with to say that it is UTF-8.
+/// UTF-8 byte order mark, which a file may begin with.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The beginning of a file.
+/// The beginning of a file, long enough for every header that an import accepts.
 pub(super) struct Head {
-    /// A header is in here as a whole, or is too long.
+    /// Up to [`MAX_ROW_BYTES`] bytes and one more.
     pub(super) bytes: Vec<u8>,
-    /// True if the rows were read to the end of the file.
+    /// True if these are all bytes of the file.
     pub(super) is_whole: bool,
 }
 
 impl Head {
+    /// Reads the beginning of a file.
     pub(super) fn of(file: &Path) -> Result<Self, Failure> {
         let mut bytes = Vec::new();
         let most = MAX_ROW_BYTES as u64 + 1;
@@ -34,21 +35,22 @@ impl Head {
         Ok(Self { bytes, is_whole: (read as u64) < most })
     }
 
-    /// The headers of all columns, known or not.
+    /// The names of all columns for a delimiter, including those that no import knows.
     pub(super) fn names(&self, delimiter: u8) -> Vec<String> {
         let text = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.bytes);
         let (cells, _) = table::first_row(text, self.is_whole, delimiter).unwrap_or_default();
         cells.iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect()
     }
 
-    /// The same for a header that cannot be read: as the delimiter makes most of.
+    /// The names of the columns if the delimiter is not known: for the delimiter that yields the most columns.
     pub(super) fn likely_names(&self) -> Vec<String> {
         let all = table::DELIMITERS.map(|delimiter| self.names(delimiter));
         all.into_iter().max_by_key(Vec::len).unwrap_or_default()
     }
 }
 
-/// Shows the rows below the header with their numbers, of which the header has the first, until `visit` answers `false`.
+/// Calls `visit` with each row below the header and its number, until it answers `false`. The header is row 1, so the
+/// first call has number 2. Reading ends without an error at a row longer than [`MAX_ROW_BYTES`].
 pub(super) fn each(
     file: &Path,
     header: &Header,
@@ -67,7 +69,7 @@ pub(super) fn each(
             goes_on
         });
         buffer.drain(..taken.min(buffer.len()));
-        // Of a row without an end the API says what is wrong.
+        // The API reports a row that is too long.
         goes_on &= !is_end && buffer.len() <= MAX_ROW_BYTES;
     }
     Ok(())

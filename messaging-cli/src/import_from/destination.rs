@@ -1,4 +1,4 @@
-//! The server or database of the command line, as an import calls it.
+//! The server or database of the command line as the [`Api`] that an import calls.
 
 use messaging_engine::ops::{self, Endpoint};
 use messaging_import::{Answer, Api, Call, Operation};
@@ -12,6 +12,7 @@ use crate::resources::Resources;
 /// The server or database that an export is brought over to.
 pub(super) struct Destination(pub(super) Resources);
 
+/// The API operation that an import names by its id; a usage error if this version lacks it.
 fn endpoint(operation: Operation) -> Result<&'static Endpoint, Failure> {
     let found = ops::all().iter().find(|endpoint| endpoint.id == operation.id());
     found.ok_or_else(|| Failure::usage(format!("this version has no operation {}", operation.id())))

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// The kind of a property beside some definitions.
+/// Checks the kind of a property whose schema may refer to some definitions.
 #[track_caller]
 fn check(property: Value, expected: &Kind) {
     let definitions = json!({

@@ -73,7 +73,7 @@ impl Database {
             "" => return Err(Failure::usage(WHICH)),
             text => Some(text.parse::<WorkspaceId>().map_err(|_| {
                 Failure::usage(
-                    "--workspace is no id of a workspace (wsp_…): `messaging admin list-workspaces` shows them",
+                    "--workspace is not the id of a workspace (wsp_…): `messaging admin list-workspaces` shows them",
                 )
             })?),
         };

@@ -184,7 +184,8 @@ fn cure(url: &str, why: &str) -> String {
 }
 
 fn header(flag: &str, text: &str) -> Result<HeaderValue, Failure> {
-    HeaderValue::try_from(text).map_err(|_| Failure::usage(format!("{flag} has characters that cannot be")))
+    HeaderValue::try_from(text)
+        .map_err(|_| Failure::usage(format!("{flag} has characters that are not allowed in a header")))
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl Dice {
         self.below(100) < share
     }
 
-    /// One of some.
+    /// A random item of a slice, which must not be empty.
     pub fn one<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }

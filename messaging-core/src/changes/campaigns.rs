@@ -21,7 +21,7 @@ pub struct AudienceRow {
     pub campaign_id: CampaignId,
     /// The piece: all but the last 16 bits of the contacts' numbers.
     pub piece: u64,
-    /// What the contacts have in common.
+    /// Verdict or due time that the contacts have in common.
     pub set: AudienceSet,
     /// Their places in the piece.
     pub bits: Bits,

@@ -1,4 +1,4 @@
-//! What changes of contacts and of what they did.
+//! Writes of contacts and of their product events.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ pub struct PutContact {
     pub expect: Expect,
 }
 
-/// A change of the contact that did something. Nothing happens when there is nothing to move.
+/// Moves the product events of a contact that was merged, or deletes those of an erased one. Without events it does
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveProductEvents {
     /// The workspace that owns it.
@@ -25,6 +26,6 @@ pub struct MoveProductEvents {
     /// The contact it was merged into; must be there when `from` is. When it is gone later, the events go the
     /// way of its own: to the contact that it was merged into itself, or away.
     pub to: ContactId,
-    /// At most so many; the rest is left for later.
+    /// Most events that this write moves; the rest is left for later writes.
     pub limit: usize,
 }

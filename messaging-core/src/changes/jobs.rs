@@ -45,7 +45,7 @@ pub struct JobHandle {
     pub token: u64,
 }
 
-/// When and with what a job goes on.
+/// Time and payload with which a job continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reschedule {
     /// Not before.

@@ -30,9 +30,9 @@ pub struct MoveMessage {
     pub status: MessageStatus,
     /// The time of the change.
     pub at: Timestamp,
-    /// What it waits for from now on.
+    /// New reason for which the message is held; `None` if it is not.
     pub hold: Option<Hold>,
-    /// What of it counts from now on.
+    /// New milestones, by which the message is counted.
     pub milestones: Milestones,
 }
 

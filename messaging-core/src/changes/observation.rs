@@ -54,7 +54,7 @@ pub struct MessageObservation {
     pub is_implied: bool,
 }
 
-/// Whom and what an event is about.
+/// Message and workspace that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSubject<'a> {
     /// Workspace of the message.

@@ -12,15 +12,15 @@ use crate::revision::Expect;
 pub enum SourceWrite {
     /// Lets a workspace name an address in its pools; no conflict when it may already.
     Grant(IpGrant),
-    /// Takes that back; no conflict when it may not. Pools that name the address stay as they are.
+    /// Withdraws a grant; no conflict if there is none. Pools that name the address stay as they are.
     Revoke(WorkspaceId, IpAddr),
     /// Creates or replaces what is kept of a source, by the node that has it. Nobody is told.
     PutSource(SourceRow, Expect),
-    /// The same by the operator: every node is told ([`Topic::Sources`](crate::ports::store::Topic::Sources)).
+    /// Like [`Self::PutSource`], by the operator: every node is told ([`Topic::Sources`](crate::ports::store::Topic::Sources)).
     OrderSource(SourceRow, Expect),
     /// Creates or replaces what is kept of a path, by the node that has the source. Nobody is told.
     PutPath(Box<PathRow>, Expect),
-    /// The same by the operator: every node is told.
+    /// Like [`Self::PutPath`], by the operator: every node is told.
     OrderPath(Box<PathRow>, Expect),
 }
 

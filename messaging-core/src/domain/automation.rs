@@ -71,9 +71,9 @@ pub struct Automation {
 /// What of an automation makes a version.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
-    /// What enters a contact, as it was sent; `{}` in a draft that has none yet.
+    /// Trigger by which contacts enter, as it was sent; `{}` in a draft that has none yet.
     pub trigger: Map<String, Value>,
-    /// What happens then, as it was sent; `{}` in a draft that has none yet.
+    /// Graph of steps, as it was sent; `{}` in a draft that has none yet.
     pub graph: Map<String, Value>,
     /// Whether a contact may enter again.
     pub re_entry: ReEntry,
@@ -92,7 +92,7 @@ pub struct AutomationVersion {
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// Which one.
+    /// Number of the version, counted from 1.
     pub version: u32,
     /// Design of this version: trigger, graph and rule of re-entry.
     pub design: Design,
@@ -132,7 +132,7 @@ pub enum ReEntry {
     /// Once only.
     #[default]
     Never,
-    /// When the run before has ended.
+    /// Again once the earlier run has ended.
     AfterExit,
     /// At any time, also while it is in it.
     Always,

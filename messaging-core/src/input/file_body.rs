@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 pub struct FileBody {
     /// Media type that a client declares; empty where the file was received.
     pub content_type: &'static str,
-    /// The octets of the file.
+    /// Content of the file.
     pub bytes: Bytes,
 }
 

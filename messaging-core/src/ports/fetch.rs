@@ -1,7 +1,7 @@
-//! The port to web addresses that users gave: webhooks, providers, pages to import, webhook nodes of automations.
+//! The port for HTTP requests to URLs that users gave: webhooks, providers, pages to import, webhook nodes of automations.
 //!
-//! Whoever implements it keeps the rules of contract section 15.4, for the request and for every redirect
-//! that is followed: core hands an address over and never decides where a connection may go.
+//! An implementation enforces the rules of contract section 15.4 for the request and for every redirect that it follows.
+//! Core passes URLs on and never decides where a connection may go.
 
 use std::fmt::{self, Debug};
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::domain::delivery::retry_after::retry_after;
 use crate::domain::webhook::delivery::DeliveryError;
 use crate::time::Timestamp;
 
-/// Sends requests to addresses that users gave.
+/// Sends requests to URLs that users gave.
 ///
-/// One that lets nothing but a receiver of your own be called:
+/// An implementation that permits one receiver alone:
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -34,7 +34,7 @@ use crate::time::Timestamp;
 ///
 ///     async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError> {
 ///         self.check(&request.url).map_err(|_| FetchError::Blocked)?;
-///         // Here is where a client of yours sends it.
+///         // An HTTP client would send the request here.
 ///         Err(FetchError::Blocked)
 ///     }
 /// }
@@ -43,15 +43,16 @@ use crate::time::Timestamp;
 /// ```
 #[async_trait]
 pub trait Fetch: Debug + Send + Sync {
-    /// Whether the text of a URL alone breaks the rules: scheme, user info, an address that is not public.
-    /// Says nothing about what a name resolves to.
+    /// Checks the text of a URL: scheme, user info, and an IP address that is not public. Host names are not resolved, so a
+    /// URL that passes may still be refused by [`Fetch::fetch`].
     fn check(&self, url: &str) -> Result<(), UrlFault>;
 
-    /// Sends one request and reads the answer, within its limits. What may have been written is never repeated.
+    /// Sends one request and reads the answer, both within the limits of the request. A request of which a byte may have
+    /// been written is never sent again.
     async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError>;
 }
 
-/// What is wrong with a URL before anything is sent.
+/// Reason to refuse a URL before anything is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UrlFault {
     /// Not an absolute URL of a web server.
@@ -62,7 +63,7 @@ pub enum UrlFault {
     NotAllowed,
 }
 
-/// Which HTTP a request speaks.
+/// HTTP version of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// HTTP/1.1.
@@ -74,13 +75,13 @@ pub enum Protocol {
     Http2,
 }
 
-/// One request and its limits. What is shown of it for people who debug holds no path, header or body: some providers
-/// have their key in the path.
+/// One request and its limits. Its `Debug` output has neither path, headers nor body, because some providers take their
+/// key in the path.
 #[derive(Clone)]
 pub struct FetchRequest {
-    /// Which HTTP it speaks.
+    /// HTTP version.
     pub protocol: Protocol,
-    /// The method.
+    /// HTTP method.
     pub method: Method,
     /// An absolute URL.
     pub url: String,
@@ -88,11 +89,11 @@ pub struct FetchRequest {
     pub headers: HeaderMap,
     /// The body; empty for none.
     pub body: Bytes,
-    /// How long everything together may take: looking the name up, connecting, sending, reading.
+    /// Time limit for the whole exchange: resolving the name, connecting, sending and reading.
     pub time_limit: Duration,
-    /// How many bytes of the answer's body are read.
+    /// Bytes of the answer's body that are read.
     pub body_limit: usize,
-    /// How many redirects are followed; with 0 a redirect is an answer like any other.
+    /// Number of redirects that are followed; with 0 a redirect is an answer like any other.
     pub redirects: u8,
 }
 
@@ -103,23 +104,23 @@ impl fmt::Debug for FetchRequest {
     }
 }
 
-/// The host of a URL, for people.
+/// The host of a URL for `Debug` output; empty if the URL has none.
 fn host(url: &str) -> String {
     url.parse::<http::Uri>().ok().and_then(|url| url.host().map(ToOwned::to_owned)).unwrap_or_default()
 }
 
-/// An answer. What is shown of it for people who debug is as little as of a request.
+/// An answer. Its `Debug` output has the status and the host alone.
 #[derive(Clone)]
 pub struct Fetched {
     /// The URL that answered, after redirects.
     pub url: String,
-    /// The status.
+    /// Status code.
     pub status: StatusCode,
-    /// The headers.
+    /// Headers of the answer.
     pub headers: HeaderMap,
-    /// The body as far as the limit.
+    /// The body, cut at the limit of the request.
     pub body: Bytes,
-    /// Whether there was more than the limit.
+    /// True if the body was longer than the limit.
     pub truncated: bool,
 }
 
@@ -131,17 +132,17 @@ impl fmt::Debug for Fetched {
 }
 
 impl Fetched {
-    /// How long the answer asks to wait, at most 24 hours; `None` when it does not say.
+    /// The wait that the header `Retry-After` asks for, at most 24 hours; `None` without a valid header.
     pub fn retry_after(&self, now: Timestamp) -> Option<Duration> {
         let header = self.headers.get(RETRY_AFTER)?.to_str().ok()?;
         retry_after(header, now)
     }
 }
 
-/// There was no complete answer. Never tells more about the target than the contract allows.
+/// Reason why there is no complete answer. Its texts never tell more about the target than the contract permits.
 ///
-/// Whether the request may have arrived is told by [`FetchError::may_have_arrived`]: a message that is sent by a
-/// request whose answer was lost may have been sent.
+/// After some errors the request may have arrived, so that sending it again might send a message twice:
+/// [`FetchError::may_have_arrived`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// The rules refuse the address, or one that it redirects to.
@@ -150,34 +151,34 @@ pub enum FetchError {
     /// The name does not resolve.
     #[error("the name does not resolve")]
     Dns,
-    /// No connection, or it broke before anything of the request was written.
+    /// No connection was made, or it broke before any byte of the request was written.
     #[error("the connection failed")]
     Connection,
-    /// TLS was refused.
+    /// The TLS handshake failed.
     #[error("no TLS connection could be made")]
     Tls,
-    /// It took too long before anything of the request was written.
+    /// The time limit passed before any byte of the request was written.
     #[error("no connection was made in time")]
     Timeout,
-    /// The connection broke when the request may have been written, or within the answer.
+    /// The connection broke after a part of the request may have been written, or within the answer.
     #[error("the connection broke before the answer was complete")]
     Lost,
-    /// The request may have been written, and no complete answer came in time.
+    /// The time limit passed after a part of the request may have been written.
     #[error("there was no answer in time")]
     NoAnswer,
-    /// More redirects than are followed.
+    /// The answer was a redirect, and the permitted number of redirects was used up.
     #[error("too many redirects")]
     Redirects,
 }
 
 impl FetchError {
-    /// Whether the peer may have the request. Where it has not, repeating it makes no second one.
+    /// True if the peer may have received the request. If false, it is safe to send it again.
     pub const fn may_have_arrived(self) -> bool {
         matches!(self, Self::Lost | Self::NoAnswer | Self::Redirects)
     }
 }
 
-/// Fetches nothing: what an application without a client has.
+/// An implementation that refuses every URL, for applications without an HTTP client.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFetch;
 
@@ -200,7 +201,7 @@ impl From<FetchError> for DeliveryError {
             FetchError::Connection | FetchError::Lost => Self::ConnectionFailed,
             FetchError::Tls => Self::TlsError,
             FetchError::Timeout | FetchError::NoAnswer => Self::Timeout,
-            // None are followed, so there can be none too many.
+            // Deliveries follow no redirects, so this does not occur.
             FetchError::Redirects => Self::HttpStatus,
         }
     }

@@ -42,7 +42,7 @@ pub struct PathRequest<'a> {
     pub exchangers: &'a [String],
     /// Addresses that the exchangers have.
     pub reach: Reach,
-    /// How soon the message is wanted.
+    /// Class of the message: transactional mail goes before bulk mail.
     pub class: JobClass,
     /// Conditions under which the message may leave.
     pub terms: &'a PathTerms,

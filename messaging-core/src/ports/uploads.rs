@@ -16,7 +16,7 @@ pub struct UploadFile {
     pub workspace_id: WorkspaceId,
     /// The import that the file is for.
     pub import_id: ImportId,
-    /// Which of its files.
+    /// Id of the upload; each upload for an import has a file of its own.
     pub upload_id: BlobId,
 }
 

@@ -88,7 +88,7 @@ pub(crate) struct Paused {
     pub(crate) wait: Duration,
 }
 
-/// Whether a message may be attempted.
+/// Decision on whether a message may be attempted over an account.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// It may; as a probe, if there is one, which is given back when it is dropped.

@@ -72,7 +72,7 @@ pub(crate) struct SendSlot(pub(crate) Monotonic);
 /// How many more messages may be taken in work for an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// So many.
+    /// Number of messages.
     Left(usize),
     /// None before then.
     NotBefore(Monotonic),

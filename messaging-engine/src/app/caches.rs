@@ -148,7 +148,8 @@ impl Lookups {
             self.field_types.clear();
         }
         if topics.contains(Topic::Contacts) {
-            self.has_contacts.clear();
+            // A new contact is told of here.
+            self.has_contacts.retain(|has_any| *has_any);
         }
         if topics.contains(Topic::Segments) || topics.contains(Topic::Automations) {
             self.segment_read_mask.clear();

@@ -31,7 +31,7 @@ struct Paced {
 /// How many messages of a campaign may be released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// So many.
+    /// Number of messages that may be released now.
     pub(crate) free: usize,
     /// When there are more, if that depends on the clock.
     pub(crate) next_at: Option<Timestamp>,

@@ -54,7 +54,7 @@ pub(crate) const IMPORTS_AT_A_TIME: usize = 1;
 /// Bytes of stored contents, and of what is made of them for sending, that may be in memory at one time.
 pub(crate) const CONTENT_MEMORY: u64 = 32 << 20;
 
-/// The same for attachments.
+/// Bytes of attachments that may be in memory at one time.
 pub(crate) const FILE_MEMORY: u64 = 56 << 20;
 
 /// The queue for making keys.

@@ -10,7 +10,7 @@ use messaging_core::domain::installation::fence::{Fence, MEANING};
 use messaging_core::ports::Store;
 use messaging_core::ports::store::StoreError;
 
-/// What is known of the fence.
+/// State of the fence as this process knows it.
 #[derive(Debug, Default)]
 pub(crate) struct KnownFence {
     is_up: AtomicBool,

@@ -34,7 +34,7 @@ impl FormPosts {
         self.admit(self.digests.hash_one(("caller", network)), now)
     }
 
-    /// The same for an address (normalised) that is posted.
+    /// Counts a post by the normalized address in it. Fails with the time to wait if there were too many.
     pub(crate) fn admit_address(&self, address: &str, now: Monotonic) -> Result<(), Duration> {
         self.admit(self.digests.hash_one(("address", address)), now)
     }

@@ -52,7 +52,7 @@ impl WorkspacePath for InWorkspace {
     }
 }
 
-/// How a call comes to its path.
+/// Source of the path of a call: given, or made from the workspace.
 pub trait PathPart<T> {
     /// The path; `None` where it needs a workspace and there is none.
     fn path(self, workspace: Option<WorkspaceId>) -> Option<T>;
@@ -70,7 +70,7 @@ impl<T> PathPart<T> for Set<T> {
     }
 }
 
-/// How a call comes to its body.
+/// Source of the body of a call: given, or empty.
 pub trait BodyPart<T> {
     /// The body.
     fn body(self) -> T;

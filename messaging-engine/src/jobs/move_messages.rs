@@ -15,7 +15,7 @@ pub(crate) struct MoveMessages {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) from: ContactId,
     pub(crate) to: ContactId,
-    /// Whether this is the second look.
+    /// True for the second pass over the messages.
     pub(crate) again: bool,
 }
 

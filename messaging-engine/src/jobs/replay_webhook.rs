@@ -15,7 +15,7 @@ pub(crate) struct ReplayWebhook {
     pub(crate) workspace_id: WorkspaceId,
     /// The webhook.
     pub(crate) webhook_id: WebhookId,
-    /// Which deliveries.
+    /// Selection of the deliveries: every event once, or those that failed.
     pub(crate) replayed: Replayed,
     /// After this one.
     pub(crate) after: DeliveryId,

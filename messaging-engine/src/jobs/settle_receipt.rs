@@ -19,12 +19,12 @@ pub(crate) struct SettleReceipt {
     pub(crate) about: ReceiptLink,
     /// Content of the receipt: what became of the message, or that it was read.
     pub(crate) receipt: Receipt,
-    /// How often it was looked for.
+    /// Number of times that the message was looked for.
     pub(crate) looks: u8,
 }
 
 impl SettleReceipt {
-    /// How long until it is looked for.
+    /// Time until the message is looked for again.
     pub(crate) fn wait(&self) -> Duration {
         Duration::from_secs(WAITS[usize::from(self.looks).min(WAITS.len() - 1)])
     }

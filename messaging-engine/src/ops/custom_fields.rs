@@ -85,7 +85,7 @@ pub struct CustomFieldInput {
     #[serde(rename = "type")]
     #[validate(required)]
     pub kind: Option<FieldType>,
-    /// What people call it, 1 to 200 characters.
+    /// Name for people, 1 to 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub label: Option<String>,
@@ -151,7 +151,7 @@ pub struct CustomFieldPath {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct CustomFieldPatch {
-    /// What people call it, 1 to 200 characters; null for nothing.
+    /// Name for people, 1 to 200 characters; null removes it.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub label: Patch<String>,

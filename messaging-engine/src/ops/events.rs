@@ -34,7 +34,7 @@ pub struct TakenEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TakenStatus {
-    /// It is new.
+    /// The event is stored.
     Accepted,
     /// Its `unique_id` was there within the last 7 days; it has no effect.
     Duplicate,

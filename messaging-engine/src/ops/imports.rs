@@ -58,9 +58,9 @@ pub struct ImportView {
     /// Where the file is to be sent, without credentials; null once it has come or it is too late, and for
     /// those who may only read.
     pub upload_url: Option<String>,
-    /// How it is to be sent.
+    /// HTTP method of the upload.
     pub upload_method: String,
-    /// What is to be sent with it.
+    /// Headers that the upload must have.
     pub upload_headers: BTreeMap<String, String>,
     /// When the link stops working.
     pub expires_at: Timestamp,
@@ -125,10 +125,10 @@ impl ImportView {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ImportInput {
-    /// What the file is called, 1 to 255 characters.
+    /// Name of the file, 1 to 255 characters.
     #[validate(length(min = 1, max = MAX_FILENAME))]
     pub filename: String,
-    /// How long it is, at most 100 MiB.
+    /// Size of the file in bytes, at most 100 MiB.
     #[validate(range(min = 1, max = MAX_BYTES))]
     pub size_bytes: u64,
     /// Its SHA-256 digest, 64 hexadecimal digits.
@@ -307,7 +307,7 @@ impl Output for RowErrorReport {
     }
 }
 
-/// Which refused rows are wanted.
+/// Choice of the first refused row in the answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct ErrorsQuery {

@@ -42,9 +42,9 @@ pub struct ListView {
     pub id: ListId,
     /// Its name.
     pub name: String,
-    /// Whether its readers see it: `private` or `public`.
+    /// Visibility for its readers: `private` or `public`.
     pub visibility: Visibility,
-    /// Whether who subscribes is a member at once (`single`) or after following a link in a mail (`double`).
+    /// Opt-in of new subscribers: members at once (`single`), or after following a link in a mail (`double`).
     pub opt_in: OptIn,
     /// Text for its readers.
     pub description: Option<String>,
@@ -205,11 +205,10 @@ pub struct ListPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
-    /// Whether its readers see it. What is recorded of a list that becomes private stays, and counts when it is public
-    /// again.
+    /// Visibility for its readers. The records of a list that becomes private are kept, and count when it is public again.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub visibility: Replace<Visibility>,
-    /// Whether who subscribes from now on is a member at once or after following a link.
+    /// Opt-in of new subscribers: members at once (`single`), or after following a link in a mail (`double`).
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub opt_in: Replace<OptIn>,
     /// Text for its readers, at most 500 characters; null for none.

@@ -311,7 +311,7 @@ pub struct SegmentPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
-    /// Who belongs to it. The members of a dynamic segment are then calculated anew.
+    /// Filter that members match. Changing it recalculates the members of a dynamic segment.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub filter: Replace<FilterInput>,
     /// Cannot be changed.

@@ -85,7 +85,7 @@ pub struct InvitationView {
     pub role: Role,
     /// The sign-in name of whoever invited the person; null where the operator did.
     pub invited_by: Option<String>,
-    /// When that was.
+    /// Time of the invitation.
     pub created_at: Timestamp,
 }
 
@@ -249,7 +249,7 @@ pub struct Membership {
     pub email_sandboxed: bool,
     /// Whether members without a second factor reach nothing of it.
     pub require_second_factor: bool,
-    /// What the caller may do there.
+    /// Role of the caller in the workspace.
     pub role: Role,
     /// The scopes that the role has there.
     pub scopes: Vec<Scope>,

@@ -170,7 +170,7 @@ pub struct ChannelQueue {
 pub struct LaneQueue {
     /// `email:example.org`, or another channel.
     pub lane: String,
-    /// How much waits or is being sent.
+    /// Messages that wait or are being sent.
     pub queued: u64,
     /// Messages a minute that it is sent at most, after its servers asked for fewer; null while they do not.
     pub pace: Option<f64>,

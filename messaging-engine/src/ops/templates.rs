@@ -1,6 +1,7 @@
-//! Templates.
+//! Operations on templates: list, create, get, update, delete.
 //!
-//! Contract section 11. Beside this file: what is sent ([`TemplateInput`]), [`versions`], [`import`] and [`preview`].
+//! Contract section 11. The request body is [`TemplateInput`]; [`versions`], [`import`] and [`preview`] have the other
+//! operations.
 
 pub mod import;
 mod input;
@@ -34,7 +35,7 @@ use crate::ops::uses;
 
 pub use input::TemplateInput;
 
-/// A template as shown. In listings without `html`, `mjml` and `text`.
+/// A template with its bodies; listings show it without them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Template")]
 #[non_exhaustive]
@@ -55,23 +56,23 @@ pub struct TemplateView {
     pub from_email: Option<String>,
     /// Address that replies to an email go to.
     pub reply_to: Option<String>,
-    /// The HTML form; made of `mjml` where there is one.
+    /// HTML body; made from `mjml` if there is one.
     pub html: Option<String>,
-    /// MJML.
+    /// MJML source of the HTML body.
     pub mjml: Option<String>,
-    /// The text.
+    /// Plain text body.
     pub text: Option<String>,
-    /// Names of values: those that were declared, then those that were found.
+    /// Names of the variables: first the declared ones, then others that the template uses.
     pub variables: Vec<String>,
-    /// Whether style sheets are moved into the elements for sending; `html` shows them where they were.
+    /// True if rules of style sheets are moved into the elements when sending; `html` shows them unmoved.
     pub inline_css: bool,
-    /// What may hurt in the inbox.
+    /// Problems that may keep the mail out of the inbox.
     pub warnings: Vec<Warning>,
-    /// Counts from 1; every change makes the next.
+    /// Number of this version, counted from 1; every change makes a new one.
     pub version: u32,
-    /// When the template was created.
+    /// Time at which the template was created.
     pub created_at: Timestamp,
-    /// When this version was made.
+    /// Time at which this version was made.
     pub updated_at: Timestamp,
 }
 
@@ -121,17 +122,17 @@ pub struct TemplateSummary {
     pub from_email: Option<String>,
     /// Address that replies to an email go to.
     pub reply_to: Option<String>,
-    /// Names of values: those that were declared, then those that were found.
+    /// Names of the variables: first the declared ones, then others that the template uses.
     pub variables: Vec<String>,
-    /// Whether style sheets are moved into the elements for sending.
+    /// True if rules of style sheets are moved into the elements when sending.
     pub inline_css: bool,
-    /// What may hurt in the inbox.
+    /// Problems that may keep the mail out of the inbox.
     pub warnings: Vec<Warning>,
-    /// Counts from 1; every change makes the next.
+    /// Number of the current version, counted from 1; every change makes a new one.
     pub version: u32,
-    /// When the template was created.
+    /// Time at which the template was created.
     pub created_at: Timestamp,
-    /// When this version was made.
+    /// Time at which this version was made.
     pub updated_at: Timestamp,
 }
 
@@ -175,14 +176,15 @@ impl TemplateSummary {
     }
 }
 
-/// A new template.
+/// Creates a template. Fails with [`Error::NotFound`] if the workspace does not exist, and with the violations of a design
+/// that cannot be compiled.
 async fn create(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,
     channel: Channel,
     design: Design,
 ) -> Result<TemplateView, Error> {
-    // The operator can name any workspace, also one that is not there.
+    // The operator may name a workspace that does not exist.
     let workspace = cx.app.workspace(workspace).await?.ok_or(Error::NotFound)?.id;
     let Made { design, ready, variables, warnings, parts } = cx.app.make_template(channel, design).await?;
     let template = Template {
@@ -203,11 +205,11 @@ async fn create(
     Ok(TemplateView::of(template))
 }
 
-/// What a listing of templates is narrowed to.
+/// Filter and page of a listing of templates.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct TemplateQuery {
-    /// For this channel.
+    /// Only templates for this channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
     /// At most this many items.
@@ -279,11 +281,11 @@ pub struct TemplatePath {
     pub id: TemplateId,
 }
 
-/// Which version of a template is shown.
+/// Choice of the version of a template.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct VersionQuery {
-    /// The template as it was in this version; the current one when left out.
+    /// Number of the version; the current one if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
 }
@@ -345,7 +347,7 @@ impl Operation for UpdateTemplate {
         }
         let mut design = current.design.clone();
         let mut body = call.body;
-        // What is shown holds what was found as well; sending it back changes nothing.
+        // A view lists the variables that were found, too. A client that sends the list back must not declare them.
         if body.variables.as_value() == Some(&current.variables) {
             body.variables = Patch::Absent;
         }

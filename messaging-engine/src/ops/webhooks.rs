@@ -41,7 +41,7 @@ pub struct WebhookView {
     pub id: WebhookId,
     /// URL that events are sent to.
     pub url: String,
-    /// Which events it hears of.
+    /// Types of events that the webhook receives.
     pub events: Vec<Topic>,
     /// Status of the webhook: events are sent while it is `active`.
     pub status: WebhookStatus,
@@ -51,7 +51,7 @@ pub struct WebhookView {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// What its requests are signed with. Only in the answers that create it; it cannot be shown again.
+    /// Secret that signs its requests. Only in answers that create it; it cannot be shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
 }
@@ -163,8 +163,8 @@ pub struct WebhookInput {
     /// An absolute https URL of a public host.
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
-    /// Which events it hears of; `*` for all of messages. `audit.recorded` and `api_key.expiring` ask for the rights of an
-    /// admin, or scope `*`.
+    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and `api_key.expiring`
+    /// need the rights of an admin, or scope `*`.
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Vec<Topic>,
     /// `paused` to hold events until it is resumed.
@@ -291,8 +291,8 @@ pub struct WebhookPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: Replace<String>,
-    /// Which events it hears of; `*` for all of messages. `audit.recorded` and `api_key.expiring` ask for the rights of an
-    /// admin, or scope `*`.
+    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and `api_key.expiring`
+    /// need the rights of an admin, or scope `*`.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Replace<Vec<Topic>>,

@@ -66,17 +66,17 @@ impl Command {
         Self { operation, workspace: None, resource, before: None, after: None }
     }
 
-    /// The same about a workspace, whose log tells it too.
+    /// Records the entry in the log of a workspace as well.
     pub(crate) fn within(self, workspace: WorkspaceId) -> Self {
         Self { workspace: Some(workspace), ..self }
     }
 
-    /// The same with the resource as it was.
+    /// Adds the resource as it was before the operation.
     pub(crate) fn before(self, resource: &impl Serialize) -> Self {
         Self { before: serde_json::to_value(resource).ok(), ..self }
     }
 
-    /// The same with the resource as it is now.
+    /// Adds the resource as it is after the operation.
     pub(crate) fn after(self, resource: &impl Serialize) -> Self {
         Self { after: serde_json::to_value(resource).ok(), ..self }
     }

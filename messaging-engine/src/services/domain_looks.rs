@@ -1,4 +1,4 @@
-//! Looking at the records of a sending domain: all questions at once, with an end.
+//! DNS checks of a sending domain: all look-ups run at once, each with a time limit.
 
 use std::net::IpAddr;
 
@@ -20,28 +20,29 @@ use crate::error::Error;
 use crate::services::spf_looks::{self, ANSWER_WITHIN};
 
 impl App {
-    /// What the records of this installation name.
+    /// Names of this installation that DNS records refer to.
     pub(crate) async fn installation(&self) -> Result<Installation, StoreError> {
         Ok(Installation::new(&self.installation_name().await?, &self.settings().public_url))
     }
 
-    /// A look at a domain for a request.
+    /// Checks a domain for a request. Fails with [`Error::Unavailable`] if too many requests do so now.
     pub(crate) async fn look_for_request(&self, domain: &SendingDomain) -> Result<Findings, Error> {
         let _turn = self.turn_for_request()?;
         Ok(self.look_at(domain).await?)
     }
 
-    /// A turn to ask the DNS for a request.
+    /// A permit to query the DNS for a request, held while the queries run. Fails with [`Error::Unavailable`] if all are
+    /// taken.
     pub(crate) fn turn_for_request(&self) -> Result<SemaphorePermit<'_>, Error> {
         self.domain_looks().by_requests.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })
     }
 
-    /// A turn for [`App::look_at`] in the background; `None` when enough is being looked at.
+    /// A permit for [`App::look_at`] in a job; `None` if all are taken.
     pub(crate) fn turn_to_look(&self) -> Option<SemaphorePermit<'_>> {
         self.domain_looks().in_background.try_acquire().ok()
     }
 
-    /// Looks up all records of a domain and judges what is found.
+    /// Looks up all records of a domain and judges each. A look-up that fails is part of the findings, with its reason.
     pub(crate) async fn look_at(&self, domain: &SendingDomain) -> Result<Findings, StoreError> {
         let (here, link_key) = (self.installation().await?, self.link_key());
         let keys = join_all(domain.dkim.iter().map(async |key| {
@@ -88,6 +89,7 @@ impl App {
         spf_looks::followed(self.resolver(), |answers| discover(domain, answers)).await
     }
 
+    /// Checks the host name of tracked links: an alias of our public host, or the same addresses.
     async fn look_at_tracking(&self, public_host: &str, host: &str) -> Finding {
         let ours = async {
             match public_host.parse::<IpAddr>() {
@@ -98,18 +100,19 @@ impl App {
         let (alias, addresses, ours) =
             tokio::join!(answer(self.resolver().cname(host)), answer(self.resolver().addresses(host)), ours,);
         let alias = alias?;
-        // The alias of our name needs no address, and where there is nothing ours do not matter.
+        // Addresses matter only without an alias of our name, and ours only if the host has any.
         let addresses = if alias.as_deref() == Some(public_host) { Vec::new() } else { addresses? };
         let ours = if addresses.is_empty() { Vec::new() } else { ours? };
         Ok(judge_tracking(public_host, alias.as_deref(), &addresses, &ours))
     }
 
+    /// The TXT records of a name.
     pub(super) async fn txt(&self, name: &str) -> Result<Vec<String>, String> {
         answer(self.resolver().txt(name)).await
     }
 }
 
-/// The answer, or why there is none.
+/// The answer to a DNS query, or the reason why there is none within [`ANSWER_WITHIN`].
 async fn answer<T>(question: impl Future<Output = Result<T, LookupError>>) -> Result<T, String> {
     match tokio::time::timeout(ANSWER_WITHIN, question).await {
         Ok(answer) => answer.map_err(|LookupError(reason)| reason),

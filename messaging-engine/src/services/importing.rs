@@ -113,7 +113,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// What every commit holds on to.
+    /// Proof that the claim of the job is still held, for every commit of the import.
     fn hold(&self) -> Option<Write> {
         self.claim.cloned().map(|handle| Write::Job(JobWrite::Hold(handle)))
     }

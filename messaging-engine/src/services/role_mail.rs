@@ -1,8 +1,10 @@
-//! Mail to people who run the installation: `postmaster` and `abuse` of its names (RFC 2142, RFC 5321 section 4.5.1).
+//! Forwards mail to `postmaster` and `abuse` of the installation's names to the operator (RFC 2142, RFC 5321 section
+//! 4.5.1).
 //!
-//! It is handed on as a message of a workspace, because only a workspace has a domain that mail can be signed for. That is
-//! the one whose domain the name belongs to, or else the postmaster's own address: mail to the operator is shown to
-//! nobody else's workspace. A workspace under deletion sends nothing, so its domains do not count.
+//! The mail is forwarded as a message of a workspace, because only workspaces have domains for which mail can be signed.
+//! It is the workspace whose verified domain covers the name, or else the one whose domain covers the postmaster's
+//! address, so that no other workspace sees mail to the operator. Workspaces under deletion send nothing, so their domains
+//! do not count.
 
 use messaging_core::domain::channel::address::{self, EmailAddress};
 use messaging_core::domain::limits::MAX_SUBJECT;
@@ -13,18 +15,19 @@ use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
 
+/// Local parts of addresses whose mail is forwarded.
 const ROLES: [&str; 2] = ["postmaster", "abuse"];
 
-/// Labels of a name whose parents are looked at.
+/// Most parent domains of a name for which a verified domain is looked up.
 const MAX_LABELS: usize = 10;
 
-/// Hosts that a mail may have gone through before it counts as lost in a circle (RFC 5321 section 6.3).
+/// Hops after which a mail counts as caught in a loop (RFC 5321 section 6.3).
 const MAX_HOPS: usize = 100;
 
 impl App {
-    /// What an address says, if it is `postmaster` or `abuse` of a name of ours and somebody wants to have that mail: of
-    /// the host, of the installation, or of the bounce domain of a verified sending domain. A `postmaster` without a
-    /// domain is that of the host.
+    /// The role address that a text names: `postmaster` or `abuse` of the host name, of the installation's name, or of the
+    /// bounce domain of a verified sending domain. `postmaster` without a domain is that of the host name. `None` for any
+    /// other address, if no `--postmaster` is set, and if no verified domain can send the mail on.
     pub async fn role_address(&self, address: &str) -> Result<Option<RoleAddress>, StoreError> {
         let Some(postmaster) = self.settings().postmaster.as_deref() else { return Ok(None) };
         let own = self.settings().hostname.as_str();
@@ -51,7 +54,7 @@ impl App {
         Ok(found)
     }
 
-    /// The verified domain that a host belongs to, the longest first.
+    /// The verified domain that covers a host: the host itself, or its nearest parent that is verified.
     async fn domain_covering(&self, host: &str) -> Result<Option<SendingDomain>, StoreError> {
         let Some(host) = address::ascii_domain(host) else { return Ok(None) };
         let mut name = host.as_str();
@@ -65,7 +68,8 @@ impl App {
         Ok(None)
     }
 
-    /// The verified domain of a name; of several workspaces' the oldest. Those of workspaces under deletion do not count.
+    /// The verified domain with a name; the oldest if several workspaces have verified it. Domains of workspaces under
+    /// deletion do not count.
     async fn verified_domain(&self, name: &str) -> Result<Option<SendingDomain>, StoreError> {
         let ending = self.ending_workspaces().await?;
         let mut oldest: Option<SendingDomain> = None;
@@ -82,7 +86,8 @@ impl App {
         Ok(oldest)
     }
 
-    /// The message that hands a mail on, and why there is none: where it could go in a circle.
+    /// The message that forwards a mail to the postmaster, with the mail attached. Fails with the reason if forwarding
+    /// could cause a loop, or if no postmaster is set.
     pub(crate) fn role_message(&self, to: &RoleAddress, mail: RoleMail) -> Result<MessageInput, &'static str> {
         let Some(postmaster) = self.settings().postmaster.as_deref() else { return Err("nobody wants it") };
         if mail.sender.is_none() {

@@ -29,7 +29,7 @@ pub(crate) enum Unrendered {
     /// Rendering it failed.
     #[error("{} of the template {fault}", .part.pointer().trim_start_matches('/'))]
     Failed {
-        /// Which part.
+        /// The part of the template.
         part: Part,
         /// Fault that rendering the part ended with.
         fault: RenderFault,

@@ -16,7 +16,7 @@ use crate::app::App;
 /// Why a text is not rendered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TextFault {
-    /// It cannot be.
+    /// The text cannot be rendered: the template is faulty for these values.
     #[error("{0}")]
     Broken(String),
     /// Not now.

@@ -40,7 +40,7 @@ pub struct Uploading {
     size: u64,
     received: u64,
     digest: Sum,
-    /// What is not in the store yet.
+    /// Bytes that are not stored yet.
     piece: BytesMut,
     /// Whether the store may hold something that has to go.
     is_begun: bool,

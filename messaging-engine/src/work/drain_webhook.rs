@@ -23,7 +23,7 @@ use crate::work::webhook_attempt::{Attempted, attempt};
 
 /// Deliveries that are sent strictly one after another.
 const ONE_BY_ONE: u32 = 64;
-/// How many at a time after those.
+/// Deliveries that are sent at the same time after those.
 const A_FEW: usize = 8;
 /// How many at a time to a receiver that takes long.
 const MANY: usize = 24;

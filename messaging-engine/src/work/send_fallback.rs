@@ -1,7 +1,7 @@
-//! The job that looks after a message until it arrives, and sends the next one of its chain should it not.
+//! The job that watches a message with `fallback`, and sends the next message of the chain if it does not arrive.
 //!
-//! Contract section 4.1, `fallback`. What follows is a message of its own with the rest of the chain; it and the end of
-//! this job are one commit, so a crash sends none twice and loses none.
+//! Contract section 4.1. The next message carries the rest of the chain. It is committed together with the end of this
+//! job, so a crash neither loses it nor sends it twice.
 
 use messaging_core::changes::{Changes, Condition, Write};
 use messaging_core::domain::message::content;
@@ -41,7 +41,7 @@ impl Job for SendFallback {
                     return Ok(cx.finish(Changes::default()).await?);
                 };
                 let mut changes = Changes::from_iter(app.accept_fallback(&message, next).await?);
-                // Whoever settles or cancels the message meanwhile has it decided again.
+                // If the message changes before the commit, the job decides again.
                 changes.push(Write::Expect(Condition::Message(message.workspace_id, message.id, message.revision)));
                 match cx.finish(changes).await {
                     Err(CommitError::Conflict) => cx.again_at(app.now(), &self, Changes::default()).await,
@@ -52,7 +52,7 @@ impl Job for SendFallback {
     }
 }
 
-/// Whether the first message of the chain was cancelled: that ends it, however far it has come.
+/// True if the first message of the chain was cancelled, which ends the whole chain.
 async fn is_cancelled(app: &App, message: &Message) -> Result<bool, StoreError> {
     let Some(first) = message.fallback_of else { return Ok(false) };
     let first = app.store().message(message.workspace_id, first).await?;

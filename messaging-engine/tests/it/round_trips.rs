@@ -1,4 +1,4 @@
-//! How often PostgreSQL is asked for a message: once to accept one.
+//! How often PostgreSQL is asked for a message: once to accept one, and once for many that are delivered.
 //!
 //! Counted is what the store counts; statements are prepared before.
 
@@ -78,5 +78,25 @@ async fn accepting_a_message_is_one_round_trip() {
     }
     // Others have a part in what was looked up long ago.
     assert_eq!(counts.iter().min(), Some(&1), "a message that comes alone: {counts:?}");
+    product.store.close().await;
+}
+
+#[tokio::test]
+async fn delivering_many_messages_takes_few_round_trips() {
+    const MESSAGES: u64 = 500;
+    let Some(product) = Product::start().await else { return };
+    // What is looked up once, and statements on their connections.
+    for n in 0..10 {
+        product.accept(n).await;
+    }
+    product.app.run_until_idle().await.unwrap();
+    for n in 10..10 + MESSAGES {
+        product.accept(n).await;
+    }
+    let before = product.store.round_trips();
+    product.app.run_until_idle().await.unwrap();
+    let took = product.store.round_trips() - before;
+    // One of ten messages: a commit of outcomes is for those that ended at the same moment.
+    assert!(took <= MESSAGES / 10, "{took} for {MESSAGES} messages");
     product.store.close().await;
 }

@@ -55,7 +55,7 @@ export function cureOf(message, to) {
     }
     if (code !== "held") return { text: cure.text, ...linkOf(message, to) };
     const system = allowed("getSystem") && { button: t("Open System"), link: href("system") };
-    return { text: t("Who runs the server says what becomes of the messages that wait:"), command: "messaging admin resume --queued send", ...system };
+    return { text: t("The operator of the server decides about the waiting messages:"), command: "messaging admin resume --queued send", ...system };
   }
   const text = waiting(message);
   return text && { text, ...linkOf(message, to) };

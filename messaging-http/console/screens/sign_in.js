@@ -96,7 +96,7 @@ export default function SignIn({ query = {} }) {
     ${invitation && html`<div class="notice"><p>${t("You are invited to {name} as {role}. Sign in as {email} to accept.", { name: invitation.name, role: t(invitation.role), email })}</p></div>`}
     <${SignInWays} onDone=${invitation ? undefined : done} email=${email} begun=${step} />
     <details><summary>${t("No account, or the password forgotten?")}</summary>
-      <p class="muted">${t("Who runs the server creates users, and links that sign in once:")}</p>
+      <p class="muted">${t("The operator of the server creates users, and links that sign in once:")}</p>
       <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details>
     <${LanguageChoice} /></div>`;
 }
@@ -232,8 +232,8 @@ function SecondStep({ token, kinds, options, onDone, onBack }) {
       <p>${t("The browser asks for your fingerprint, your face, a PIN or a security key.")}</p></${Credentials}>`;
   }
   const [label, help] = isAlone
-    ? [t("Recovery code"), t("One of the codes that you kept, each good once. None left? Who runs the server has “messaging admin reset-factors”.")]
-    : [t("Code"), t("The six digits that your app shows, or a recovery code. Lost both? Who runs the server has “messaging admin reset-factors”.")];
+    ? [t("Recovery code"), t("One of the codes that you kept; each works once. None left? Ask the operator of the server for “messaging admin reset-factors”.")]
+    : [t("Code"), t("The six digits that your app shows, or a recovery code. Lost both? Ask the operator of the server for “messaging admin reset-factors”.")];
   return html`<${Credentials} key="code" submit=${submit} onDone=${onDone} text=${t("Sign in")} wrong=${wrong} extra=${extra}>
     <${Input} label=${label} type="text" value=${code} onInput=${setCode} autocomplete="one-time-code" autocapitalize="none" spellcheck=${false} autofocus help=${help} />
   </${Credentials}>`;

@@ -16,10 +16,10 @@ pub enum ClientError {
     #[error("the URL must be http:// or https://, a host, and at most a path")]
     Url,
     /// The token cannot be sent in a header.
-    #[error("the API key or token has characters that cannot be")]
+    #[error("the API key or token has characters that are not allowed in a header")]
     Token,
     /// The Idempotency-Key cannot be sent in a header.
-    #[error("the Idempotency-Key has characters that cannot be")]
+    #[error("the Idempotency-Key has characters that are not allowed in a header")]
     IdempotencyKey,
     /// The operation is about a workspace, and the call names none.
     #[error("no workspace is named: give one with `workspace(id)`")]

@@ -33,7 +33,7 @@ pub(super) fn find(path: &str, accepts_gzip: bool) -> Option<ServedFile> {
 }
 
 impl Embedded {
-    /// As it was written.
+    /// The bytes of the file, not compressed.
     fn plain(&self) -> Vec<u8> {
         let mut plain = Vec::new();
         // `build.rs` made it, and a test reads all of them.

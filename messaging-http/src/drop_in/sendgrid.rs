@@ -26,7 +26,7 @@ const MAIL_SETTINGS: [&str; 6] = [
     "footer",
     "spam_check",
 ];
-/// The same of tracking.
+/// Settings of tracking of which only `enable: false` has a counterpart.
 const TRACKING_SETTINGS: [&str; 2] = ["subscription_tracking", "ganalytics"];
 
 /// Messages.

@@ -62,70 +62,69 @@ optional! {
     pub struct SettingsArgs {
         /// TOML file with further settings; its keys are the flags' names with `_` for `-`
         ///
-        /// A flag beats the environment, which beats the file. What is separated by commas in a flag is an array in the file. An
-        /// unknown key is an error.
+        /// A flag overrides the environment, which overrides the file. A list that is separated by commas in a flag is an array in
+        /// the file. An unknown key is an error.
         #[arg(long, env = "MESSAGING_CONFIG", value_name = "FILE")]
         #[serde(skip)]
         pub config: Option<PathBuf>,
 
         /// Address of the API [default: 127.0.0.1:8080]
         ///
-        /// Port 0 takes any free port. The address that was found is logged and written to the file
-        /// `listen` in the data directory.
+        /// Port 0 takes any free port. The bound address is logged and written to the file `listen` in the data directory.
         #[arg(long, env = "MESSAGING_LISTEN", value_name = "IP:PORT", value_parser = socket_address)]
         pub listen: Option<SocketAddr>,
 
         /// Directory of the database, the secret key and files [default: ./messaging-data]
         ///
-        /// Made when it is not there, for its owner alone (0700).
+        /// Created if it does not exist, for its owner alone (0700).
         #[arg(long, env = "MESSAGING_DATA", value_name = "DIRECTORY")]
         pub data: Option<PathBuf>,
 
         /// The database: a path, `sqlite://PATH` or `postgres://…` [default: messaging.db in the data directory]
         ///
-        /// Several servers and workers may work on one PostgreSQL database. They have one secret key and one --public-url,
-        /// which must be given then.
+        /// Several servers and workers may work on one PostgreSQL database. They need the same secret key and the same
+        /// --public-url, which is then required.
         #[arg(long, env = "MESSAGING_DATABASE", value_name = "PATH|URL")]
         pub database: Option<String>,
 
         /// Bucket for attachments: `s3://BUCKET/PREFIX` [default: in the database]
         ///
         /// With a PostgreSQL database only. `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_REGION` are read from
-        /// the environment, and `AWS_ENDPOINT_URL` for a bucket that is not Amazon's. Without a key it is the machine's
-        /// role.
+        /// the environment, and `AWS_ENDPOINT_URL` for a bucket that is not Amazon's. Without a key the machine's role is
+        /// used.
         #[arg(long, env = "MESSAGING_BLOBS", value_name = "URL")]
         pub blobs: Option<String>,
 
-        /// File of the key that secrets in the database are sealed under [default: secret.key in the data directory]
+        /// File with the key that encrypts secrets in the database [default: secret.key in the data directory]
         ///
-        /// Made with the database, for its owner alone (0600). A database is used with the key it was made with and
-        /// no other, so keep a copy with the backup: without it the secrets are lost.
+        /// Created with the database, for its owner alone (0600). A database works only with its own key, so keep a copy with
+        /// the backup: without it the secrets are lost.
         #[arg(long, env = "MESSAGING_SECRET_KEY_FILE", value_name = "FILE")]
         pub secret_key_file: Option<PathBuf>,
 
-        /// How the server is reached from outside [default: http:// and the address it listens at]
+        /// URL of the server as others reach it [default: http:// and the address of --listen]
         ///
-        /// The base of tracking, unsubscribe, upload and callback links. Behind a proxy with TLS this is
-        /// the proxy's address, such as `https://mail.example.org`.
+        /// Tracking, unsubscribe, upload and callback links begin with it. Behind a proxy with TLS it is the proxy's URL, such
+        /// as `https://mail.example.org`.
         #[arg(long, env = "MESSAGING_PUBLIC_URL", value_name = "URL")]
         pub public_url: Option<String>,
 
-        /// The name this machine sends mail under [default: the machine's host name]
+        /// Host name that the server gives when it sends mail [default: the machine's host name]
         ///
-        /// Said in EHLO. Receivers look it up: use a name that resolves to the address mail is sent from.
-        /// That of the first start is kept as the name of the installation, which stands in Message-IDs;
-        /// `messaging admin set-name` changes it.
+        /// It is the name in EHLO. Receivers look it up: use a name that resolves to the address that mail is sent from. The
+        /// name of the first start becomes the name of the installation, which is part of Message-IDs; `messaging admin
+        /// set-name` changes that.
         #[arg(long, env = "MESSAGING_HOSTNAME", value_name = "NAME")]
         pub hostname: Option<String>,
 
-        /// The DNS resolver that is asked for everything [default: the system's]
+        /// DNS resolver for all queries [default: the system's]
         #[arg(long, env = "MESSAGING_DNS", value_name = "IP:PORT", value_parser = socket_address)]
         pub dns: Option<SocketAddr>,
 
-        /// Believe the DNS resolver, which must be on this machine, which answers are signed [default: false]
+        /// Trust the DNS resolver, which must be on this machine, to validate DNSSEC [default: false]
         ///
-        /// For a resolver at a loopback address that validates DNSSEC, such as Unbound: answers with the AD bit count as
-        /// secure, and mail goes to exchangers with TLSA records over TLS that those verify (DANE).
+        /// For a validating resolver at a loopback address, such as Unbound: answers with the AD bit count as secure, and TLS to
+        /// exchangers with TLSA records is verified by these records (DANE).
         #[arg(
             long,
             env = "MESSAGING_DNS_TRUST_AD",
@@ -135,34 +134,33 @@ optional! {
         )]
         pub dns_trust_ad: Option<bool>,
 
-        /// Host and port that take the place of every recipient's mail exchangers [default: none]
+        /// Host and port that receive all mail in place of the recipients' mail exchangers [default: none]
         ///
-        /// The DNS is not asked where mail goes. STARTTLS is used where it is offered, and no certificate
-        /// verified. For mail that has to leave through one door, and for trying things out.
+        /// The DNS is not asked for exchangers. STARTTLS is used if it is offered, and no certificate is verified. For networks
+        /// whose mail has to leave through one host, and for tests.
         #[arg(long, env = "MESSAGING_MX_OVERRIDE", value_name = "HOST:PORT")]
         pub mx_override: Option<String>,
 
-        /// Addresses that mail leaves from, each perhaps with its name in EHLO, comma separated
-        /// [default: one that the system chooses, named --hostname]
+        /// Addresses that mail leaves from, comma separated, each with an optional name for EHLO
+        /// [default: the system chooses the address; the name is --hostname]
         ///
-        /// For example `203.0.113.7=m1.example.org,203.0.113.8=m2.example.org`. Each must be an address of this machine,
-        /// and its name should resolve to it and back. IP pools choose among them. An IPv6 address sends to IPv6
-        /// addresses alone, and IPv4 to IPv4.
+        /// For example `203.0.113.7=m1.example.org,203.0.113.8=m2.example.org`. Each must be an address of this machine, and its
+        /// name should resolve to the address and back. IP pools choose among them. Mail leaves from an IPv6 address only to IPv6
+        /// addresses, and from IPv4 only to IPv4.
         #[arg(long, env = "MESSAGING_SOURCE", value_name = "IP[=NAME],…", value_delimiter = ',')]
         pub source: Option<Vec<SourceArg>>,
 
-        /// Those of the addresses that receivers know already, comma separated: they need no warm-up [default: none]
+        /// Addresses of --source that need no warm-up, because receivers know them, comma separated [default: none]
         ///
-        /// An address that never sent mail, or none for 30 days, begins slowly at each provider and gets faster by the
-        /// day. Name here what sent as much with another program.
+        /// An address that has sent no mail for 30 days begins slowly at each provider and gets faster every day. Name addresses
+        /// here that sent as much with another program.
         #[arg(long, env = "MESSAGING_SOURCE_WARM", value_name = "IP,…", value_delimiter = ',')]
         pub source_warm: Option<Vec<IpAddr>>,
 
-        /// TOML file of what mailbox providers allow and what their replies mean [default: the rules that are built in]
+        /// TOML file with limits of mailbox providers and meanings of their replies [default: the built-in rules]
         ///
-        /// Its sites and patterns go before those that are built in, or take their place where it says `replace = true`.
-        /// `messaging site list --site-rules FILE` shows what comes of it. Exit code 2 where it is not right, with line
-        /// and column.
+        /// Its sites and patterns take precedence over the built-in ones, or replace them if it says `replace = true`.
+        /// `messaging site list --site-rules FILE` shows the result. Exit code 2 if the file is invalid, with line and column.
         #[arg(long, env = "MESSAGING_SITE_RULES", value_name = "FILE")]
         pub site_rules: Option<PathBuf>,
 
@@ -182,7 +180,7 @@ optional! {
 
         /// Allow http and private addresses for webhooks and other URLs that users give [default: false]
         ///
-        /// Whoever may create a webhook can then reach everything that this machine can reach.
+        /// Anybody who may create a webhook can then call everything that this machine can reach.
         #[arg(
             long,
             env = "MESSAGING_ALLOW_PRIVATE_TARGETS",
@@ -192,9 +190,9 @@ optional! {
         )]
         pub allow_private_targets: Option<bool>,
 
-        /// Seconds after which segments that depend on the present are calculated anew [default: 900]
+        /// Seconds between recalculations of segments with conditions that depend on the present time [default: 900]
         ///
-        /// Changes of contacts and events reach segments at once; this is for the mere passing of time.
+        /// Changes of contacts and events reach segments at once; only conditions such as `last` need this.
         #[arg(long, env = "MESSAGING_SEGMENT_REFRESH", value_name = "SECONDS")]
         pub segment_refresh: Option<u64>,
 
@@ -205,7 +203,7 @@ optional! {
         #[arg(long, env = "MESSAGING_OIDC_ISSUER", value_name = "URL")]
         pub oidc_issuer: Option<String>,
 
-        /// Id under which the provider of --oidc-issuer knows this server [default: none]
+        /// Client id of this server at the provider of --oidc-issuer [default: none]
         #[arg(long, env = "MESSAGING_OIDC_CLIENT_ID", value_name = "ID")]
         pub oidc_client_id: Option<String>,
 
@@ -219,7 +217,7 @@ optional! {
 
         /// Claim of ID tokens that lists a person's groups [default: groups]
         ///
-        /// A name with dots that is no claim leads into objects, such as `realm_access.roles`.
+        /// A name with dots, such as `realm_access.roles`, names a member of an object.
         #[arg(long, env = "MESSAGING_OIDC_GROUPS_CLAIM", value_name = "CLAIM")]
         pub oidc_groups_claim: Option<String>,
 
@@ -233,7 +231,7 @@ optional! {
 
         /// Refuse passwords and the sign-in links of workspaces: people sign in with the provider alone [default: false]
         ///
-        /// `messaging admin login-link` stays as the way back in.
+        /// `messaging admin login-link` still works, if the provider fails.
         #[arg(
             long,
             env = "MESSAGING_OIDC_ONLY",
@@ -247,17 +245,16 @@ optional! {
         #[arg(long, env = "MESSAGING_AUDIT_DAYS", value_name = "DAYS")]
         pub audit_days: Option<u32>,
 
-        /// Bits of work that a browser proves before it posts to a form, 0 to 24 [default: 0]
+        /// Bits of the proof of work that a browser does before it posts to a form, 0 to 24 [default: 0]
         ///
-        /// Makes posting to forms in masses expensive. 18 take a browser about a second; each further bit doubles that. With
+        /// It makes mass submissions expensive. A browser needs about a second for 18 bits; each further bit doubles that. With
         /// more than 0 the pages of forms need JavaScript.
         #[arg(long, env = "MESSAGING_POW_BITS", value_name = "BITS")]
         pub pow_bits: Option<u32>,
 
-        /// Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks, comma separated [default: none]
+        /// Proxies whose X-Forwarded-For is trusted: addresses or CIDR blocks, comma separated [default: none]
         ///
-        /// Without it the caller's address, which the allowlists of API keys look at, is that of the TCP
-        /// connection.
+        /// Otherwise the caller's address, which the allowlists of API keys check, is that of the TCP connection.
         #[arg(
             long,
             env = "MESSAGING_TRUSTED_PROXY",
@@ -270,24 +267,23 @@ optional! {
 
         /// Address at which bounces, complaints and requests to unsubscribe arrive by SMTP [default: off]
         ///
-        /// The MX of the `bounce.` sub-domains of the sending domains points there, at port 25. Port 0 takes
-        /// any free port. The address that was found is logged and written to the file `smtp-listen` in the
-        /// data directory.
+        /// The MX records of the `bounce.` subdomains of sending domains lead there, to port 25. Port 0 takes any free port. The
+        /// bound address is logged and written to the file `smtp-listen` in the data directory.
         #[arg(long, env = "MESSAGING_SMTP_LISTEN", value_name = "IP:PORT", value_parser = socket_address)]
         pub smtp_listen: Option<SocketAddr>,
 
         /// Address at which programs submit mail by SMTP, with an API key as password [default: off]
         ///
-        /// STARTTLS and TLS at once are both understood there; ports 587 and 465 are usual. Without --tls-cert only a
-        /// loopback address is allowed. Port 0 takes any free port. The address that was found is logged and written to
-        /// the file `submission-listen` in the data directory.
+        /// One port accepts both STARTTLS and implicit TLS; 587 and 465 are usual. Without --tls-cert only a loopback address is
+        /// allowed. Port 0 takes any free port. The bound address is logged and written to the file `submission-listen` in the
+        /// data directory.
         #[arg(long, env = "MESSAGING_SUBMISSION_LISTEN", value_name = "IP:PORT", value_parser = socket_address)]
         pub submission_listen: Option<SocketAddr>,
 
-        /// Whom mail to postmaster and abuse of this server's names is handed on to [default: such mail is refused]
+        /// Address to which mail to postmaster and abuse of this server's names is forwarded [default: such mail is refused]
         ///
-        /// It arrives by --smtp-listen and goes on as a message of the workspace whose verified sending domain covers the
-        /// name, or else this address. At most 30 an hour; automatic mail is not handed on.
+        /// The mail arrives at --smtp-listen and is forwarded as a message of the workspace whose verified sending domain covers
+        /// the name, or else this address. At most 30 an hour; automatic mail is not forwarded.
         #[arg(long, env = "MESSAGING_POSTMASTER", value_name = "ADDRESS")]
         pub postmaster: Option<String>,
 
@@ -301,39 +297,38 @@ optional! {
         #[arg(long, env = "MESSAGING_TLS_KEY", value_name = "FILE")]
         pub tls_key: Option<PathBuf>,
 
-        /// Bytes to be kept free on the disk of the database [default: 32 MiB, or twice the write-ahead log]
+        /// Bytes to keep free on the disk of the database [default: 32 MiB, or twice the write-ahead log]
         ///
-        /// With less than that free, requests that add something get 503; what was accepted is still delivered, and
-        /// its outcomes are still stored.
+        /// If less is free, requests that add data get 503. Accepted messages are still delivered, and the outcomes stored.
         #[arg(long, env = "MESSAGING_DISK_RESERVE", value_name = "BYTES")]
         pub disk_reserve: Option<u64>,
 
-        /// Where the data is, as shown on workspaces [default: local]
+        /// Region of the data, as shown on workspaces [default: local]
         #[arg(long, env = "MESSAGING_DATA_REGION", value_name = "NAME")]
         pub data_region: Option<String>,
 
-        /// What is logged to standard error: a level, or levels by module [default: info]
+        /// Filter of the log on standard error: a level, or levels by module [default: info]
         ///
         /// For example `warn`, or `info,messaging_http=debug`. Requests are logged at debug, one line each,
         /// without bodies, addresses or keys.
         #[arg(long, env = "MESSAGING_LOG", value_name = "FILTER")]
         pub log: Option<String>,
 
-        /// How log lines look [default: text]
+        /// Format of log lines [default: text]
         #[arg(long, env = "MESSAGING_LOG_FORMAT", value_name = "FORMAT")]
         pub log_format: Option<LogFormat>,
 
         /// Address at which Prometheus finds /metrics [default: off]
         ///
-        /// Not meant for the public: it tells what the server is used for. Port 0 takes any free port. The address that
-        /// was found is logged and written to the file `metrics-listen` in the data directory.
+        /// Do not make it public: it shows the use of the server. Port 0 takes any free port. The bound address is logged and
+        /// written to the file `metrics-listen` in the data directory.
         #[arg(long, env = "MESSAGING_METRICS_LISTEN", value_name = "IP:PORT", value_parser = socket_address)]
         pub metrics_listen: Option<SocketAddr>,
 
         /// Directory with the files of the console at /console [default: the console that is built in]
         ///
-        /// `messaging console export` writes the files to begin with. They are read for every request, so reloading the
-        /// page shows a change; operations.js, schemas.js and providers.js are always those of this program.
+        /// `messaging console export` writes the built-in files, to be changed. The server reads them for every request, so
+        /// reloading the page shows a change; operations.js, schemas.js and providers.js are always those of this program.
         #[arg(long, env = "MESSAGING_CONSOLE_DIR", value_name = "DIRECTORY")]
         pub console_dir: Option<PathBuf>,
 
@@ -347,10 +342,10 @@ optional! {
         )]
         pub no_console: Option<bool>,
 
-        /// Refuse to begin a new installation: start only where the database is [default: false]
+        /// Start only if the database exists, and do not create a new installation [default: false]
         ///
-        /// Keeps a server whose data directory was moved, renamed or not mounted from starting empty. The unit of the
-        /// Debian package sets it after the first start. Exit code 2 where the database is missing.
+        /// So a server whose data directory was moved, renamed or not mounted does not start empty. The unit of the Debian
+        /// package sets it after the first start. Exit code 2 if the database is missing.
         #[arg(
             long,
             env = "MESSAGING_REQUIRE_DATABASE",

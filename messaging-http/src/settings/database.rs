@@ -1,4 +1,4 @@
-//! Which database.
+//! The setting `database`: a path, or the URL of SQLite or PostgreSQL.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -20,7 +20,7 @@ pub enum SettingsError {
         source: std::io::Error,
     },
     /// The file has an unknown key, or a value of the wrong type.
-    #[error("the settings file {} is not right:\n{problem}", path.display())]
+    #[error("the settings file {} is invalid:\n{problem}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -74,8 +74,8 @@ pub enum SettingsError {
         #[source]
         source: std::io::Error,
     },
-    /// The rules of sites are not right.
-    #[error("the site rules {} are not right: {fault}", path.display())]
+    /// The file of site rules is invalid.
+    #[error("the site rules {} are invalid: {fault}", path.display())]
     SiteRules {
         /// The file.
         path: PathBuf,

@@ -64,7 +64,7 @@ pub enum RotationError {
     #[error("failed to use the database")]
     Store(#[from] StoreError),
     /// Some secrets could not be sealed anew under the new key.
-    #[error("failed to seal anew what the database holds; run the command again")]
+    #[error("failed to encrypt the stored secrets with the new key; run the command again")]
     Reseal(#[from] Error),
 }
 

@@ -106,7 +106,7 @@ fn tell_change(told: &mut Option<String>, fault: Option<String>) {
     *told = fault;
 }
 
-/// What is there to look at.
+/// Result of [`look_at`]: an installation, or none.
 pub(super) enum Opened {
     /// An installation.
     App(Box<App>),

@@ -5,7 +5,7 @@ use super::{Expression, Fault, Known, MAX_DEPTH, Translated, is_name, line_of, p
 /// Tags of SendGrid that stand for the link by which people unsubscribe.
 const UNSUBSCRIBE: [&str; 3] = ["unsubscribe", "unsubscribe_preferences", "unsubscribe_url"];
 
-/// The same in the older way of writing.
+/// Tags for that link in SendGrid's older syntax.
 const OLD_UNSUBSCRIBE: [&str; 5] = [
     "<%asm_group_unsubscribe_raw_url%>",
     "<%asm_global_unsubscribe_raw_url%>",

@@ -55,7 +55,7 @@ pub(crate) trait OpenCommit: Answers {
     /// Notes a change of a contact, if a dynamic segment reads any of it.
     async fn note(&mut self, workspace: WorkspaceId, contact: ContactId, mask: ReadMask) -> Result<(), Fault>;
 
-    /// The same for a contact by its number.
+    /// Like [`Self::note`], for a contact by its number.
     async fn note_numbered(&mut self, workspace: WorkspaceId, contact: i64, mask: ReadMask) -> Result<(), Fault>;
 
     /// Whether an automation of a workspace listens.

@@ -1,4 +1,4 @@
-//! What a move says of itself.
+//! Report of a move: rows by table, attachments and bytes.
 
 use serde::{Deserialize, Serialize};
 

@@ -55,7 +55,7 @@ struct FirstLook {
     latest: i64,
     woken: Vec<Row>,
     due: Vec<Row>,
-    /// What was asked for the due jobs.
+    /// Cursors from which due jobs are read, by place and class.
     unread: Vec<ReadCursor>,
 }
 

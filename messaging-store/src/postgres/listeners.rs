@@ -72,7 +72,7 @@ pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
     }
 }
 
-/// The same for workspaces, in their order.
+/// Like [`share`] for several workspaces, locked in the given order.
 pub(super) fn share_all(transaction: &mut Transaction, workspaces: &[WorkspaceId]) {
     const SQL: &str =
         "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended(workspace, 7045)) FROM unnest($1::uuid[]) AS workspace";

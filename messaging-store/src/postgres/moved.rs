@@ -31,9 +31,9 @@ pub(crate) struct Target {
 
 /// Outcome of the commit that ends a move.
 pub(crate) enum Committed {
-    /// Everything is there.
+    /// Everything is committed.
     Yes,
-    /// Nothing is.
+    /// Nothing is committed.
     No(MoveError),
     /// The connection ended and there is no other.
     Unknown(tokio_postgres::Error),

@@ -114,7 +114,7 @@ impl ChangeNotifier {
             self.wake.notified().await;
             let mask = self.pending.swap(0, Ordering::AcqRel);
             if mask != 0 {
-                let text = format!("{} {mask:x}", self.name);
+                let text = announcement(&self.name, mask);
                 if let Err(error) = self.health.answer(Instant::now(), PATIENCE, notify(&pool, &text)).await {
                     tracing::debug!(%error, "other processes are told of changes later");
                     self.send(mask);
@@ -165,16 +165,26 @@ impl ChangeNotifier {
     }
 
     fn heard(&self, text: &str) {
-        let Some((name, mask)) = text.split_once(' ') else { return };
+        let Some((name, mask)) = announced(text) else { return };
         if name == self.name {
             return;
         }
-        let mask = u32::from_str_radix(mask, 16).unwrap_or(u32::MAX);
         if mask & PLACES != 0 {
             self.places.notify_one();
         }
         self.tell_here(topics_of(mask));
     }
+}
+
+/// What a process tells the others: its name, which may have spaces in it, and a mask of topics in hexadecimal.
+fn announcement(name: &str, mask: u32) -> String {
+    format!("{name} {mask:x}")
+}
+
+/// Name and mask of an announcement. Of a mask that cannot be read everything may be untrue.
+fn announced(text: &str) -> Option<(&str, u32)> {
+    let (name, mask) = text.rsplit_once(' ')?;
+    Some((name, u32::from_str_radix(mask, 16).unwrap_or(u32::MAX)))
 }
 
 async fn notify(pool: &Pool, text: &str) -> Result<(), Fault> {
@@ -197,4 +207,28 @@ fn topics_of(mask: u32) -> Topics {
         }
     }
     topics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_announcement_names_its_sender_and_its_topics() {
+        let name = "messaging d593f1416d56fd7d3b661d96633264dc";
+        assert_eq!(announced(&announcement(name, 0x1000)), Some((name, 0x1000)));
+        assert_eq!(announced("messaging later"), Some(("messaging", u32::MAX)), "of a newer version");
+        assert_eq!(announced("nothing"), None);
+    }
+
+    #[test]
+    fn a_process_does_not_listen_to_itself() {
+        let name = "messaging d593f1416d56fd7d3b661d96633264dc";
+        let notifier = ChangeNotifier::new(name.to_owned(), Arc::default());
+        let news = notifier.subscribe();
+        notifier.heard(&announcement(name, 1));
+        assert!(!news.has_changed().unwrap());
+        notifier.heard(&announcement("messaging of-another-process", 1));
+        assert!(news.has_changed().unwrap());
+    }
 }

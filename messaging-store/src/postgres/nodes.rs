@@ -119,7 +119,7 @@ pub(super) struct Membership {
     pub(super) fenced: AtomicU64,
 }
 
-/// What a process tells of itself.
+/// Options of a process as a node of the installation.
 #[derive(Debug, Clone)]
 pub(super) struct NodeOptions {
     pub(super) name: String,

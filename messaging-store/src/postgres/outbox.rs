@@ -111,7 +111,7 @@ pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
     }
 }
 
-/// The same for workspaces, in their order.
+/// Like [`share`] for several workspaces, locked in the given order.
 pub(super) fn share_all(transaction: &mut Transaction, workspaces: &[WorkspaceId]) {
     const SQL: &str = "SELECT pg_advisory_xact_lock_shared($1::integer, number) FROM unnest($2::integer[]) AS number";
     let locked = &mut transaction.outbox.locked;

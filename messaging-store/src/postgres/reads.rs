@@ -140,7 +140,7 @@ impl Reads {
         Ok(snapshot)
     }
 
-    /// The same for reads that take as long as they take.
+    /// Like [`Self::snapshot`], without a time limit for its reads.
     pub(super) async fn long_snapshot(&self) -> Result<Snapshot, Fault> {
         let mut snapshot = self.snapshot().await?;
         for sql in ["SET LOCAL statement_timeout = 0", "SET LOCAL idle_in_transaction_session_timeout = 0"] {

@@ -23,7 +23,7 @@ use crate::tables::counters;
 /// How long background work may take in a batch of its own: requests that come meanwhile wait for it.
 const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 
-/// The same in a batch with requests.
+/// How long background work may take in a batch together with requests.
 const RIDING_SLICE: Duration = Duration::from_millis(2);
 
 /// Commits what waits, many sets of changes at a time.

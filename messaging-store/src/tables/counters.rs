@@ -1,7 +1,7 @@
-//! Counters of messages, and series over time.
+//! Counters of messages, and their series over time.
 //!
-//! [`deltas`] says how they are written. On PostgreSQL a connection adds to rows of its own, so that commits do not wait for
-//! each other: a counter is the sum over its shards.
+//! [`deltas`] writes them. On PostgreSQL each counter has up to 64 rows (shards), and a connection adds to the row that its
+//! process id selects, so that commits rarely wait for each other. The counter is the sum of its rows.
 
 pub(crate) mod columns;
 mod deltas;
@@ -24,7 +24,7 @@ use crate::sql::{Sql, key, params, sql};
 
 pub(crate) use self::deltas::settle;
 
-/// Counts a click on a link. Its URL is that of the first click.
+/// Counts a click on a link of a campaign. The URL of a link is stored with its first click.
 pub(crate) fn count_link(on: &mut dyn Statements, click: &CountLink) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         sqlite: "INSERT INTO campaign_links (campaign, variant, link, url, clicks, unique_clicks)
@@ -54,6 +54,7 @@ pub(crate) fn count_link(on: &mut dyn Statements, click: &CountLink) -> Result<(
     )
 }
 
+/// Records that people opened a message of a campaign or clicked in it; recorded once for each kind and message.
 pub(crate) fn note_engagement(on: &mut dyn Statements, engagement: &Engagement) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         sqlite: "INSERT INTO campaign_engagements (campaign, seen, message)

@@ -1,4 +1,4 @@
-//! Images, and their octets in a table of their own: a listing reads none.
+//! Images. Their bytes are in a table of their own, so that listings do not read them.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -12,6 +12,7 @@ use crate::pages::{below, one_more, sql_limit};
 use crate::row::{document, get, id, record};
 use crate::sql::{Sql, key, params, sql};
 
+/// Stores a new image with its bytes.
 pub(crate) fn put(on: &mut dyn Statements, image: &Image, octets: &Bytes) -> Result<(), Fault> {
     on.run(
         sql!("INSERT INTO images (workspace, id, sha256, size, doc) VALUES ($1, $2, $3, $4, $5)"),
@@ -29,6 +30,7 @@ pub(crate) fn put(on: &mut dyn Statements, image: &Image, octets: &Bytes) -> Res
     )
 }
 
+/// Deletes an image with its bytes.
 pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, image: ImageId) -> Result<(), Fault> {
     on.run(sql!("DELETE FROM image_bytes WHERE workspace = $1 AND id = $2"), params![key(workspace), key(image)])?;
     on.run(sql!("DELETE FROM images WHERE workspace = $1 AND id = $2"), params![key(workspace), key(image)])

@@ -1,4 +1,5 @@
-//! What holds for the database as a whole, and what is sealed under its secret key.
+//! Values that apply to the whole database, such as the installation's name, and the secrets that are encrypted with its
+//! secret key.
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::settings::ChannelSettings;
@@ -20,19 +21,21 @@ use crate::pages::sql_limit;
 use crate::row::{get, record};
 use crate::sql::{Sql, params, sql};
 
-/// The check value of the secret key.
+// Names of the rows of the table `installation`.
+
+/// Row with the check value of the secret key.
 pub(crate) const KEY_CHECK: &str = "key_check";
 
-/// The id of the secret key that secrets are sealed under, once it is not the first.
+/// Row with the id of the secret key that encrypts secrets; absent until the first key is rotated.
 pub(crate) const SECRET_KEY: &str = "secret_key";
 
-/// The name of the installation.
+/// Row with the name of the installation.
 pub(crate) const NAME: &str = "name";
 
-/// Whether the installation is fenced, as [`Fence::to_text`] says it.
+/// Row with the fence in the form of [`Fence::to_text`]; absent if the installation is not fenced.
 pub(crate) const FENCE: &str = "fence";
 
-/// What each database does in its own way: there may be other processes on PostgreSQL.
+/// Methods that each database implements in its own way: on PostgreSQL there may be other processes.
 #[async_trait]
 pub(crate) trait Processes {
     /// See [`Installation::announce_keys`].
@@ -41,25 +44,26 @@ pub(crate) trait Processes {
     /// See [`Installation::key_holders`].
     async fn holders_of_keys(&self) -> Result<Vec<KeyHolder>, StoreError>;
 
-    /// Says which sources this process has, as JSON.
+    /// Stores the source addresses of this process, as JSON.
     async fn announce_own_sources(&self, sources: String) -> Result<(), StoreError>;
 
-    /// The names of the processes that live and have said which sources they have, with what they said.
+    /// Name and announced source addresses, as JSON, of each running process that has announced them.
     async fn sources_of_nodes(&self) -> Result<Vec<(String, String)>, StoreError>;
 }
 
-/// Keeps the check value of the secret key, unless there is one.
+/// Stores the check value of the secret key. Fails with a conflict if there is one.
 pub(crate) fn put_key_check(on: &mut dyn Statements, check: &str) -> Result<(), Fault> {
     put_first(on, KEY_CHECK, check)
 }
 
-/// Keeps the name of the installation in the place of `before`.
+/// Replaces the name `before` of the installation. Fails with a conflict if it has another name.
 pub(crate) fn put_name(on: &mut dyn Statements, name: &str, before: Option<&str>) -> Result<(), Fault> {
     let Some(before) = before else { return put_first(on, NAME, name) };
     on.run_one(sql!("UPDATE installation SET value = $2 WHERE name = $1 AND value = $3"), params![NAME, name, before])
 }
 
-/// Puts a fence in the place of `before`. It looks first: more than one text may say the same fence.
+/// Replaces the fence `before`; `None` is no fence. Fails with a conflict if the stored fence is another. It reads the
+/// stored text first, because several texts can mean the same fence.
 pub(crate) async fn put_fence(
     on: &mut impl OpenCommit,
     fence: Option<Fence>,
@@ -83,17 +87,18 @@ pub(crate) async fn put_fence(
     }
 }
 
-/// Keeps a value, unless there is one.
+/// Stores a value. Fails with a conflict if there is one.
 fn put_first(on: &mut dyn Statements, name: &str, value: &str) -> Result<(), Fault> {
     on.run(sql!("INSERT INTO installation (name, value) VALUES ($1, $2)"), params![name, value])
 }
 
-/// The query of a value, which every message may ask for.
+/// The query of a value. It uses the primary key, since it may run for every message.
 fn value(name: &str) -> Query<String> {
     const SQL: Sql = sql!("SELECT value FROM installation WHERE name = $1");
     Query::new(SQL, params![name], |row| get(row, 0)).point()
 }
 
+/// The documents of a query whose only parameter is the limit.
 async fn documents<T>(database: &impl Database, sql: Sql, limit: usize) -> Result<Vec<T>, StoreError>
 where
     T: DeserializeOwned + Send + 'static,

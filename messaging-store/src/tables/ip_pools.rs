@@ -55,7 +55,7 @@ pub(crate) fn grant(on: &mut dyn Statements, grant: &IpGrant) -> Result<(), Faul
     )
 }
 
-/// Takes that back.
+/// Withdraws the permission of a workspace to put an address into its pools.
 pub(crate) fn revoke(on: &mut dyn Statements, workspace: WorkspaceId, ip: IpAddr) -> Result<(), Fault> {
     on.run(sql!("DELETE FROM ip_grants WHERE workspace = $1 AND ip = $2"), params![key(workspace), ip.to_string()])
 }

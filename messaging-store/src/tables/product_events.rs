@@ -1,6 +1,7 @@
-//! Product events.
+//! Product events: what contacts did in the caller's product.
 //!
-//! What the numbers mean stands in the schema. Events of contacts that are gone are the subject of [`gone`].
+//! The schema describes the numbers that stand for names and contacts. [`gone`] moves and deletes events of contacts that
+//! were merged or erased.
 
 mod activity;
 mod gone;
@@ -24,7 +25,7 @@ use crate::sql::{Sql, key, params, sql};
 pub(crate) use self::activity::{ActivityByName, estimated};
 pub(crate) use self::gone::{delete, move_events, remember_deleted};
 
-/// Unique ids that callers gave to their events, removed at an age.
+/// Sweep of the unique ids that callers gave to their events, by the time at which the events were received.
 const OLD_UNIQUE_IDS: Aged = Aged {
     table: "event_unique_ids",
     window: 10_000,
@@ -38,13 +39,13 @@ const OLD_UNIQUE_IDS: Aged = Aged {
     ),
 };
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait EventRows {
     /// See [`ProductEvents::known_to_events`].
     async fn known_to(&self, workspace: WorkspaceId, named: Named, since: Timestamp) -> Result<Known, StoreError>;
 
-    /// Counts the contacts of events, or estimates them where there are too many for the time.
+    /// Adds the number of distinct contacts to counted events; an estimate if counting takes too long.
     async fn with_contacts(
         &self,
         workspace: WorkspaceId,
@@ -70,7 +71,7 @@ impl<D: Database + EventRows> ProductEvents for SqlStore<D> {
         contact: ContactId,
         page: PageRequest,
     ) -> Result<Slice<ProductEvent>, StoreError> {
-        // The numbers come from the index alone; the rows are read for the page.
+        // The subquery reads numbers from the index alone, and rows are read for the page only.
         const SQL: Sql = sql!(
             "SELECT e.n, e.id, names.name, e.at, e.properties, u.unique_id FROM (
                  SELECT n FROM product_events WHERE n < $3 AND contact = (SELECT c.n FROM contacts c

@@ -10,6 +10,7 @@ use crate::pages::sql_limit;
 use crate::row::{count, document, record};
 use crate::sql::{Sql, key, params, sql};
 
+/// Adds a record and deletes the oldest beyond [`KEPT`].
 pub(crate) fn put(on: &mut dyn Statements, quarantined: &Quarantined) -> Result<(), Fault> {
     const TRIM: Sql =
         sql!("DELETE FROM quarantined WHERE id <= (SELECT id FROM quarantined ORDER BY id DESC LIMIT 1 OFFSET $1)");
@@ -20,11 +21,12 @@ pub(crate) fn put(on: &mut dyn Statements, quarantined: &Quarantined) -> Result<
     on.run(TRIM, params![sql_limit(KEPT)])
 }
 
+/// Deletes the record of a job. Fails with a conflict if there is none.
 pub(crate) fn forget(on: &mut dyn Statements, id: JobId) -> Result<(), Fault> {
     on.run_one(sql!("DELETE FROM quarantined WHERE id = $1"), params![key(id)])
 }
 
-/// How many there are, and the newest.
+/// The number of records, and the newest of them, at most `limit`.
 pub(crate) async fn newest(database: &impl Database, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError> {
     const COUNT: Sql = sql!("SELECT count(*) FROM quarantined");
     const NEWEST: Sql = sql!("SELECT doc FROM quarantined ORDER BY id DESC LIMIT $1");

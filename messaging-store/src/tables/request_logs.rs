@@ -1,4 +1,4 @@
-//! Requests of the API that were logged. Bodies are in a table of their own, so that listings do not read them.
+//! The log of API requests. Bodies are in a table of their own, so that listings do not read them.
 
 use async_trait::async_trait;
 use messaging_core::domain::security::request_log::{LoggedBodies, LoggedRequest, RequestFilter};
@@ -50,6 +50,7 @@ pub(crate) fn add(on: &mut dyn Statements, requests: &[(LoggedRequest, LoggedBod
     Ok(())
 }
 
+/// The values of a request for the table `api_requests`.
 fn row_of(request: &LoggedRequest) -> Params {
     params![
         key(request.workspace_id),
@@ -72,7 +73,7 @@ fn row_of(request: &LoggedRequest) -> Params {
     ]
 }
 
-/// Forgets the bodies of requests.
+/// Deletes the bodies of requests; the requests themselves stay.
 pub(crate) fn forget_bodies(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
@@ -82,12 +83,13 @@ pub(crate) fn forget_bodies(
     requests.iter().try_for_each(|request| on.run(SQL, params![key(workspace), key(*request)]))
 }
 
-/// Reads a text of a column that may be NULL.
+/// Parses the text in a column that may be NULL.
 fn parsed<T: std::str::FromStr>(row: &dyn Row, column: usize) -> Result<Option<T>, Fault> {
     let text = get::<Option<&str>>(row, column)?;
     text.map(|text| text.parse().map_err(|_| Fault::Malformed("a logged request names nothing"))).transpose()
 }
 
+/// A request from the columns of `columns`.
 fn request(workspace_id: WorkspaceId, row: &dyn Row) -> Result<LoggedRequest, Fault> {
     Ok(LoggedRequest {
         key: id(row, 0)?,
@@ -110,7 +112,7 @@ fn request(workspace_id: WorkspaceId, row: &dyn Row) -> Result<LoggedRequest, Fa
     })
 }
 
-/// Bodies of a row from a column on.
+/// The bodies in a column and the one after it.
 fn bodies(row: &dyn Row, from: usize) -> Result<LoggedBodies, Fault> {
     Ok(LoggedBodies { request: get(row, from)?, response: get(row, from + 1)? })
 }
@@ -190,7 +192,7 @@ impl<D: Database> RequestLogs for SqlStore<D> {
     }
 
     async fn forget_requests(&self, before: Timestamp, keep: usize, limit: usize) -> Result<u64, StoreError> {
-        // A workspace after the other, by the beginning of the key.
+        // One workspace after the other, in the order of their ids.
         const NEXT: Sql = sql!("SELECT workspace FROM api_requests WHERE workspace > $1 ORDER BY workspace LIMIT 1");
         const BEYOND: Sql =
             sql!("SELECT key FROM api_requests WHERE workspace = $1 ORDER BY key DESC LIMIT 1 OFFSET $2");
@@ -201,7 +203,7 @@ impl<D: Database> RequestLogs for SqlStore<D> {
             workspace = found;
             let beyond = Query::new(BEYOND, params![workspace, sql_limit(keep)], |row| get::<[u8; 16]>(row, 0));
             let beyond = self.one(beyond.scan()).await?;
-            // The least key that stays.
+            // Least key that stays: within the newest `keep` requests, and not older than `before`.
             let first = beyond.map_or([0; 16], after).max(first_id_of(before));
             gone += forget_below(&self.0, workspace, first, limit).await?;
             if gone >= limit as u64 {
@@ -211,12 +213,13 @@ impl<D: Database> RequestLogs for SqlStore<D> {
     }
 }
 
-/// The key after one.
+/// The key that follows a key in order.
 fn after(key: [u8; 16]) -> [u8; 16] {
     u128::from_be_bytes(key).saturating_add(1).to_be_bytes()
 }
 
-/// Removes the first requests of a workspace below a key, and their bodies before them.
+/// Deletes up to `limit` requests of a workspace with keys below `first`, their bodies before them. Answers the number of
+/// requests.
 async fn forget_below(
     database: &impl Database,
     workspace: [u8; 16],

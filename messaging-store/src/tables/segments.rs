@@ -1,7 +1,8 @@
 //! Segments and their members.
 //!
-//! Beside this: following the changes of contacts ([`follow`]), looking for the owners of addresses ([`trace`]), and what a
-//! preview counts ([`tally`]). Whom filters match each database finds in its own way.
+//! [`follow`] updates members after changes of contacts, [`trace`] finds the contacts of an address that came onto
+//! the suppression list or off it, and [`tally`] holds the counts of a preview. Each database evaluates filters in its own
+//! way ([`SegmentRows`]).
 
 pub(crate) mod follow;
 pub(crate) mod keys;
@@ -35,35 +36,36 @@ use crate::pages::{below, number as stored_number, one_more};
 use crate::row::{Row, count, get, id, maybe_time, numbered, time};
 use crate::sql::{Sql, key, params, sql};
 
-/// How many transactions one call makes for the members of a removed list.
+/// Most transactions that one call makes for the members of a removed list.
 const LIST_SLICES: usize = 10;
-/// How many entries of the outbox one transaction takes away.
+/// Most entries of the outbox that one transaction removes.
 const NOTES: usize = 500;
-/// How many moves one transaction makes; of the outbox a contact's own are not divided.
+/// Moves after which the next transaction begins. The moves of one contact in the outbox are never divided.
 const MOVES: usize = 2000;
 
-/// Who has to become or cease to be a member.
+/// Difference between a segment's members and the contacts that its filter matches, for a range of contacts.
 pub(crate) struct Difference {
     pub(crate) workspace: WorkspaceId,
     pub(crate) id: SegmentId,
-    /// As of when.
+    /// Time at which the filter was evaluated.
     pub(crate) now: Timestamp,
+    /// Number of the segment in its table.
     pub(crate) segment: i64,
-    /// The contact, and whether it becomes a member; in the order of their numbers.
+    /// Numbers of contacts in ascending order, each with `true` if the contact joins and `false` if it leaves.
     pub(crate) moves: Vec<(i64, bool)>,
-    /// On SQLite, how many contacts of the workspace had been erased when it was found.
+    /// Number of erased contacts of the workspace when the difference was calculated; on SQLite alone.
     pub(crate) erased: i64,
-    /// The count of the first contact that was not looked at.
+    /// Place of the first contact beyond the range; `None` if the range reaches the last contact.
     pub(crate) next: Option<StoreCursor>,
 }
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait SegmentRows {
     /// Fails when the claim of a job is lost.
     async fn require_claim(&self, job: &JobHandle) -> Result<(), CommitError>;
 
-    /// Counts who matches a query, and each of the conditions.
+    /// Counts the contacts that match a query, and for each of `conditions` those that match it.
     async fn count_matching(
         &self,
         workspace: WorkspaceId,
@@ -72,7 +74,7 @@ pub(crate) trait SegmentRows {
         sample: usize,
     ) -> Result<MatchCount, StoreError>;
 
-    /// Compares members and filter for as many contacts as fit a look; `None` when there is no such segment.
+    /// Compares members and filter for as many contacts as one read may examine; `None` if the segment does not exist.
     async fn difference(
         &self,
         workspace: WorkspaceId,
@@ -81,7 +83,7 @@ pub(crate) trait SegmentRows {
         from: Option<StoreCursor>,
     ) -> Result<Option<Difference>, StoreError>;
 
-    /// Writes some moves of a difference under the claim of a job; answers how many joined and how many left.
+    /// Writes some moves of a difference while the job's claim is held. Answers how many contacts joined and left.
     async fn write_moves(
         &self,
         difference: &Arc<Difference>,
@@ -93,10 +95,10 @@ pub(crate) trait SegmentRows {
     /// See [`trace::trace`].
     async fn trace(&self, workspace: WorkspaceId) -> Result<Option<Traced>, StoreError>;
 
-    /// Notes the contacts that were found, for segments and automations, and how far the search has come.
+    /// Adds the contacts that were found to the outbox, for segments and automations, and records the place of the search.
     async fn write_traced(&self, workspace: WorkspaceId, traced: Traced, job: &JobHandle) -> Result<(), CommitError>;
 
-    /// Lets some members of a removed list go, each with a note; answers how many went.
+    /// Removes some members of a deleted list and adds each to the outbox. Answers how many were removed.
     async fn forget_list(&self, workspace: WorkspaceId, list: i64, job: &JobHandle) -> Result<u64, CommitError>;
 
     /// See [`follow::look`].
@@ -107,7 +109,7 @@ pub(crate) trait SegmentRows {
         limit: usize,
     ) -> Result<(Vec<FollowedNote>, bool), StoreError>;
 
-    /// Takes entries of the outbox away and writes what they lead to; answers who moved.
+    /// Removes entries of the outbox and writes the moves that they cause, which it also answers.
     async fn write_followed(
         &self,
         workspace: WorkspaceId,
@@ -119,7 +121,7 @@ pub(crate) trait SegmentRows {
     async fn forget_members_of_segments(&self, limit: usize) -> Result<u64, StoreError>;
 }
 
-/// Selects segments by the columns that [`segment`] reads. On PostgreSQL members are counted in several rows.
+/// Selects the columns of segments that [`segment`] reads. On PostgreSQL the number of members is the sum of several rows.
 macro_rules! select {
     ($which:literal) => {
         sql!(sqlite: select!("members", $which), postgres: select!(
@@ -139,7 +141,7 @@ macro_rules! select {
     };
 }
 
-/// What is read of a contact to keep the members of a segment.
+/// The data of a contact that the filter of a segment reads; none for static segments.
 pub(crate) fn mask(segment: &Segment) -> ReadMask {
     match segment.kind {
         SegmentKind::Dynamic => segment.filter.tree().reads().mask,
@@ -147,7 +149,8 @@ pub(crate) fn mask(segment: &Segment) -> ReadMask {
     }
 }
 
-/// The row itself; what the segments of the workspace read together is renewed by whoever calls this.
+/// Creates or replaces the row of a segment. The caller then updates the read mask of the workspace, which joins those of
+/// all its segments.
 pub(crate) fn put_row(on: &mut dyn Statements, segment: &Segment, expect: Expect) -> Result<(), Fault> {
     const INSERT: Sql = sql!(
         "INSERT INTO segments (workspace_number, id, revision, removed, kind, status, read_mask, {members,} calculation,
@@ -185,7 +188,7 @@ pub(crate) fn put_row(on: &mut dyn Statements, segment: &Segment, expect: Expect
     }
 }
 
-/// Removes the row; its members go later.
+/// Marks the row as removed; a job deletes the members later.
 pub(crate) fn remove_row(on: &mut dyn Statements, workspace: WorkspaceId, id: SegmentId) -> Result<(), Fault> {
     const SQL: Sql = sql!(concat!(
         "UPDATE segments SET removed = true, read_mask = 0, name = '', filter = '' WHERE workspace_number = ",
@@ -195,6 +198,7 @@ pub(crate) fn remove_row(on: &mut dyn Statements, workspace: WorkspaceId, id: Se
     on.run(SQL, params![key(workspace), key(id)])
 }
 
+/// A segment from the columns of `select`.
 fn segment(workspace: WorkspaceId, row: &dyn Row) -> Result<Stored<Segment>, Fault> {
     let calculated_at = maybe_time(row, 6)?;
     let record = Segment {
@@ -260,7 +264,7 @@ where
         let mut counted = self.count_matching(workspace, query, conditions, sample).await?;
         let mut sample = Vec::new();
         for id in counted.sample {
-            // One that is gone meanwhile is left out.
+            // A contact that was deleted in the meantime is left out.
             sample.extend(self.contact(workspace, id).await?.map(|stored| stored.record));
         }
         let size = counted.sizes.remove(0);
@@ -300,7 +304,7 @@ where
         job: &JobHandle,
     ) -> Result<(Vec<Moved>, bool), CommitError> {
         self.require_claim(job).await?;
-        // Who is concerned by these is found out here; it leads to entries of the outbox like everybody else's.
+        // Suppressed addresses and deleted lists concern contacts that are found here and added to the outbox.
         let traced = self.trace(workspace).await?;
         let removed = self.one(follow::removed_list(workspace)).await?;
         let is_more = traced.is_some() || removed.is_some();

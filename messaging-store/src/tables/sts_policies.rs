@@ -1,4 +1,4 @@
-//! MTA-STS policies of domains of recipients.
+//! Cached MTA-STS policies of recipient domains (RFC 8461).
 
 use async_trait::async_trait;
 use messaging_core::domain::mail::mta_sts::StsPolicy;
@@ -11,7 +11,7 @@ use crate::pages::sql_limit;
 use crate::row::{document, record};
 use crate::sql::{Sql, params, sql};
 
-/// Keeps a policy in the place of the one before.
+/// Stores the policy of a domain in place of an earlier one.
 pub(crate) fn put(on: &mut dyn Statements, policy: &StsPolicy) -> Result<(), Fault> {
     on.run(
         sql!(
@@ -35,7 +35,7 @@ impl<D: Database> StsPolicies for SqlStore<D> {
             "DELETE FROM sts_policies WHERE domain IN (
                 SELECT domain FROM sts_policies WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)"
         );
-        // Most times there are none, and then nothing is written.
+        // Usually no policy has expired, and no write transaction is needed.
         if self.one(Query::new(ANY, params![before], |_| Ok(())).point()).await?.is_none() {
             return Ok(0);
         }

@@ -1,4 +1,4 @@
-//! The suppression list.
+//! The suppression list: addresses that a workspace does not send to.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use crate::pages::{below, number, slice};
 use crate::row::{Row, document, record, stored};
 use crate::sql::{Sql, key, params, sql};
 
+/// Creates or replaces the suppression of an address. A new one is announced to segments and automations.
 pub(crate) async fn put(on: &mut impl OpenCommit, suppression: &Suppression, expect: Expect) -> Result<(), Fault> {
     let Suppression { workspace_id, channel, address, id, created_at, .. } = suppression;
     let mut row =
@@ -50,6 +51,7 @@ pub(crate) async fn put(on: &mut impl OpenCommit, suppression: &Suppression, exp
     }
 }
 
+/// Deletes a suppression, and announces it if a segment or automation depends on suppressions.
 pub(crate) async fn delete(
     on: &mut impl OpenCommit,
     workspace: WorkspaceId,
@@ -68,7 +70,7 @@ pub(crate) async fn delete(
     on.statements().run(DELETE, by_id())
 }
 
-/// What suppresses some addresses of several channels.
+/// The suppressions of some addresses, each with its channel.
 async fn anywhere(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -138,7 +140,7 @@ impl<D: Database> Suppressions for SqlStore<D> {
     }
 }
 
-/// The few rows of an address.
+/// A page of the suppressions of `candidates`, found by their keys.
 async fn pick(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -152,7 +154,8 @@ async fn pick(
     Ok(slice(found, page.limit, |one| one.id.to_bytes()))
 }
 
-/// All rows from the newest on, as many as one call looks at.
+/// A page of the suppressions that match a filter, from the newest on. A call examines a bounded number of rows, so a page
+/// may be short or empty and still have a next one.
 async fn scan(
     database: &impl Database,
     workspace: WorkspaceId,

@@ -32,11 +32,11 @@ struct Connection {
 
 /// How the peer goes on at a stage of the conversation, by its script.
 enum StageOutcome {
-    /// The usual is to happen, with this answer if not the usual one.
+    /// The stage continues as usual, with this answer in place of the usual one if there is one.
     Usual(Option<String>),
-    /// The usual is to happen, then the connection ends.
+    /// The stage is done as usual, and the connection ends without a reply.
     Mute,
-    /// Everything was said.
+    /// The stage has answered already.
     Done,
 }
 

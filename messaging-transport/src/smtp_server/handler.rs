@@ -14,7 +14,7 @@ pub(crate) trait Service: Send + Sync + 'static {
 /// A reply to a command: its lines without their end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// It was done.
+    /// The command succeeded.
     Done(Cow<'static, str>),
     /// It was wrong; these are counted.
     Refused(Cow<'static, str>),

@@ -17,7 +17,7 @@ pub struct SmtpServerOptions {
     pub implicit_tls: Option<Duration>,
     /// Connections at a time; further ones hear 421.
     pub max_connections: usize,
-    /// The same from one address; of IPv6 from one /64.
+    /// Connections at a time from one address (IPv6: from one /64); further ones hear 421.
     pub max_per_address: usize,
     /// The largest mail in octets, as SIZE (RFC 1870) announces it.
     pub max_letter: usize,
@@ -102,8 +102,8 @@ impl SmtpServerOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
-    /// Letters that have begun are finished.
+    /// Mails that have begun are finished, and no new ones accepted.
     Stopping,
-    /// Nothing is.
+    /// Connections end at once.
     Aborting,
 }

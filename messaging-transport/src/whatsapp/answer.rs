@@ -1,6 +1,6 @@
-//! What the Cloud API answers and reports, and to which class it belongs.
+//! Classifies answers and receipts of the WhatsApp Cloud API.
 //!
-//! Source: Meta, "Error codes". The code alone counts: statuses and titles change.
+//! Source: Meta, "Error codes". Only the code of an error is used, because its HTTP status and title change.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -18,12 +18,12 @@ const RENDER: OutcomeClass = OutcomeClass::Content(ContentFault::Render);
 const ACCOUNT_LIMIT: OutcomeClass = OutcomeClass::Throttled(Scope::Account);
 const FAILURE: OutcomeClass = OutcomeClass::Retry(Scope::Account);
 
-/// The recipient gets too many messages from this number.
+/// Code: too many messages from this number to this recipient.
 const PAIR_LIMIT: u64 = 131_056;
-/// Nobody may write after 24 hours but with a template.
+/// Code: the recipient has written nothing for 24 hours, so only templates may be sent.
 const WINDOW_IS_OVER: u64 = 131_047;
 
-/// Codes of errors.
+/// Classes of error codes.
 const CODES: &[(RangeInclusive<u64>, OutcomeClass)] = &[
     (0..=0, OutcomeClass::Auth),
     (1..=2, FAILURE),
@@ -62,14 +62,14 @@ const CODES: &[(RangeInclusive<u64>, OutcomeClass)] = &[
     (131_064..=131_064, OutcomeClass::Auth),
     // Templates: their name, language and values.
     (132_000..=132_018, RENDER),
-    // Parameters of the request that nobody can name.
+    // Generic error of the user's request; Meta does not say which parameter is wrong.
     (135_000..=135_000, CONTENT),
 ];
 
-/// How long is waited where the answer does not say.
+/// Waiting times by code, for answers without `Retry-After`.
 const WAITS: &[(u64, Duration)] = &[(131_048, Duration::from_hours(1)), (131_057, Duration::from_mins(1))];
 
-/// Judges the answer to a message. `pair_wait` says how long a recipient is left alone that gets too many.
+/// Classifies the answer to a message. `pair_wait` answers the waiting time after [`PAIR_LIMIT`].
 pub(super) fn judge(reply: &Reply, pair_wait: impl FnOnce() -> Duration) -> Answer {
     let Some(body) = reply.json().filter(Value::is_object) else { return reply.answer_by_status() };
     if let Some(code) = body["error"]["code"].as_u64() {
@@ -88,7 +88,7 @@ pub(super) fn judge(reply: &Reply, pair_wait: impl FnOnce() -> Duration) -> Answ
     }
 }
 
-/// What an error of a receipt means.
+/// Classifies an error in a receipt, which reports that a message failed after it was accepted.
 pub(super) fn of_receipt(error: &Value) -> Answer {
     if let Some(code) = error["code"].as_u64() {
         return Answer::new(class_of(code), Response::of_text(&text_of(code, error))).provider(coded(code));
@@ -97,16 +97,17 @@ pub(super) fn of_receipt(error: &Value) -> Answer {
     Answer::new(FAILURE, Response::of_text(text))
 }
 
-/// The class of a code. Nobody has said what an unknown one means: that is no reason to think ill of the address.
+/// The class of a code. An unknown code is a temporary failure of the account, so that it never suppresses the address.
 fn class_of(code: u64) -> OutcomeClass {
     CODES.iter().find(|(codes, _)| codes.contains(&code)).map_or(FAILURE, |(_, class)| *class)
 }
 
+/// The part of an answer that shows the provider's error code.
 fn coded(code: u64) -> ProviderAnswer {
     ProviderAnswer { code: Some(code.to_string()), ..ProviderAnswer::default() }
 }
 
-/// The words for an error; details say more than its title.
+/// Text of an error: its details, or else its message or title. For [`WINDOW_IS_OVER`] it also says what to do.
 fn text_of(code: u64, error: &Value) -> String {
     let said = [&error["error_data"]["details"], &error["message"], &error["title"]];
     let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Whether a visit of a tracking link was a person or a machine.
+//! Distinguishes people from machines that visit a tracking link.
 //!
 //! Contract section 18. Mail filters load pixels and follow links before anybody has read the mail, and
-//! link previews do it when a mail is passed on. What they say of themselves is believed; those that
-//! pretend to be a browser are found by their haste.
+//! link previews do it when a mail is forwarded. A client that names itself a machine is believed; one that
+//! pretends to be a browser is found by its speed.
 //!
 //! Image proxies of mailboxes (Gmail, Yahoo) load a pixel when a person looks at the mail, so they count
 //! as that person. Apple's proxy loads it whether or not anybody looks; it calls itself a bare
@@ -15,23 +15,23 @@ use crate::domain::mail::link_token::UrlKey;
 use crate::ids::MessageId;
 use crate::time::Timestamp;
 
-/// A click so soon after delivery is no person's.
+/// A click within this time after delivery counts as a machine's.
 pub(crate) const HASTE: Duration = Duration::from_secs(2);
 
-/// So many different links of a message ...
+/// Number of different links of a message whose clicks within [`BURST_TIME`] count as a machine's.
 pub(crate) const BURST_LINKS: usize = 3;
 
-/// ... within this time are no person's.
+/// Span of time for [`BURST_LINKS`].
 pub(crate) const BURST_TIME: Duration = Duration::from_secs(1);
 
-/// Messages whose clicks are remembered; beyond that the memory starts anew.
+/// Most messages whose clicks are remembered; the memory is cleared beyond that.
 const MAX_MESSAGES: usize = 10_000;
 
 /// Clicks of one message that are remembered: more than enough to be a burst.
 const MAX_CLICKS: usize = 16;
 
-/// What marks an automatic client, in lower case, by parts of its name. Names and not mere words like
-/// `bot`, which is in the names of telephones.
+/// Parts of the `User-Agent` of automatic clients, in lower case. They are names and not words such as
+/// `bot`, which is also in the names of telephones.
 const MARKS: &[&str] = &[
     // Mail filters and scanners of links.
     "barracuda",
@@ -116,21 +116,21 @@ const MARKS: &[&str] = &[
     "wget/",
 ];
 
-/// Agents that are machines when they say nothing more.
+/// Values of `User-Agent` that mean a machine if they are all of it.
 const BARE: &[&str] = &["mozilla/5.0", "ruby"];
 
-/// What a visit shows of the visitor.
+/// Properties of a visit by which a machine is recognized.
 #[derive(Debug, Clone, Copy)]
 pub struct Signs<'a> {
-    /// Whether only the head of the answer was asked for.
+    /// True for a request of the method HEAD.
     pub is_head: bool,
     /// The `User-Agent` header; empty when there is none.
     pub user_agent: &'a str,
-    /// Whether a header says that nobody asked for this yet.
+    /// True if a header announces a prefetch: the page is loaded before a person has asked for it.
     pub is_prefetch: bool,
 }
 
-/// Whether the visitor shows itself as a machine.
+/// True if the properties of a visit name a machine.
 pub fn shows_itself(signs: Signs<'_>) -> bool {
     let agent = signs.user_agent.trim().to_ascii_lowercase();
     signs.is_head
@@ -140,7 +140,7 @@ pub fn shows_itself(signs: Signs<'_>) -> bool {
         || MARKS.iter().any(|mark| agent.contains(mark))
 }
 
-/// Whether headers say that a page is loaded before anybody asked for it. `name` in lower case.
+/// True if a header announces a prefetch or a robot. `name` is in lower case.
 pub fn announces_prefetch(name: &str, value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     match name {
@@ -154,20 +154,20 @@ pub fn announces_prefetch(name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a click at `now` comes too soon after one of the deliveries of its message.
+/// True if a click at `now` is within two seconds after one of the deliveries of its message.
 pub fn is_hasty(now: Timestamp, deliveries: impl IntoIterator<Item = Timestamp>) -> bool {
     deliveries.into_iter().any(|delivered| delivered <= now && now.since(delivered) < HASTE)
 }
 
-/// The clicks of the last moment, to find bursts.
+/// The latest clicks by message, to find bursts.
 ///
-/// Held in memory and not read from the events, because the clicks of a burst come at once: each would
-/// look before the others are stored.
+/// They are in memory and not read from the events, because the clicks of a burst arrive at once: each would
+/// be judged before the others are stored.
 #[derive(Debug, Default)]
 pub struct RecentClicks(HashMap<MessageId, Vec<(Timestamp, UrlKey)>>);
 
 impl RecentClicks {
-    /// Notes a click; answers the clicks of the message that this process saw lately, with this one.
+    /// Adds a click, and answers the latest clicks of the message in this process, including this one.
     pub fn note(&mut self, message: MessageId, url: UrlKey, now: Timestamp) -> Vec<(Timestamp, UrlKey)> {
         let is_recent = |at: Timestamp| is_recent(at, now);
         if self.0.len() >= MAX_MESSAGES && !self.0.contains_key(&message) {
@@ -190,8 +190,8 @@ fn is_recent(at: Timestamp, now: Timestamp) -> bool {
     at <= now && now.since(at) <= BURST_TIME
 }
 
-/// Whether clicks of a message are a burst at a time. Those before the last one that makes it one were taken for a person's,
-/// since nothing was wrong with them then.
+/// True if clicks of a message are a burst at a time. The earlier clicks of a burst have been counted as a person's, because
+/// it was no burst yet.
 pub fn is_burst(now: Timestamp, clicks: impl IntoIterator<Item = (Timestamp, UrlKey)>) -> bool {
     let recent = clicks.into_iter().filter(|(at, _)| is_recent(*at, now));
     recent.map(|(_, url)| url).collect::<HashSet<_>>().len() >= BURST_LINKS

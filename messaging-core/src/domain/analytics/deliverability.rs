@@ -1,7 +1,7 @@
-//! The state of a workspace's mail in one or two sentences: what is worst, in numbers, and what to do about it.
+//! Summary of a workspace's deliverability in one or two sentences: the worst problems, in numbers, and what to do.
 //!
-//! Contract section 14.6. The lines of bulk senders are those that Gmail and Yahoo publish: complaints stay below 0.1 % of what
-//! is delivered, and never reach 0.3 %.
+//! Contract section 14.6. The limits are those that Gmail and Yahoo publish for bulk senders: complaints stay below 0.1 % of
+//! delivered messages, and never reach 0.3 %.
 
 use crate::domain::analytics::site_tally::{SiteCounter, SiteCounts};
 use crate::domain::delivery::path::{BrakeReason, PathStatus};
@@ -20,10 +20,10 @@ const MAX_HARD_BOUNCES: u64 = 5;
 /// Deferred attempts in a hundred above which a site is said to defer.
 const MAX_DEFERRED: u64 = 10;
 
-/// Attempts of a site below which shares of bounces and deferrals say nothing.
+/// Least number of attempts at a site for which shares of bounces and deferrals are judged.
 const LEAST_ATTEMPTS: u64 = 20;
 
-/// Sentences of a summary.
+/// Most sentences of a summary.
 const SENTENCES: usize = 2;
 
 /// Facts that the summary is made of.
@@ -31,7 +31,7 @@ const SENTENCES: usize = 2;
 pub struct SummaryFacts<'a> {
     /// Counts by site, for the period.
     pub sites: &'a [(String, SiteCounts)],
-    /// Sending domains whose authentication is not what it should be.
+    /// Sending domains that lack a record which mailbox providers require.
     pub broken: &'a [BrokenDomain],
     /// Paths that are braked now, to sites that mail of the workspace goes to.
     pub brakes: &'a [BrakedPath],
@@ -39,12 +39,12 @@ pub struct SummaryFacts<'a> {
     pub warming: &'a [WarmingSource],
 }
 
-/// A sending domain without something that mailbox providers ask for.
+/// A sending domain that lacks a record which mailbox providers require.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenDomain {
     /// The domain.
     pub domain: String,
-    /// What is missing: `SPF`, `DKIM`, `DMARC`.
+    /// The missing records: `SPF`, `DKIM`, `DMARC`.
     pub missing: Vec<&'static str>,
 }
 
@@ -57,9 +57,9 @@ pub struct BrakedPath {
     pub site: String,
     /// `slowed`, `resting` or `stopped`.
     pub status: PathStatus,
-    /// Why; `None` where an operator stopped it.
+    /// Reason of the brake; `None` if an operator stopped the path.
     pub reason: Option<BrakeReason>,
-    /// When a rest ends.
+    /// Time at which a rest ends.
     pub until: Option<Timestamp>,
 }
 
@@ -76,7 +76,7 @@ pub struct WarmingSource {
     pub allowed_today: Option<u64>,
 }
 
-/// The summary, for people.
+/// The summary of at most two sentences: the worst problems first, then totals and warm-up.
 pub fn summary(facts: &SummaryFacts<'_>) -> String {
     let refused = complaints(facts.sites, MAX_COMPLAINTS);
     // Complaints above the higher line are above the lower one as well.
@@ -146,7 +146,9 @@ fn brake(brakes: &[BrakedPath], status: PathStatus) -> Option<String> {
         }
         PathStatus::Resting => {
             let until = first.until.map(|until| format!(" until {}", clock(until))).unwrap_or_default();
-            format!("Sending from {source} to {site} rests{until}{more}, because {why}; it goes on by itself.")
+            format!(
+                "Sending from {source} to {site} rests{until}{more}, because {why}; it then continues without your help."
+            )
         }
         PathStatus::Slowed => {
             format!(
@@ -248,7 +250,7 @@ fn totals(sites: &[(String, SiteCounts)]) -> String {
     format!("{} of {} arrived ({}){median}.", grouped(delivered), times(ended, "message"), share(delivered, ended))
 }
 
-/// Recipients of whom it is known what became.
+/// Recipients with a final outcome.
 fn ended(counts: &SiteCounts) -> u64 {
     [SiteCounter::Delivered, SiteCounter::BouncedHard, SiteCounter::BouncedSoft]
         .into_iter()

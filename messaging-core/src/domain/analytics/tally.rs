@@ -1,10 +1,10 @@
-//! Counters that equal the rows.
+//! Counters of messages that always equal the sum over the rows.
 //!
-//! [`tally`] says what one message counts for, from its status and from what was seen of it. Whoever moves a message
-//! adds `tally(after) - tally(before)` to the commit that moves it: the revision that guards the row guards the count
-//! too, so that a counter is the sum over all rows at any moment, and a recount finds the same. Only repeated opens
-//! and clicks are counts of events ([`of_event`]). For series over time, [`activity`] says which quarter of an hour a
-//! change belongs to; [`buckets`] sums quarters to hours and days of any zone.
+//! [`tally`] answers the counters to which one message contributes, by its status and its opens, clicks and the like. A
+//! commit that changes a message also adds `tally(after) - tally(before)` to the counters. The revision that guards the
+//! row guards the count too, so a counter equals the sum over all rows at any moment, and a recount gives the same. Only
+//! repeated opens and clicks are counted by event ([`of_event`]). For series over time, [`activity`] assigns changes to
+//! quarters of an hour; [`buckets`] sums quarters to hours and days of any zone.
 
 pub mod buckets;
 
@@ -26,11 +26,11 @@ pub struct Row {
     pub status: MessageStatus,
     /// Set of what was seen of the message: opens, clicks, a complaint, an unsubscribe.
     pub seen: EngagementFlags,
-    /// Why it was suppressed, if it was.
+    /// Reason for which it was suppressed; `None` if it was not.
     pub skip: Option<Skip>,
-    /// When it first counted as sent.
+    /// Time at which it first counted as sent.
     pub sent_at: Option<Timestamp>,
-    /// When it was delivered.
+    /// Time at which it was delivered.
     pub delivered_at: Option<Timestamp>,
 }
 
@@ -132,7 +132,7 @@ impl Counter {
     }
 }
 
-/// A number for each counter, or by how much each changes.
+/// A number for each counter: values, or changes of values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts([i64; Counter::ALL.len()]);
 
@@ -142,7 +142,7 @@ impl Counts {
         self.0[counter as usize]
     }
 
-    /// The number of a counter, which a delta may not be.
+    /// The value of a counter; 0 if the number is negative, which only a change may be.
     pub fn total(&self, counter: Counter) -> u64 {
         u64::try_from(self.get(counter)).unwrap_or(0)
     }
@@ -152,7 +152,7 @@ impl Counts {
         self.0[counter as usize] += number;
     }
 
-    /// Whether nothing is counted, or nothing changes.
+    /// True if all numbers are zero.
     pub fn is_zero(&self) -> bool {
         self.0.iter().all(|number| *number == 0)
     }
@@ -162,7 +162,7 @@ impl Counts {
         Counter::ALL.into_iter().zip(self.0).filter(|(_, number)| *number != 0)
     }
 
-    /// Messages: each counts in exactly one of these.
+    /// The number of messages: the sum of the counters of which each message is in exactly one.
     pub fn messages(&self) -> u64 {
         [
             Counter::Waiting,
@@ -256,12 +256,12 @@ pub fn tally(row: &Row) -> Counts {
     by_status.iter().copied().chain(seen).map(|counter| (counter, 1)).collect()
 }
 
-/// By how much the counters change when a message does.
+/// The change of the counters that a change of a message causes.
 pub fn change(before: &Row, after: &Row) -> Counts {
     tally(after) - tally(before)
 }
 
-/// What an event counts for by itself, however often it happens.
+/// The counters that an event adds to each time that it happens.
 pub fn of_event(kind: EventKind, is_machine: bool) -> Counts {
     let counter = match (kind, is_machine) {
         (EventKind::Open, false) => Some(Counter::Opens),
@@ -272,8 +272,8 @@ pub fn of_event(kind: EventKind, is_machine: bool) -> Counts {
     counter.map(|counter| (counter, 1)).into_iter().collect()
 }
 
-/// By how much series over time change, and in which quarters of an hour: what comes is counted `at` the event, what
-/// goes is taken from where it was counted, so that a series sums to its total. `counts` is what changes in all.
+/// The changes of series over time, by quarter of an hour. An increase is counted `at` the time of the event, and a decrease
+/// in the quarter in which it had been counted, so that a series sums to its total. `counts` is the total change.
 pub fn activity(before: &Row, counts: Counts, at: Timestamp) -> Vec<(Quarter, Counts)> {
     let mut found: Vec<(Quarter, Counts)> = Vec::new();
     for (counter, number) in counts.iter().filter(|(counter, _)| counter.is_in_series()) {
@@ -292,7 +292,7 @@ pub fn activity(before: &Row, counts: Counts, at: Timestamp) -> Vec<(Quarter, Co
     found
 }
 
-/// A part of a whole, rounded half up to 4 decimals; 0 of nothing.
+/// `part` divided by `whole`, rounded half up to 4 decimals; 0 if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "a few thousand at most, unless parts are many times the whole")]
 pub fn rate(part: u64, whole: u64) -> f64 {
     if whole == 0 {

@@ -15,7 +15,7 @@ use crate::violation::FieldCode;
 /// Custom fields of a workspace. The contract is silent; a contact has at most 200 attributes.
 pub const MAX_FIELDS: usize = 1000;
 
-/// What values of a field are.
+/// Type of the values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldType {
@@ -34,7 +34,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// What is wrong with a value, if anything.
+    /// Error of a value that does not have the type; `None` if it does.
     pub fn fault(self, value: &Value) -> Option<(FieldCode, &'static str)> {
         let wrong = |message| Some((FieldCode::InvalidType, message));
         match self {
@@ -81,7 +81,7 @@ pub struct CustomField {
     pub kind: FieldType,
     /// Label of the field, for people.
     pub label: Option<String>,
-    /// When it was declared.
+    /// Time at which it was declared.
     pub created_at: Timestamp,
 }
 

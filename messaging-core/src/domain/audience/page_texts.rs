@@ -1,6 +1,6 @@
-//! Texts of a workspace in place of ours on the pages of its readers.
+//! Texts by which a workspace replaces the standard ones on the pages for its readers.
 //!
-//! Contract section 23, "Pages". They are plain text: whoever shows one escapes it.
+//! Contract section 23, "Pages". The texts are plain text: the page escapes them.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::reader_texts::{Language, ReaderText};
 use crate::violation::{FieldCode, Violations};
 
-/// Characters of a text.
+/// Most characters of one text.
 pub const MAX_TEXT: usize = 500;
 
-/// Characters of all texts of a workspace.
+/// Most characters of all texts of a workspace together.
 pub const MAX_TEXTS: usize = 20_000;
 
 /// Texts by the code of their language, and then by their key.
@@ -22,7 +22,7 @@ pub const MAX_TEXTS: usize = 20_000;
 pub struct PageTexts(BTreeMap<String, BTreeMap<String, String>>);
 
 impl PageTexts {
-    /// Reads texts; adds what is wrong with them below a pointer, with the codes and keys that there are.
+    /// Reads texts from JSON. Adds a violation below a pointer for each error; it names the known languages or keys.
     pub fn read(
         texts: &BTreeMap<String, BTreeMap<String, String>>,
         pointer: &str,
@@ -52,7 +52,7 @@ impl PageTexts {
         Self(texts.iter().filter(|(_, of_language)| !of_language.is_empty()).map(owned).collect())
     }
 
-    /// A text as its readers see it: the workspace's own in this language, else ours.
+    /// A text as its readers see it: the workspace's own in this language, else the standard one.
     pub fn say(&self, text: ReaderText, language: Language) -> &str {
         let own = self.0.get(language.code()).and_then(|of_language| of_language.get(text.key()));
         own.map_or_else(|| text.in_language(language), String::as_str)

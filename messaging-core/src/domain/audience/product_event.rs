@@ -1,7 +1,7 @@
-//! A product event: something that a contact did, as the workspace's own programs tell it.
+//! Product events: actions of contacts, as programs of the workspace report them.
 //!
-//! Contract section 5. What is sent is judged in [`input`]; which contact an event means, and whether it was
-//! told before, is decided in [`event_deduplicator`].
+//! Contract section 5. [`input`] checks the request; [`event_deduplicator`] decides which contact an event means, and
+//! if it is a repetition.
 
 pub mod event_deduplicator;
 pub mod input;
@@ -18,17 +18,17 @@ use serde_json::{Map, Value};
 use crate::ids::{ContactId, EventId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Characters of the id under which an event counts once.
+/// Most characters of `unique_id`.
 pub(crate) const MAX_UNIQUE_ID: u64 = 128;
-/// Characters of a name.
+/// Most characters of an event's name.
 pub(crate) const MAX_NAME_LENGTH: usize = 128;
-/// All properties of an event, in bytes of JSON.
+/// Most bytes of the properties of an event, as JSON.
 pub(crate) const MAX_PROPERTY_BYTES: usize = 32 << 10;
-/// A repetition within this time after the arrival of the first is noticed.
+/// Time after the arrival of an event within which another with its `unique_id` is a repetition.
 pub const UNIQUE_FOR: Duration = Duration::from_hours(7 * 24);
-/// How far ahead of ours a caller's clock may be.
+/// Most time by which an event may lie in the future, for clocks of callers that are ahead.
 const MAX_AHEAD: Duration = Duration::from_hours(1);
-/// Calendar years that an event may be old when it arrives.
+/// Most calendar years that an event may be old when it arrives.
 const MAX_YEARS: i64 = 5;
 
 /// Something that a contact did.
@@ -42,16 +42,16 @@ pub struct ProductEvent {
     pub contact_id: ContactId,
     /// What happened, in the workspace's own words.
     pub name: String,
-    /// When it happened, which may be long before it arrived.
+    /// Time of the event as the client reports it, which may be long before its arrival.
     pub occurred_at: Timestamp,
-    /// More about it.
+    /// Further data about the event.
     pub properties: Properties,
-    /// What the caller calls it; kept for [`UNIQUE_FOR`] after its arrival.
+    /// Id that the caller gave the event (`unique_id`); kept for [`UNIQUE_FOR`] after its arrival.
     pub unique_id: Option<String>,
 }
 
 impl ProductEvent {
-    /// When it arrived: the time that its id was made at.
+    /// Time at which the event arrived, read from its id.
     pub fn received_at(&self) -> Timestamp {
         self.id.made_at()
     }

@@ -34,16 +34,16 @@ pub struct SendFacts {
     pub parts: Parts,
     /// Whether the channel has settings, and this installation has their provider.
     pub channel_is_configured: bool,
-    /// What is known of its sender.
+    /// State of the sender that the message would have.
     pub sender: SenderState,
 }
 
 /// All that a workspace has of what a design needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// What was found under each id.
+    /// Result of the look-up of each id in the design.
     pub found: Vec<ResolvedDesignReference>,
-    /// What is known of each send.
+    /// Facts about each node that sends.
     pub sends: Vec<SendFacts>,
     /// The members that hold web addresses which may not be called.
     pub refused_urls: Vec<String>,

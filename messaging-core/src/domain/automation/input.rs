@@ -25,11 +25,11 @@ pub struct AutomationInput {
     /// 1 to 200 characters; several automations may have one name.
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
-    /// What enters a contact, `{"kind", "config"}`. A draft may leave it `{}`.
+    /// Trigger by which contacts enter, `{"kind", "config"}`. A draft may leave it `{}`.
     pub trigger: Map<String, Value>,
-    /// What happens then, `{"entry", "nodes", "edges", "exit_conditions", "goal"}`. A draft may leave it `{}`.
+    /// Graph of steps, `{"entry", "nodes", "edges", "exit_conditions", "goal"}`. A draft may leave it `{}`.
     pub graph: Map<String, Value>,
-    /// Whether a contact may enter again: `never`, which is the default but for yearly dates, `after_exit` or `always`.
+    /// Rule for entering again: `never` (the default, except for yearly dates), `after_exit` or `always`.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub re_entry: Patch<ReEntry>,
     /// A path in the event, `event.cart_id`: the rule of re-entry then holds for each contact and value there.
@@ -48,14 +48,14 @@ pub struct AutomationPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
-    /// What enters a contact, `{"kind", "config"}`.
+    /// Trigger by which contacts enter, `{"kind", "config"}`.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub trigger: Replace<Map<String, Value>>,
-    /// What happens then, `{"entry", "nodes", "edges", "exit_conditions", "goal"}`. Whoever is under way finishes on the
-    /// version that it entered with.
+    /// Graph of steps, `{"entry", "nodes", "edges", "exit_conditions", "goal"}`. Open runs finish on the version that they
+    /// entered with.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub graph: Replace<Map<String, Value>>,
-    /// Whether a contact may enter again: `never`, which is the default but for yearly dates, `after_exit` or `always`.
+    /// Rule for entering again: `never` (the default, except for yearly dates), `after_exit` or `always`.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub re_entry: Patch<ReEntry>,
     /// A path in the event, `event.cart_id`: the rule of re-entry then holds for each contact and value there.
@@ -76,7 +76,7 @@ pub struct TriggerInput {
     /// Its external id; beside `contact_id` it names the same contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// What the run calls `event`, at most 32 KiB.
+    /// Values that the run gets as `event`, at most 32 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Map<String, Value>>,
 }

@@ -84,7 +84,7 @@ pub enum EntrySubscription {
     EventWhere(String, Vec<Value>),
     /// New members of a segment.
     SegmentEnter {
-        /// Which one.
+        /// The segment.
         segment_id: SegmentId,
         /// Whether those are heard of as well whom a first calculation finds, or one after the filter was edited.
         include_existing: bool,

@@ -39,7 +39,7 @@ pub struct AutomationPlan {
     pub masked: bool,
 }
 
-/// What was read of a design.
+/// Result of parsing a design.
 #[derive(Debug)]
 pub struct Reading {
     /// What no automation may have, not even a draft.

@@ -45,7 +45,7 @@ pub struct Run {
     pub steps: u32,
     /// How many automations caused one another up to this run; 1 when it was caused from outside.
     pub depth: u8,
-    /// What the run calls `event`: the properties of the event that entered it, or the variables of the call.
+    /// Values of `event` in the run: the properties of the event that started it, or the variables of the call.
     pub event: Map<String, Value>,
     /// The event that entered it, which conditions do not count.
     pub entry_event: Option<EventId>,
@@ -143,9 +143,9 @@ impl CallEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It goes on as soon as it is its turn.
+    /// The run continues at its next turn.
     Active,
-    /// It waits.
+    /// The run waits for a time, an event or a call.
     Waiting,
     /// It reached an end of the graph, or the goal.
     Completed,

@@ -28,10 +28,10 @@ pub const DELIVERED_AFTER: Duration = Duration::from_secs(1);
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SimulationInput {
-    /// What enters the contact, in place of the automation's.
+    /// Trigger in place of the automation's.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub trigger: Replace<Map<String, Value>>,
-    /// What happens then, in place of the automation's.
+    /// Graph in place of the automation's.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub graph: Replace<Map<String, Value>>,
     /// Whether the contact may enter again, in place of the automation's rule.

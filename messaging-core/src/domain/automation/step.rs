@@ -58,7 +58,7 @@ pub struct Question {
     pub at: Timestamp,
 }
 
-/// What a walk needs to go on.
+/// Input that a walk needs before it can continue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Need {
     /// Verdicts, one for each question: see [`Walk::answer`].
@@ -69,7 +69,7 @@ pub enum Need {
     Nothing,
 }
 
-/// What came of the work of a node.
+/// Outcome of the work of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeOutcome {
     /// A message is sent.
@@ -116,7 +116,7 @@ impl SkipReason {
     }
 }
 
-/// What a walk has come to.
+/// Result of a walk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walked {
     /// The run after the walk, with its new status and node.
@@ -180,7 +180,7 @@ enum Stage<'a> {
 enum Then<'a> {
     /// The node does its work.
     Perform(NodeIndex),
-    /// What was noted may end a wait.
+    /// A noted event is tested against the wait of the run, and may end it.
     Meet(&'a Note, Option<&'a Happened>),
 }
 
@@ -231,7 +231,7 @@ impl<'a> Walk<'a> {
         &self.walked.run
     }
 
-    /// When what happens now happens.
+    /// Time of the input that the walk handles.
     pub const fn moment(&self) -> Timestamp {
         self.moment
     }
@@ -355,7 +355,7 @@ impl<'a> Walk<'a> {
         self.stage = Stage::Over;
     }
 
-    /// What the walk has come to.
+    /// The result of the walk.
     pub fn end_of(self) -> Walked {
         self.walked
     }

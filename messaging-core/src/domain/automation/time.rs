@@ -31,7 +31,7 @@ pub struct Zones<'a> {
     pub contact: &'a TimeZone,
 }
 
-/// What arriving at a wait comes to.
+/// Outcome of arriving at a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEnd {
     /// It ends then, which is later than the arrival.

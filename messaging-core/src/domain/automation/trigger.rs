@@ -26,12 +26,12 @@ pub enum TriggerKind {
         name: String,
         /// What must hold for its properties.
         properties: Vec<PropertyTest>,
-        /// The same as it was sent.
+        /// The conditions on properties as they were sent.
         conditions: Vec<Value>,
     },
     /// It became a member of a segment.
     SegmentEnter {
-        /// Which one.
+        /// The segment.
         segment_id: SegmentId,
         /// Whether those enter who are members when the automation is activated.
         include_existing: bool,
@@ -79,7 +79,7 @@ pub struct DateTrigger {
     pub offset_days: i32,
     /// The time of that day, by the contact's clock.
     pub time: Time,
-    /// Whether it comes again every year.
+    /// Repetition: once, or every year.
     pub repeats: Repeat,
 }
 

@@ -72,7 +72,7 @@ pub enum AudienceSet {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own; together they are the whole input")]
 pub struct ContactFacts {
-    /// Whether an excluded list names it.
+    /// True if the contact is on an excluded list.
     pub is_excluded: bool,
     /// Whether it has an address for the channel.
     pub has_address: bool,
@@ -227,7 +227,7 @@ impl Judged {
         AudienceVerdict::ALL.into_iter().find(|verdict| self.set(*verdict).contains(place))
     }
 
-    /// How many there are of each.
+    /// Number of contacts by verdict.
     pub fn counts(&self) -> AudienceCounts {
         let of = |verdict| u64::from(self.set(verdict).len());
         AudienceCounts {

@@ -154,7 +154,7 @@ pub struct ResolvedReference {
     pub target: ReferenceTarget,
 }
 
-/// What is stored under an id.
+/// Resource that is stored under an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceTarget {
     /// Nothing in this workspace.

@@ -189,7 +189,7 @@ impl Campaign {
         Some(first_zone.unwrap_or(at))
     }
 
-    /// Whether it is to begin or to go on.
+    /// True if the campaign has to begin or to continue at `now`.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.starts_at().is_some_and(|at| at <= now)
     }

@@ -61,7 +61,7 @@ pub struct Split {
     campaign: CampaignId,
     /// Number of recipients drawn so far, which is also the place of the next one.
     place: u64,
-    /// How many are left of each size.
+    /// Recipients of each variant that are still to be drawn.
     left: Vec<u64>,
 }
 
@@ -76,7 +76,7 @@ impl Split {
         self.place
     }
 
-    /// How many are left of each size.
+    /// Recipients of each variant that are still to be drawn.
     pub fn left(&self) -> &[u64] {
         &self.left
     }

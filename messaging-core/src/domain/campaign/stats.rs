@@ -1,4 +1,4 @@
-//! What came of a campaign: the answer of its statistics, from counters alone.
+//! Statistics of a campaign, calculated from counters alone.
 //!
 //! Contract sections 12.4 and 12.5.
 
@@ -17,61 +17,61 @@ use crate::ids::CampaignId;
 pub struct CampaignStats {
     /// The campaign.
     pub campaign_id: CampaignId,
-    /// Contacts who get it; 0 until the audience is known.
+    /// Contacts who get the campaign; 0 until the audience is known.
     pub recipients: u64,
     /// Messages that were handed to the channel.
     pub sent: u64,
     /// Messages that arrived.
     pub delivered: u64,
-    /// Times that people opened one.
+    /// Opens by people; repeated ones count again.
     pub opens: u64,
-    /// Messages that people opened.
+    /// Messages that people opened at least once.
     pub unique_opens: u64,
-    /// Times that people followed a link.
+    /// Clicks on links by people; repeated ones count again.
     pub clicks: u64,
-    /// Messages of which people followed a link.
+    /// Messages in which people clicked at least one link.
     pub unique_clicks: u64,
     /// Messages that were refused or came back.
     pub bounces: u64,
-    /// Messages that were complained of.
+    /// Messages that recipients reported as spam.
     pub complaints: u64,
-    /// Messages by which people unsubscribed.
+    /// Messages through which people unsubscribed.
     pub unsubscribes: u64,
     /// Unique opens for each delivered message, rounded to 4 decimals.
     pub open_rate: f64,
     /// Unique clicks for each delivered message, rounded to 4 decimals.
     pub click_rate: f64,
-    /// Times that machines opened one.
+    /// Opens by machines, such as mail proxies that load images in advance.
     pub machine_opens: u64,
     /// Recipients whose first attempt has not begun.
     pub waiting: u64,
     /// Messages with an attempt under way.
     pub sending: u64,
-    /// Messages that are tried again.
+    /// Messages that wait for another attempt.
     pub deferred: u64,
     /// Messages that could not be sent.
     pub failed: u64,
-    /// Recipients from whom it was withdrawn.
+    /// Recipients who get nothing because the campaign or their message was cancelled.
     pub cancelled: u64,
-    /// Contacts who were meant and do not get it.
+    /// Contacts in the audience who do not get the campaign, by reason.
     pub skipped: Skipped,
-    /// The same by variant.
+    /// Statistics of each variant; empty without an A/B test.
     pub variants: Vec<VariantStats>,
 }
 
-/// Contacts who were meant and do not get a campaign, by reason: those whom the freeze found, and those whom the last
-/// look before the send found.
+/// Contacts in the audience who do not get a campaign, by reason: excluded when the audience was fixed, or by the last
+/// check before sending.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// The address is suppressed.
     pub suppressed: u64,
-    /// The contact has not agreed.
+    /// The contact has not consented.
     pub no_consent: u64,
     /// The contact has no address.
     pub no_address: u64,
-    /// The contact has had its share.
+    /// The contact has already received as many messages as the frequency cap permits.
     pub frequency_cap: u64,
-    /// Another contact has the address.
+    /// Another contact in the audience has the same address.
     pub duplicates: u64,
 }
 
@@ -84,28 +84,29 @@ pub struct VariantStats {
     pub sent: u64,
     /// Messages that arrived.
     pub delivered: u64,
-    /// Messages that people opened.
+    /// Messages that people opened at least once.
     pub unique_opens: u64,
-    /// Messages of which people followed a link.
+    /// Messages in which people clicked at least one link.
     pub unique_clicks: u64,
-    /// Unique opens for each delivered message.
+    /// Unique opens for each delivered message, rounded to 4 decimals.
     pub open_rate: f64,
-    /// Unique clicks for each delivered message.
+    /// Unique clicks for each delivered message, rounded to 4 decimals.
     pub click_rate: f64,
-    /// The probability that it is the best; of the moment at which the winner was chosen, once there is one.
+    /// Probability that the variant is the best; fixed when the winner is chosen.
     pub probability_best: f64,
-    /// Where its true rate lies with a probability of 95 %.
+    /// Interval in which the true rate lies with a probability of 95 %.
     pub interval: (f64, f64),
     /// Verdict on the probability: `clear` from 0.95 on, `likely` from 0.8 on, `open` below that.
     pub verdict: Verdict,
 }
 
-/// The counters of each variant, in their order: a variant of which nothing is counted yet has none kept.
+/// The counters of each variant in their order. `kept` may be shorter, because a variant without messages has no counters.
 fn by_variant(campaign: &Campaign, kept: &[Counts]) -> Vec<Counts> {
     (0..campaign.plan.variants.len()).map(|place| kept.get(place).copied().unwrap_or_default()).collect()
 }
 
-/// What each variant is compared by: opens unless clicks are asked for. `variants` are their kept counters.
+/// Deliveries and successes of each variant, for their comparison. A success is a unique click if the test compares click
+/// rates, else a unique open. `variants` are the counters in the order of the variants.
 pub fn trials(campaign: &Campaign, variants: &[Counts]) -> Vec<Trials> {
     let by_clicks = campaign.plan.settings.ab_test.is_some_and(|test| test.winner_metric == WinnerMetric::ClickRate);
     let counter = if by_clicks { Counter::UniqueClicks } else { Counter::UniqueOpens };
@@ -114,7 +115,7 @@ pub fn trials(campaign: &Campaign, variants: &[Counts]) -> Vec<Trials> {
 }
 
 impl Campaign {
-    /// Whether recipients who have no message get none any more.
+    /// True if recipients without a message will get none: the campaign was cancelled or failed.
     pub const fn is_withdrawn(&self) -> bool {
         matches!(self.status, CampaignStatus::Cancelled | CampaignStatus::Failed)
     }
@@ -133,8 +134,8 @@ impl Campaign {
 }
 
 impl CampaignStats {
-    /// The statistics of a campaign from what the freeze counted and the counters of its variants, in their order; a
-    /// regular campaign has one.
+    /// The statistics of a campaign, from the counts made when its audience was fixed and the counters of its variants in
+    /// their order. A regular campaign has the counters of one variant.
     pub fn of(campaign: &Campaign, audience: AudienceCounts, variants: &[Counts]) -> Self {
         let all: Counts = variants.iter().copied().sum();
         let total = |counter| all.total(counter);

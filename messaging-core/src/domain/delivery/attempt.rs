@@ -1,6 +1,6 @@
-//! What was said on the wire during an attempt: kept for whoever asks why a message did not arrive.
+//! Records of delivery attempts with the dialog of each, which show why a message did not arrive.
 //!
-//! `GET /messages/{id}/attempts`.
+//! `GET /messages/{id}/attempts` answers them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::ids::{EventId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Of a message only so many last attempts are kept.
+/// Number of the latest attempts of a message that are kept.
 pub const KEPT_ATTEMPTS: u32 = 50;
 
 /// The most lines kept of one dialog.
@@ -23,11 +23,11 @@ pub const MAX_LINE: usize = 512;
 pub enum AttemptOutcome {
     /// At least one recipient was accepted.
     Delivered,
-    /// Nobody was accepted, somebody is tried again.
+    /// No recipient was accepted, and at least one is tried again.
     Deferred,
-    /// Everybody was refused for good.
+    /// All recipients were refused permanently.
     Bounced,
-    /// The content was sent and its reply lost.
+    /// The content was sent and the reply was lost, so the message may have arrived.
     Ambiguous,
 }
 
@@ -41,7 +41,7 @@ pub enum TlsVerification {
     MtaSts,
     /// Its certificate is valid for its name.
     Pkix,
-    /// None: the dialog is encrypted, and with whom is not known.
+    /// No proof: the dialog is encrypted, but the peer was not identified.
     None,
 }
 
@@ -56,7 +56,7 @@ pub struct AttemptTls {
     pub verified: TlsVerification,
 }
 
-/// Version 0.1.0 kept the version of TLS alone.
+/// Stored form of [`AttemptTls`]; rows of version 0.1.0 hold the TLS version as a bare string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredTls {
@@ -76,37 +76,37 @@ impl<'de> Deserialize<'de> for AttemptTls {
 /// The dialog with one peer: commands and replies, never content or credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dialog {
-    /// The host that was talked to, or was to be.
+    /// Host name of the peer, also if no connection was made.
     pub mx: Option<String>,
-    /// Its address and port, `192.0.2.1:25`; `None` when no connection came about.
+    /// Address and port of the peer, `192.0.2.1:25`; `None` if no connection was made.
     pub remote_addr: Option<String>,
     /// Protection of the dialog; `None` in plain text.
     pub tls: Option<AttemptTls>,
-    /// What the peer lacked of what the domain's MTA-STS policy in mode `testing` asks for; the message was sent all the
-    /// same.
+    /// Requirement of the domain's MTA-STS policy that the peer did not meet. The policy is in mode `testing`, so the
+    /// message was sent nevertheless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_failure: Option<String>,
     /// Outcome of the attempt at this peer.
     pub outcome: AttemptOutcome,
-    /// Lines in order: `> ` before what we said, `< ` before what the peer said, `* ` before what
-    /// happened otherwise. At most [`MAX_LINES`] of at most [`MAX_LINE`] characters.
+    /// Lines in order: `> ` precedes our commands, `< ` replies of the peer, `* ` other events such as a connection. At
+    /// most [`MAX_LINES`] lines of at most [`MAX_LINE`] characters.
     pub transcript: Vec<String>,
 }
 
-/// A dialog as it is kept with its message.
+/// A dialog as it is stored with its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageAttempt {
-    /// Its id; attempts of a message are ordered by it.
+    /// Id of the record, in the order of the attempts of a message.
     pub id: EventId,
     /// Workspace of the message.
     pub workspace_id: WorkspaceId,
     /// The message.
     pub message_id: MessageId,
-    /// Which attempt of the message; counts from 1. One attempt may talk to several peers.
+    /// Number of the attempt, counted from 1 for each message. An attempt that talks to several peers has several records.
     pub attempt: u32,
-    /// When it ended.
+    /// Time at which the dialog ended.
     pub at: Timestamp,
-    /// The provider that carried it; `None` in rows of versions that did not note it.
+    /// Provider that made the attempt; `None` in rows of versions that did not record it.
     pub provider: Option<String>,
     /// Record of the connection to one peer: its address, the commands and replies, and the outcome.
     pub dialog: Dialog,

@@ -68,10 +68,10 @@ impl Disposition {
     }
 }
 
-/// What follows for the address of a recipient.
+/// Effect of an answer on the address of a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressEffect {
-    /// Nothing.
+    /// The address is not affected.
     None,
     /// A streak of soft bounces ends.
     Reached,
@@ -81,15 +81,15 @@ pub enum AddressEffect {
     Suppressed(SuppressionReason, Option<&'static str>),
 }
 
-/// What follows for everything else that goes over the account.
+/// Effect of an answer on all other messages of the account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LaneEffect {
-    /// Nothing.
+    /// The account is not affected.
     None,
-    /// It rests for so long, and is sent to more slowly afterwards. Without a time it does not rest: the message waits by
-    /// its schedule (contract section 16).
+    /// The account pauses for this time, and gets messages more slowly afterwards. Without a time it does not pause: the
+    /// message waits by its schedule (contract section 16).
     Rest(Duration),
-    /// It stops but for a probe every [`PROBE_EVERY`], until the settings change.
+    /// The account stops, except for a probe every [`PROBE_EVERY`], until the settings change.
     Stop,
 }
 

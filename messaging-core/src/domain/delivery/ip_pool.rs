@@ -30,7 +30,7 @@ pub struct IpPool {
     pub workspace_id: Option<WorkspaceId>,
     /// Name for people; unique in the workspace, and among the shared ones.
     pub name: String,
-    /// The addresses, in the order in which they were given, each once. A live node need not have them.
+    /// The addresses without repetition, in the order in which they were given. No running node needs to have them.
     pub ips: Vec<IpAddr>,
     /// Time at which the pool was made.
     pub created_at: Timestamp,
@@ -50,7 +50,7 @@ impl IpPool {
     }
 }
 
-/// Permission of the operator that a workspace names an address in its pools.
+/// Permission by the operator for a workspace to put an address into its pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IpGrant {
     /// The workspace.
@@ -61,8 +61,8 @@ pub struct IpGrant {
     pub granted_at: Timestamp,
 }
 
-/// The address that a text says, in the one form that addresses are compared and kept in: an IPv4 address that is written
-/// as an IPv6 one is the IPv4 address. `None` for anything else, an address with a zone or a prefix included.
+/// Parses an address into the canonical form in which addresses are compared and stored: an IPv4-mapped IPv6 address
+/// becomes the IPv4 address. `None` for any other text, including an address with a zone, a prefix length or a port.
 pub fn parse_ip(text: &str) -> Option<IpAddr> {
     text.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
 }

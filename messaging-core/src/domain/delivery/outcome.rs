@@ -78,7 +78,7 @@ pub enum SoftCause {
     Content,
     /// The recipient cannot be reached.
     Unreachable,
-    /// Nobody said.
+    /// The answer does not say.
     Unknown,
 }
 

@@ -61,12 +61,12 @@ pub enum Priority {
 /// Answer to whether a transaction may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// It may.
+    /// The transaction may begin.
     Allowed,
-    /// It may, although it is more than the path allows: the message would expire while it waits. Another source that
+    /// The transaction may begin, although it is more than the path allows: the message would expire while it waits. Another source that
     /// may send is better.
     Overdue,
-    /// It waits.
+    /// The transaction has to wait.
     Wait(Wait),
 }
 

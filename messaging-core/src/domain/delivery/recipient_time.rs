@@ -64,9 +64,9 @@ pub struct Terms {
     pub is_paused: bool,
     /// The time that the recipient's clock must have shown.
     pub wall_time: Option<DateTime>,
-    /// When nobody is disturbed.
+    /// Local hours of the recipient during which nothing is sent.
     pub quiet_hours: Option<QuietHours>,
-    /// How much a contact gets at most.
+    /// Most marketing messages to one contact within a span of time.
     pub frequency_cap: Option<FrequencyCap>,
     /// When its rate limit lets the next message begin; `None` is at once. See [`pacing::Pacing::next_at`].
     pub pace_free_at: Option<Timestamp>,

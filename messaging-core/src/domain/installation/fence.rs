@@ -38,7 +38,7 @@ impl FenceState {
                 "nobody knows what was sent since the copy was taken: run `messaging admin resume --queued cancel` to \
                  cancel what waits, or `--queued send` to send it"
             }
-            Self::Cancelling => "what waits is being cancelled; then the server sends again by itself",
+            Self::Cancelling => "waiting messages are being cancelled; then the server sends again by itself",
         }
     }
 }

@@ -1,42 +1,42 @@
-//! Reports that come back by mail: bounces (RFC 3464), complaints (RFC 5965), unsubscribe requests.
+//! Content of reports that come back by mail: bounces (RFC 3464) and complaints (RFC 5965).
 //!
-//! Parsing them is the matter of whoever receives them; here is what they say.
+//! The receiver parses them (messaging-transport, `inbound/report.rs`); this is the result.
 
 use crate::domain::delivery::response::Response;
 
-/// What a letter to a return address says.
+/// Content of a mail to a return address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// A delivery status notification, or what some hosts send in its place.
+    /// A delivery status notification, or a bounce in another form, as some hosts send it.
     Delivery(Vec<RecipientReport>),
     /// A feedback report.
     Complaint {
         /// `abuse`, `fraud`, … (RFC 5965 section 7.3).
         feedback_type: String,
-        /// Who complains, where the report says so.
+        /// Addresses of the recipients who complained; empty if the report does not name them.
         recipients: Vec<String>,
     },
-    /// Neither: an automatic reply, or a person's letter. It changes nothing.
+    /// Any other mail, such as an automatic reply or a mail by a person. It changes nothing.
     Other,
 }
 
-/// What a notification says about one recipient.
+/// Report of a notification about one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecipientReport {
-    /// The addresses it names, the original one first; none where a host names none.
+    /// Addresses that the report gives for the recipient, the original one first; may be empty.
     pub addresses: Vec<String>,
     /// Action that the report gives for this recipient, such as failed or delayed.
     pub action: Action,
-    /// The status and the diagnostic, for classification.
+    /// Status code and diagnostic text, for classification.
     pub response: Response,
 }
 
-/// RFC 3464 section 2.3.3.
+/// Field `Action` of a report (RFC 3464 section 2.3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Given up.
+    /// The host has given up.
     Failed,
-    /// Not yet.
+    /// The host has not delivered the message yet and keeps trying.
     Delayed,
     /// Delivered.
     Delivered,

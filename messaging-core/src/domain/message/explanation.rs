@@ -232,7 +232,7 @@ fn held(message: &Message, hold: Hold) -> Explanation {
         }
         HoldReason::FrequencyCap => (
             "frequency_cap",
-            "The recipient has had its share of marketing, and the message waits for a free place.",
+            "The recipient has got as many marketing messages as the frequency cap allows, and the message waits.",
             None,
         ),
         HoldReason::DomainPace => {
@@ -251,7 +251,7 @@ fn held(message: &Message, hold: Hold) -> Explanation {
                 "Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to \
                  give it up.",
             );
-            ("held", "The server was started from a copy and sends nothing until it is told to.", Some(cure))
+            ("held", "The server was started from a copy, and sends nothing until the operator resumes it.", Some(cure))
         }
         HoldReason::WarmingUp => {
             let text = "The sending addresses are new to the recipient's provider and warming up: they have sent what they \
@@ -292,7 +292,7 @@ const READ_TLS: &str = "Read in the attempts what the receiving server lacks; it
 fn deferred(message: &Message, details: EventDetails<'_>, since: Timestamp) -> Explanation {
     let next_attempt_at = details.text("next_attempt_at").parse().ok();
     if details.text("code") == TLS_REQUIRED {
-        let text = "The receiving side has not the TLS that the message may not go without, and it is tried again.";
+        let text = "The receiving server lacks the TLS that the message requires, and the message is tried again.";
         let (code, text) = (TLS_REQUIRED.to_owned(), text.to_owned());
         return Explanation { code, text, since, next_attempt_at, cure: Some(advice(READ_TLS)) };
     }
@@ -383,7 +383,7 @@ fn failed(message: &Message, reason: &str) -> (&'static str, &'static str, Optio
                 let body = message.contact_id.map(|contact| json!({"contact_id": contact}));
                 Some(call("Preview the template with this contact to see the fault.", "previewTemplate", path, body))
             };
-            let text = "The content of the message could not be made of its template and values.";
+            let text = "The template could not be rendered with the values of the message.";
             ("render_error", text, message.template_id.and_then(preview))
         }
         "no_route" => (
@@ -440,7 +440,7 @@ fn suppressed(
         }
         "frequency_cap" => (
             "frequency_cap",
-            "The contact had its share of marketing messages, and this one was left out.",
+            "The contact had got as many marketing messages as the frequency cap allows, so this one was left out.",
             Some(advice("Nothing has to be done; later campaigns reach the contact again.")),
         ),
         listed => {
@@ -586,7 +586,7 @@ mod tests {
         delivered: delivered | The message was delivered. |  | 
         deferred: deferred | The receiving server put the message off (451 4.7.1), and it is tried again. | 2026-01-31T09:16:00.000Z | 
         deferred: deferred | The last attempt to hand the message over did not get through, and it is tried again. |  | 
-        deferred: tls_required | The receiving side has not the TLS that the message may not go without, and it is tried again. |  | Read in the attempts what the receiving server lacks; its operator has to mend that, or `require_tls` of the sending domain has to be lifted where that is what asks for TLS.
+        deferred: tls_required | The receiving server lacks the TLS that the message requires, and the message is tried again. |  | Read in the attempts what the receiving server lacks; its operator has to mend that, or `require_tls` of the sending domain has to be lifted where that is what asks for TLS.
         bounced: invalid_recipient | The address does not exist, says the receiving side (550). |  | Correct the address, at the contact too; this one is on the suppression list now.
         bounced: invalid_domain | The domain of the address does not exist or takes no mail (550). |  | Look for a typing error in the domain, and correct the address at the contact too.
         bounced: mailbox_full | The mailbox of the recipient is full (550). |  | Nothing is wrong on your side; send again in a few days.
@@ -596,7 +596,7 @@ mod tests {
         bounced: blocked | The recipient has blocked messages from this sender (550). |  | Only the recipient can lift that, by writing to you; reach the person another way.
         bounced: unknown | The receiving side refused the message (550). |  | Read the reply in the attempts, then correct the address or send again.
         complained: complained | The message was delivered, and the recipient reported it as unwanted. |  | Send nothing more to this address; it is on the suppression list, and complaints harm all mail.
-        failed: render_error | The content of the message could not be made of its template and values. |  | Preview the template with this contact to see the fault. previewTemplate /workspaces/wsp_0/templates/tpl_0/preview {"contact_id":"con_0"}
+        failed: render_error | The template could not be rendered with the values of the message. |  | Preview the template with this contact to see the fault. previewTemplate /workspaces/wsp_0/templates/tpl_0/preview {"contact_id":"con_0"}
         failed: provider_error | The provider refused the message, or could not be used until it expired. |  | Compare the settings of the channel with what the provider says in the attempts, then send again.
         failed: no_route | There is no way to the recipient. |  | Check the number or address, and whether the provider serves its country.
         failed: sender_domain_not_verified | The domain of the sender is not verified. |  | Verify the domain of the sender. listSendingDomains /workspaces/wsp_0/sending-domains
@@ -609,15 +609,15 @@ mod tests {
         suppressed: suppressed | The address is on the suppression list. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
         suppressed: suppressed | The address is suppressed because it is invalid. |  | Take the address off the list if the reason is over. deleteSuppression /workspaces/wsp_0/suppressions/sup_0
         suppressed: no_consent | The contact has not agreed to marketing messages on the channel. |  | Record the contact's consent once it is given. updateContact /workspaces/wsp_0/contacts/con_0 {"consent":{"marketing_email":true}}
-        suppressed: frequency_cap | The contact had its share of marketing messages, and this one was left out. |  | Nothing has to be done; later campaigns reach the contact again.
+        suppressed: frequency_cap | The contact had got as many marketing messages as the frequency cap allows, so this one was left out. |  | Nothing has to be done; later campaigns reach the contact again.
         cancelled: cancelled | The message was withdrawn before it was sent. |  | 
         queued: scheduled | The message waits for the time that it was scheduled for. | 2026-01-31T09:15:00.000Z | 
         queued: by_timezone | The message waits until it is the campaign's time where the recipient lives. | 2026-01-31T09:15:00.000Z | 
         queued: quiet_hours | The message waits for the end of the recipient's quiet hours. | 2026-01-31T09:15:00.000Z | 
-        queued: frequency_cap | The recipient has had its share of marketing, and the message waits for a free place. | 2026-01-31T09:15:00.000Z | 
+        queued: frequency_cap | The recipient has got as many marketing messages as the frequency cap allows, and the message waits. | 2026-01-31T09:15:00.000Z | 
         queued: domain_pace | The message waits for its turn, because only so many are sent at a time. | 2026-01-31T09:15:00.000Z | 
         queued: paused | The campaign is paused, and the message waits until it is resumed. |  | Resume the campaign. scheduleCampaign /workspaces/wsp_0/campaigns/cmp_0/schedule {}
-        queued: held | The server was started from a copy and sends nothing until it is told to. | 2026-01-31T09:15:00.000Z | Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to give it up.
+        queued: held | The server was started from a copy, and sends nothing until the operator resumes it. | 2026-01-31T09:15:00.000Z | Run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to give it up.
         queued: warming_up | The sending addresses are new to the recipient's provider and warming up: they have sent what they may for now, and the message follows when there is room. | 2026-01-31T09:15:00.000Z | 
         queued: braked | The recipient's provider wants less mail from the sending address, or none for a while, and the message waits until it may be sent. | 2026-01-31T09:15:00.000Z | 
         queued: no_source | The server that works on the message has no address that it may be sent from. | 2026-01-31T09:15:00.000Z | Start a server that has one of the addresses of the domain's IP pool (--source), or change the pool.

@@ -112,15 +112,15 @@ pub struct MessageInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(nested)]
     pub provider_template: Option<Box<ProviderTemplate>>,
-    /// How it is to be delivered; what the channel does not know is ignored.
+    /// Delivery options; a channel ignores those that it does not have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(nested)]
     pub options: Option<MessageOptions>,
-    /// When it is sent, at most a year ahead; until then it can be cancelled. A time that is past is now.
+    /// Time at which it is sent, at most a year ahead; until then it can be cancelled. A past time means now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_at: Option<Timestamp>,
-    /// What is sent should it not arrive: the next one when the one before has ended bounced, failed or suppressed, had no
-    /// address, or was not delivered in time. Each is a message of its own, and several may arrive.
+    /// Messages to send if it does not arrive, one after another: the next when the one before bounced, failed, was
+    /// suppressed, had no address, or was not delivered in time. Each is a message of its own, and several may arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(max = chain::MAX_FALLBACKS), nested)]
     pub fallback: Option<Vec<FallbackInput>>,

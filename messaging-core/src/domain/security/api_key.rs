@@ -60,7 +60,7 @@ pub struct ApiKey {
 /// State of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiKeyStatus {
-    /// It works.
+    /// The key works.
     Active,
     /// Another key has taken its place; it works until the overlap ends.
     Replaced,

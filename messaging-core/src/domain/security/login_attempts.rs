@@ -77,7 +77,7 @@ fn seconds_until(end: Timestamp, now: Timestamp) -> u64 {
 /// An attempt to sign in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignInAttempt {
-    /// When it began.
+    /// Time at which the attempt began.
     pub at: Timestamp,
     /// The caller's network; all zeros where it is not known.
     pub network: [u8; 16],
@@ -111,7 +111,7 @@ impl SignInAttempt {
 /// The latest failure of an email that is guessed at from many places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlowedAccount {
-    /// When it was.
+    /// Time of the failure.
     pub at: Timestamp,
     /// The [`slowed`](SignInAttempt::slowed) of it.
     pub slowed: u32,

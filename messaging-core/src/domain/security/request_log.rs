@@ -40,18 +40,18 @@ pub enum RequestLog {
     /// Requests that fail, with bodies; those that change something without.
     #[default]
     Failures,
-    /// None.
+    /// No requests.
     Off,
 }
 
 /// Part of a request that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Nothing of it.
+    /// The request is not logged.
     Nothing,
-    /// All but its bodies.
+    /// The request without its bodies.
     Summary,
-    /// All of it.
+    /// The request with its bodies.
     Bodies,
 }
 

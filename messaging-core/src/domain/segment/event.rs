@@ -1,21 +1,22 @@
-//! The event that entered a contact into an automation: places of values in it, as `value_from` and `re_entry_key` name
-//! them (contract section 13.4, "Entry").
+//! Paths such as `event.cart.id` to values in the event that started an automation run. `value_from` and `re_entry_key`
+//! hold such paths (contract section 13.4, "Entry").
 
 use serde_json::{Map, Value};
 
-/// Rule for the texts that [`path`] accepts, as the error for others states it.
+/// Rule for the texts that [`path`] accepts, as the error for other texts states it.
 pub const PATH_RULE: &str = "must be event. and the name of a property; names of members follow after dots";
 
-/// Names of members within one another.
+/// Most names in a path.
 const MAX_NAMES: usize = 16;
 
-/// The place of a value in an event, `event.cart.id`: the keys from the outside in. `None` when it is not written so.
+/// Parses a path into the names of the nested members, from the outside in: `event.cart.id` into `cart`, `id`. `None` if
+/// it does not follow [`PATH_RULE`] or has more than 16 names.
 pub fn path(text: &str) -> Option<Vec<String>> {
     let names: Vec<_> = text.strip_prefix("event.")?.split('.').map(ToOwned::to_owned).collect();
     (names.len() <= MAX_NAMES && names.iter().all(|name| !name.is_empty())).then_some(names)
 }
 
-/// The value at a place of an event; null counts as missing.
+/// The value at a path in the properties of an event; `None` if it is missing or null.
 pub fn value_at<'e>(event: &'e Map<String, Value>, path: &[String]) -> Option<&'e Value> {
     let (first, rest) = path.split_first()?;
     let found = rest.iter().try_fold(event.get(first)?, |value, name| value.as_object()?.get(name))?;

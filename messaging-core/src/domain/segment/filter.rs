@@ -40,7 +40,7 @@ pub enum Leaf {
     Attribute(Vec<String>, Test),
     /// About its tags; compared with case.
     Tags {
-        /// Which of them it needs.
+        /// Quantifier: any of the tags, all, or none.
         needs: TagsNeeded,
         /// At least one.
         values: Vec<String>,
@@ -264,7 +264,7 @@ pub struct EventLeaf {
     pub name: String,
     /// Which numbers of such events make a contact match.
     pub count: Count,
-    /// When they happened.
+    /// Span in which the events must have happened; `None` for any time.
     pub within: Option<Within>,
     /// What must hold for the properties of each of them.
     pub properties: Vec<PropertyTest>,
@@ -282,7 +282,7 @@ pub struct PropertyTest {
 /// A statement about the number of events of messages. Those of machines do not count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageLeaf {
-    /// Which events.
+    /// Kind of event that is counted.
     pub event: MessageEventKind,
     /// Of messages of this channel.
     pub channel: Option<Channel>,
@@ -296,7 +296,7 @@ pub struct MessageLeaf {
     pub url_contains: Option<String>,
     /// Which numbers of such events make a contact match.
     pub count: Count,
-    /// When they happened.
+    /// Span in which the events must have happened; `None` for any time.
     pub within: Option<Within>,
 }
 

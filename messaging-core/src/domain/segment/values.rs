@@ -19,7 +19,7 @@ use jiff::tz::TimeZone;
 use super::filter::{DateTest, Span, SpanUnit, When, Within};
 use crate::time::Timestamp;
 
-/// When and where somebody asks.
+/// Present time and time zone in which a filter is evaluated.
 #[derive(Debug, Clone)]
 pub struct Present {
     /// The present.
@@ -98,7 +98,7 @@ pub enum Dates {
 }
 
 impl Dates {
-    /// What a test asks for at a time.
+    /// The dates that pass a test at the time `now` in a zone.
     pub fn of(test: DateTest, now: Timestamp, zone: &TimeZone) -> Self {
         let present = now.as_millis();
         Self::Moments(match test {

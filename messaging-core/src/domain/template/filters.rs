@@ -206,7 +206,7 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
 
 /// The bytes that a filter makes of a text at most.
 fn growth(name: &str, text: &str, separator: Option<&str>) -> u64 {
-    /// What an item of a list takes.
+    /// Bytes of memory that an item of a list takes.
     const ITEM: u64 = 32;
     let count = |count: usize| (count as u64 + 1).saturating_mul(ITEM);
     match name {

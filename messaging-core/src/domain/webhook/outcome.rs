@@ -22,7 +22,7 @@ pub enum Answer {
         /// How long the receiver wants to be left alone.
         retry_after: Option<Duration>,
     },
-    /// It did not.
+    /// There was no complete answer.
     Nothing(DeliveryError),
 }
 

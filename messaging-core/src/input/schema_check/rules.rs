@@ -1,4 +1,4 @@
-//! What the keywords of a schema say of one value.
+//! The keywords of JSON Schema, each as a rule about one value.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -11,19 +11,20 @@ use crate::domain::security::ip_block::IpBlock;
 use crate::domain::security::user_email::UserEmail;
 use crate::time::Timestamp;
 
-/// Nesting beyond this is refused by the JSON parser already.
+/// Deepest nesting of a value that is checked; the JSON parser refuses deeper documents.
 pub(super) const MAX_DEPTH: usize = 128;
 
-/// Patterns of schemas, compiled once. They are those of our own types, so that these are few.
+/// Compiled patterns by their text. All patterns come from the schemas of our own types, so the map stays small.
 static PATTERNS: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
 
-/// Whether objects of a schema are data: it says nothing of their members.
+/// True if a schema permits any members in an object and describes none, so that the members are the caller's data.
 pub(super) fn is_data(schema: &Value) -> bool {
     let is_free = schema.get("additionalProperties").is_none_or(|rule| *rule == Value::Bool(true));
     is_free && ["properties", "required"].iter().all(|word| schema.get(*word).is_none())
 }
 
-/// Whether a name or text of an object holds U+0000, or may hold it: nesting that is too deep is not looked through.
+/// True if a name or string in an object contains U+0000, which PostgreSQL cannot store. Also true for nesting beyond
+/// [`MAX_DEPTH`], which is not searched.
 pub(super) fn holds_nul(members: &Map<String, Value>, depth: usize) -> bool {
     fn of_value(value: &Value, depth: usize) -> bool {
         match value {
@@ -36,11 +37,12 @@ pub(super) fn holds_nul(members: &Map<String, Value>, depth: usize) -> bool {
     depth > MAX_DEPTH || members.iter().any(|(name, member)| name.contains('\0') || of_value(member, depth))
 }
 
-/// Contract section 1.4: an empty string in a required member counts as missing; so does `null` (1.1).
+/// True for a value that counts as missing in a required member: `null` (contract section 1.1) or an empty string (1.4).
 pub(super) fn is_missing(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(str::is_empty)
 }
 
+/// True if a value has one of the types of the keyword `type`, a name or a list of names.
 pub(super) fn type_fits(types: &Value, value: &Value) -> bool {
     let fits = |name: &str| match name {
         "null" => value.is_null(),
@@ -59,7 +61,8 @@ pub(super) fn type_fits(types: &Value, value: &Value) -> bool {
     }
 }
 
-/// `600.0` and `6e2` are integers in JSON Schema, and not in serde.
+/// Converts a number such as `600.0` or `6e2` to an integer if the schema wants one: these are integers in JSON Schema,
+/// but not for serde.
 #[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "the range is checked")]
 pub(super) fn as_integer(schema: &Value, value: Value) -> Value {
     let is_integer = schema["type"] == "integer"
@@ -72,7 +75,8 @@ pub(super) fn as_integer(schema: &Value, value: Value) -> Value {
     }
 }
 
-/// What the integer type behind a member can hold; schemars writes its name as the format.
+/// Least and greatest value of the integer type of a member, which schemars writes as the keyword `format`. Unbounded for
+/// other formats.
 #[expect(clippy::cast_precision_loss, reason = "at the ends of 64 bits the next number is far away")]
 pub(super) fn representable(schema: &Value) -> (f64, f64) {
     match schema["format"].as_str() {
@@ -88,6 +92,7 @@ pub(super) fn representable(schema: &Value) -> (f64, f64) {
     }
 }
 
+/// The type with its article for error messages: `an integer`. The first of several that is not null.
 pub(super) fn type_name(types: &Value) -> String {
     let name = match types {
         Value::String(only) => only.as_str(),
@@ -103,7 +108,8 @@ pub(super) fn type_name(types: &Value) -> String {
     }
 }
 
-/// The values an enumeration allows: `enum`, `const`, or a `oneOf` of constants (documented variants).
+/// The values that an enumeration permits, from `enum`, `const`, or a `oneOf` of constants (variants with documentation).
+/// `None` if the schema is no enumeration.
 pub(super) fn allowed_values(schema: &Value) -> Option<Vec<&Value>> {
     if let Some(values) = schema["enum"].as_array() {
         return Some(values.iter().collect());
@@ -122,6 +128,7 @@ pub(super) fn allowed_values(schema: &Value) -> Option<Vec<&Value>> {
     Some(allowed)
 }
 
+/// True if a text has a format that we check; true for all other formats.
 pub(super) fn format_fits(format: &str, text: &str) -> bool {
     match format {
         "date-time" => text.parse::<Timestamp>().is_ok(),
@@ -132,12 +139,13 @@ pub(super) fn format_fits(format: &str, text: &str) -> bool {
     }
 }
 
-/// What ids begin with that a pattern of ours describes: `con_`.
+/// The prefix of the ids that a pattern describes, such as `con_`; `None` if it is not the pattern of an id.
 pub(super) fn id_prefix(pattern: &str) -> Option<&str> {
     let (prefix, rest) = pattern.strip_prefix('^')?.split_once('[')?;
     (rest == "0-9A-HJKMNP-TV-Z]{26}$").then_some(prefix)
 }
 
+/// True if a text matches a pattern; false for a pattern that does not compile.
 pub(super) fn pattern_fits(pattern: &str, text: &str) -> bool {
     let regex = {
         let mut patterns = PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -69,6 +69,6 @@ pub trait Accounts {
     async fn member(&self, workspace: WorkspaceId, user: UserId) -> Result<Option<Stored<Member>>, StoreError>;
     /// The members of a workspace with their users, newest user first.
     async fn members(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<(Member, User)>, StoreError>;
-    /// How many active owners the workspace has.
+    /// Number of active owners of the workspace.
     async fn owner_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError>;
 }

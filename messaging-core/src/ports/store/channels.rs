@@ -1,4 +1,4 @@
-//! Channel settings.
+//! Port for reading the settings of channels.
 
 use async_trait::async_trait;
 
@@ -10,12 +10,12 @@ use crate::ids::WorkspaceId;
 /// Reads of channel settings.
 #[async_trait]
 pub trait Channels {
-    /// The settings of one channel.
+    /// The settings of one channel; `None` if the workspace has set none.
     async fn channel(
         &self,
         workspace: WorkspaceId,
         channel: Channel,
     ) -> Result<Option<Stored<ChannelSettings>>, StoreError>;
-    /// The settings of all channels that have any, in no particular order.
+    /// The settings of all channels for which the workspace has set any, in no particular order.
     async fn channels(&self, workspace: WorkspaceId) -> Result<Vec<ChannelSettings>, StoreError>;
 }

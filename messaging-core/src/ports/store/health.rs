@@ -6,7 +6,7 @@
 /// Whether a store takes writes, and if not, why.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StoreHealth {
-    /// It does.
+    /// The store takes writes.
     #[default]
     Healthy,
     /// Free space is below the reserve: what adds is refused. Work goes on, its outcomes still fit.
@@ -61,7 +61,7 @@ impl StoreHealth {
         matches!(self, Self::Healthy | Self::BelowReserve)
     }
 
-    /// Whether waiting is of no use.
+    /// True if the store will not recover in this process.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Broken | Self::Displaced | Self::Closed)
     }

@@ -1,4 +1,4 @@
-//! Imports of contacts.
+//! Port for reading imports of contacts.
 
 use async_trait::async_trait;
 
@@ -15,8 +15,8 @@ pub trait Imports {
     async fn import(&self, workspace: WorkspaceId, id: ImportId) -> Result<Option<Stored<Import>>, StoreError>;
     /// The imports of the workspace, newest first.
     async fn imports(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Import>, StoreError>;
-    /// What was kept of the refused rows of an import, in the order of the rows: as it was appended, from
-    /// the first piece that begins after row `after` on, at most `limit` pieces.
+    /// Recorded errors of the refused rows of an import, in the order of the rows. They are stored in pieces of several
+    /// rows; answers at most `limit` pieces, from the first that begins after row `after`.
     async fn row_errors(
         &self,
         workspace: WorkspaceId,
@@ -24,9 +24,8 @@ pub trait Imports {
         after: u64,
         limit: usize,
     ) -> Result<Vec<RowErrors>, StoreError>;
-    /// Lets go up to `limit` pieces of refused rows of imports that were asked for before a time; answers
-    /// how many.
+    /// Deletes up to `limit` pieces of errors of imports that were created before a time; answers how many.
     ///
-    /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
+    /// The write is not part of [`Changes`](crate::changes::Changes), because it may stop anywhere without harm.
     async fn forget_row_errors(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }

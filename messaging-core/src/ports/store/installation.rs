@@ -1,4 +1,4 @@
-//! What holds for the database as a whole, whatever workspaces are in it.
+//! Port for values that apply to the whole database, such as the installation's name, its fence and its secret key.
 
 use async_trait::async_trait;
 
@@ -19,9 +19,9 @@ pub trait Installation {
     async fn fence(&self) -> Result<Option<Fence>, StoreError>;
     /// The newest records of what was put aside, at most `limit`, and how many there are.
     async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError>;
-    /// Says which secret keys this process holds, by their ids, the one that it seals under first. From when this returns
-    /// on [`Write::SwitchSecretKey`](crate::changes::Write::SwitchSecretKey) counts this process among the holders. A
-    /// process that writes nothing but beside the one that does the work need not be counted.
+    /// Announces the ids of the secret keys that this process holds, the one that it encrypts with first. After this
+    /// returns, [`Write::SwitchSecretKey`](crate::changes::Write::SwitchSecretKey) counts this process among the holders. On
+    /// SQLite only the process that does jobs has to be counted.
     async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError>;
     /// The processes that work on the database, and which secret keys they hold.
     async fn key_holders(&self) -> Result<Vec<KeyHolder>, StoreError>;
@@ -39,7 +39,7 @@ pub struct KeyHolder {
 }
 
 impl KeyHolder {
-    /// Whether the process opens what a key sealed.
+    /// True if the process can decrypt with a key.
     pub fn holds(&self, key: &str) -> bool {
         self.keys.iter().flatten().any(|held| held == key)
     }
@@ -59,7 +59,7 @@ pub struct SealedSecret {
     pub sealed: String,
 }
 
-/// Whether a store holds something that only its own key opens. A store without may be given any key.
+/// True if a store holds secrets that only its own key decrypts. A store without secrets may be used with any key.
 pub async fn needs_its_key(store: &dyn super::Store) -> Result<bool, StoreError> {
     Ok(store.key_check().await?.is_some() || !store.sealed_secrets(1).await?.is_empty())
 }

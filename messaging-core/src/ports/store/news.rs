@@ -75,7 +75,7 @@ impl Topic {
 pub struct Topics(u32);
 
 impl Topics {
-    /// None.
+    /// The empty set.
     pub const NONE: Self = Self(0);
     /// All.
     pub const ALL: Self = Self((1 << Topic::ALL.len()) - 1);

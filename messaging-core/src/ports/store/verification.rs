@@ -52,7 +52,7 @@ pub type MessageOfJob = fn(&[u8]) -> Option<(WorkspaceId, MessageId)>;
 /// The content of a message, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedContent {
-    /// Where reading goes on after it.
+    /// Cursor at which reading continues after this content.
     pub place: StoreCursor,
     /// The workspace.
     pub workspace_id: WorkspaceId,

@@ -74,7 +74,7 @@ pub trait Webhooks {
 /// Deliveries of a webhook that a replay is about, by their ids, which are in the order of their events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplayRange {
-    /// Which of them.
+    /// Selection of the deliveries: every event once, or those that failed.
     pub replayed: Replayed,
     /// After this one.
     pub after: DeliveryId,

@@ -61,7 +61,7 @@ pub struct Callback {
 pub enum CallbackEvent {
     /// A receipt: the state that a message has reached.
     Receipt {
-        /// Which one.
+        /// The message.
         about: About,
         /// The state that the message has reached.
         receipt: Receipt,

@@ -67,7 +67,7 @@ pub struct StartedCampaign {
     pub status: CampaignStatus,
     /// When it first began to send.
     pub started_at: Timestamp,
-    /// What came of it so far.
+    /// Statistics of the campaign so far.
     #[serde(flatten)]
     pub stats: CampaignStats,
 }
@@ -148,7 +148,7 @@ pub struct CampaignActivity {
     pub links: Vec<LinkActivity>,
 }
 
-/// How often a link was followed.
+/// Clicks on one link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct LinkActivity {

@@ -25,7 +25,7 @@ const MAX_NAMES: usize = 200;
 /// Buckets of an answer, of all names, at most. One name is always shown.
 const MAX_BUCKETS: usize = 100_000;
 
-/// Which events are asked for.
+/// Selection of the product events that are counted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct EventActivityQuery {

@@ -35,7 +35,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::dry_runs::{DryRun, DryRunOutcome, Happening, Participant, Planned, made_id};
 
-/// What has come of a simulation.
+/// Result of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SimulationReport {

@@ -42,7 +42,7 @@ pub enum CampaignResult {
     Scheduled,
     /// Nothing more of it is sent until it is scheduled again.
     Paused,
-    /// What was not sent is withdrawn.
+    /// The campaign is cancelled; messages that were not sent are withdrawn.
     Cancelled,
     /// It is a draft again.
     Unscheduled,

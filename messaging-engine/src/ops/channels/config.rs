@@ -31,7 +31,7 @@ pub(super) struct Intake<'a> {
 #[derive(Clone, Copy)]
 struct Part<'a> {
     kind: &'a ProviderKind,
-    /// Where they stand in the body.
+    /// JSON pointer to the settings in the body.
     at: &'a str,
     is_route: bool,
 }

@@ -78,7 +78,7 @@ pub struct ItemReport {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "BulkContactStatus")]
 pub enum ItemStatus {
-    /// It is new.
+    /// The contact was created.
     Created,
     /// It was there already.
     Updated,
@@ -93,7 +93,7 @@ pub enum ItemStatus {
 pub struct ItemError {
     /// Code of the error, for programs; never changes.
     pub code: String,
-    /// The same for people; may change.
+    /// Text of the error, for people; may change.
     pub message: String,
     /// More, by code. Pointers are relative to the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +106,7 @@ impl ItemError {
         Self::of_refusal(&Error::from(refusal))
     }
 
-    /// The same of a refusal that is an answer already.
+    /// The error of an item, from the error of the API.
     pub(crate) fn of_refusal(error: &Error) -> Self {
         Self { code: error.code().to_owned(), message: error.to_string(), details: error.details() }
     }

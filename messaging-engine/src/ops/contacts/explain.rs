@@ -92,7 +92,7 @@ pub struct ExplainReason {
     pub cure: Option<String>,
 }
 
-/// What may stand against a message.
+/// Obstacle to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -109,7 +109,7 @@ pub enum ExplainCode {
     Duplicate,
     /// No list and no segment of the campaign names it.
     NotInAudience,
-    /// It has had its share of marketing messages.
+    /// The contact has got as many marketing messages as the frequency cap allows.
     FrequencyCap,
     /// It is not disturbed at this time.
     QuietHours,
@@ -557,7 +557,7 @@ async fn last_look(
                 ExplainReason::new(ExplainCode::QuietHours, "it is in the quiet hours of the contact's zone")
             }
             HoldReason::FrequencyCap => {
-                let text = "the contact has had its share of marketing messages";
+                let text = "the contact has got as many marketing messages as the frequency cap allows";
                 ExplainReason::new(ExplainCode::FrequencyCap, text)
             }
             HoldReason::Scheduled

@@ -210,7 +210,7 @@ impl Input for MembersInput {}
 #[non_exhaustive]
 #[schemars(rename = "ListMembersReport")]
 pub struct MembersReport {
-    /// How many are new on the list.
+    /// Number of contacts that were added.
     pub added: usize,
     /// How many were on it already, or named twice.
     pub already_member: usize,

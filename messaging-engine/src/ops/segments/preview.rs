@@ -25,7 +25,7 @@ const MAX_CONDITIONS: usize = 20;
 #[non_exhaustive]
 #[schemars(rename = "SegmentPreviewInput")]
 pub struct PreviewInput {
-    /// Whom to look for.
+    /// Filter that is evaluated.
     pub filter: FilterInput,
 }
 
@@ -50,7 +50,7 @@ pub struct PreviewReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ConditionSize {
-    /// Where it stands in the request.
+    /// JSON pointer to the condition in the request.
     pub pointer: String,
     /// Contacts that match this condition alone.
     pub size: u64,

@@ -227,7 +227,7 @@ const NOTHING_KEPT: Error = Error::AccountState(
      auto-dns with keep keeps some",
 );
 
-/// The same as [`refused`] for a request without a body.
+/// Like [`refused`], for a request without a body.
 fn not_removed(failure: DnsFailure) -> Error {
     let words = match failure {
         DnsFailure::Provider(DnsProviderError::Away(_) | DnsProviderError::Changed) => return refused(failure),

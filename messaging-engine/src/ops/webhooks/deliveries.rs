@@ -99,7 +99,7 @@ impl DeliveryView {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct WebhookTestInput {
-    /// What the test says has happened; `test` unless given.
+    /// Type of the event that the test sends; `test` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_type: Option<EventType>,
     /// The `data` of the event; a sample unless given.

@@ -61,7 +61,7 @@ pub(super) struct Tokens {
     access_token: Option<String>,
 }
 
-/// The same where it refuses (RFC 6749 section 5.2).
+/// Error answer of the token endpoint (RFC 6749 section 5.2).
 #[derive(Deserialize)]
 struct TokenError {
     error: String,

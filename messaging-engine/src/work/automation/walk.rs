@@ -325,7 +325,7 @@ fn gone() -> NodeOutcome {
 
 /// Why the work of a node was not done.
 enum Undone {
-    /// It cannot be.
+    /// The node fails, and its run with it.
     Node(String),
     /// Not now.
     Store(StoreError),

@@ -1,7 +1,7 @@
-//! What the counters of sites are told of an attempt.
+//! Counts the answers of mailbox providers, called sites, to delivery attempts.
 //!
-//! Only mail that the provider `builtin` takes to exchangers has a site: what a relay does with it, the relay knows. Counts
-//! follow the events of the attempt, and are written with them.
+//! Only mail that the provider `builtin` delivers to mail exchangers has a site; a relay hides the exchanger. The counts
+//! are made from the events of the attempt and written in the same commit.
 
 use std::time::Duration;
 
@@ -19,15 +19,18 @@ use serde_json::Value;
 
 use crate::app::App;
 
-/// Answer of a site for one recipient of an attempt.
+/// Answer of a site to one recipient of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SiteAnswer {
+    /// Address of the recipient.
     pub(super) address: String,
+    /// Site of the mail exchanger that answered.
     site: SiteName,
+    /// True if the message was delivered over TLS.
     is_over_tls: bool,
 }
 
-/// The answers of sites among the results of an attempt.
+/// The answers of sites among the results of an attempt; none unless the provider is `builtin`.
 pub(super) fn site_answers(
     app: &App,
     message: &Message,
@@ -50,8 +53,9 @@ pub(super) fn site_answers(
     results.iter().filter_map(answer).collect()
 }
 
-/// The write that counts the events of an attempt at the sites that answered. `is_counted` tells of an address whether an
-/// earlier attempt counted it, `took` how long a message that was taken now has waited.
+/// The write that adds the events of an attempt to the counters of the sites that answered; `None` if there is nothing to
+/// count. `is_counted` says if an earlier attempt has counted the message to an address. `took` is the time since the
+/// message was accepted by us.
 pub(super) fn count_sites(
     message: &Message,
     judgment: &Judgment,

@@ -138,7 +138,7 @@ impl TransactionLog {
         Err(TOO_FAST.to_owned())
     }
 
-    /// What the run knows at its end.
+    /// The state of the log, locked; read at the end of the run.
     pub(super) async fn state(&self) -> tokio::sync::MutexGuard<'_, LogState> {
         self.state.lock().await
     }

@@ -22,7 +22,7 @@ impl Impossible {
 
 /// Why the content of a message is not made.
 pub(super) enum Unprepared {
-    /// It never can be.
+    /// The content can never be made; the message fails.
     Impossible(Impossible),
     /// Not now: the store failed.
     Store(StoreError),

@@ -21,9 +21,9 @@ use crate::sampling::is_over;
 use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::tally::{Tally, nobody};
 
-/// How many contacts stand in a part when nothing is evaluated, about.
+/// Approximate number of contacts in a part if no filter is evaluated.
 const PART: i64 = 8192;
-/// The same when filters are.
+/// Approximate number of contacts in a part if filters are evaluated.
 const FILTERED_PART: i64 = 512;
 
 /// State of a preview that is being counted: the parts still to look at, and the counts so far.

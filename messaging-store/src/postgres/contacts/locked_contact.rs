@@ -79,7 +79,7 @@ impl LockedContact {
         Ok(Some(self.tags.as_deref().map(serde_json::from_str).transpose()?.unwrap_or_default()))
     }
 
-    /// What is another than it was.
+    /// Kinds of data in which a contact differs from the stored row.
     pub(super) fn changes(&self, contact: &Contact) -> Result<ReadMask, Fault> {
         let same_fields = CONTACT_FIELDS.into_iter().all(|field| self.texts[field as usize] == *contact.field(field));
         let same_identifiers = same_fields || contact.identifiers().eq(self.identifiers());

@@ -31,7 +31,7 @@ pub(super) enum InTable {
     List(i64),
     /// Whether it is recorded on a public list, by number, as one who is asked to confirm.
     Unconfirmed(i64),
-    /// The same as one who left.
+    /// Whether it is recorded on a public list, by number, as one who has left.
     Left(i64),
     /// Whether it is a member of a segment, by number.
     Segment(i64),
@@ -67,7 +67,7 @@ pub(super) struct Span {
 /// What a leaf comes to, once names are known.
 #[derive(Debug)]
 pub(super) enum OfLeaf {
-    /// The same for everybody.
+    /// The leaf has the same result for every contact.
     Always(bool),
     /// It holds when the question's answer is this.
     Asked(InTable, bool),

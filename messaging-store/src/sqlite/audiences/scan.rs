@@ -30,9 +30,9 @@ use crate::tables::segments::keys::attribute_addresses;
 /// How long one look may take: others wait for the thread meanwhile.
 pub(super) const LOOK: Duration = Duration::from_millis(25);
 
-/// How many contacts a step of a look may concern when nothing is evaluated: some milliseconds.
+/// Most contacts in a step of a look if no filter is evaluated: some milliseconds.
 const STEP: i64 = 8192;
-/// The same when filters are.
+/// Most contacts in a step of a look if filters are evaluated.
 const FILTERED_STEP: i64 = 512;
 
 /// Reads contacts of one workspace, at the moment of the connection's transaction.

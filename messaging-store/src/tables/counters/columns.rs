@@ -23,7 +23,7 @@ pub(super) const SERIES: [Counter; 9] = [
     Counter::Clicks,
 ];
 
-/// Calls a macro with what came before and the columns of totals, each with its parameter.
+/// Calls a macro with its arguments and the columns of totals, each with its parameter.
 macro_rules! with_totals {
     ($then:ident!($($before:tt)*)) => {
         $then!(
@@ -36,7 +36,7 @@ macro_rules! with_totals {
     };
 }
 
-/// The same with the columns of series.
+/// Calls a macro with its arguments and the columns of series, each with its parameter.
 macro_rules! with_series {
     ($then:ident!($($before:tt)*)) => {
         $then!(
@@ -47,7 +47,7 @@ macro_rules! with_series {
     };
 }
 
-/// The same with the columns of sites.
+/// Calls a macro with its arguments and the columns of sites, each with its parameter.
 macro_rules! with_sites {
     ($then:ident!($($before:tt)*)) => {
         $then!(

@@ -1,4 +1,4 @@
-//! Messages of merged and erased contacts, whom messages copy, and what is left of them when one of those is erased.
+//! Messages of contacts that are merged or erased, and erasure of people whom a message copies (`cc`, `bcc`).
 
 use messaging_core::changes::{AttributeMessage, EraseCopy, RedactMessage};
 use messaging_core::domain::mail::link_token::CopyKey;
@@ -17,6 +17,7 @@ use crate::row::{document, maybe_id};
 use crate::sql::{Sql, key, params, sql};
 use crate::tables::{sandbox, search};
 
+/// Attributes a message of a merged contact to the contact that remains.
 pub(crate) async fn attribute(on: &mut impl OpenCommit, change: &AttributeMessage) -> Result<(), Fault> {
     const SQL: Sql = sql!("UPDATE messages SET contact = $4 WHERE workspace = $1 AND id = $2 AND contact = $3");
     let workspace = change.workspace_id;
@@ -32,7 +33,7 @@ pub(crate) async fn attribute(on: &mut impl OpenCommit, change: &AttributeMessag
     Ok(())
 }
 
-/// The contact of a message, if a segment reads what becomes of its messages.
+/// The contact of a message; `None` if no segment of the workspace has a condition on messages.
 async fn followed_contact(
     on: &mut impl OpenCommit,
     workspace: WorkspaceId,
@@ -46,8 +47,10 @@ async fn followed_contact(
     Ok(on.one(query).await?.flatten())
 }
 
+/// Removes personal data from a message whose contact is erased: its content, addresses, attempts and captured source.
+/// Fails with a conflict if the message has another revision than expected.
 pub(crate) async fn redact(on: &mut impl OpenCommit, redaction: &RedactMessage) -> Result<(), Fault> {
-    // Nothing is deleted where the revision is another one, so that a conflict leaves nothing.
+    // Deletes nothing if the message has another revision, so that a conflict changes nothing.
     const DELETE_CONTENT: Sql = sql!(
         sqlite: "DELETE FROM message_contents
             WHERE n = (SELECT content FROM messages WHERE workspace = $1 AND id = $2 AND revision = $3)",
@@ -67,11 +70,11 @@ pub(crate) async fn redact(on: &mut impl OpenCommit, redaction: &RedactMessage) 
     }
     const REDACT: Sql = sql!(sqlite: redact!("content = NULL, "), postgres: redact!(""));
     const DELETE_ATTEMPTS: Sql = sql!("DELETE FROM message_attempts WHERE workspace = $1 AND message = $2");
-    // On SQLite a source in a file goes after the commit.
+    // On SQLite a source that is kept in a file is deleted after the commit.
     const DELETE_CAPTURE: Sql = sql!("DELETE FROM captures WHERE workspace = $1 AND message = $2");
     let (workspace, message) = (redaction.workspace_id, redaction.message_id);
     let of_message = || params![key(workspace), key(message)];
-    // Its address may have been that of another contact than the one it is attributed to.
+    // The message may be attributed to another contact than the one that is erased.
     let contact = followed_contact(on, workspace, message).await?;
     let statements = on.statements();
     statements.run(DELETE_CONTENT, params![key(workspace), key(message), redaction.revision])?;
@@ -96,6 +99,7 @@ pub(crate) async fn redact(on: &mut impl OpenCommit, redaction: &RedactMessage) 
     }
 }
 
+/// Records the recipients in `cc` and `bcc` of a message, by keyed digests of their addresses, so that erasure finds it.
 pub(crate) fn list_copies(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
@@ -110,6 +114,7 @@ pub(crate) fn list_copies(
     keys.iter().try_for_each(|copy| on.gather(SQL, params![key(workspace), copy.0, key(message)]))
 }
 
+/// Removes the record of a copied recipient.
 pub(crate) fn unlist_copy(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
@@ -122,7 +127,7 @@ pub(crate) fn unlist_copy(
     )
 }
 
-/// A conflict unless the message is at a revision, and stays so until the commit.
+/// Fails with a conflict unless the message has this revision, and keeps it so until the commit.
 pub(crate) fn expect(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
@@ -137,7 +142,9 @@ pub(crate) fn expect(
     on.expect(1, SQL, params![key(workspace), key(message), revision])
 }
 
-/// Erases somebody whom a message copied. On SQLite a large source was written to its file before; `is_in_file` says so.
+/// Replaces the parts of a message that named a copied recipient who is erased: tags, metadata, content, events, attempts,
+/// and the captured source. `is_in_file` answers if a source is large enough to be kept in a file, as on SQLite; the file
+/// was written before.
 pub(crate) async fn erase_copy(
     on: &mut impl OpenCommit,
     erasure: &EraseCopy,
@@ -188,7 +195,7 @@ pub(crate) async fn erase_copy(
     }
 }
 
-/// Leaves of the meta of events what is left of it.
+/// Replaces the metadata of events by what remains after erasure.
 fn change_events(
     on: &mut dyn Statements,
     (workspace, message): (WorkspaceId, MessageId),

@@ -1,4 +1,4 @@
-//! Messages as rows.
+//! Conversion of messages and their events to rows and back.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::message::hold::{Hold, HoldReason};
@@ -13,7 +13,8 @@ use crate::pages::number;
 use crate::row::{Row, document, get, id, maybe_id, maybe_time, numbered, or_empty, time};
 use crate::sql::{Params, key, params};
 
-/// The columns that [`message`] reads, in its order; or those after the id. Position 1 and 2 are looked at by listings.
+/// The columns that [`message`] reads, in the order of its reading; with `after_id` those after the id. Listings read the
+/// status and the channel by their positions 1 and 2.
 macro_rules! message_columns {
     () => {
         concat!("id, ", $crate::tables::messages::rows::message_columns!(after_id))
@@ -26,12 +27,12 @@ macro_rules! message_columns {
 }
 pub(crate) use message_columns;
 
-/// How many columns those are: where those of a longer selection begin.
+/// Number of columns of `message_columns`, and so the position of the first further column of a longer selection.
 pub(crate) const MESSAGE_COLUMNS: usize = 26;
 
-/// Stands on SQLite in the place of a time that has not come, and is as long as one, six bytes: a row that grew when its
-/// message is sent would make pages overflow, and SQLite does not overwrite what it moves from one page to another. So
-/// what is erased from the row later would stay where the row was before.
+/// Placeholder on SQLite for a time that is not known yet. It takes six bytes like a real time, so that a row does not
+/// grow when its message is sent. A row that grows may move to another page, and SQLite does not overwrite its old place,
+/// so personal data that is erased from the row later would remain there.
 const NOT_YET: i64 = -(1 << 46);
 
 /// A message from the columns of `message_columns`.
@@ -67,18 +68,20 @@ pub(crate) fn message(workspace: WorkspaceId, row: &dyn Row) -> Result<Message, 
     })
 }
 
+/// A time, or `None` for NULL and for [`NOT_YET`].
 fn kept_time(row: &dyn Row, column: usize) -> Result<Option<Timestamp>, Fault> {
     Ok(maybe_time(row, column)?.filter(|time| time.as_millis() != NOT_YET))
 }
 
+/// The reason and times for which a message is held back; `None` if it is not.
 fn hold(row: &dyn Row) -> Result<Option<Hold>, Fault> {
     let Some(reason) = get::<Option<i64>>(row, 15)? else { return Ok(None) };
     let reason = numbered(&HoldReason::ALL, reason)?;
     Ok(Some(Hold { reason, until: maybe_time(row, 16)?, since: time(row, 17)? }))
 }
 
-/// The columns of `message_columns`, then id, at, kind and meta of an event, for [`with_event`]. Only what both tables
-/// have is told apart.
+/// The columns of `message_columns`, then id, at, kind and meta of an event, for [`with_event`]. Only columns that both
+/// tables have are qualified.
 macro_rules! event_columns {
     () => {
         concat!("m.id, ", $crate::tables::messages::rows::message_columns!(after_id), ", e.id, e.at, e.kind, e.meta")

@@ -1,4 +1,4 @@
-//! How many product events happened, counted from what is kept of them.
+//! Counts of product events by name and time, read from their counters for each quarter of an hour.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,11 +13,11 @@ use crate::pages::sql_limit;
 use crate::row::get;
 use crate::sql::{Sql, key, params, sql};
 
-/// Events by the number of their name.
+/// Counts of events, each with the number that stands for the event's name.
 pub(crate) type ActivityByName = Vec<(i64, EventActivity)>;
 
-/// Selects the names of most events, and the events of each in each quarter of an hour. One statement, so that the names are
-/// those of the series.
+/// Selects the names with the most events, and the counts of each name by quarter of an hour. It is one statement, so that
+/// names and counts are of the same moment.
 macro_rules! activity {
     ($join:literal, $events:literal, $grouped:literal) => {
         concat!(
@@ -39,7 +39,7 @@ macro_rules! activity {
     };
 }
 
-/// Counts the events of the names that have most of them; their contacts are not counted yet.
+/// Counts events of the `limit` names that have the most, or of one name; in the order of the counts. Contacts are left 0.
 pub(super) async fn count_events(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -75,7 +75,8 @@ pub(super) async fn count_events(
     Ok(found)
 }
 
-/// What was found. Its contacts are those of so many pieces that were looked at of all, and are estimated from them.
+/// Completes counts whose contacts were counted in `looked_at` of `all` pieces only: scales them up to all pieces, at most
+/// to the number of events.
 pub(crate) fn estimated(found: ActivityByName, looked_at: i64, all: i64) -> Vec<EventActivity> {
     let estimate = |(_, activity): (i64, EventActivity)| {
         let contacts = match u64::try_from(looked_at) {

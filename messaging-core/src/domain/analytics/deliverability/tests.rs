@@ -108,7 +108,7 @@ fn brakes_domains_and_warm_up_are_told() {
     check(
         SummaryFacts { brakes: &brakes, broken: &broken, ..SummaryFacts::default() },
         "Sending from 203.0.113.7 to Gmail rests until 14:10 UTC, because the site says that it is too much or too fast; it \
-         goes on by itself. a.example lacks SPF and DMARC, and 1 more domain is not in order: publish the records that are \
+         then continues without your help. a.example lacks SPF and DMARC, and 1 more domain is not in order: publish the records that are \
          shown for it, because Gmail, Microsoft and Yahoo refuse mail without.",
     );
     let warming =

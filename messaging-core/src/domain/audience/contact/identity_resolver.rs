@@ -110,7 +110,7 @@ impl<'a> IdentityResolver<'a> {
         Self { known, earlier, lists: lists.into_iter().collect(), left: HashSet::new(), types: Some(types) }
     }
 
-    /// The same where contacts have left public lists.
+    /// Adds the public lists that contacts have left, as pairs of contact and list.
     #[must_use]
     pub fn with_left(self, left: HashSet<(ContactId, ListId)>) -> Self {
         Self { left, ..self }

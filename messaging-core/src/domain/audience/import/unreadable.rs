@@ -1,6 +1,6 @@
-//! Why a file cannot be imported.
+//! Reasons for which a file cannot be imported.
 
-/// Why a file cannot be read.
+/// Reason for which a whole file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Unreadable {

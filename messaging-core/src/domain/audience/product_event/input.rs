@@ -28,7 +28,7 @@ pub struct ProductEventInput {
     /// What happened, 1 to 128 characters, not beginning with `$`; space around it is removed.
     #[validate(length(min = 1))]
     pub name: String,
-    /// Who did it. A contact that is not there yet is created, without consent.
+    /// Contact whose event it is. An unknown contact is created, without consent.
     // An option only so that a missing contact does not keep the rest from being judged.
     #[validate(required, nested)]
     pub contact: Option<ContactReference>,

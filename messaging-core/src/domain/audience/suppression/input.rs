@@ -22,7 +22,7 @@ pub struct SuppressionInput {
     /// The address, in the format that `to` has in messages of the channel.
     #[validate(length(min = 1, max = 4096))]
     pub address: String,
-    /// Why. All but `unsubscribe` stop transactional messages too.
+    /// Reason of the suppression. All but `unsubscribe` stop transactional messages too.
     // An option only so that an unknown reason does not keep the address from being judged.
     #[validate(required)]
     pub reason: Option<SuppressionReason>,

@@ -47,11 +47,11 @@ pub struct ProviderKind {
 /// does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callbacks {
-    /// It does not.
+    /// The provider does not call it.
     None,
-    /// It does.
+    /// The provider calls it, with a proof that its settings always contain.
     Proved,
-    /// It does, and what it calls with is only believed if this setting is given.
+    /// The provider calls it, and its calls are trusted only if this setting is given.
     ProvedBy(&'static str),
 }
 

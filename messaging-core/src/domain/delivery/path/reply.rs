@@ -25,7 +25,7 @@ pub enum ReplyKind {
 pub struct PathReply {
     /// Kind of the reply.
     pub kind: ReplyKind,
-    /// What the rules say of a refusal.
+    /// Meaning and action that the rules give a refusal.
     pub verdict: Option<Verdict>,
     /// The reply in one line with addresses masked; empty if the message was taken.
     pub evidence: String,

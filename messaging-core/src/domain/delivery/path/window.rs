@@ -22,10 +22,10 @@ pub const MAX_COMPLAINT_RATE: u32 = 3;
 /// Messages of a tally; rates are those of the current one and the one before.
 const TALLY: u32 = 1500;
 
-/// Rates of fewer messages are those of so many: a few bad addresses are no rate.
+/// Least number of messages that a bounce rate is taken of, so that a few bad addresses make no high rate.
 const LEAST_FOR_BOUNCES: u32 = 100;
 
-/// The same for complaints, which are rarer.
+/// Least number of messages that a complaint rate is taken of; complaints are rarer than bounces.
 const LEAST_FOR_COMPLAINTS: u32 = 1500;
 
 const DAY_MILLIS: i64 = 86_400_000;

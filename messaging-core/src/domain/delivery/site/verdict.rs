@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::delivery::bounce::Concern;
 
-/// What a reply says is wrong.
+/// Meaning of a reply that refuses or defers mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Meaning {
@@ -24,11 +24,11 @@ pub enum Meaning {
     User,
 }
 
-/// What a path does about a reply.
+/// Action of a path after a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathAction {
-    /// Nothing.
+    /// The path continues unchanged.
     None,
     /// Halves the rate.
     SlowDown,
@@ -43,7 +43,7 @@ pub enum PathAction {
 pub struct Verdict {
     /// Meaning of the reply.
     pub meaning: Meaning,
-    /// What the path does about it.
+    /// Action of the path.
     pub action: PathAction,
 }
 

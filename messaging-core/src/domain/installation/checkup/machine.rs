@@ -132,7 +132,7 @@ pub fn judge_files(directory: &str, facts: &LookUp<Vec<FileFact>>) -> CheckRepor
     let foreign: Vec<_> = files.iter().filter(|file| !file.is_own).map(|file| file.path.as_str()).collect();
     if !foreign.is_empty() {
         return looked.found(listed(&foreign)).warning(
-            "Files belong to another user than the one who looks.",
+            "Files belong to another user than the one who runs this check.",
             "run doctor, and every command on the data directory, as the user of the server; or chown the files to it",
         );
     }

@@ -54,7 +54,7 @@ pub fn judge_port25_out(outbound: &Outbound) -> CheckReport {
                 );
             }
             looked.fault(
-                format!("No connection to {host} comes about; mail cannot leave this way."),
+                format!("No connection to {host} can be made; mail cannot leave this way."),
                 "most hosting companies block port 25: ask yours to open it, or send through a relay (channel email, provider \
                  smtp) or through a door of your own (--mx-override)",
             )
@@ -110,7 +110,7 @@ pub fn judge_inbound(hostname: &str, fact: &InboundFact) -> CheckReport {
 pub enum CertificateFact {
     /// Valid, and whether it will still be so in two weeks.
     Valid {
-        /// Whether it ends within two weeks.
+        /// True if the certificate expires within two weeks.
         ends_soon: bool,
     },
     /// Not valid for the name.
@@ -208,7 +208,7 @@ pub fn judge_smtp_certificate(hostname: &str, fact: &SmtpCertificateFact) -> Che
     }
     match trust {
         CertificateTrust::OtherName => looked.fault(
-            format!("The certificate is none of {hostname}: programs that submit mail refuse it."),
+            format!("The certificate is not for {hostname}: programs that submit mail refuse it."),
             format!("get one for {hostname}, or start the server with --hostname and the name that it is for"),
         ),
         CertificateTrust::Unknown => looked.fault(

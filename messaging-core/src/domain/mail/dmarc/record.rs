@@ -9,7 +9,7 @@ use crate::domain::mail::tag_list;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DmarcAction {
-    /// Nothing.
+    /// No special handling.
     None,
     /// They put it aside.
     Quarantine,

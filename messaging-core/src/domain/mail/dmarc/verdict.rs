@@ -71,11 +71,10 @@ pub struct Verdict {
     pub next_record: Option<String>,
 }
 
-/// Parts of all messages from which on a source that fails stands in the way of a stricter policy: more than one of so
-/// many.
+/// A failing source prevents a stricter policy if it sends more than one message in this many.
 const UNEXPLAINED: u64 = 100;
 
-/// The same for all sources that fail together.
+/// All failing sources together prevent a stricter policy if they send more than one message in this many.
 const UNEXPLAINED_TOGETHER: u64 = 20;
 
 /// Sources that sentences name.
@@ -240,7 +239,7 @@ fn with_receiver(facts: &VerdictFacts<'_>, policy: &PolicyRecord, receiver: &str
     own_record(policy, policy.asked_of(facts.domain), testing, Some(receiver))
 }
 
-/// The same with another action.
+/// The record to publish for the domain with another action.
 fn with_action(facts: &VerdictFacts<'_>, policy: &PolicyRecord, action: DmarcAction) -> String {
     if policy.domain == facts.domain {
         return policy.with_action(action, facts.missing_receiver);

@@ -97,11 +97,11 @@ pub fn roles_of(map: &[GroupRole], groups: &[String]) -> BTreeMap<WorkspaceId, R
 /// What becomes of a membership at a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipChange {
-    /// It stays as it is, or there is none.
+    /// The membership stays as it is, or there is none.
     None,
-    /// It is this one from now on.
+    /// The membership is created or replaced.
     Put(Member),
-    /// It ends.
+    /// The membership ends.
     Remove,
 }
 

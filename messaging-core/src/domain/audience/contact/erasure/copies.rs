@@ -93,7 +93,7 @@ impl ErasedAddresses {
         changed
     }
 
-    /// The same for the members of an object.
+    /// Takes the person out of the names and values of an object. True if something changed.
     pub fn out_of_members(&self, members: &mut Map<String, Value>) -> bool {
         let mut changed = self.out_of_each(members.values_mut());
         let renamed: Vec<_> = members.keys().filter_map(|name| Some((name.clone(), self.out_of_text(name)?))).collect();

@@ -11,7 +11,7 @@ use crate::violation::{FieldCode, escape};
 
 /// The zone of the contact, by its name in a config.
 const OF_CONTACT: &str = "contact";
-/// What makes a condition a group.
+/// Members whose presence makes a condition a group.
 const GROUPS: [&str; 3] = ["and", "or", "not"];
 /// The forms of a wait.
 const FORMS: [&str; 3] = ["duration", "until", "until_attribute"];
