@@ -20,7 +20,7 @@ const FIRST_REQUESTS: usize = 13;
 /// Bytes of what a further screen adds, compressed; without what [`APART`] names. The aim is 8 KB.
 const FURTHER_SCREEN: u64 = 32 << 10;
 /// Bytes of all files as they are served, without comments; the program has them only compressed. The aim is 450 KB.
-const ALL: usize = 900 << 10;
+const ALL: usize = 904 << 10;
 /// The same compressed. The aim is 140 KB.
 const ALL_COMPRESSED: usize = 330 << 10;
 
