@@ -115,7 +115,8 @@ const SAME_EVERYWHERE: [&str; 46] = [
 
 /// Words in the markup that are the same in every language: the product, keys, protocols, and the command for a
 /// terminal.
-const IN_MARKUP: [&str; 5] = ["messaging", "Ctrl K", "HTTP", "messaging contact import people.csv", "messaging admin "];
+const IN_MARKUP: [&str; 6] =
+    ["messaging", "Ctrl K", "HTTP", "ID", "messaging contact import people.csv", "messaging admin "];
 
 /// Attributes that people read, or hear.
 const SAID: [&str; 8] = ["aria-label", "title", "alt", "label", "caption", "text", "note", "help"];
