@@ -1,6 +1,6 @@
 // The frame of all screens: session, navigation, shortcuts. A screen is a module of `screens/`, loaded when it is shown.
 import {
-  Announcements, dialog, Dialogs, Failed, html, Loading, Refused, render, t, useEffect, useLayoutEffect, useReducer, useRef, useState,
+  Announcements, dialog, Dialogs, Failed, html, loadAllTexts, Loading, loadLanguage, Refused, render, t, useEffect, useLayoutEffect, useReducer, useRef, useState,
 } from "./lib/ui.js";
 import {
   allowed, call, chooseWorkspace, forgetCalls, forgetSession, isConnected, loadSession, me, missing, onConnection, onExpired, onSession, watchConnection, workspace,
@@ -50,8 +50,13 @@ export const THEMES = [["", "System"], ["light", "Light"], ["dark", "Dark"]];
 
 const modules = {};
 
-/** The module of a screen, loaded once. */
+// The screen whose texts come with those of the frame.
+const FIRST = "home";
+
+/** The module of a screen, loaded once, with what it says in the reader's language. */
 async function moduleOf(name) {
+  // Before the module runs, for it may say something at once.
+  if (name !== FIRST) await loadAllTexts();
   modules[name] ??= await import(`./screens/${name}.js`);
   return modules[name];
 }
@@ -226,7 +231,7 @@ function Navigation({ shown }) {
   useEffect(() => { if (!wide && details.current) details.current.open = false; }, [shown]);
   return html`<details class="navigation" ref=${details} open=${wide || undefined}>
     <summary>${t("Menu")}</summary>
-    <nav aria-label="Main">${GROUPS.map((group) => {
+    <nav aria-label=${t("Main")}>${GROUPS.map((group) => {
       const screens = SCREENS.filter((one) => one.group === group && (!one.needs || allowed(one.needs)));
       return screens.length > 0 && html`<div class="group">${group && html`<h2>${t(group)}</h2>`}
         <ul>${screens.map((one) => html`<li><a href=${href(one.path)} aria-current=${one === shown ? "page" : undefined}>${t(one.title)}</a></li>`)}</ul></div>`;
@@ -236,11 +241,13 @@ function Navigation({ shown }) {
 // ---- shortcuts ----
 
 async function palette() {
+  await loadAllTexts();
   const { openPalette } = await import("./lib/palette.js");
   openPalette();
 }
 
 async function show() {
+  await loadAllTexts();
   const { showAs } = await import("./lib/show_as.js");
   showAs();
 }
@@ -249,7 +256,7 @@ const KEYS = [["Ctrl K", "Go to a screen, an id, an email, a name"], [".", "Show
 
 function keys() {
   return dialog(() => html`<table class="keys"><tbody>${KEYS.map(([key, text]) => html`<tr><th scope="row"><kbd>${key}</kbd></th><td>${t(text)}</td></tr>`)}</tbody></table>
-    <p class="muted">${t("Single keys can be switched off under Account.")}</p>`, { title: t("Keys") });
+    <p class="muted">${t("Single keys can be switched off under Account.")}</p>`, { title: t("Keyboard") });
 }
 
 function useShortcuts() {
@@ -286,5 +293,6 @@ onExpired(() => {
 
 applyTheme(chosenTheme());
 watchConnection();
+await loadLanguage();
 render(html`<${App} />`, document.getElementById("app"));
 

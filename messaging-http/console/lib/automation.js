@@ -1,7 +1,7 @@
 // What is said about automations: kinds of steps and triggers, a sentence for each step, for each line of a run's
 // history, and the names behind the ids.
 import { allowed, call } from "./api.js";
-import { absolute, percent, t, useEffect, useState, words } from "./ui.js";
+import { absolute, countedWord, locale, percent, t, useEffect, useState, words } from "./ui.js";
 
 /** The kinds of steps: `[kind, name, what it does, group]`. */
 export const KINDS = [
@@ -43,12 +43,12 @@ const UNITS = { seconds: ["second", "seconds"], minutes: ["minute", "minutes"], 
 function durationText(duration) {
   if (!duration?.value || !UNITS[duration.unit]) return "…";
   const [one, many] = UNITS[duration.unit];
-  return `${duration.value} ${t(duration.value === 1 ? one : many)}`;
+  return `${duration.value} ${countedWord(duration.value, one, many)}`;
 }
 
 /** The days of a week, 1 being Monday. */
 export function weekday(day) {
-  return new Intl.DateTimeFormat(undefined, { weekday: "short", timeZone: "UTC" }).format(new Date(Date.UTC(2024, 0, day)));
+  return new Intl.DateTimeFormat(locale(), { weekday: "short", timeZone: "UTC" }).format(new Date(Date.UTC(2024, 0, day)));
 }
 
 const OPERATORS = {

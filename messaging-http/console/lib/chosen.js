@@ -64,14 +64,14 @@ export default function Chosen({ id, args, chosen, onChosen, words, nameOf, hasM
     let heard = 0;
     const more = await readAll(id, args, { most: MOST_ROWS, signal, hear: (page) => { csv.add(page); heard += page.length; hear(heard); } });
     offer(id, csv);
-    announce(t("The file is in your downloads: {rows}", { rows: count(heard, t("row"), t("rows")) }));
+    announce(t("The file is in your downloads: {rows}", { rows: count(heard, "row", "rows") }));
     return { note: more && t("The file has the first {number} rows; there are more. Filter by time for the rest, or use the command messaging export.", { number: number(MOST_ROWS) }) };
   });
   const exportChosen = () => {
     const csv = new Csv();
     csv.add(rows);
     offer(id, csv);
-    announce(t("The file is in your downloads: {rows}", { rows: count(rows.length, t("row"), t("rows")) }));
+    announce(t("The file is in your downloads: {rows}", { rows: count(rows.length, "row", "rows") }));
   };
   useEffect(() => { if (exports) exportAll(); }, [exports]);
 
@@ -98,7 +98,7 @@ export default function Chosen({ id, args, chosen, onChosen, words, nameOf, hasM
 
   const { title, of, value, report, note, error } = state;
   if (title) {
-    return html`<div class="working"><p><strong>${title}</strong> ${of ? t("{value} of {of}", { value: number(value), of: number(of) }) : count(value, t("row"), t("rows"))}${" "}
+    return html`<div class="working"><p><strong>${title}</strong> ${of ? t("{value} of {of}", { value: number(value), of: number(of) }) : count(value, "row", "rows")}${" "}
         <span class="muted">${t("Leaving the page stops it.")}</span></p>
       ${of && html`<${Progress} value=${value} max=${of} label=${title} />`}
       <button type="button" class="small" ref=${place} onClick=${() => running.current?.abort()}>${t("Stop")}</button></div>`;

@@ -99,14 +99,14 @@ function Size({ found, id, isAutomation }) {
   const size = found.sizes[id];
   if (isAutomation && size === undefined) return null;
   if (size === undefined) return html`<span class="muted">${found.loading ? "…" : "–"}</span>`;
-  const told = count(size, t("contact"), t("contacts"));
+  const told = count(size, "contact", "contacts");
   return html`<span class="numeric ${found.loading ? "muted" : ""}">${found.exact ? told : t("about {number}", { number: told })}</span>`;
 }
 
 function Remove({ row, parent, edit }) {
   if (edit.readOnly) return null;
   const label = row.items
-    ? t("Remove the group with {conditions}", { conditions: count(leavesOf(row), t("condition"), t("conditions")) })
+    ? t("Remove the group with {conditions}", { conditions: count(leavesOf(row), "condition", "conditions") })
     : t("Remove the condition on {type}", { type: words(row.condition.type) });
   return html`<button type="button" class="quiet" aria-label=${label} title=${label} onClick=${() => edit.remove(row.id, parent)}>✕</button>`;
 }

@@ -80,7 +80,7 @@ function Member({ condition, onChange }) {
   const isList = condition.type === "list";
   const options = useNamed(isList ? "listLists" : "listSegments", condition.id);
   return html`<${Choice} label=${t("Comparison")} value=${condition.op} onChange=${(op) => onChange({ ...condition, op })}
-      options=${said(isList ? [["member", "is on"], ["not_member", "is not on"]] : [["member", "is in"], ["not_member", "is not in"]])} />
+      options=${said(isList ? [["member", "is on the list"], ["not_member", "is not on the list"]] : [["member", "is in"], ["not_member", "is not in"]])} />
     <${Choice} label=${isList ? t("List") : t("Segment")} value=${condition.id} empty=${t("Choose")} options=${options} onChange=${(id) => onChange({ ...condition, id })} />`;
 }
 

@@ -61,6 +61,6 @@ export function News({ fresh, more, onShow }) {
     scrollTo(0, 0);
   };
   return html`<div class="news" role="status">${fresh > 0
-    ? html`<button type="button" class="small" onClick=${show}>${more ? t("More than {fresh} new", { fresh }) : count(fresh, t("new"), t("new"))}</button>`
+    ? html`<button type="button" class="small" onClick=${show}>${more ? t("More than {fresh} new", { fresh }) : count(fresh, "new", "new")}</button>`
     : html`<span class="muted">${t("Newest first")}</span>`}</div>`;
 }

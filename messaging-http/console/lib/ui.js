@@ -13,21 +13,98 @@ export {
 
 // ---- texts ----
 
-let texts = {};
+/** The languages of the console by their codes, each called as it calls itself. Files of `languages/` hold their texts. */
+export const LANGUAGES = {
+  en: "English", de: "Deutsch", fr: "Français", es: "Español", pt: "Português", uk: "Українська", ru: "Русский",
+};
+const LANGUAGE = "messaging.language";
 
-/** Takes the texts of another language: English text → translation. */
-export function useTexts(translations) {
-  texts = translations;
+// English: its texts are the keys of all others. The locale is how the reader's place writes numbers and times.
+let spoken = { language: "en", locale: undefined, texts: {}, plural: new Intl.PluralRules("en"), rest: undefined };
+
+/** The language that the console speaks. */
+export function language() {
+  return spoken.language;
 }
 
-/** A text of the console, with `{name}` filled from the values. */
+/** How numbers and times are written: a locale of the language, or nothing for the browser's own. */
+export function locale() {
+  return spoken.locale;
+}
+
+/** The language that was chosen, else the first of these tags that there is, else English. */
+export function languageOf(chosen, tags) {
+  if (Object.hasOwn(LANGUAGES, chosen ?? "")) return chosen;
+  return tags.map(baseOf).find((base) => Object.hasOwn(LANGUAGES, base)) ?? "en";
+}
+
+const baseOf = (tag) => String(tag).toLowerCase().split("-")[0];
+
+/** Keeps the choice of a language for this browser, and begins anew in it. */
+export function chooseLanguage(code) {
+  localStorage.setItem(LANGUAGE, code);
+  location.reload();
+}
+
+/** Fetches what the first screen says in the reader's language. Without its file the console speaks English. */
+export async function loadLanguage() {
+  const wanted = languageOf(localStorage.getItem(LANGUAGE), navigator.languages);
+  const texts = wanted === "en" ? {} : await textsOf(`${wanted}-first`);
+  if (texts) speak(wanted, texts, navigator.languages);
+}
+
+/** Fetches, once, what all other screens say. What does not come stays English, and is asked for again the next time. */
+export async function loadAllTexts() {
+  if (spoken.language === "en") return;
+  spoken.rest ??= textsOf(spoken.language);
+  const { language: wanted, rest } = spoken;
+  const texts = await rest;
+  if (spoken.language !== wanted) return;
+  if (texts) Object.assign(spoken.texts, texts);
+  else spoken.rest = undefined;
+}
+
+/** Speaks a language with these texts: English text → translation, or the translation for each plural category. */
+export function speak(code, texts, tags = []) {
+  spoken = { language: code, locale: tags.find((tag) => baseOf(tag) === code) ?? (code === "en" ? undefined : code), texts: { ...texts }, plural: new Intl.PluralRules(code) };
+  document.documentElement.lang = code;
+}
+
+const isTranslation = (value) => typeof value === "string" || typeof value?.other === "string";
+
+// The texts of a file, or null when there is none or it is none.
+async function textsOf(name) {
+  try {
+    const answer = await fetch(new URL(`../languages/${name}.json`, import.meta.url));
+    const pairs = answer.ok ? Object.entries(await answer.json()) : [];
+    const texts = pairs.filter(([, value]) => isTranslation(value));
+    return texts.length ? Object.fromEntries(texts) : null;
+  } catch {
+    return null;
+  }
+}
+
+const formOf = (found, amount) => (typeof found === "string" ? found : found[spoken.plural.select(amount ?? 0)] ?? found.other);
+
+/**
+ * A text of the console in the reader's language, with `{name}` filled from the values. A translation may have a form
+ * for each plural category; the first value that is a number tells which one.
+ */
 export function t(text, values = {}) {
-  return (texts[text] ?? text).replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+  const found = Object.hasOwn(spoken.texts, text) ? formOf(spoken.texts[text], Object.values(values).find(Number.isFinite)) : text;
+  return found.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
-/** `1 message`, `2 messages`: a number with its word. */
+/** `1 message`, `2 messages`: a number with its word, whose translations stand under `one|many`. */
 export function count(amount, one, many) {
-  return `${number(amount)} ${amount === 1 ? one : many}`;
+  return `${number(amount)} ${countedWord(amount, one, many)}`;
+}
+
+/** The word alone. */
+export function countedWord(amount, one, many) {
+  const key = `${one}|${many}`;
+  if (Object.hasOwn(spoken.texts, key)) return formOf(spoken.texts[key], amount);
+  return amount === 1 ? one : many;
 }
 
 // ---- times and numbers, as people of the reader's place write them ----
@@ -37,7 +114,7 @@ const UNITS = [["year", 31536000], ["month", 2592000], ["week", 604800], ["day",
 /** `3 minutes ago`, `in 2 days`. */
 export function relative(time, now = Date.now()) {
   const seconds = Math.round((new Date(time).getTime() - now) / 1000);
-  const format = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+  const format = new Intl.RelativeTimeFormat(spoken.locale, { numeric: "auto" });
   const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1];
   if (unit === "second" && Math.abs(seconds) < 10) return format.format(0, "second");
   // What is past counts whole units; a wait of three days says "in 3 days" also a moment after it began.
@@ -52,7 +129,7 @@ export function zone() {
 
 /** The whole time, with its zone. */
 export function absolute(time, options = { dateStyle: "medium", timeStyle: "long" }) {
-  return new Intl.DateTimeFormat(undefined, { timeZone: zone(), ...options }).format(new Date(time));
+  return new Intl.DateTimeFormat(spoken.locale, { timeZone: zone(), ...options }).format(new Date(time));
 }
 
 /** What the clock on the wall of the workspace shows: `2026-01-31T09:15`. */
@@ -96,17 +173,17 @@ export function startOf(day) {
 
 /** `1.2 s`, `3 min`, `2 h`: how long something took. */
 export function duration(milliseconds) {
-  const number = (value) => new Intl.NumberFormat(undefined, { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value);
-  if (milliseconds < 1000) return `${number(milliseconds)} ms`;
+  const number = (value) => new Intl.NumberFormat(spoken.locale, { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value);
+  if (milliseconds < 1000) return `${number(milliseconds)} ${t("ms")}`;
   const seconds = milliseconds / 1000;
-  if (seconds < 120) return `${number(seconds)} s`;
-  if (seconds < 7200) return `${number(seconds / 60)} min`;
-  return seconds < 172800 ? `${number(seconds / 3600)} h` : `${number(seconds / 86400)} d`;
+  if (seconds < 120) return `${number(seconds)} ${t("s")}`;
+  if (seconds < 7200) return `${number(seconds / 60)} ${t("min")}`;
+  return seconds < 172800 ? `${number(seconds / 3600)} ${t("h")}` : `${number(seconds / 86400)} ${t("d")}`;
 }
 
 /** A number with its separators; what is not known is no number. */
 export function number(value) {
-  return Number.isFinite(value) ? new Intl.NumberFormat().format(value) : "–";
+  return Number.isFinite(value) ? new Intl.NumberFormat(spoken.locale).format(value) : "–";
 }
 
 /** A number that is perhaps estimated. */
@@ -117,14 +194,14 @@ export function about(value, exact) {
 /** A share of 1 as per cent. */
 export function percent(share) {
   if (!Number.isFinite(share)) return "–";
-  return new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: share && share < 0.1 ? 1 : 0 }).format(share);
+  return new Intl.NumberFormat(spoken.locale, { style: "percent", maximumFractionDigits: share && share < 0.1 ? 1 : 0 }).format(share);
 }
 
 /** Bytes as KB, MB, GB. */
 export function bytes(value) {
-  const steps = ["B", "KB", "MB", "GB", "TB"];
+  const steps = [t("B"), t("KB"), t("MB"), t("GB"), t("TB")];
   const step = Math.min(steps.length - 1, Math.floor(Math.log10(Math.max(1, value)) / 3));
-  return `${new Intl.NumberFormat(undefined, { maximumFractionDigits: step ? 1 : 0 }).format(value / 1000 ** step)} ${steps[step]}`;
+  return `${new Intl.NumberFormat(spoken.locale, { maximumFractionDigits: step ? 1 : 0 }).format(value / 1000 ** step)} ${steps[step]}`;
 }
 
 /** Whether something is a row of a list, whose times say date and time. */

@@ -1,7 +1,8 @@
-// The account: who is signed in, the password, the second factor, sessions, and what this browser keeps: theme, single keys.
+// The account: who is signed in, the password, the second factor, sessions, and what this browser keeps: language, theme, single keys.
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { Action, confirm, Facts, Head, html, Loaded, t, Time, useCall, useEffect, useReducer, useState } from "../lib/ui.js";
 import { Field, Form } from "../lib/form.js";
+import { LanguageChoice } from "../lib/language_choice.js";
 import { List, Table } from "../lib/table.js";
 import { href } from "../lib/route.js";
 import { SecondFactor } from "./account_factors.js";
@@ -127,7 +128,7 @@ function Browser() {
     setOff(!on);
   };
   return html`<section class="stack" aria-labelledby="browser"><h2 id="browser">${t("This browser")}</h2>
-    <div class="form"><fieldset><legend>${t("Theme")}</legend>${THEMES.map(([value, text]) => html`<div class="field check"><label>
+    <div class="form"><${LanguageChoice} /><fieldset><legend>${t("Theme")}</legend>${THEMES.map(([value, text]) => html`<div class="field check"><label>
       <input type="radio" name="theme" value=${value} checked=${value === theme} onChange=${() => chooseTheme(value)} /> <span>${value ? t(text) : t("As the system has it")}</span></label></div>`)}</fieldset>
     <div class="field check"><label><input type="checkbox" checked=${!isOff} onChange=${toggle} /> <span>${t("Single keys")}</span></label>
       <p class="help">${t("“.” shows the calls of a screen, “?” the list of keys. Switch them off if you control the computer by voice.")}</p></div></div></section>`;

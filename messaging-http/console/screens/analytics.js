@@ -42,7 +42,7 @@ function Span({ query, withChannel }) {
       <option value="own" selected=${shown === "own"}>${t("From … to …")}</option></select></label>
     ${shown === "own" && html`
       <label><span>${t("From")}</span><input type="date" value=${query.from ?? ""} onChange=${(event) => changeQuery({ from: event.target.value })} /></label>
-      <label><span>${t("To")}</span><input type="date" value=${query.to ?? ""} onChange=${(event) => changeQuery({ to: event.target.value })} /></label>`}
+      <label><span>${t("Until")}</span><input type="date" value=${query.to ?? ""} onChange=${(event) => changeQuery({ to: event.target.value })} /></label>`}
     ${withChannel && html`<label><span>${t("Channel")}</span><select value=${query.channel ?? ""} onChange=${(event) => changeQuery({ channel: event.target.value })}>
       <option value="">${t("All")}</option>
       ${CHANNELS.map((channel) => html`<option value=${channel} selected=${channel === query.channel}>${channelName(channel)}</option>`)}</select></label>`}

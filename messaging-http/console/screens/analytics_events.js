@@ -1,6 +1,6 @@
 // What people did in your product, as your programs told it.
 import { urlOf } from "../lib/api.js";
-import { Empty, html, Loaded, number, t, useCall } from "../lib/ui.js";
+import { Empty, html, Loaded, locale, number, t, useCall } from "../lib/ui.js";
 import { changeQuery } from "../lib/route.js";
 import { Chart } from "../lib/chart.js";
 import { Table } from "../lib/table.js";
@@ -18,7 +18,7 @@ export default function AnalyticsEvents({ query, span }) {
         { label: t("Event"), cell: (row) => html`<button type="button" class="link" aria-pressed=${row === shown} onClick=${() => changeQuery({ name: row.name })}><span dir="auto">${row.name}</span></button>` },
         { label: t("Events"), numeric: true, cell: (row) => number(row.count) },
         { label: t("People"), numeric: true, cell: (row) => number(row.contacts) },
-        { label: t("Each"), numeric: true, cell: (row) => new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 }).format(row.count / row.contacts) },
+        { label: t("Each"), numeric: true, cell: (row) => new Intl.NumberFormat(locale(), { maximumFractionDigits: 1 }).format(row.count / row.contacts) },
       ]} />`;
   }}</${Loaded}>`;
 }

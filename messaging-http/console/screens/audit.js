@@ -61,7 +61,7 @@ function Entry({ entry }) {
       [t("Request"), entry.request_id && html`<a href=${href(`requests/${entry.request_id}`)}><code>${entry.request_id}</code></a>`],
       ["ID", html`<code>${entry.id}</code>`],
     ].filter(([, value]) => value)} />
-    <h3>${changes.length ? count(changes.length, t("change"), t("changes")) : t("No change of a value")}</h3>
+    <h3>${changes.length ? count(changes.length, "change", "changes") : t("No change of a value")}</h3>
     ${changes.length > 0 && html`<${Table} caption=${t("Changes")} rows=${changes} rowKey=${({ pointer }) => pointer} columns=${[
       { label: t("Member"), cell: ({ pointer }) => html`<code>${pointer}</code>` },
       { label: t("Before"), cell: ({ before }) => valueOf(before) },

@@ -136,7 +136,7 @@ function Counts({ stats, path }) {
 }
 
 function Unsaved({ automation, under, busy, failure, save, discard }) {
-  const people = under === undefined ? t("contacts") : count(under, t("contact"), t("contacts"));
+  const people = under === undefined ? t("contacts") : count(under, "contact", "contacts");
   const note = automation.status === "active" ? t("Saving makes a new version for all who enter from then on; {people} under way stay on theirs.", { people }) : "";
   return html`<div class="notice warning save-bar" role="status"><p><strong>${t("Not saved yet.")}</strong> <span class="note">${note}</span></p>
     ${failure && html`<p class="fault-text" role="alert">${failure.message} <span><code>${failure.code}</code>${failure.requestId && html` · ${t("request")} <code>${failure.requestId}</code>`}</span></p>`}
@@ -157,23 +157,23 @@ function Buttons({ automation, trigger, under, entered, faults, isDirty, save, o
   const args = { path: { id: automation.id } };
   if (automation.status === "active") {
     return html`<${Rename} automation=${automation} onDone=${onDone} /><${Action} id="pauseAutomation" args=${args} onDone=${onDone}
-      done=${under ? t("Paused: nobody enters, and {people} wait until you activate it again", { people: count(under, t("contact"), t("contacts")) }) : t("Paused: nobody enters until you activate it again")}>${t("Pause")}</${Action}>`;
+      done=${under ? t("Paused: nobody enters, and {people} wait until you activate it again", { people: count(under, "contact", "contacts") }) : t("Paused: nobody enters until you activate it again")}>${t("Pause")}</${Action}>`;
   }
   const activate = async () => {
     if (isDirty && !(await save())) return false;
-    const waiting = under ? t("{people} under way go on where they are.", { people: count(under, t("contact"), t("contacts")) }) : "";
+    const waiting = under ? t("{people} under way go on where they are.", { people: count(under, "contact", "contacts") }) : "";
     return confirm({ title: t("Activate {name}?", { name: automation.name }), text: `${triggerText(trigger, names)}: ${t("from now on each such contact goes through the steps.")} ${trigger.config?.include_existing ? t("Everybody who is in the segment now enters at once.") : ""} ${waiting}`, action: t("Activate") });
   };
   const remove = () => confirm({
     title: t("Delete {name}?", { name: automation.name }),
-    text: `${under ? t("{people} under way stop where they are.", { people: count(under, t("contact"), t("contacts")) }) : under === undefined ? t("Whoever is under way stops where they are.") : t("Nobody is under way.")} ${entered === undefined ? t("The automation, its versions and the history of its runs are gone; messages that were sent stay.") : t("The automation, its versions and the history of its {number} runs are gone; messages that were sent stay.", { number: number(entered) })}`,
+    text: `${under ? t("{people} under way stop where they are.", { people: count(under, "contact", "contacts") }) : under === undefined ? t("Whoever is under way stops where they are.") : t("Nobody is under way.")} ${entered === undefined ? t("The automation, its versions and the history of its runs are gone; messages that were sent stay.") : t("The automation, its versions and the history of its {number} runs are gone; messages that were sent stay.", { number: number(entered) })}`,
     action: t("Delete"), name: entered === 0 ? undefined : automation.name,
   });
   return html`
     <${Rename} automation=${automation} onDone=${onDone} />
     <${Action} id="deleteAutomation" args=${args} before=${remove} done=${t("Deleted")} onDone=${() => { drafts.delete(automation.id); go("automations"); }}>${t("Delete")}</${Action}>
     ${faults.all.length
-      ? allowed("activateAutomation") && html`<a class="button" href=${href(`automations/${automation.id}`)} onClick=${(event) => { event.preventDefault(); document.getElementById("checks")?.focus(); }}>${count(faults.all.length, t("thing to do before activating"), t("things to do before activating"))}</a>`
+      ? allowed("activateAutomation") && html`<a class="button" href=${href(`automations/${automation.id}`)} onClick=${(event) => { event.preventDefault(); document.getElementById("checks")?.focus(); }}>${count(faults.all.length, "thing to do before activating", "things to do before activating")}</a>`
       : html`<${Action} id="activateAutomation" className="primary" args=${args} before=${activate} onDone=${onDone} done=${t("Active")}>${isDirty ? t("Save and activate") : t("Activate")}</${Action}>`}`;
 }
 

@@ -46,7 +46,7 @@ export default function Runs({ automation, draft, names, query, onChange }) {
     ]} />
     <${List} id="listAutomationRuns" reloads=${reloads} caption=${t("Runs")} columns=${columns} onRows=${setRows}
       args=${{ path: { id }, query: filtersOf(query, FILTERS) }} filters=${FILTERS}
-      words=${[t("run"), t("runs")]} nameOf=${(row) => contacts[row.contact_id] ?? row.contact_id}
+      words=${["run", "runs"]} nameOf=${(row) => contacts[row.contact_id] ?? row.contact_id}
       rowHref=${(row) => href(`${path}/runs/${row.id}`)}
       empty=${html`<${NoRuns} automation=${automation} canTrigger=${canTrigger} />`} /></section>`;
 }

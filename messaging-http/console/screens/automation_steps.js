@@ -43,7 +43,7 @@ export default function Steps({ automation, draft, onChange, faults, lists, stat
     },
     remove: async (id) => {
       const below = blockOf(draft.flow, id).length - 1;
-      if (below && !(await confirm({ title: t("Remove step {step}?", { step: tools.named(id) }), text: t("{steps} below it are removed too.", { steps: count(below, t("step"), t("steps")) }), action: t("Remove") }))) return;
+      if (below && !(await confirm({ title: t("Remove step {step}?", { step: tools.named(id) }), text: t("{steps} below it are removed too.", { steps: count(below, "step", "steps") }), action: t("Remove") }))) return;
       focus.current = ["#steps"];
       setFlow(remove(draft.flow, id));
     },
@@ -81,7 +81,7 @@ function useWide() {
 }
 
 function endsText({ goal, exit_conditions: exits = [] }, names) {
-  const parts = [goal && t("goal: {what}", { what: filterText(goal, names) }), exits.length > 0 && count(exits.length, t("exit condition"), t("exit conditions"))].filter(Boolean);
+  const parts = [goal && t("goal: {what}", { what: filterText(goal, names) }), exits.length > 0 && count(exits.length, "exit condition", "exit conditions")].filter(Boolean);
   return parts.length ? parts.join(", ") : t("none; contacts go through to the end");
 }
 

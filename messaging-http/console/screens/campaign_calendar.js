@@ -3,7 +3,7 @@ import { channelName } from "../lib/channels.js";
 import { State } from "../lib/campaign.js";
 import { readAll } from "../lib/export.js";
 import { href } from "../lib/route.js";
-import { absolute, count, dayOf, html, laterDay, Loaded, number, t, useEffect, useReducer, useState } from "../lib/ui.js";
+import { absolute, count, dayOf, html, laterDay, Loaded, locale, number, t, useEffect, useReducer, useState } from "../lib/ui.js";
 
 /** Campaigns that are read, the newest first. */
 const MOST = 1000;
@@ -32,7 +32,7 @@ export function weeksOf(month, first) {
 export const timeOf = ({ status, started_at: began, scheduled_at: planned }) => (status === "draft" ? undefined : began ?? planned ?? undefined);
 
 // A day without a time has no zone.
-const written = (day, options) => new Intl.DateTimeFormat(undefined, { timeZone: "UTC", ...options }).format(new Date(day));
+const written = (day, options) => new Intl.DateTimeFormat(locale(), { timeZone: "UTC", ...options }).format(new Date(day));
 
 function useCampaigns(status) {
   const [state, setState] = useState({ loading: true });
@@ -68,8 +68,8 @@ function Month({ month, today, title, rows }) {
   const timed = rows.filter(timeOf).toSorted((one, other) => timeOf(one).localeCompare(timeOf(other)));
   const days = Map.groupBy(timed, (row) => dayOf(timeOf(row)));
   const shown = timed.filter((row) => dayOf(timeOf(row)).startsWith(month)).length;
-  const weeks = weeksOf(month, new Intl.Locale(navigator.language).getWeekInfo?.().firstDay ?? 1);
-  return html`<p class="muted" role="status">${shown ? count(shown, t("campaign in this month"), t("campaigns in this month")) : t("No campaign in this month.")}</p>
+  const weeks = weeksOf(month, new Intl.Locale(locale() ?? navigator.language).getWeekInfo?.().firstDay ?? 1);
+  return html`<p class="muted" role="status">${shown ? count(shown, "campaign in this month", "campaigns in this month") : t("No campaign in this month.")}</p>
     <table class="calendar"><caption class="sr">${title}</caption>
       <thead><tr>${weeks[0].map((day) => html`<th scope="col" key=${day}><abbr title=${written(day, { weekday: "long" })}>${written(day, { weekday: "short" })}</abbr></th>`)}</tr></thead>
       <tbody>${weeks.map((week) => html`<tr key=${week[0]}>${week.map((day) => html`<td key=${day} class=${day.startsWith(month) ? "" : "other"} aria-current=${day === today ? "date" : undefined}>

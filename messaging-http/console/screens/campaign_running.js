@@ -145,7 +145,7 @@ function NonSends({ campaign, figures }) {
   const sum = rows.reduce((total, { value }) => total + value, 0);
   return html`<section class="stack" aria-labelledby="non-sends"><h2 id="non-sends">${t("Not sent")}</h2>
     ${rows.length
-      ? html`<p class="muted">${count(sum, t("contact did not get it. Follow the reason to the person."), t("contacts did not get it. Follow a reason to the people."))}</p>
+      ? html`<p class="muted">${count(sum, "contact did not get it. Follow the reason to the person.", "contacts did not get it. Follow a reason to the people.")}</p>
         <${Table} caption=${t("Not sent, by reason")} rows=${rows} rowKey=${(row) => row.name} rowHref=${(row) => href(`campaigns/${id}`, { tab: "recipients", outcome: row.outcome })} columns=${[
           { label: t("Reason"), cell: (row) => t(row.label) },
           { label: t("Contacts"), numeric: true, cell: (row) => `${number(row.value)}${row.isMore ? "+" : ""}` },

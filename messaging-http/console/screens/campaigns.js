@@ -52,7 +52,7 @@ function CampaignList({ query }) {
       { id: "calendar", label: t("Calendar"), href: href("campaigns", { status: query.status, view: "calendar" }) },
     ]} />`}
     ${isCalendar ? html`<${Later} load=${() => import("./campaign_calendar.js")} query=${query} />` : html`<${List} id="listCampaigns" caption=${t("Campaigns")} args=${{ query: { status: query.status } }} reloads=${round} onRows=${setRows}
-      rowHref=${(row) => href(`campaigns/${row.id}`)} filters=${["status"]} words=${[t("campaign"), t("campaigns")]} nameOf=${(row) => row.name}
+      rowHref=${(row) => href(`campaigns/${row.id}`)} filters=${["status"]} words=${["campaign", "campaigns"]} nameOf=${(row) => row.name}
       columns=${[
         { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
         { label: t("Channel"), cell: (row) => channelName(row.channel) },
@@ -75,9 +75,9 @@ function Sent({ row, pace, stats }) {
   if (row.status === "scheduled") return html`<span>${t("starts")} <${Time} at=${row.scheduled_at} /></span>`;
   if (!state) return html`<span class="muted">–</span>`;
   if (row.status === "cancelled" || row.status === "failed") {
-    return stats ? t("{sent} of {of} sent", { sent: number(stats.sent), of: number(state.of) }) : count(state.of, t("recipient"), t("recipients"));
+    return stats ? t("{sent} of {of} sent", { sent: number(stats.sent), of: number(state.of) }) : count(state.of, "recipient", "recipients");
   }
-  if (row.status === "sent") return html`<span>${count(state.of, t("recipient"), t("recipients"))} · <${Time} at=${row.completed_at} /></span>`;
+  if (row.status === "sent") return html`<span>${count(state.of, "recipient", "recipients")} · <${Time} at=${row.completed_at} /></span>`;
   return html`<div><${Progress} value=${state.value} max=${state.of} label=${t("Progress of {name}", { name: row.name })} />
     <span class="muted">${[t("{value} of {of}", { value: number(state.value), of: number(state.of) }), paceWords(pace)].filter(Boolean).join(" · ")}</span></div>`;
 }

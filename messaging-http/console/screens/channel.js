@@ -139,7 +139,7 @@ async function waitingOn(channel) {
   const pages = await Promise.all(["queued", "deferred"].map((status) => call("listMessages", { query: { channel, status, limit: COUNTED }, quiet: true }))).catch(() => null);
   if (!pages) return t("nobody could count them");
   const found = pages.reduce((sum, page) => sum + page.data.length, 0);
-  return pages.some((page) => page.next_cursor) ? t("more than {number}", { number: number(COUNTED) }) : count(found, t("message"), t("messages"));
+  return pages.some((page) => page.next_cursor) ? t("more than {number}", { number: number(COUNTED) }) : count(found, "message", "messages");
 }
 
 function Removal({ channel, title, onDone }) {

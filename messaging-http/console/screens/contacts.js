@@ -36,7 +36,7 @@ function All({ query }) {
       { name: "updated_since", label: t("Changed since"), type: "date" },
     ]}><p class="help">${t("Search finds a part of an address, a name or an external id; the other fields are compared as a whole.")}</p></${Filters}>
     <${List} id="listContacts" args=${{ query: filtersOf(query, FILTERS) }} filters=${FILTERS} caption=${t("Contacts")}
-      words=${[t("contact"), t("contacts")]} nameOf=${addressOf}
+      words=${["contact", "contacts"]} nameOf=${addressOf}
       rowHref=${(row) => href(`contacts/${row.id}`)}
       columns=${[...contactColumns(), { label: t("Added"), cell: (row) => html`<${Time} at=${row.created_at} />` }]}
       empty=${html`<${NoContacts} />`} />`;

@@ -64,7 +64,7 @@ function told({ status }, records) {
       ? t("A record that is required has gone. If it stays away for 72 hours, mail is refused.")
       : t("The records that are required are found. The others make your mail more welcome.");
   }
-  if (wrong) return t("{wrong} published, but not as shown: what is wrong stands with each.", { wrong: count(wrong, t("record is"), t("records are")) });
+  if (wrong) return t("{wrong} published, but not as shown: what is wrong stands with each.", { wrong: count(wrong, "record is", "records are") });
   if (isUnnamed(records)) return t("This server needs a name first; only then can the records below be published.");
   return t("Publish the records below, then verify. New records are often seen within minutes, at some providers within a day.");
 }
@@ -134,7 +134,7 @@ function Keys({ domain, onChange }) {
   const isRotating = keys.some(({ stage, hasOlder }) => stage === "replaced" || (stage === "new" && hasOlder));
   const rotate = () => confirm({
     title: t("Make new signing keys?"), action: t("Make new keys"),
-    text: t("{number} to publish. The keys of now go on signing until the new ones are found, so mail is never unsigned.", { number: count(2, t("new record"), t("new records")) }),
+    text: t("{number} to publish. The keys of now go on signing until the new ones are found, so mail is never unsigned.", { number: count(2, "new record", "new records") }),
   });
   return html`<section class="stack" aria-labelledby="keys"><h2 id="keys">${t("Signing keys")}</h2>
     <p class="muted">${t("Change the keys once a year or so, and when somebody may have seen them.")}</p>
@@ -183,7 +183,7 @@ function Removal({ domain }) {
     const sure = await confirm({
       title: t("Delete {domain}?", { domain: domain.domain }), action: t("Delete"), name: domain.domain,
       text: t("Mail from this domain is refused from then on, and {keys} can never sign again. To send from it later, new records have to be published.", {
-        keys: count(domain.dkim.length, t("signing key"), t("signing keys")),
+        keys: count(domain.dkim.length, "signing key", "signing keys"),
       }),
     });
     if (!sure) return;

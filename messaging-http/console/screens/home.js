@@ -74,7 +74,7 @@ function Needs() {
   const found = [];
   if (system.data?.fenced) found.push([t("Nothing is sent: this is a restored copy. {cure}", { cure: system.data.fenced.cure ?? "" }), href("system")]);
   const held = (system.data?.held ?? []).filter(({ reason }) => reason === "held").reduce((sum, one) => sum + one.count, 0);
-  if (held) found.push([count(held, t("message is held back"), t("messages are held back")), href("system")]);
+  if (held) found.push([count(held, "message is held back", "messages are held back"), href("system")]);
   for (const one of domains.data?.data ?? []) {
     if (one.status !== "verified") found.push([t("{domain} is not verified: mail from it is refused", { domain: one.domain }), href(`domains/${one.id}`)]);
   }

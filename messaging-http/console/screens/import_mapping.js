@@ -80,7 +80,7 @@ function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists
     }
   };
   return html`<section class="stack" aria-labelledby="columns"><h2 id="columns">${t("What the columns are")}</h2>
-    <p>${total === null ? t("The first rows of the file:") : t("{rows} in the file; the first of them:", { rows: count(total, t("row"), t("rows")) })}</p>
+    <p>${total === null ? t("The first rows of the file:") : t("{rows} in the file; the first of them:", { rows: count(total, "row", "rows") })}</p>
     <${Table} caption=${t("Columns of the file")} rows=${header.map((name, nth) => ({ id: nth, name }))} columns=${[
       { label: t("Column"), cell: ({ name }) => html`<strong dir="auto">${name || t("(no name)")}</strong>` },
       { label: t("First values"), wide: true, cell: ({ id }) => html`<${Values} rows=${rows} nth=${id} />` },
@@ -108,7 +108,7 @@ function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists
     ${state.fault && html`<p class="fault-text" role="alert">${state.fault}</p>`}
     <div class="actions"><button type="button" class="primary" data-operation="createImport" onClick=${run} disabled=${Boolean(state.busy) || !matched.length || twice.length > 0}>
         ${state.busy ?? t("Import")}</button>
-      <span class="muted">${t("{used} of {columns} are used", { used: count(used, t("column"), t("columns")), columns: header.length })}</span></div>
+      <span class="muted">${t("{used} of {columns} are used", { used: count(used, "column", "columns"), columns: header.length })}</span></div>
   </section>`;
 }
 

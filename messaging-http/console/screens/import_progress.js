@@ -45,7 +45,7 @@ function Stage({ one, sent, reload }) {
   const { status } = one;
   if (status === "completed") {
     return html`<div class="notice good" role="status"><p>${one.failed
-      ? t("Done, but {rows} could not be taken: see below.", { rows: count(one.failed, t("row"), t("rows")) })
+      ? t("Done, but {rows} could not be taken: see below.", { rows: count(one.failed, "row", "rows") })
       : t("Done: every row is in.")} <a href=${href("contacts")}>${t("See the contacts")}</a></p></div>`;
   }
   if (status === "failed") {

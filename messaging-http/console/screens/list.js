@@ -29,13 +29,13 @@ function Drawn({ list, query, reload }) {
   };
   const stop = () => changeQuery({ rename: null });
   return html`
-    <${Head} title=${name} back=${href("lists")} backText=${t("Lists")} text=${count(list.contact_count, t("contact"), t("contacts"))}>
+    <${Head} title=${name} back=${href("lists")} backText=${t("Lists")} text=${count(list.contact_count, "contact", "contacts")}>
       ${allowed("addListContacts") && !isAdding && html`<button type="button" class="primary" onClick=${() => changeQuery({ add: 1 })}>${t("Add contacts")}</button>`}
       ${allowed("updateList") && !isRenamed && html`<button type="button" onClick=${() => changeQuery({ rename: 1 })}>${t("Change")}</button>`}
       <${Delete} id="deleteList" path=${{ id }} onDone=${() => go("lists")} ask=${{
         title: t("Delete this list?"),
         text: list.contact_count
-          ? t("{contacts} lose their place on it; they stay as contacts. The list cannot be brought back.", { contacts: count(list.contact_count, t("contact"), t("contacts")) })
+          ? t("{contacts} lose their place on it; they stay as contacts. The list cannot be brought back.", { contacts: count(list.contact_count, "contact", "contacts") })
           : t("It is empty. It cannot be brought back."),
         action: t("Delete"), name: list.contact_count ? name : undefined,
       }} />
@@ -55,7 +55,7 @@ function Drawn({ list, query, reload }) {
       ${isPublic && html`<${Filters} fields=${[{ name: "status", label: t("Status"), all: t("Confirmed"), options: STATUSES }]} />`}
       <${List} id="listListContacts" args=${{ path: { id }, query: { status: isPublic ? query.status : undefined } }} reloads=${changes}
         caption=${t("Contacts on this list")} filters=${["status"]}
-        words=${[t("contact"), t("contacts")]} nameOf=${addressOf} onChange=${reload}
+        words=${["contact", "contacts"]} nameOf=${addressOf} onChange=${reload}
         rowHref=${(row) => href(`contacts/${row.id}`)} columns=${isPublic ? [...contactColumns(), SINCE] : contactColumns()}
         actions=${allowed("removeListContact") && ((row) => html`<${Action} id="removeListContact" className="small"
           args=${{ path: { id, contact_id: row.id } }} done=${t("{address} is off the list", { address: addressOf(row) })} onDone=${() => { changed(); keepFocus(); }}>
@@ -70,7 +70,7 @@ function Drawn({ list, query, reload }) {
 }
 
 // Those who are no members of a public list, but were asked to confirm or have left.
-const STATUSES = [["unconfirmed", t("Unconfirmed")], ["left", t("Left")]];
+const STATUSES = [["unconfirmed", t("Unconfirmed")], ["left", t("Left the list")]];
 const SINCE = { label: t("Since"), cell: (row) => row.membership?.since && html`<${Time} at=${row.membership.since} />` };
 
 const PIECES = /[\s,;]+/;
@@ -95,7 +95,7 @@ function Add({ id, onDone }) {
       const ids = [...new Set(found.values())];
       const answer = ids.length ? await call("addListContacts", { path: { id }, body: { contact_ids: ids } }) : null;
       const said = answer && [
-        t("{contacts} added", { contacts: count(answer.added, t("contact"), t("contacts")) }),
+        t("{contacts} added", { contacts: count(answer.added, "contact", "contacts") }),
         answer.already_member ? t("{number} on it already", { number: answer.already_member }) : "",
       ].filter(Boolean).join(", ");
       if (said) announce(said);

@@ -60,8 +60,8 @@ export default function Live({ query }) {
       { name: "text", label: t("Text") },
     ]} />
     <p class="news muted" role="status">${paused
-      ? t("Paused. {waiting} since then.", { waiting: count(waiting, t("event"), t("events")) })
-      : html`${listening === "listening" && html`<span class="pulse" aria-hidden="true">●</span> `}${t(HEARD[listening])}${shown.length > 0 ? `, ${t("{shown} shown", { shown: count(shown.length, t("event"), t("events")) })}` : ""}${begun.since ? ` · ${t("all since {time}", { time: absolute(begun.since, TIME) })}` : ""}`}</p>
+      ? t("Paused. {waiting} since then.", { waiting: count(waiting, "event", "events") })
+      : html`${listening === "listening" && html`<span class="pulse" aria-hidden="true">●</span> `}${t(HEARD[listening])}${shown.length > 0 ? `, ${t("{shown} shown", { shown: count(shown.length, "event", "events") })}` : ""}${begun.since ? ` · ${t("all since {time}", { time: absolute(begun.since, TIME) })}` : ""}`}</p>
     ${begun.error && html`<${Failed} error=${begun.error} retry=${again} />`}
     ${begun.isCut && html`<p class="notice warning">${t("More happens than can be shown from before: some events before {time} are left out. Messages lists all.", { time: absolute(begun.until, TIME) })} <a href=${href("messages")}>${t("Messages")}</a></p>`}
     ${events && !shown.length && html`<${Nothing} filtered=${isFiltered(query, ["type", "channel", "text"])} since=${begun.since} />`}

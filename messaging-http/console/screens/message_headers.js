@@ -40,9 +40,9 @@ function Alignment({ headers, attempts }) {
       : [[t("Signature (DKIM)"), covering?.domain ?? null, covering && aligned(covering.domain)]]),
     [t("Return path (SPF)"), path ?? null, path && aligned(path)],
   ];
-  return html`<h3>${t("Alignment")}</h3>
+  return html`<h3>${t("Domain alignment")}</h3>
     <p class="muted">${t("Receivers trust a mail more when it is signed and returned in the domain that its reader sees in From.")}</p>
-    <${Table} caption=${t("Alignment")} rows=${rows} columns=${[
+    <${Table} caption=${t("Domain alignment")} rows=${rows} columns=${[
       { label: t("Who"), cell: ([who]) => who },
       { label: t("Domain"), cell: ([, domain]) => (domain ? html`<code>${domain}</code>` : html`<span class="muted">${t("not known: it did not leave over SMTP")}</span>`) },
       { label: t("Aligned"), cell: ([, , told]) => told && html`<${Badge} status=${told[0]}>${told[1]}</${Badge}>` },

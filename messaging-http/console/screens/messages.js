@@ -31,7 +31,7 @@ function MessageList({ query }) {
     ${!query.cursor && rows && (rows.length > 0 || fresh > 0) && html`<${News} fresh=${fresh} more=${more} onShow=${() => setReloads(reloads + 1)} />`}
     <${List} id="listMessages" args=${{ query: asked }} caption=${t("Messages")} reloads=${reloads + (rows?.length === 0 ? fresh : 0)} onRows=${setRows}
       rowKey=${(row) => row.message_id} rowHref=${(row) => href(`messages/${row.message_id}`)}
-      columns=${columns(now)} filters=${FILTERS} words=${[t("message"), t("messages")]}
+      columns=${columns(now)} filters=${FILTERS} words=${["message", "messages"]}
       nameOf=${(row) => [row.to, row.subject].filter(Boolean).join(", ") || row.message_id} empty=${html`<${NoMessages} />`} />`;
 }
 

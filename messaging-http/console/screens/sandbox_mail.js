@@ -63,7 +63,7 @@ function Look({ mail, query, to }) {
 function Links({ links }) {
   if (!links.length) return html`<p class="muted">${t("The mail has no links.")}</p>`;
   const targets = new Set(links.map(({ url }) => url)).size;
-  return html`<p class="muted">${t("{links} to {targets}. They are shown as text, so that a look is no click.", { links: count(links.length, t("link"), t("links")), targets: count(targets, t("target"), t("targets")) })}</p>
+  return html`<p class="muted">${t("{links} to {targets}. They are shown as text, so that a look is no click.", { links: count(links.length, "link", "links"), targets: count(targets, "target", "targets") })}</p>
     <${Pairs} label=${t("Links")} head=${[t("Words"), t("Target")]} pairs=${links.map(({ url, text }) => [
       html`<span dir="auto">${text || t("without words")}</span>`, html`<code class="wrapped">${url}</code>`])} />`;
 }

@@ -43,14 +43,14 @@ function Drawn({ segment, query, reload }) {
   const { id, name } = segment;
   const tab = query.tab === "contacts" ? "contacts" : "conditions";
   const kind = t(KINDS.find(([one]) => one === segment.kind)?.[1] ?? segment.kind);
-  const size = segment.size === null ? t("Not counted yet") : count(segment.size, t("contact"), t("contacts"));
+  const size = segment.size === null ? t("Not counted yet") : count(segment.size, "contact", "contacts");
   return html`
     <${Head} title=${name} back=${href("segments")} backText=${t("Segments")} badge=${html`<${Badge} status=${segment.status} />`}
       text=${[segment.calculated_at ? t("{size}, counted {time}", { size, time: absolute(segment.calculated_at, { dateStyle: "medium", timeStyle: "short" }) }) : size, kind].join(" · ")}>
       <${Action} id="recalculateSegment" args=${{ path: { id } }} done=${t("It is counted anew")} onDone=${reload}>${t("Recalculate")}</${Action}>
       <${Delete} id="deleteSegment" path=${{ id }} onDone=${() => go("segments")} ask=${{
         title: t("Delete this segment?"), action: t("Delete"), name,
-        text: t("Its conditions are gone for good. {contacts} in it stay as they are.", { contacts: segment.size === null ? t("The contacts") : t("The {contacts}", { contacts: count(segment.size, t("contact"), t("contacts")) }) }),
+        text: t("Its conditions are gone for good. {contacts} in it stay as they are.", { contacts: segment.size === null ? t("The contacts") : t("The {contacts}", { contacts: count(segment.size, "contact", "contacts") }) }),
       }} />
     </${Head}>
     <${Tabs} current=${tab} tabs=${[
@@ -59,7 +59,7 @@ function Drawn({ segment, query, reload }) {
     ]} />
     ${tab === "contacts"
       ? html`<${List} key=${segment.calculated_at} id="listSegmentContacts" args=${{ path: { id } }} caption=${t("Contacts in this segment")}
-          words=${[t("contact"), t("contacts")]} nameOf=${addressOf}
+          words=${["contact", "contacts"]} nameOf=${addressOf}
           rowHref=${(row) => href(`contacts/${row.id}`)} columns=${contactColumns()}
           empty=${html`<${Empty} title=${t("Nobody is in this segment")} text=${segment.status === "recalculating" ? t("It is being counted.") : t("No contact meets its conditions. Look at the count of each condition.")}
             action=${t("Conditions")} href=${href(`segments/${id}`)} />`} />`
@@ -107,7 +107,7 @@ function Found({ found }) {
   const { size, exact, sample = [], error, retry, loading } = found;
   useEffect(() => {
     if (!Number.isInteger(size)) return;
-    const told = count(size, t("contact right now"), t("contacts right now"));
+    const told = count(size, "contact right now", "contacts right now");
     announce(exact ? told : t("about {number}", { number: told }), { unseen: true });
   }, [size, exact]);
   if (error) return html`<${Failed} error=${error} retry=${retry} />`;

@@ -3,6 +3,7 @@
 // first single sign-on of somebody who has a password asks for it once.
 import { call, chooseWorkspace, forgetSession, loadSession, me } from "../lib/api.js";
 import { announce, html, t, useEffect, useId, useRef, useState } from "../lib/ui.js";
+import { LanguageChoice } from "../lib/language_choice.js";
 import { hasPasskeys, refusalOf, usePasskey } from "../lib/passkey.js";
 import { go } from "../lib/route.js";
 import { Brand } from "../app.js";
@@ -96,7 +97,8 @@ export default function SignIn({ query = {} }) {
     <${SignInWays} onDone=${invitation ? undefined : done} email=${email} begun=${step} />
     <details><summary>${t("No account, or the password forgotten?")}</summary>
       <p class="muted">${t("The operator of the server creates users, and links that sign in once:")}</p>
-      <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details></div>`;
+      <pre class="mono">messaging admin create-user --email you@example.com${"\n"}messaging admin login-link --email you@example.com</pre></details>
+    <${LanguageChoice} /></div>`;
 }
 
 function Invitation({ invitation, ticket, email, onDone }) {

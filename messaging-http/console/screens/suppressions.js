@@ -33,7 +33,7 @@ export default function Suppressions({ query }) {
       { name: "reason", label: t("Reason"), options: choices(REASONS) },
     ]}><p class="help">${t("Type the whole address.")}</p></${Filters}>
     <${List} id="listSuppressions" args=${{ query: filtersOf(query, FILTERS) }} reloads=${changes} filters=${FILTERS} caption=${t("Suppressions")}
-      words=${[t("address"), t("addresses")]} nameOf=${(row) => row.address}
+      words=${["address", "addresses"]} nameOf=${(row) => row.address}
       columns=${columns}
       actions=${allowed("deleteSuppression") && ((row) => html`<${Action} id="deleteSuppression" className="small" args=${{ path: { id: row.id } }}
         done=${t("The address is off the list")} onDone=${() => { changed(); keepFocus(); }}

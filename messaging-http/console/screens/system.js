@@ -25,7 +25,7 @@ export default function System() {
 
 function Fence({ system: { fenced, channels } }) {
   if (!fenced) return null;
-  const waiting = count(waitingOf(channels), t("message"), t("messages"));
+  const waiting = count(waitingOf(channels), "message", "messages");
   const isHeld = fenced.cure.includes("admin resume");
   return html`<section class="notice fault" aria-labelledby="fence"><h2 id="fence">${t("Nothing is sent")}</h2>
     <p>${fenced.reason === "restored" ? t("This is a restored copy of an installation. Messages are accepted and kept; nothing leaves.") : words(fenced.reason)} ${t("Since")} <${Time} at=${fenced.since} />.</p>

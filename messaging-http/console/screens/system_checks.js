@@ -7,7 +7,7 @@ import { href } from "../lib/route.js";
 const NAMES = {
   name: "Name", address: "Address", ptr: "Reverse name", spf: "SPF of this server", port25_out: "Port 25 outwards", inbound: "Inbound mail", tls: "TLS", clock: "Clock",
   disk: "Disk", files: "Files", secret_key: "Secret key", resolver: "DNS resolver", blocklist: "Blocklists",
-  dkim: "Signing keys", return_path: "Return path", dmarc: "DMARC", alignment: "Alignment", one_click: "One-click unsubscribe",
+  dkim: "Signing keys", return_path: "Return path", dmarc: "DMARC", alignment: "Domain alignment", one_click: "One-click unsubscribe",
 };
 
 // These are about a sending domain, the others about the server.

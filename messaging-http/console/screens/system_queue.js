@@ -34,7 +34,7 @@ const isWhole = (suspension, domain) => suspension.domain === domain && !suspens
 function Actions({ row: { domain, queued, deferred }, suspended, onChanged }) {
   const args = { body: { domain } };
   const name = html`<span class="sr"> ${domain}</span>`;
-  const waiting = count(queued + deferred, t("message"), t("messages"));
+  const waiting = count(queued + deferred, "message", "messages");
   return html`
     ${deferred > 0 && html`<${Action} id="retryQueue" className="small" args=${args} done=${t("They are tried now")} onDone=${onChanged}>${t("Try now")}${name}</${Action}>`}
     ${!suspended && html`<${Action} id="suspendQueue" className="small" args=${args} done=${t("Nothing more is sent there")} onDone=${onChanged}>${t("Suspend")}${name}</${Action}>`}

@@ -37,7 +37,7 @@ function SourceActions({ source: { ip, status }, onChanged }) {
     ${status !== "stopped" && html`<${Action} id="updateSource" className="small" args=${set("stopped")} before=${stop} done=${t("Nothing leaves from it")} onDone=${onChanged}>${t("Stop")}${name}</${Action}>`}`;
 }
 
-const STATES = { ok: ["ok", "open"], slowed: ["warning", "slowed down"], resting: ["paused", "resting"], stopped: ["failed", "stopped"] };
+const STATES = { ok: ["ok", "at full pace"], slowed: ["warning", "slowed down"], resting: ["paused", "resting"], stopped: ["failed", "stopped"] };
 
 const REASONS = {
   rate: "too much or too fast", reputation: "the provider thinks little of the address", blocked_ip: "the address is on a block list",

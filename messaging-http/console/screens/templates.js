@@ -27,7 +27,7 @@ function TemplateList({ query }) {
     ${isNew && html`<${NewTemplate} kind=${query.new} wantedBy=${query.for} />`}
     ${!isEmpty && html`<${Filters} fields=${[{ name: "channel", label: t("Channel"), options: CHANNELS.map((channel) => [channel, channelName(channel)]) }]} />`}
     <${List} id="listTemplates" caption=${t("Templates")} args=${{ query: { channel: query.channel } }} onRows=${setRows}
-      rowHref=${(row) => href(`templates/${row.id}`)} filters=${["channel"]} words=${[t("template"), t("templates")]} nameOf=${(row) => row.name}
+      rowHref=${(row) => href(`templates/${row.id}`)} filters=${["channel"]} words=${["template", "templates"]} nameOf=${(row) => row.name}
       columns=${[
         { label: t("Name"), cell: (row) => html`<span dir="auto">${row.name}</span>` },
         { label: t("Channel"), cell: (row) => channelName(row.channel) },

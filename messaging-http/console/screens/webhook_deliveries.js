@@ -29,7 +29,7 @@ export default function Deliveries({ webhook, query, round, again }) {
   const isSoon = ({ status: now, next_attempt_at: at }) => now === "pending" && (!at || new Date(at) - Date.now() < 60000);
   return html`
     <${Filters} fields=${[{ name: "status", label: t("Status"), options: STATUSES.map(([value, text]) => [value, t(text)]) }]} />
-    <${List} key=${status} id="listDeliveries" args=${{ path: { id: webhook.id }, query: { status } }} filters=${["status"]} words=${[t("delivery"), t("deliveries")]}
+    <${List} key=${status} id="listDeliveries" args=${{ path: { id: webhook.id }, query: { status } }} filters=${["status"]} words=${["delivery", "deliveries"]}
       nameOf=${(row) => `${row.event_type} ${absolute(row.created_at)}`} onChange=${again} caption=${t("Deliveries")}
       reloads=${round + polls} onRows=${(rows) => setWaiting(rows.some(isSoon))}
       columns=${[

@@ -18,6 +18,7 @@ mod filled;
 mod hostile;
 mod keyboard;
 mod known;
+mod languages;
 mod live;
 mod many;
 mod page;

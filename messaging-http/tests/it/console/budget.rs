@@ -20,7 +20,7 @@ const FIRST_REQUESTS: usize = 13;
 /// Bytes of what a further screen adds, compressed; without what [`APART`] names. The aim is 8 KB.
 const FURTHER_SCREEN: u64 = 32 << 10;
 /// Bytes of all files as they are served, without comments; the program has them only compressed. The aim is 450 KB.
-const ALL: usize = 900 << 10;
+const ALL: usize = 904 << 10;
 /// The same compressed. The aim is 140 KB.
 const ALL_COMPRESSED: usize = 330 << 10;
 
@@ -28,6 +28,16 @@ const ALL_COMPRESSED: usize = 330 << 10;
 const BLOCKS: usize = 150 << 10;
 /// Beginnings of the paths of its files.
 const OF_BLOCKS: [&str; 3] = ["blocks/", "gallery/", "vendor/prosemirror."];
+
+/// Bytes of the two files of a language, of which a browser loads those of one. The aim is 160 KB; its 2,700 texts stand
+/// beside the English ones, and Cyrillic letters take two bytes each.
+const LANGUAGE: usize = 320 << 10;
+/// The same compressed. The aim is 45 KB.
+const LANGUAGE_COMPRESSED: usize = 80 << 10;
+/// Where they are.
+const LANGUAGES: &str = "languages/";
+/// What the first screen asks for besides in a language that is not English.
+const LANGUAGE_REQUESTS: usize = 1;
 
 /// Loaded once, by the first screen that needs them: the drawing of graphs, and what forms know of their fields.
 const APART: [&str; 2] = ["/vendor/dagre.js", "/schemas.js"];
@@ -61,7 +71,8 @@ fn listed(files: &[(String, u64)]) -> String {
 #[test]
 fn the_files_are_few_and_small() {
     let is_of_blocks = |path: &str| OF_BLOCKS.iter().any(|start| path.starts_with(start));
-    let (of_blocks, rest): (Vec<_>, Vec<_>) = console::files().partition(|(path, _)| is_of_blocks(path));
+    let (languages, rest): (Vec<_>, Vec<_>) = console::files().partition(|(path, _)| path.starts_with(LANGUAGES));
+    let (of_blocks, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(path, _)| is_of_blocks(path));
     let sum = |files: Vec<(&str, Vec<u8>)>| {
         let sizes = files.into_iter().map(|(_, bytes)| {
             let mut packed = GzEncoder::new(Vec::new(), Compression::best());
@@ -76,6 +87,42 @@ fn the_files_are_few_and_small() {
     report(&format!("console: {all} bytes in all files, {packed} compressed"));
     assert!(all <= ALL, "{all} bytes");
     assert!(packed <= ALL_COMPRESSED, "{packed} bytes compressed");
+    for code in codes(&languages) {
+        let is_of_it = |(path, _): &&(&str, Vec<u8>)| path[LANGUAGES.len()..].starts_with(&code);
+        let (plain, packed) = sum(languages.iter().filter(is_of_it).cloned().collect());
+        report(&format!("console: {plain} bytes in {code}, {packed} compressed"));
+        assert!(plain <= LANGUAGE, "{plain} bytes in {code}");
+        assert!(packed <= LANGUAGE_COMPRESSED, "{packed} bytes compressed in {code}");
+    }
+}
+
+/// The codes of the languages that have files.
+fn codes(files: &[(&str, Vec<u8>)]) -> Vec<String> {
+    let names = files.iter().map(|(path, _)| &path[LANGUAGES.len()..]);
+    let found: Vec<_> = names.filter_map(|name| name.strip_suffix("-first.json")).map(str::to_owned).collect();
+    assert!(!found.is_empty(), "no language has files");
+    found
+}
+
+#[tokio::test]
+async fn the_first_screen_is_small_in_every_language() {
+    let options = ServerOptions { console: Console::BuiltIn, ..ServerOptions::new(any_port()) };
+    let server = filled::server_with(options).await;
+    let Some(page) = Page::start(&server).await else { return };
+    filled::fill(&server).await;
+    page.sign_in(&filled::member(&server, Role::Owner).await).await;
+    let languages: Vec<_> = console::files().filter(|(path, _)| path.starts_with(LANGUAGES)).collect();
+    for code in codes(&languages) {
+        page.browser.run("localStorage.setItem('messaging.language', arguments[0])", &[json!(code)]).await;
+        server.clock.advance(std::time::Duration::from_secs(30));
+        page.load("#/").await;
+        assert_eq!(page.browser.run("return document.documentElement.lang", &[]).await, json!(code));
+        let first = loaded(&page).await;
+        let bytes: u64 = first.iter().map(|(_, bytes)| bytes).sum();
+        report(&format!("console: the first screen has {bytes} bytes in {} requests in {code}", first.len()));
+        let is_small = bytes <= FIRST_SCREEN && first.len() <= FIRST_REQUESTS + LANGUAGE_REQUESTS;
+        assert!(is_small, "{bytes} bytes in {code}: {}", listed(&first));
+    }
 }
 
 #[tokio::test]

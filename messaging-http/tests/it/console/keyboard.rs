@@ -76,7 +76,7 @@ async fn single_keys_and_the_palette_lead_on_but_not_out_of_a_text() {
     // What a key does is drawn a moment after it.
     let until_open = async |headings: &str| page.until(&format!("{dialogs}.join() === {}", json!(headings))).await;
     press('?').await;
-    until_open("Keys").await;
+    until_open("Keyboard").await;
     press(keys::ESCAPE).await;
     until_open("").await;
     press('.').await;
