@@ -1,8 +1,10 @@
 //! Running the real program.
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -393,9 +395,9 @@ pub(crate) fn wait_or_tell<T>(mut look: impl FnMut() -> Result<T, String>) -> T 
     }
 }
 
-/// An empty directory, removed when dropped.
+/// An empty directory that nobody else may use, removed when dropped.
 pub(crate) fn directory() -> TempDir {
-    tempfile::tempdir().unwrap()
+    tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
 }
 
 /// Runs the shell blocks of a page of the documentation against a server that `messaging dev` runs; answers what the

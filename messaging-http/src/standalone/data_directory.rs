@@ -59,7 +59,7 @@ pub(super) fn refuse_foreign_directory(
     if fs::metadata(path).map_err(FileError::of("look at", path))?.permissions().mode() & 0o077 == 0 {
         return Ok(());
     }
-    let ours = FILES.iter().map(|name| path.join(name)).chain([secret_key.to_owned()]);
+    let ours = FILES.iter().chain(&[CONFIG]).map(|name| path.join(name)).chain([secret_key.to_owned()]);
     if ours.chain(database.map(Path::to_owned)).any(|file| file.starts_with(path) && file.is_file()) {
         return Ok(());
     }
@@ -109,6 +109,9 @@ pub(super) fn private_places(path: &Path, database: Option<&Path>, secret_key: &
 
 /// Directories in the data directory.
 const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
+
+/// The file of settings, by the name that the documentation gives it. It may be in the directory before the first start.
+const CONFIG: &str = "messaging.toml";
 
 /// Files in the data directory, beside the key and those of the database.
 const FILES: [&str; 7] = [LISTEN, SMTP_LISTEN, SUBMISSION_LISTEN, METRICS_LISTEN, EPOCH, IN_FORCE, "dev.json"];

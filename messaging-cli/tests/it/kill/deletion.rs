@@ -145,7 +145,11 @@ fn a_removal_on_sqlite_is_finished_whatever_is_killed() {
     server.kill();
 
     let (mut killed, mut removed) = (0, Vec::new());
-    for round in 0..rounds() {
+    for round in 0..10 * rounds() {
+        // On a quick machine a program may have ended before it is killed.
+        if round >= rounds() && killed > 0 {
+            break;
+        }
         let flags = target.flags();
         let mut child =
             program().args(["admin", "delete-workspace", "--id", &doomed.id, "--now"]).args(&flags).spawn().unwrap();
