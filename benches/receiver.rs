@@ -22,13 +22,13 @@ use crate::load::rate;
 /// A bench fails when nothing has been taken for so long.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// What a receiver answers.
+/// Answer of a receiver to a request.
 pub type Answer = Response<Full<Bytes>>;
 
 /// A server that counts the requests it answers with 2xx.
 #[derive(Debug)]
 pub struct Receiver {
-    /// Where it listens.
+    /// Address at which it listens.
     pub address: SocketAddr,
     taken: Arc<watch::Sender<u64>>,
 }

@@ -8,6 +8,7 @@
 //!
 //! Another service is a file beside [`resend`], and a variant of [`DropIn`] for each of its calls.
 
+mod idempotency;
 mod members;
 mod resend;
 mod sendgrid;
@@ -15,7 +16,6 @@ mod translation;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use messaging_core::domain::security::digest::Digest;
 use messaging_core::error::JsonFault;
 use messaging_core::ids::MessageId;
 use messaging_engine::Error;
@@ -24,10 +24,8 @@ use messaging_engine::ops::{Answer, Endpoint};
 
 use crate::reply::{self, Reply};
 
+pub(crate) use idempotency::idempotency_key;
 pub(crate) use translation::Translated;
-
-/// Characters of an Idempotency-Key here (contract section 18).
-const MAX_KEY_LENGTH: usize = 256;
 
 /// Bodies up to this length are translated where they are.
 const SHORT: usize = 64 << 10;
@@ -111,22 +109,4 @@ impl DropIn {
         reply::add_cause(&mut reply, error);
         reply
     }
-}
-
-/// A refusal in words that hold for these calls.
-fn told(error: &Error) -> String {
-    match error {
-        Error::InvalidIdempotencyKey => {
-            format!("Idempotency-Key must be 1 to {MAX_KEY_LENGTH} visible ASCII characters")
-        }
-        error => error.to_string(),
-    }
-}
-
-/// The Idempotency-Key that a call is remembered under: these may be longer than ours, so it is a digest of the one given.
-pub(crate) fn idempotency_key(header: &[u8]) -> Result<String, Error> {
-    let text = std::str::from_utf8(header).map_err(|_| Error::InvalidIdempotencyKey)?;
-    let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
-    let is_fine = (1..=MAX_KEY_LENGTH).contains(&inner.len()) && inner.bytes().all(|byte| byte.is_ascii_graphic());
-    if is_fine { Ok(Digest::of(inner).to_text()) } else { Err(Error::InvalidIdempotencyKey) }
 }

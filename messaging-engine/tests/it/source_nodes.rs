@@ -115,7 +115,7 @@ impl Installation {
         let pool = IpPool {
             id: app.new_id(START),
             workspace_id: Some(self.workspace),
-            name: "own".to_owned(),
+            name: format!("of {numbers:?}"),
             ips: numbers.iter().map(|number| IpAddr::from([203, 0, 113, *number])).collect(),
             created_at: START,
             updated_at: START,

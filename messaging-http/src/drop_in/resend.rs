@@ -9,8 +9,8 @@ use messaging_core::violation::{At, FieldCode, Violation, Violations};
 use messaging_engine::Error;
 use serde_json::{Value, json};
 
+use super::idempotency::told;
 use super::members::{Members, Person};
-use super::told;
 use super::translation::{MAX_MESSAGES, Translated, Translation, dotted};
 use crate::reply::{self, Reply};
 

@@ -10,8 +10,8 @@ use messaging_core::violation::{At, FieldCode, Violations};
 use messaging_engine::Error;
 use serde_json::{Map, Value, json};
 
+use super::idempotency::told;
 use super::members::{Members, Person};
-use super::told;
 use super::translation::{MAX_BYTES, MAX_MESSAGES, Translated, Translation, dotted};
 use crate::reply::{self, Reply};
 

@@ -61,7 +61,7 @@ pub(crate) struct SaidSources {
     pub(crate) node: String,
     /// The number of its start.
     pub(crate) joined: i64,
-    /// Whether it is this process.
+    /// True if it is this process.
     pub(crate) is_own: bool,
     /// The sources, as JSON.
     pub(crate) sources: String,

@@ -345,7 +345,9 @@ impl World {
         let resource = json!({"kind": "channel", "id": "email", "name": "email"});
         match self.chance.below(4) {
             0 => {
-                let before = self.bed.get(&self.able[0].caller, &self.base).await.body;
+                let all = self.bed.get(&self.able[0].caller, "/workspaces").await;
+                let mut all = all["data"].as_array().unwrap().iter();
+                let before = all.find(|one| self.base.ends_with(one["id"].as_str().unwrap())).unwrap().clone();
                 let tried = Tried::of("updateWorkspace", "workspace", Method::PATCH, self.base.clone());
                 let resource = json!({"kind": "workspace", "id": before["id"], "name": before["name"]});
                 let name = format!("Acme {n}");

@@ -41,7 +41,7 @@ pub(super) struct Counts {
     pub(super) blocked: u64,
 }
 
-/// What all nodes send to.
+/// The mailbox provider that all nodes send to.
 #[derive(Debug)]
 pub(super) struct Site {
     clock: Arc<ManualClock>,

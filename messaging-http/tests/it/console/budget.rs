@@ -34,7 +34,7 @@ const OF_BLOCKS: [&str; 3] = ["blocks/", "gallery/", "vendor/prosemirror."];
 const LANGUAGE: usize = 320 << 10;
 /// The same compressed. The aim is 45 KB.
 const LANGUAGE_COMPRESSED: usize = 80 << 10;
-/// Where they are.
+/// Folder of the languages.
 const LANGUAGES: &str = "languages/";
 /// What the first screen asks for besides in a language that is not English.
 const LANGUAGE_REQUESTS: usize = 1;

@@ -33,7 +33,7 @@ const UNDER_WAY: Duration = Duration::from_secs(2);
 /// How often arrivals are looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a reader does.
+/// Something that a reader does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Confirm,

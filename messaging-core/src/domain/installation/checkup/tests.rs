@@ -255,7 +255,7 @@ fn the_certificate_of_the_smtp_listeners_is_one_of_the_host_name_and_lasts() {
     check(&read(14, CertificateTrust::Trusted), Good, "");
     check(&read(13, CertificateTrust::Trusted), Warning, "within 14 days");
     check(&read(-1, CertificateTrust::Trusted), Fault, "has ended");
-    check(&read(90, CertificateTrust::OtherName), Fault, "none of mx.example.org");
+    check(&read(90, CertificateTrust::OtherName), Fault, "not for mx.example.org");
     check(&read(90, CertificateTrust::Unknown), Fault, "fullchain.pem");
     check(&read(90, CertificateTrust::Refused("revoked".to_owned())), Fault, "revoked");
     check(&read(90, CertificateTrust::NotVerified("no roots".to_owned())), Skipped, "ca-certificates");
