@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, Collected, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use crate::load::rate;
 
 /// A bench fails when nothing has been taken for so long.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// Answer of a receiver to a request.
 pub type Answer = Response<Full<Bytes>>;
@@ -52,7 +52,7 @@ impl Receiver {
                     let (answer, taken) = (answer.clone(), Arc::clone(&taken));
                     async move {
                         let body = request.into_body().collect().await;
-                        let answer = answer(body.map_or_else(|_| Bytes::new(), |body| body.to_bytes())).await;
+                        let answer = answer(body.map_or_else(|_| Bytes::new(), Collected::to_bytes)).await;
                         if answer.status().is_success() {
                             taken.send_modify(|count| *count += 1);
                         }

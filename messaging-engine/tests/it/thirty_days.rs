@@ -68,7 +68,7 @@ fn given(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }
 
-/// Numbers that look like chance (SplitMix64).
+/// Numbers that look like chance (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {
@@ -258,13 +258,12 @@ impl Simulation {
                 ended = &mut working => Some(ended),
                 () = mortal.died() => None,
             };
-            match ended {
-                Some(ended) => ended.unwrap().unwrap(),
-                None => {
-                    working.abort();
-                    let _ = working.await;
-                    self.crash(at).await;
-                }
+            if let Some(ended) = ended {
+                ended.unwrap().unwrap();
+            } else {
+                working.abort();
+                let _ = working.await;
+                self.crash(at).await;
             }
         }
         for message in self.site.take_complaints() {
@@ -405,7 +404,7 @@ fn content(_: &str) -> Mailbox {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_address_comes_to_be_trusted_whatever_node_ends_when() {
-    let days = given("SIMULATED_DAYS", 4);
+    let days = given("SIMULATED_DAYS", 2);
     let mut simulation = Simulation::start(false, content).await;
     for _ in 0..days {
         simulation.day().await;

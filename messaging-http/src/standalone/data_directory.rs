@@ -56,7 +56,9 @@ pub(super) fn refuse_foreign_directory(
     database: Option<&Path>,
     secret_key: &Path,
 ) -> Result<(), FileError> {
-    if fs::metadata(path).map_err(FileError::of("look at", path))?.permissions().mode() & 0o077 == 0 {
+    let mode = fs::metadata(path).map_err(FileError::of("look at", path))?.permissions().mode();
+    let is_open = mode & 0o077 != 0;
+    if !is_open {
         return Ok(());
     }
     let ours = FILES.iter().chain(&[CONFIG]).map(|name| path.join(name)).chain([secret_key.to_owned()]);

@@ -137,7 +137,8 @@ fn scripts() -> BTreeMap<String, Script> {
                 if !["vendor", "tests", "languages"].contains(&path.as_str()) {
                     add(&entry.path(), &format!("{path}/"), found);
                 }
-            } else if path.ends_with(".js") && !SILENT.contains(&path.as_str()) {
+            } else if entry.path().extension().is_some_and(|ending| ending == "js") && !SILENT.contains(&path.as_str())
+            {
                 let script = read(&fs::read_to_string(entry.path()).unwrap());
                 found.insert(path, script);
             }
@@ -342,10 +343,9 @@ fn end_of_tag(tag: &str) -> usize {
     for (at, c) in tag.char_indices() {
         match quote {
             Some(open) if c == open => quote = None,
-            Some(_) => {}
             None if c == '"' || c == '\'' => quote = Some(c),
             None if c == '>' => return at,
-            None => {}
+            _ => {}
         }
     }
     tag.len()

@@ -57,7 +57,7 @@ fn change(server: &Server, base: &str, keys: [&str; 2], n: usize, answered: &Mut
     let id = made["id"].as_str().unwrap().to_owned();
     put(answered, (id.clone(), kind.operations[0].to_owned()));
     let one = format!("{place}/{id}");
-    if n % 2 == 0 && !kind.operations[1].is_empty() {
+    if n.is_multiple_of(2) && !kind.operations[1].is_empty() {
         let Some(_) = call("PATCH", &one, &kind.body(&format!("{OURS}{n}-changed"))) else { return };
         put(answered, (id.clone(), kind.operations[1].to_owned()));
     }

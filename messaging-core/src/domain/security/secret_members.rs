@@ -35,7 +35,7 @@ const PARTS: &[&str] = &[
 ];
 
 /// Names, in the same form, that make a member a secret when they are the whole name.
-const NAMES: &[&str] = &["auth", "xauth", "xkey", "p256dh", "otp", "pin"];
+const NAMES: &[&str] = &["auth", "xauth", "xkey", "p256dh", "otp", "pin", "current"];
 
 /// Names, in the same form, that make a parameter of a URL a secret as well.
 const OF_URLS: &[&str] = &["key", "sig", "signature", "code"];
@@ -182,6 +182,7 @@ mod tests {
             "auth",
             "signature_secret",
             "upload_url",
+            "current",
         ];
         for name in secret {
             assert!(is_secret(name), "{name}");

@@ -171,7 +171,7 @@ async fn what_a_provider_refuses_is_told_in_its_words() {
     zone.fail(Some(DnsProviderError::Away("503".to_owned())));
     let away = post(&domains, &id, body(json!({}))).await;
     assert!(away.summary().starts_with("503"), "{}", away.summary());
-    zone.fail(Some(DnsProviderError::Later("429".to_owned(), Duration::from_secs(120))));
+    zone.fail(Some(DnsProviderError::Later("429".to_owned(), Duration::from_mins(2))));
     let later = post(&domains, &id, body(json!({}))).await;
     assert_eq!((later.summary().starts_with("503"), later.retry_after), (true, Some(120)), "{}", later.summary());
     assert_eq!(zone.writes(), 0);

@@ -125,7 +125,7 @@ impl Site {
 fn response(code: u16, text: &str) -> Response {
     let enhanced = text.split(' ').next().map(ToOwned::to_owned);
     let host = Some(EXCHANGER.to_owned());
-    Response { code: Some(code), enhanced, text: text.to_owned(), host, ..Response::default() }
+    Response { code: Some(code), enhanced, text: text.to_owned(), host }
 }
 
 /// The way of one node to the site.

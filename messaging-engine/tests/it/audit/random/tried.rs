@@ -82,7 +82,7 @@ impl Tried {
         let tried = Self::of(kind.operations[1], kind.name, Method::DELETE, path);
         let (resource, is_personal) = (kind.resource(&before), kind.is_personal);
         let doing = if kind.shows_deletion { Doing::Delete } else { Doing::Other(Vec::new()) };
-        Self { resource, before, is_personal, doing, ..tried }
+        Self { before, resource, is_personal, doing, ..tried }
     }
 
     pub(super) fn act(kind: &Kind, act: &Act, one: &str, before: &Value) -> Self {
