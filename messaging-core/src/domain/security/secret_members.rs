@@ -34,8 +34,11 @@ const PARTS: &[&str] = &[
     "uploadurl",
 ];
 
+/// The member with the password that a person has when they change it. Unlike other secrets it is not stored.
+pub(super) const OLD_PASSWORD: &str = "current";
+
 /// Names, in the same form, that make a member a secret when they are the whole name.
-const NAMES: &[&str] = &["auth", "xauth", "xkey", "p256dh", "otp", "pin", "current"];
+const NAMES: &[&str] = &["auth", "xauth", "xkey", "p256dh", "otp", "pin", OLD_PASSWORD];
 
 /// Names, in the same form, that make a parameter of a URL a secret as well.
 const OF_URLS: &[&str] = &["key", "sig", "signature", "code"];

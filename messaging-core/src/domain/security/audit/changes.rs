@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::security::secret_members::{HIDDEN, hide_secrets, is_secret};
+use crate::domain::security::secret_members::{HIDDEN, OLD_PASSWORD, hide_secrets, is_secret};
 
 /// Changes of an entry, at most; those after them are left out.
 pub const MAX_CHANGES: usize = 200;
@@ -91,7 +91,7 @@ impl Found {
             let pointer = format!("{at}/{}", escaped(name));
             if is_secret(name) {
                 let is_given = !says_nothing(value) && !value.is_boolean() && value.as_str() != Some(mask);
-                if is_given {
+                if is_given && name != OLD_PASSWORD {
                     self.add(pointer, name, &Value::from(HIDDEN), &Value::from(HIDDEN));
                 }
             } else if depth < MAX_DEPTH {
@@ -214,6 +214,9 @@ mod tests {
         let body = json!({"provider": "smtp", "config": {"password": "x", "auth_token": "***", "host": "mx"}});
         let found: Vec<_> = secrets_given(&body, "***").into_iter().map(|change| change.pointer).collect();
         assert_eq!(found, ["/config/password"]);
+        let body = json!({"current": "old one", "password": "new one"});
+        let found: Vec<_> = secrets_given(&body, "***").into_iter().map(|change| change.pointer).collect();
+        assert_eq!(found, ["/password"], "the old password is not changed");
     }
 
     #[test]
