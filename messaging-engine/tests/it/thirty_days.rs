@@ -84,7 +84,7 @@ impl Dice {
     }
 }
 
-/// Where nodes keep what they know.
+/// The database of the nodes.
 enum Place {
     File(TempDir),
     Server(Database),

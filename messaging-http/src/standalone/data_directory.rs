@@ -91,7 +91,7 @@ fn is_database(path: &Path) -> bool {
 /// Length of a secret key.
 const KEY_BYTES: u64 = SecretKey::LENGTH as u64;
 
-/// How a database of SQLite begins.
+/// First bytes of a SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// What nobody else may read, with the permissions that it may have at most. What is in the directories was made private,

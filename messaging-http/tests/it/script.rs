@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-/// What fills a place in markup.
+/// Character that stands in markup for a value that is filled in.
 const FILLED: char = '\0';
 
-/// What was found in a script.
+/// Texts and markup found in a script.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     /// Its strings, in order.
@@ -30,7 +30,7 @@ pub(crate) struct Literal {
     pub(crate) is_said: bool,
 }
 
-/// What is open around a place.
+/// Construct that is open around a place in a script.
 #[derive(Debug, PartialEq)]
 enum Open {
     /// The arguments of the function with this name; empty for other parentheses.

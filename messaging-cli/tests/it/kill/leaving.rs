@@ -26,11 +26,11 @@ const DOMAINS: usize = 7;
 /// Contacts or events of a request.
 const AT_ONCE: usize = 500;
 
-/// A mail that had begun to leave when its reader was told arrives so soon.
-const UNDER_WAY: Duration = Duration::from_secs(2);
+/// Time within which a mail arrives that had begun to leave when its reader was told that they left.
+pub(super) const UNDER_WAY: Duration = Duration::from_secs(2);
 
-/// How often arrivals are looked for.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which arrivals are looked for.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// What a reader does, as the body of the form or of the mail program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

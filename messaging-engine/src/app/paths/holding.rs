@@ -1,4 +1,4 @@
-//! Which of its sources a node uses.
+//! The sources that a node uses, of those that it has.
 //!
 //! Two nodes may name one address. What a path may have is counted by one of them, the oldest; the others have none of it
 //! and find mail for it a way there. When it is gone, the next one reads what it has stored, and goes on from there.

@@ -52,11 +52,11 @@ pub(super) struct Site {
 #[derive(Debug, Default)]
 struct Books {
     reputations: HashMap<SourceAddress, Reputation>,
-    /// How often each message was taken.
+    /// Number of times that each message was taken.
     taken: BTreeMap<MessageId, u32>,
     complaints: Vec<MessageId>,
     counts: Counts,
-    /// Whether everything is taken of everybody.
+    /// True if all mail is taken, whoever sends it.
     trusts: bool,
 }
 

@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use messaging_testing::Received;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use super::{Installation, Nodes, kills};
-use crate::kill::leaving::{address, link, subject};
+use crate::kill::leaving::{LOOK, UNDER_WAY, address, link, subject};
 use crate::kill::{Ending, load_until, post, runtime, wait_for_mail};
 use crate::support::{Server, allowed, wait_or_tell};
 
@@ -26,12 +26,6 @@ const READERS: usize = 120;
 
 /// How often each reader is in a file that is imported.
 const TIMES_IN_FILE: usize = 10;
-
-/// A mail that had begun to leave when its reader was told arrives so soon.
-const UNDER_WAY: Duration = Duration::from_secs(2);
-
-/// How often arrivals are looked for.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Something that a reader does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

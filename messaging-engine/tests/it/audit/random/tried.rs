@@ -31,7 +31,7 @@ impl Effect {
     }
 }
 
-/// What an operation does to its resource.
+/// Effect of an operation on its resource.
 #[derive(Debug, Clone)]
 enum Doing {
     Create,
