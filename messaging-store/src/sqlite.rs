@@ -110,7 +110,7 @@ pub struct Sqlite {
     due: DueTables,
     blobs: BlobFiles,
     uploads: UploadFiles,
-    lock: Arc<Lock>,
+    ownership: Arc<Mutex<Option<Ownership>>>,
     stop: Arc<Mutex<Option<Stop>>>,
 }
 
@@ -137,8 +137,15 @@ impl DueTables {
     }
 }
 
-/// The lock file of the program that does the jobs, held until its last commit is done.
-type Lock = Mutex<Option<File>>;
+/// What the program that does the jobs holds until its last connection is closed.
+#[derive(Debug)]
+struct Ownership {
+    /// The lock file.
+    _lock: File,
+    /// The database file, with which the checkpoint thread syncs. POSIX drops a process's locks on a file, those of SQLite
+    /// included, as soon as it closes any descriptor of the file, so this one stays open.
+    database: Arc<File>,
+}
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -199,10 +206,10 @@ impl Store for SqliteStore {
         let health = Arc::clone(&self.health);
         let (writer, readers) = (Arc::clone(&self.writer), Arc::clone(&self.readers));
         let (scans, checkpoints) = (Arc::clone(&self.scans), Arc::clone(&self.checkpoints));
-        let (lock, stop) = (Arc::clone(&self.lock), Arc::clone(&self.stop));
+        let (ownership, stop) = (Arc::clone(&self.ownership), Arc::clone(&self.stop));
         let closing = tokio::task::spawn_blocking(move || {
             let raise = || raise_epoch(&stop, &health);
-            close(&writer, &[&readers, &scans], raise, &checkpoints, &lock);
+            close(&writer, &[&readers, &scans], raise, &checkpoints, &ownership);
             health.end(StoreHealth::Closed);
         });
         if closing.await.is_err() {
@@ -214,7 +221,7 @@ impl Store for SqliteStore {
 impl Sqlite {
     /// Whether this is the program that does the jobs of the database.
     fn does_the_work(&self) -> bool {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.ownership.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Commits changes and does to files what they say.
@@ -261,20 +268,26 @@ impl Sqlite {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         let raise = || raise_epoch(&self.stop, &self.health);
-        close(&self.writer, &[&self.readers, &self.scans], raise, &self.checkpoints, &self.lock);
+        close(&self.writer, &[&self.readers, &self.scans], raise, &self.checkpoints, &self.ownership);
         self.health.end(StoreHealth::Closed);
     }
 }
 
 /// Ends the threads in the order in which they need each other; a second time does nothing.
-fn close(writer: &Writer, readers: &[&Readers], raise: impl FnOnce(), checkpoints: &Checkpoints, lock: &Lock) {
+fn close(
+    writer: &Writer,
+    readers: &[&Readers],
+    raise: impl FnOnce(),
+    checkpoints: &Checkpoints,
+    ownership: &Mutex<Option<Ownership>>,
+) {
     writer.close();
     for readers in readers {
         readers.close();
     }
     raise();
     checkpoints.close();
-    drop(lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+    drop(ownership.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
 /// Raises the number of the latest start, so that a database that is copied while a server runs, and put back when it

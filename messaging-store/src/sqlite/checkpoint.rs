@@ -6,16 +6,18 @@
 //! many versions of a page, of which only the last is moved.
 //!
 //! Under load a checkpoint never moves the whole log, because the writer goes on appending, so the log would
-//! never start over. When the log is past its limit, the thread moves it until little is left, and asks the
-//! writer to move that and to start the log over. While another program reads from the beginning of the log
-//! this cannot succeed: the log grows, the thread warns of it, and in the end the disk reserve makes the store
-//! refuse commits that add data.
+//! never start over. When the log is past its limit, the thread moves it until little is left, syncs the
+//! database, and asks the writer to move the rest and to start the log over. SQLite itself syncs the database
+//! only then, so without the thread's sync commits would wait until all that was moved is on the disk. While
+//! another program reads from the beginning of the log the log cannot start over: it grows, the thread warns of
+//! it, and in the end the disk reserve makes the store refuse commits that add data.
 //!
 //! A log that starts over keeps old pages behind its new end. After something was erased the thread therefore empties the
 //! file as well, once all of it is moved.
 //!
 //! The thread also looks at the space that is left on the disk.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -110,12 +112,16 @@ impl Shared {
 
 impl Checkpoints {
     /// Opens a connection to the database at `path` and starts the checkpoint thread.
-    pub(super) fn start(path: &Path, health: Arc<Health>) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+    /// `database` is the same file, for syncs; see [`Ownership`](super::Ownership).
+    pub(super) fn start(
+        path: &Path,
+        database: Arc<File>,
+        health: Arc<Health>,
+    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let shared = Arc::new(Shared::new(health));
-        let connection = connection::checkpointer(path)?;
+        let files = Files { connection: connection::checkpointer(path)?, database };
         let mine = Arc::clone(&shared);
-        let thread =
-            thread::Builder::new().name("store-checkpoint".to_owned()).spawn(move || run(&mine, &connection))?;
+        let thread = thread::Builder::new().name("store-checkpoint".to_owned()).spawn(move || run(&mine, &files))?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
@@ -183,6 +189,13 @@ impl Checkpoints {
     }
 }
 
+/// The database as the thread opens it.
+struct Files {
+    connection: Connection,
+    /// The database file, outside of SQLite.
+    database: Arc<File>,
+}
+
 /// State that the thread keeps from one look to the next.
 struct CheckpointState {
     /// Time before which a checkpoint that failed or was held up is not repeated.
@@ -198,7 +211,7 @@ struct CheckpointState {
 /// The checkpoint thread: makes checkpoints when they are due, until it is closed, and then a last one that empties
 /// the log. The last one is left out if the log may have a hole after a failed write or sync, or if the disk has no
 /// room for it; the next start of the program makes it then.
-fn run(shared: &Shared, connection: &Connection) {
+fn run(shared: &Shared, files: &Files) {
     let now = Instant::now();
     let mut state = CheckpointState { not_before: now, looked: now, complained: None, failure_told: None };
     let mut last = None;
@@ -223,7 +236,7 @@ fn run(shared: &Shared, connection: &Connection) {
         let is_due = shared.grown.load(Ordering::Acquire) && (is_quiet || shared.is_longer_than(shared.limit()));
         if is_due && Instant::now() >= state.not_before && !shared.health.distrusts_log() {
             shared.grown.store(false, Ordering::Release);
-            if !move_log(shared, connection, &mut state.failure_told) {
+            if !move_log(shared, files, &mut state.failure_told) {
                 shared.grown.store(true, Ordering::Release);
                 state.not_before = Instant::now() + LOOK_EVERY;
             }
@@ -232,6 +245,7 @@ fn run(shared: &Shared, connection: &Connection) {
         closed = shared.closed.lock().unwrap_or_else(PoisonError::into_inner);
     }
     drop(closed);
+    let connection = &files.connection;
     let is_distrusted = shared.health.distrusts_log();
     if is_distrusted || !has_room(shared, connection) {
         // Otherwise SQLite would move the log when the last connection is closed.
@@ -273,7 +287,8 @@ fn is_warning_due(told: &mut Option<Instant>) -> bool {
 
 /// Moves as much of the log as possible into the database. Answers false if the checkpoint is to be repeated: it
 /// failed, a reader held it up, or the log is still past its limit and the writer was asked to start it over.
-fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<Instant>) -> bool {
+fn move_log(shared: &Shared, files: &Files, failure_told: &mut Option<Instant>) -> bool {
+    let connection = &files.connection;
     if !has_room(shared, connection) {
         if is_warning_due(failure_told) {
             tracing::warn!(
@@ -298,6 +313,10 @@ fn move_log(shared: &Shared, connection: &Connection, failure_told: &mut Option<
         if !shared.is_longer_than(shared.limit()) {
             return moved == Moved::Complete && empty_log(shared, connection);
         }
+    }
+    // Only to make SQLite's own sync short, which also reports what failed here.
+    if let Err(error) = files.database.sync_data() {
+        tracing::warn!(%error, "the database could not be synced before the log starts over");
     }
     shared.restart.store(true, Ordering::Relaxed);
     // If the writer is idle by now and does not see the request, the next look makes a checkpoint. It is not made at

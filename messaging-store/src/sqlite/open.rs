@@ -25,7 +25,7 @@ use super::schema::{self, State};
 use super::upload_files::UploadFiles;
 use super::write_connection::WriteConnection;
 use super::writer::Writer;
-use super::{DueTables, Sqlite, SqliteStore, Stop};
+use super::{DueTables, Ownership, Sqlite, SqliteStore, Stop};
 use crate::backup::pinned;
 use crate::database::SqlStore;
 use crate::file_error::FileError;
@@ -90,7 +90,7 @@ impl SqliteStore {
         let blobs = blobs.unwrap_or_else(|| beside(&path, "attachments"));
         let uploads = uploads.unwrap_or_else(|| beside(&path, "uploads"));
         make_files(&path)?;
-        let lock = if exclusive { Some(lock(&path)?.ok_or(OpenError::InUse)?) } else { None };
+        let ownership = if exclusive { Some(own(&path)?) } else { None };
         let reopen = Reopen::new(&path, exclusive, temporary);
         let mut connection = reopen.writer().map_err(|error| unusable(error, &path))?;
         if exclusive {
@@ -101,9 +101,9 @@ impl SqliteStore {
         bring_up_to_date(&mut connection, &path, exclusive)?;
 
         let health = Arc::new(Health::new(&path, disk_reserve));
-        let checkpoints = if exclusive {
-            let checkpoints =
-                Checkpoints::start(&path, Arc::clone(&health)).map_err(failed("start the checkpoint thread"))?;
+        let checkpoints = if let Some(Ownership { database, .. }) = &ownership {
+            let checkpoints = Checkpoints::start(&path, Arc::clone(database), Arc::clone(&health))
+                .map_err(failed("start the checkpoint thread"))?;
             checkpoints.install_wal_hook(&mut connection, &reopen).map_err(failed("watch the write-ahead log"))?;
             checkpoints
         } else {
@@ -146,7 +146,7 @@ impl SqliteStore {
             due: DueTables::default(),
             blobs,
             uploads: UploadFiles::new(uploads),
-            lock: Arc::new(Mutex::new(lock)),
+            ownership: Arc::new(Mutex::new(ownership)),
             stop: Arc::new(Mutex::new(stop)),
         }))
     }
@@ -199,6 +199,13 @@ fn unusable(error: rusqlite::Error, path: &Path) -> OpenError {
 /// Whether the file system of a path is mounted read-only.
 fn is_read_only(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(|found| found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
+}
+
+/// Takes the lock of the program that does the jobs.
+fn own(database: &Path) -> Result<Ownership, OpenError> {
+    let lock = lock(database)?.ok_or(OpenError::InUse)?;
+    let file = File::open(database).map_err(FileError::of("open the file", database))?;
+    Ok(Ownership { _lock: lock, database: Arc::new(file) })
 }
 
 /// The lock of the program that works on the database; `None` when another one has it. The lock file stands beside
