@@ -1,5 +1,5 @@
-//! Whatever an automation is made of, and whatever happens: its runs end, wait or fail. Random graphs that may be
-//! activated, with random histories; the seeds are fixed.
+//! Property test: every run of a valid graph ends, waits or fails. Random graphs that may be activated get random
+//! histories; the seeds are fixed.
 
 use serde_json::{Value, json};
 
@@ -171,7 +171,7 @@ fn acted(dice: &mut Dice, kind: &NodeKind, moment: Timestamp) -> NodeOutcome {
     }
 }
 
-/// One walk, whose questions are answered by chance; how often it asked.
+/// Does one walk, whose questions are answered by chance; returns how often it asked.
 fn walk(
     dice: &mut Dice,
     plan: &AutomationPlan,

@@ -42,7 +42,7 @@ fn plan(graph: Value) -> AutomationPlan {
     design.parse().unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
-/// A run that is told what to think.
+/// A run whose questions are answered by the test.
 struct Conversation {
     plan: AutomationPlan,
     run: Run,
@@ -50,7 +50,7 @@ struct Conversation {
     told: Vec<String>,
 }
 
-/// What questions and nodes are answered.
+/// Answer of a test to a walk.
 enum Reply {
     Verdicts(Vec<bool>),
     NodeOutcome(NodeOutcome),
@@ -108,7 +108,7 @@ impl Conversation {
         self.bring_on(Input::Note(&note, Some(&Happened::Event(Box::new(event)))), replies)
     }
 
-    /// What was told since the last time.
+    /// Checks the steps since the last check.
     #[track_caller]
     fn check(&mut self, expected: &[&str]) {
         assert_eq!(std::mem::take(&mut self.told), expected);

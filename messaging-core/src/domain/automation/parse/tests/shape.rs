@@ -1,4 +1,4 @@
-//! What no automation may have, not even a draft.
+//! Faults that no automation may have, not even a draft.
 
 use super::*;
 
