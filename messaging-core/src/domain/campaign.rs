@@ -2,10 +2,10 @@
 //!
 //! Contract section 12. The stored row is defined here. [`input`] has the requests that create or change a campaign,
 //! [`check`] its rules, [`settings`] its settings, [`state`] the permitted changes of status and [`refusal`] the
-//! reasons against one, [`schedule`] the start, [`audience`] the recipients, [`test_send`] tests before the start,
-//! [`archive`] the public archive, [`split`] the assignment of recipients to variants, [`winner`] the choice of the
-//! best variant, [`outcome`] the result for one recipient, [`stats`] the results of all, and [`progress`] the state of
-//! the work. [`recipient_time`](crate::domain::delivery::recipient_time) decides when a recipient gets the campaign.
+//! reasons against one, [`schedule`] the start, [`audience`] the recipients, [`archive`] the public archive, [`split`]
+//! the assignment of recipients to variants, [`winner`] the choice of the best variant, [`outcome`] the result for one
+//! recipient, [`stats`] the results of all, and [`progress`] the state of the work.
+//! [`recipient_time`](crate::domain::delivery::recipient_time) decides when a recipient gets the campaign.
 
 pub mod archive;
 pub mod audience;
