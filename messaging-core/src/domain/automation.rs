@@ -60,7 +60,7 @@ pub struct Automation {
     pub design: Design,
     /// Number of the current version of the design, counted from 1.
     pub version: u32,
-    /// When it was last activated.
+    /// When the automation was last activated.
     pub activated_at: Option<Timestamp>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -102,7 +102,7 @@ pub struct AutomationVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutomationStatus {
-    /// It is being written.
+    /// The automation is being written.
     Draft,
     /// Contacts enter and go on.
     Active,
@@ -119,7 +119,7 @@ impl AutomationStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutomationPause {
-    /// Somebody paused it.
+    /// Somebody paused the automation.
     User,
     /// The automation was active in a database that was restored from a copy; it continues once somebody activates it.
     Restored,

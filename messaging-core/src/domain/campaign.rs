@@ -257,7 +257,7 @@ impl Campaign {
     }
 }
 
-/// Something of the workspace that a campaign needs.
+/// An object of the workspace that a campaign needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference {
     /// A list.
@@ -271,7 +271,7 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// The text form of the id.
+    /// Returns the text form of the id.
     pub fn id_text(self) -> String {
         match self {
             Self::List(id) => id.to_string(),
@@ -297,19 +297,19 @@ pub enum CampaignKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignStatus {
-    /// It is being written.
+    /// The campaign is being written.
     Draft,
-    /// It begins, or continues, at its time.
+    /// The campaign begins, or continues, at its time.
     Scheduled,
-    /// Its audience is frozen and the messages are sent.
+    /// The audience is frozen and the messages are sent.
     Sending,
-    /// Nothing of it is sent until it is scheduled again.
+    /// The campaign sends nothing until it is scheduled again.
     Paused,
     /// Final: every recipient was handled.
     Sent,
-    /// Final: it cannot be sent.
+    /// Final: the campaign cannot be sent.
     Failed,
-    /// Final: it was withdrawn.
+    /// Final: the campaign was cancelled.
     Cancelled,
 }
 
@@ -318,7 +318,7 @@ impl CampaignStatus {
     pub const ALL: [Self; 7] =
         [Self::Draft, Self::Scheduled, Self::Sending, Self::Paused, Self::Sent, Self::Failed, Self::Cancelled];
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -363,11 +363,11 @@ pub enum CampaignPhase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
-    /// Somebody asked for it.
+    /// Somebody paused the campaign.
     User,
     /// The database was restored from a copy.
     Restored,
-    /// It was too late to continue without asking; see [`Campaign::is_stale`].
+    /// The campaign was too late to continue without asking; see [`Campaign::is_stale`].
     Stale,
 }
 
@@ -377,7 +377,7 @@ pub enum PauseReason {
 pub enum FailureReason {
     /// The sender's domain is not verified any more.
     SenderDomainNotVerified,
-    /// Its template is gone.
+    /// The template of the campaign was deleted.
     TemplateMissing,
     /// The channel has no settings any more.
     ChannelNotConfigured,

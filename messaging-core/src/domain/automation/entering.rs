@@ -27,7 +27,7 @@ pub enum Refusal {
     ReEntry,
     /// Too many automations have caused one another.
     Depth,
-    /// It has entered too often within a day.
+    /// The contact has entered too often within a day.
     DailyLimit,
 }
 
@@ -98,7 +98,7 @@ pub struct Entrance {
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// Its present version.
+    /// Present version of the automation.
     pub version: u32,
     /// Contact that enters the automation.
     pub contact_id: ContactId,

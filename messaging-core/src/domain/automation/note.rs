@@ -1,4 +1,4 @@
-//! Notes of what happened to a contact and an automation has to hear of.
+//! Notes: records of events of contacts, for the automations that listen for them.
 //!
 //! A store keeps a note in the transaction of its cause, for each automation that listens for it: an active one with
 //! such a trigger, and one that the contact is going through and whose run may continue or end by it. So nothing is

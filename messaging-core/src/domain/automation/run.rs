@@ -38,7 +38,7 @@ pub struct Run {
     pub entered_at: Timestamp,
     /// When the run reached the node that it stands at.
     pub arrived_at: Timestamp,
-    /// When it ended.
+    /// When the run ended.
     pub ended_at: Option<Timestamp>,
     /// Reason of the end; `None` while the run is open, and if it reached an end of the graph.
     pub exit_reason: Option<String>,
@@ -125,7 +125,7 @@ pub enum Held {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEnd {
-    /// It was answered with this status, of which 2xx is success.
+    /// The call was answered with this status, of which 2xx is success.
     Answered(u16),
     /// No attempt was answered; the error of the last one, in the words of contract section 15.3.
     Failed(String),
@@ -134,7 +134,7 @@ pub enum CallEnd {
 }
 
 impl CallEnd {
-    /// True if the call was answered with a status from 200 to 299.
+    /// Returns true if the call was answered with a status from 200 to 299.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Answered(200..=299))
     }
@@ -148,11 +148,11 @@ pub enum RunStatus {
     Active,
     /// The run waits for a time, an event or a call.
     Waiting,
-    /// It reached an end of the graph, or the goal.
+    /// The run reached an end of the graph, or the goal.
     Completed,
-    /// It was ended before.
+    /// The run was ended before that.
     Exited,
-    /// It could not go on, or was refused.
+    /// The run could not continue, or its entry was refused.
     Failed,
 }
 

@@ -18,7 +18,7 @@ pub struct NotPossible {
 }
 
 impl AutomationStatus {
-    /// The name in the contract.
+    /// Returns the name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -29,7 +29,7 @@ impl AutomationStatus {
 }
 
 impl RunStatus {
-    /// The name in the contract.
+    /// Returns the name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",

@@ -28,10 +28,10 @@ use crate::time::Timestamp;
 /// The branch of nodes that have no choice.
 const NEXT: &str = "next";
 
-/// Cause by which a run goes on: it is due, or something happened to its contact.
+/// Cause by which a run continues: it is due, or something happened to its contact.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// It is due: it begins, its wait is over, a call has ended, or it stopped half-way.
+    /// The run is due: it begins, its wait is over, a call has ended, or it stopped half-way.
     Due,
     /// Something happened to the contact; with the stored event that the note refers to, if there is one.
     Note(&'a Note, Option<&'a Happened>),
@@ -66,7 +66,7 @@ pub enum Need {
     Verdicts(Vec<Question>),
     /// The work of a node to be done: see [`Walk::acted`].
     Act(NodeIndex),
-    /// Nothing: it waits, has ended, or stopped.
+    /// Nothing: the run waits, has ended, or stopped.
     Nothing,
 }
 
@@ -228,17 +228,17 @@ impl<'a> Walk<'a> {
         Self { graph, around, moment, up_to, walked, stage: Stage::Begin(input), is_dirty: false, is_elsewhere: false }
     }
 
-    /// The run, as it stands now.
+    /// Returns the run in its present state.
     pub const fn run(&self) -> &Run {
         &self.walked.run
     }
 
-    /// Time of the input that the walk handles.
+    /// Returns the time as of which the walk happens.
     pub const fn moment(&self) -> Timestamp {
         self.moment
     }
 
-    /// A node of the graph.
+    /// Returns a node of the graph.
     pub fn node(&self, index: NodeIndex) -> &'a Node {
         &self.graph.nodes[index]
     }
@@ -357,7 +357,7 @@ impl<'a> Walk<'a> {
         self.stage = Stage::Over;
     }
 
-    /// The result of the walk.
+    /// Returns the result of the walk.
     pub fn end_of(self) -> Walked {
         self.walked
     }
@@ -621,7 +621,7 @@ fn object(value: Value) -> Map<String, Value> {
 
 /// Returns true if a filter holds, given the verdicts about its leaves in their order.
 fn holds(filter: &Filter, verdicts: &mut dyn Iterator<Item = bool>) -> bool {
-    /// Every leaf has a verdict, so each is taken whatever the others say.
+    /// Returns the verdicts on all parts. Every leaf has a verdict, so each is taken whatever the others say.
     fn all(parts: &[Condition], verdicts: &mut dyn Iterator<Item = bool>) -> Vec<bool> {
         parts.iter().map(|part| of(part, verdicts)).collect()
     }

@@ -42,7 +42,7 @@ pub struct ReaderSettings {
 }
 
 impl ReaderSettings {
-    /// True if nothing was set.
+    /// Returns true if nothing was set.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

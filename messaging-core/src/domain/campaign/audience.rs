@@ -37,17 +37,17 @@ pub const fn number_at(piece: u64, place: u16) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AudienceVerdict {
-    /// A list that is excluded names it.
+    /// The contact is on an excluded list.
     Excluded,
-    /// It has no address for the channel.
+    /// The contact has no address for the channel.
     NoAddress,
-    /// All its addresses are suppressed.
+    /// All addresses of the contact are suppressed.
     Suppressed,
-    /// It has not agreed to marketing on the channel.
+    /// The contact has not agreed to marketing on the channel.
     NoConsent,
-    /// Contacts that were created before have all its addresses.
+    /// Contacts that were created before have all addresses of the contact.
     Duplicate,
-    /// It gets the campaign.
+    /// The contact gets the campaign.
     Recipient,
 }
 
@@ -248,13 +248,13 @@ pub struct AudienceCounts {
     pub recipients: u64,
     /// Members of excluded lists.
     pub excluded: u64,
-    /// Those without an address.
+    /// Contacts without an address.
     pub no_address: u64,
-    /// Those whose addresses are suppressed.
+    /// Contacts whose addresses are suppressed.
     pub suppressed: u64,
-    /// Those who have not agreed.
+    /// Contacts that have not agreed.
     pub no_consent: u64,
-    /// Those whose addresses others have.
+    /// Contacts whose addresses other contacts have.
     pub duplicates: u64,
 }
 
@@ -312,13 +312,13 @@ pub struct Breakdown {
     pub matched: u64,
     /// Members of excluded lists.
     pub excluded: u64,
-    /// Those without an address.
+    /// Contacts without an address.
     pub no_address: u64,
-    /// Those whose addresses are suppressed.
+    /// Contacts whose addresses are suppressed.
     pub suppressed: u64,
-    /// Those who have not agreed.
+    /// Contacts that have not agreed.
     pub no_consent: u64,
-    /// Those whose addresses others have.
+    /// Contacts whose addresses other contacts have.
     pub duplicates: u64,
 }
 

@@ -67,7 +67,7 @@ pub struct Wave {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
-    /// All.
+    /// All recipients.
     #[default]
     Everyone,
     /// The test group of an A/B test.

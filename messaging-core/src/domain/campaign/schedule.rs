@@ -127,9 +127,9 @@ pub struct Readiness<'a> {
 pub enum SenderState {
     /// The sender belongs to a verified domain, or the channel has no senders.
     Verified,
-    /// None was given and none can be derived.
+    /// No sender was given and none can be derived.
     Missing,
-    /// Its domain is not a verified domain of the workspace.
+    /// The sender's domain is not a verified domain of the workspace.
     NotVerified,
 }
 
@@ -189,7 +189,7 @@ impl Campaign {
         Some(first_zone.unwrap_or(at))
     }
 
-    /// True if the campaign has to begin or to continue at `now`.
+    /// Returns true if the campaign has to begin or to continue at `now`.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.starts_at().is_some_and(|at| at <= now)
     }

@@ -130,7 +130,7 @@ impl JsonSchema for DeferHours {
     }
 }
 
-/// Null clears an optional member (contract section 1.1), which then has its default.
+/// Deserializes an optional member, which null clears (contract section 1.1) so that it has its default.
 fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
@@ -209,7 +209,7 @@ pub struct HourMinute {
 pub struct MalformedHourMinute;
 
 impl HourMinute {
-    /// The time of day.
+    /// Returns the time of day.
     pub fn time(self) -> Time {
         Time::constant(self.hour, self.minute, 0, 0)
     }
@@ -279,7 +279,7 @@ impl Weight {
     /// Weight of a variant unless another is given.
     pub const ONE: Self = Self { millionths: UNIT };
 
-    /// The weight in millionths; from 1 to 10^12.
+    /// Returns the weight in millionths; from 1 to 10^12.
     pub const fn millionths(self) -> u64 {
         self.millionths
     }

@@ -71,12 +71,12 @@ impl Split {
         Self { campaign, place: 0, left: sizes }
     }
 
-    /// Number of recipients drawn so far, which is also the place of the next one.
+    /// Returns the number of recipients drawn so far, which is also the place of the next one.
     pub const fn place(&self) -> u64 {
         self.place
     }
 
-    /// Recipients of each variant that are still to be drawn.
+    /// Returns the number of recipients of each variant that are still to be drawn.
     pub fn left(&self) -> &[u64] {
         &self.left
     }

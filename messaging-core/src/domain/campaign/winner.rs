@@ -40,7 +40,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on a probability.
+    /// Returns the verdict on a probability.
     pub fn of(probability: f64) -> Self {
         match probability {
             sure if sure >= 0.95 => Self::Clear,

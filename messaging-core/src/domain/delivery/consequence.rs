@@ -51,7 +51,8 @@ impl Disposition {
         }
     }
 
-    /// Consequence for the recipient's address: none, a suppression, or a streak of soft bounces that grows or ends.
+    /// Returns the consequence for the recipient's address: none, a suppression, or a streak of soft bounces that grows
+    /// or ends.
     pub fn address(self) -> AddressEffect {
         match self {
             Self::Sent(Acceptance::Delivered) => AddressEffect::Reached,
@@ -144,7 +145,7 @@ pub const fn counts_for_recipient(class: OutcomeClass, is_email: bool) -> bool {
     }
 }
 
-/// Consequence of an answer for the account that messages are sent over: none, a rest or a stop.
+/// Returns the consequence of an answer for the account that messages are sent over: none, a rest or a stop.
 pub fn lane_effect(answer: &Answer) -> LaneEffect {
     match answer.class {
         OutcomeClass::Throttled(Scope::Account) => LaneEffect::Rest(answer.asked_wait().unwrap_or_default()),

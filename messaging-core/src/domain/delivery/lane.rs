@@ -149,7 +149,7 @@ impl Lane {
         text.rsplit_once(SENDER).map_or(text, |(shared, _)| shared)
     }
 
-    /// The text form.
+    /// Returns the text form.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -159,7 +159,7 @@ impl Lane {
         self.flow
     }
 
-    /// The class.
+    /// Returns the class.
     pub const fn class(&self) -> JobClass {
         self.flow.class
     }

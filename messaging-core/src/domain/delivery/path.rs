@@ -64,7 +64,7 @@ pub enum Priority {
     Marketing,
 }
 
-/// Answer to whether a transaction may begin.
+/// Permission for a transaction to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     /// The transaction may begin.
@@ -90,7 +90,7 @@ pub struct Wait {
 pub enum WaitReason {
     /// The rate of the path: a short wait, and no hold.
     Pace,
-    /// The warm-up, which allows so many messages today.
+    /// The warm-up, which bounds the messages of today.
     WarmingUp {
         /// Messages sent today.
         sent: u32,
@@ -102,7 +102,7 @@ pub enum WaitReason {
 }
 
 impl WaitReason {
-    /// One sentence for people. `source` is the address of the source.
+    /// Returns the reason as one sentence for people. `source` is the address of the source.
     pub fn sentence(self, source: &str, site: &str) -> String {
         match self {
             Self::Pace => format!("{source} sends to {site} as fast as it may."),
@@ -196,7 +196,7 @@ impl PathState {
         }
     }
 
-    /// Messages a minute that the path may send now; `None` without a bound.
+    /// Returns the messages a minute that the path may send now; `None` without a bound.
     fn rate(&self, limits: &SiteLimits, now: Timestamp) -> Option<u32> {
         let slowed = self.brake.rate(now);
         slowed.map(|rate| limits.messages_per_minute.map_or(rate, |most| rate.min(most))).or(limits.messages_per_minute)
@@ -216,7 +216,8 @@ impl PathState {
         self.warm_up.uncount();
     }
 
-    /// Time between two messages of marketing mail at the present rate and level; `None` when nothing bounds them.
+    /// Returns the time between two messages of marketing mail at the present rate and level; `None` when nothing
+    /// bounds them.
     pub fn spacing(&self, limits: &SiteLimits, now: Timestamp) -> Option<Duration> {
         self.rate(limits, now).map(pace::interval).max(self.warm_up(limits, now).spacing(limits.warm_up))
     }
@@ -305,12 +306,12 @@ impl PathState {
         self.orders
     }
 
-    /// Status of the path.
+    /// Returns the status of the path.
     pub fn status(&self, now: Timestamp) -> PathStatus {
         self.brake.status(now)
     }
 
-    /// Time of the latest message.
+    /// Returns the time of the latest message.
     pub const fn last_used(&self) -> Option<Timestamp> {
         self.warm_up.last_used()
     }

@@ -86,7 +86,7 @@ impl Suspensions {
         self.0.is_empty()
     }
 
-    /// All of them, in no particular order.
+    /// Iterates over all suspensions, in no particular order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Suspension> {
         self.0.iter()
     }

@@ -31,7 +31,7 @@ pub enum SuppressCause {
 }
 
 impl SuppressCause {
-    /// `reason` of the event `suppressed`.
+    /// Returns the `reason` of the event `suppressed`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Listed(reason) => reason.as_str(),

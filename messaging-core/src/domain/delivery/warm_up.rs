@@ -87,32 +87,32 @@ impl WarmUp {
         Self { stage: Stage::Known, ..Self::default() }
     }
 
-    /// The state of the warm-up.
+    /// Returns the state of the warm-up.
     pub const fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// The level, from 0.
+    /// Returns the level, from 0.
     pub const fn level(&self) -> u16 {
         self.level
     }
 
-    /// Time of the latest message.
+    /// Returns the time of the latest message.
     pub const fn last_used(&self) -> Option<Timestamp> {
         self.last_used
     }
 
-    /// True while a level bounds each day.
+    /// Returns true while a level bounds each day.
     pub fn is_warming(&self) -> bool {
         self.stage == Stage::Warming
     }
 
-    /// Messages sent on the day of the latest change.
+    /// Returns the number of messages sent on the day of the latest change.
     pub const fn sent_today(&self) -> u32 {
         self.sent
     }
 
-    /// Messages that the day may have; `None` when it is not bounded.
+    /// Returns the number of messages that the day may have; `None` when it is not bounded.
     pub fn allowed_today(&self, factor: u32) -> Option<u32> {
         self.is_warming().then(|| allowance(self.level, factor))
     }

@@ -20,28 +20,28 @@ pub const MAX_LENGTH: usize = 180;
 /// Reason why a name cannot be a sending domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsuitable {
-    /// It is no domain name.
+    /// The text is no domain name.
     #[error("is not a domain name such as mail.example.org")]
     Malformed,
-    /// It is longer than `MAX_LENGTH` octets.
+    /// The name is longer than `MAX_LENGTH` octets.
     #[error("must have at most {MAX_LENGTH} octets as A-labels")]
     TooLong,
-    /// It is a public suffix: everybody can register names below it.
+    /// The name is a public suffix: everybody can register names below it.
     #[error("is a public suffix, below which anybody registers names")]
     PublicSuffix,
-    /// It belongs to a mailbox provider: everybody can have an address there.
+    /// The name belongs to a mailbox provider: everybody can have an address there.
     #[error("belongs to a mailbox provider; use a domain whose DNS records are yours")]
     FreeMail,
-    /// It is not a name below the sending domain.
+    /// The name is not below the sending domain.
     #[error("must be one label, or a name under the domain")]
     NotBelow,
-    /// It is the bounce domain, which cannot be an alias.
+    /// The name is the bounce domain, which cannot be an alias.
     #[error("is the bounce domain, which cannot be an alias")]
     BounceDomain,
 }
 
 impl Unsuitable {
-    /// The field code.
+    /// Returns the field code.
     pub const fn code(self) -> FieldCode {
         match self {
             Self::Malformed | Self::NotBelow => FieldCode::InvalidFormat,

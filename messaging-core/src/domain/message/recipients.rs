@@ -16,7 +16,7 @@ pub enum RecipientKind {
     Cc,
     /// `bcc`: appears in no header.
     Bcc,
-    /// Another device of the contact whom a push message is for. The message's status follows the device that is `to`.
+    /// Another device of the contact that a push message is for. The message's status follows the device that is `to`.
     Device,
 }
 

@@ -46,7 +46,7 @@ impl MessageStatus {
         Self::Cancelled,
     ];
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",

@@ -39,7 +39,7 @@ fn filter(dice: &mut Dice) -> Value {
     }
 }
 
-/// A node of a kind, and its branches.
+/// Returns a node of a random kind, and its branches.
 fn node(dice: &mut Dice) -> (Value, Vec<&'static str>) {
     let next = vec!["next"];
     match dice.below(11) {
@@ -71,7 +71,7 @@ fn node(dice: &mut Dice) -> (Value, Vec<&'static str>) {
     }
 }
 
-/// A graph of some nodes, most edges of which lead forward; what nothing leads to is left out.
+/// Returns a graph of some nodes, most edges of which lead forward; unreachable nodes are left out.
 fn graph(dice: &mut Dice) -> Value {
     let count = 1 + dice.below(9);
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());

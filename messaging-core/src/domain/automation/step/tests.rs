@@ -198,7 +198,7 @@ fn an_event_at_the_due_instant_comes_before_the_timer_and_a_later_one_after_it()
     let due = at("2026-01-31T11:15:00Z");
     assert!(!goes_before(&talk.run, due, None));
     assert!(goes_before(&talk.run, due + std::time::Duration::from_millis(1), None));
-    // What a pause held up goes on at the activation, so what came until then comes first.
+    // A run held up by a pause continues at the activation, so events until then come first.
     assert!(!goes_before(&talk.run, at("2026-01-31T12:00:00Z"), Some(at("2026-01-31T12:00:00Z"))));
     let under_way = Run { status: RunStatus::Active, due_at: Some(due), ..talk.run.clone() };
     assert!(goes_before(&under_way, due, None));

@@ -45,7 +45,7 @@ fn nothing_lies_beyond_the_calendar() {
         let past = earlier(at("2026-01-01T00:00:00Z"), Delay { value: u32::MAX, unit }, &named("Asia/Kolkata"));
         assert!(far > at("2026-01-01T00:00:00Z") && past < at("2026-01-01T00:00:00Z"), "{unit:?}");
     }
-    // Whoever waits from there waits until there.
+    // A wait from there ends there.
     let end = clamped(i64::MAX);
     assert!(later(end, Delay { value: 1, unit: Months }, &named("Pacific/Kiritimati")) <= end);
     assert!(next_wall_time(end, Time::midnight(), &[], &TimeZone::UTC) >= end);

@@ -60,7 +60,7 @@ const fn place_at(word: usize, bit: u32) -> u16 {
 }
 
 impl Bits {
-    /// Every place.
+    /// Returns the set of all places.
     pub fn full() -> Self {
         Self { words: vec![u64::MAX; WORDS].into_boxed_slice() }
     }

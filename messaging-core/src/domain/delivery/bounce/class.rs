@@ -41,7 +41,7 @@ impl BounceClass {
         Self::Blocked,
     ];
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidRecipient => "invalid_recipient",

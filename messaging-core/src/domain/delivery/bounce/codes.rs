@@ -10,12 +10,11 @@ const MAX_TEXT: usize = 2048;
 pub(super) enum Weight {
     /// The code alone says what is wrong: this class of bounce.
     Definite(BounceClass),
-    /// Something is wrong with an address or a mailbox: the recipient's, unless the text says in so many words that it
-    /// is not.
+    /// Something is wrong with an address or a mailbox: the recipient's, unless the text plainly says that it is not.
     Recipient,
     /// Something is wrong with the sender's address.
     Sender,
-    /// Something that the contract does not list: the text may say what, the basic code does not.
+    /// The code means something that the contract does not list: the text may say what, the basic code does not.
     Other,
     /// There is no way to the domain; the text may say that there is no such domain.
     Unroutable,

@@ -37,7 +37,7 @@ pub enum SourceAddress {
 }
 
 impl SourceAddress {
-    /// The address, if it is known.
+    /// Returns the address, if it is known.
     pub const fn ip(self) -> Option<IpAddr> {
         match self {
             Self::Default => None,

@@ -48,7 +48,7 @@ impl PathStatus {
     /// Every status.
     pub const ALL: [Self; 4] = [Self::Ok, Self::Slowed, Self::Resting, Self::Stopped];
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -88,7 +88,7 @@ impl BrakeReason {
         })
     }
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Rate => "rate",

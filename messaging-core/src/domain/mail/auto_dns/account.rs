@@ -38,7 +38,7 @@ impl DnsProviderName {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Cloudflare, Self::Rfc2136, Self::DigitalOcean, Self::Hetzner, Self::Route53];
 
-    /// The name in requests.
+    /// Returns the name in requests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cloudflare => "cloudflare",

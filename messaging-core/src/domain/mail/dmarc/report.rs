@@ -143,7 +143,7 @@ pub enum ReportRows {
 }
 
 impl ReportRows {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Dmarc(rows) => rows.len(),

@@ -34,7 +34,7 @@ pub enum QuestionKind {
     Exchangers,
 }
 
-/// Something to look up.
+/// A question to the DNS.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Question {
     /// The type.

@@ -18,7 +18,7 @@ pub const MAX_AFTER: u32 = 86_400;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FallbackInput {
-    /// Its channel.
+    /// Channel of the message.
     pub channel: Channel,
     /// The recipient; left out the contact's address for the channel, or the recipient of the first message.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -176,7 +176,7 @@ pub(super) const LARGE: &str = "\
     trop grand, demasiado grande, excede, supera, muito grande, troppo grande, te groot, za duz*, przekracza,
     превыша*, слишком больш*, *过大*, *太大*, *超过*, *大きすぎ*";
 
-/// Words for faults of a message's content: viruses, forbidden attachments, malformed headers and the like.
+/// Words for faults of a message's content, such as viruses, forbidden attachments and malformed headers.
 pub(super) const CONTENT: &str = "\
     virus*, malware, infected, trojan, worm, executable, attachment*, file type, file extension, bare lf,
     bare cr, bare newline*, bare linefeed*, bare line, bare carriage, smuggling, 8bit, non ascii, smtputf8,
