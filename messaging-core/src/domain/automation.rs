@@ -32,13 +32,13 @@ use crate::time::Timestamp;
 
 /// Number of jobs that work on the runs of an automation, each for a share of its contacts.
 pub const SHARDS: u8 = 4;
-/// Greatest number of nodes of a graph.
+/// Maximum number of nodes of a graph.
 pub const MAX_NODES: usize = 200;
-/// Greatest number of arrivals at nodes in one run; the next arrival fails the run.
+/// Maximum number of arrivals at nodes in one run; the next arrival fails the run.
 pub const MAX_STEPS: u32 = 1000;
-/// Greatest number of automations that may cause one another in a row.
+/// Maximum number of automations that may cause one another in a row.
 pub const MAX_DEPTH: u8 = 8;
-/// Greatest number of entries of a contact into one automation within 24 hours.
+/// Maximum number of entries of a contact into one automation within 24 hours.
 pub const MAX_ENTRIES_A_DAY: u32 = 100;
 
 /// An automation as stored.
@@ -98,7 +98,7 @@ pub struct AutomationVersion {
     pub design: Design,
 }
 
-/// Status of an automation: decides if contacts enter it and continue in it.
+/// Status of an automation, which decides whether contacts enter it and continue in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutomationStatus {
@@ -125,7 +125,7 @@ pub enum AutomationPause {
     Restored,
 }
 
-/// Rule that decides if a contact may enter an automation again.
+/// Rule that decides whether a contact may enter an automation again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReEntry {

@@ -35,11 +35,11 @@ use crate::domain::limits::MAX_NAME;
 use crate::ids::{CampaignId, DomainId, ListId, SegmentId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Least number of variants of an A/B test.
+/// Minimum number of variants of an A/B test.
 pub const MIN_VARIANTS: u64 = 2;
-/// Greatest number of variants of an A/B test.
+/// Maximum number of variants of an A/B test.
 pub const MAX_VARIANTS: u64 = 5;
-/// Greatest number of lists or segments in one member of an audience. The contract is silent; each is a scan of its
+/// Maximum number of lists or segments in one member of an audience. The contract is silent; each is a scan of its
 /// own.
 pub const MAX_AUDIENCE_IDS: u64 = 100;
 

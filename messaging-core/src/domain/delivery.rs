@@ -89,10 +89,10 @@ pub enum AttemptResult {
     },
 }
 
-/// Greatest number of attempts for a recipient that the end of the process cut off; there is no further one.
+/// Maximum number of attempts for a recipient that the end of the process cut off; there is no further one.
 pub const MAX_CUT_OFF: u8 = 5;
 
-/// Greatest number of copies of a message off email whose answers were lost or could not be read; there is no further
+/// Maximum number of copies of a message off email whose answers were lost or could not be read; there is no further
 /// one, and the message ends with its arrival unknown.
 pub const MAX_LOST: u8 = 3;
 

@@ -1,4 +1,4 @@
-//! Decision if a contact enters an automation, and the run that it gets.
+//! Admission of a contact to an automation, and the run that it gets.
 //!
 //! Contract sections 13.3 and 13.4, "Entry". A refusal by the rule of re-entry leaves no row; a refusal by a limit
 //! against loops leaves a row in the list of runs.
@@ -17,7 +17,7 @@ use crate::time::Timestamp;
 /// Period for which entries are counted, and within which a listed refusal is not repeated.
 pub const DAY: Duration = Duration::from_hours(24);
 
-/// Greatest length of a value of the re-entry key, in bytes; a longer one is kept as its digest.
+/// Maximum length of a value of the re-entry key, in bytes; a longer one is kept as its digest.
 const MAX_KEY: usize = 256;
 
 /// Reason why a contact does not enter.

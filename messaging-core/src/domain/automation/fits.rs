@@ -1,4 +1,4 @@
-//! Test if an event of a contact is the one that a trigger names (contract sections 13.1 and 13.4, "Entry").
+//! Matching of a contact's events against triggers (contract sections 13.1 and 13.4, "Entry").
 
 use std::time::Duration;
 

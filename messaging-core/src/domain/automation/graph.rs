@@ -95,7 +95,7 @@ pub struct Send {
     pub is_marketing: bool,
     /// Hours in which the contact gets no such message.
     pub quiet_hours: Option<QuietHours>,
-    /// Greatest number of marketing messages that the contact gets.
+    /// Maximum number of marketing messages that the contact gets.
     pub frequency_cap: Option<FrequencyCap>,
     /// Values for the template; strings are templates themselves.
     pub variables: Map<String, Value>,

@@ -14,7 +14,7 @@ use crate::patch::{Patch, Replace};
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// Greatest size of the variables of a call in bytes of JSON, the same as of the properties of a product event
+/// Maximum size of the variables of a call in bytes of JSON, the same as of the properties of a product event
 /// (contract section 5).
 const MAX_VARIABLES: usize = 32 << 10;
 
@@ -52,8 +52,8 @@ pub struct AutomationPatch {
     /// Trigger by which contacts enter, `{"kind", "config"}`.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub trigger: Replace<Map<String, Value>>,
-    /// Graph of steps, `{"entry", "nodes", "edges", "exit_conditions", "goal"}`. Open runs finish on the version that they
-    /// entered with.
+    /// Graph of steps, `{"entry", "nodes", "edges", "exit_conditions", "goal"}`. Open runs finish on the version that
+    /// they entered with.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub graph: Replace<Map<String, Value>>,
     /// Rule for entering again: `never` (the default, except for yearly dates), `after_exit` or `always`.

@@ -24,7 +24,7 @@ use crate::domain::segment::event;
 use crate::domain::segment::parse::Reference;
 use crate::violation::{At, FieldCode, Violations, unescape};
 
-/// Greatest size of a trigger, and of a graph, in bytes of JSON. The contract is silent; every version is kept.
+/// Maximum size of a trigger, and of a graph, in bytes of JSON. The contract is silent; every version is kept.
 pub const MAX_DESIGN_BYTES: usize = 1 << 20;
 
 /// Meaning of a complete design: its trigger and its graph as typed trees.

@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// Greatest length of a simulation, in years of the calendar.
+/// Maximum length of a simulation, in years of the calendar.
 pub const MAX_YEARS: i64 = 5;
 /// Time from sending to delivery of a message in a simulation.
 pub const DELIVERED_AFTER: Duration = Duration::from_secs(1);

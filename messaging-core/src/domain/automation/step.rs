@@ -182,7 +182,7 @@ enum Stage<'a> {
 enum Then<'a> {
     /// The node does its work.
     Perform(NodeIndex),
-    /// A noted event is tested against the wait of the run, and may end it.
+    /// The event of a note is tested against the wait of the run, and may end it.
     Meet(&'a Note, Option<&'a Happened>),
 }
 
@@ -426,7 +426,8 @@ impl<'a> Walk<'a> {
         self.choose(node, StepOutcome::Called, branch, detail);
     }
 
-    /// Ends the wait of the run if the noted event is the awaited one. Goal and exit conditions were tested before.
+    /// Ends the wait of the run if the event of the note is the awaited one. Goal and exit conditions were tested
+    /// before.
     fn meet(&mut self, note: &Note, happened: Option<&Happened>) {
         let run = &self.walked.run;
         let Some(node) = run.node_id.as_deref().and_then(|id| self.graph.find(id)) else { return };

@@ -1,7 +1,7 @@
 //! The public archive of a workspace: campaigns that went to its readers, for everybody to read.
 //!
-//! Contract section 23. An archive shows only what was sent to public lists that its owner chose, and shows nothing as long
-//! as it is not enabled.
+//! Contract section 23. An archive shows only what was sent to public lists that its owner chose, and shows nothing as
+//! long as it is not enabled.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::domain::channel::Channel;
 use crate::ids::{CampaignId, Id, ListId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Greatest number of lists of an archive, as many as a workspace may have public ones.
+/// Maximum number of lists of an archive, as many as a workspace may have public ones.
 pub const MAX_LISTS: u64 = 100;
 
 /// Path of archives, before the id of the workspace.

@@ -73,7 +73,7 @@ impl RecipientOutcome {
     }
 
     /// Returns the outcome for a contact without a message: the verdict of the freeze; for recipients, `is_withdrawn`
-    /// tells if the campaign ended before they got a message.
+    /// is true if the campaign ended before they got a message.
     pub const fn without_message(verdict: AudienceVerdict, is_withdrawn: bool) -> Self {
         match verdict {
             AudienceVerdict::Excluded => Self::Excluded,

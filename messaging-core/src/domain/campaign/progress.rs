@@ -14,7 +14,7 @@ use crate::domain::message::content::TemplateUse;
 use crate::ids::{CampaignId, Id as _, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Greatest number of messages that wait to be sent before more are made.
+/// Maximum number of messages that wait to be sent before more are made.
 pub const MAX_AHEAD: u64 = 50_000;
 
 /// Progress of the work on a campaign.

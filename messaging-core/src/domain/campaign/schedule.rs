@@ -111,7 +111,7 @@ impl JsonSchema for WrittenTime {
     }
 }
 
-/// Facts of the workspace that decide if a campaign can begin.
+/// Facts of the workspace that a campaign depends on at its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Readiness<'a> {
     /// Results of the look-up of the objects that [`CampaignPlan::references`] lists.
@@ -194,16 +194,16 @@ impl Campaign {
         self.starts_at().is_some_and(|at| at <= now)
     }
 
-    /// Returns true if the start is overdue by so much that a person has to say if it is still wanted. Counts from when
-    /// it was scheduled, if that was later: a time that had passed then was meant.
+    /// Returns true if the start is overdue by so much that a person has to confirm it. Counts from when the campaign
+    /// was scheduled, if that was later: a time that had passed then was meant.
     pub fn is_stale(&self, now: Timestamp) -> bool {
         let since = self.starts_at().max(self.schedule_called_at.filter(|_| self.starts_at().is_some()));
         since.is_some_and(|since| now.since(since) > STALE)
     }
 }
 
-/// Returns true if a campaign that is sending has stood still for so long that a person has to say if it is still
-/// wanted. Waiting for quiet hours, zones, caps, the rate limit or a winner is progress, which the caller records.
+/// Returns true if a campaign that is sending has stood still for so long that a person has to confirm it. Waiting for
+/// quiet hours, zones, caps, the rate limit or a winner is progress, which the caller records.
 pub fn has_stalled(last_progress: Timestamp, now: Timestamp) -> bool {
     now.since(last_progress) > STALE
 }

@@ -25,7 +25,7 @@ pub struct Settings {
     pub utm: Option<Utm>,
     /// Hours in which no messages are sent, by the recipient's clock.
     pub quiet_hours: Option<QuietHours>,
-    /// Greatest number of marketing messages for a contact.
+    /// Maximum number of marketing messages for a contact.
     #[validate(nested)]
     pub frequency_cap: Option<FrequencyCap>,
     /// A test with a part of the audience; without one the variants share the whole audience.
@@ -61,16 +61,16 @@ pub struct QuietHours {
     pub end: HourMinute,
 }
 
-/// Greatest number of marketing messages that a contact gets on the channel, whatever campaign or automation sends
+/// Maximum number of marketing messages that a contact gets on the channel, whatever campaign or automation sends
 /// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct FrequencyCap {
-    /// Greatest number within any 24 hours.
+    /// Maximum number within any 24 hours.
     #[serde(default)]
     #[validate(range(min = 1))]
     pub per_day: Option<u32>,
-    /// Greatest number within any 168 hours.
+    /// Maximum number within any 168 hours.
     #[serde(default)]
     #[validate(range(min = 1))]
     pub per_week: Option<u32>,
@@ -90,7 +90,7 @@ pub struct FrequencyCap {
 pub struct DeferHours(u32);
 
 impl DeferHours {
-    /// The greatest number of hours.
+    /// The maximum number of hours.
     const MAX: u32 = 168;
 
     /// Returns the wait as a duration.
@@ -267,7 +267,7 @@ pub struct Weight {
 /// Millionths of 1.
 const UNIT: u64 = 1_000_000;
 
-/// The greatest weight.
+/// Maximum weight.
 const MAX_WEIGHT: f64 = 1_000_000.0;
 
 /// Error: the number is out of the range of weights.

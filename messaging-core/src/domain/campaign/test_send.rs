@@ -15,7 +15,7 @@ use crate::input::Input;
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// Greatest number of recipients of one call (contract section 26).
+/// Maximum number of recipients of one call (contract section 26).
 pub const MAX_TEST_RECIPIENTS: u64 = 20;
 /// Text that the subject of a test begins with.
 const MARK: &str = "[Test] ";
@@ -68,7 +68,7 @@ impl CampaignTestInput {
     }
 }
 
-/// Returns the subject of a test message, cut to the greatest length of a subject.
+/// Returns the subject of a test message, cut to the maximum length of a subject.
 pub fn test_subject(subject: &str) -> String {
     let longest = usize::try_from(MAX_SUBJECT).unwrap_or(usize::MAX);
     MARK.chars().chain(subject.chars()).take(longest).collect()

@@ -12,10 +12,10 @@ use crate::time::Timestamp;
 /// Number of the latest attempts of a message that are kept.
 pub const KEPT_ATTEMPTS: u32 = 50;
 
-/// Greatest number of lines kept of one dialog.
+/// Maximum number of lines kept of one dialog.
 pub const MAX_LINES: usize = 200;
 
-/// Greatest number of characters kept of one line.
+/// Maximum number of characters kept of one line.
 pub const MAX_LINE: usize = 512;
 
 /// Outcome of an attempt at one peer.
@@ -107,7 +107,8 @@ pub struct MessageAttempt {
     pub workspace_id: WorkspaceId,
     /// The message.
     pub message_id: MessageId,
-    /// Number of the attempt, counted from 1 for each message. An attempt that talks to several peers has several records.
+    /// Number of the attempt, counted from 1 for each message. An attempt that talks to several peers has several
+    /// records.
     pub attempt: u32,
     /// Time at which the dialog ended.
     pub at: Timestamp,

@@ -95,7 +95,7 @@ fn by_basic_code(code: Option<u16>, said: Option<BounceClass>, reading: &Reading
     match code {
         Some(400..500) => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable),
         Some(552) => said.unwrap_or(BounceClass::Content),
-        // The server asks for authentication (RFC 4954 section 6), which none does that knows us.
+        // The server asks for authentication (RFC 4954 section 6), as no server does that knows us.
         Some(530 | 534 | 535 | 538) => BounceClass::Policy,
         // RFC 7504: the domain has a null MX record. Others use the number for reasons of their own.
         Some(556) if reading.is_empty() || meaning::names_domain(reading) => BounceClass::InvalidDomain,

@@ -17,7 +17,7 @@ pub const TLS_REQUIRED: &str = "tls_required";
 /// Interval at which one message tries an account that refuses us.
 pub const PROBE_EVERY: Duration = Duration::from_mins(5);
 
-/// Least time until a message that was written and not answered is tried again: a receipt may settle it before.
+/// Minimum time until a message that was written and not answered is tried again: a receipt may settle it before.
 pub const AMBIGUOUS_WAIT: Duration = Duration::from_mins(1);
 
 /// Detail of a suppression because the recipient refuses us.
@@ -39,7 +39,7 @@ pub enum Disposition {
 }
 
 impl Disposition {
-    /// Returns the status that it gives the message.
+    /// Returns the status that the message gets.
     pub const fn status(self) -> MessageStatus {
         match self {
             Self::Sent(Acceptance::Delivered) => MessageStatus::Delivered,
@@ -87,8 +87,8 @@ pub enum AddressEffect {
 pub enum LaneEffect {
     /// The account is not affected.
     None,
-    /// The account pauses for this time, and gets messages more slowly afterwards. Without a time it does not pause: the
-    /// message waits by its schedule (contract section 16).
+    /// The account pauses for this time, and gets messages more slowly afterwards. Without a time it does not pause:
+    /// the message waits by its schedule (contract section 16).
     Rest(Duration),
     /// The account stops, except for a probe every [`PROBE_EVERY`], until the settings change.
     Stop,
@@ -157,7 +157,7 @@ pub fn lane_effect(answer: &Answer) -> LaneEffect {
 /// State of an account, as the answers of an attempt show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountState {
-    /// No answer shows if the account works.
+    /// No answer shows whether the account works.
     Unknown,
     /// The account works: it let us in.
     Works,

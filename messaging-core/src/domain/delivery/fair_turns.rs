@@ -17,11 +17,11 @@ pub(crate) const BULK_SHARE: usize = 8;
 pub struct Places<'a> {
     /// Number of places.
     pub all: usize,
-    /// Greatest number of places for bulk work, out of all.
+    /// Maximum number of places for bulk work, out of all.
     pub bulk: usize,
-    /// Greatest number of places for a flow that is not in `flows`.
+    /// Maximum number of places for a flow that is not in `flows`.
     pub per_flow: usize,
-    /// Greatest number of places for flows with a bound of their own.
+    /// Maximum number of places for flows with a bound of their own.
     pub flows: &'a HashMap<Flow, usize>,
     /// Weights of the turns of workspaces, in relation to one another; 1 for a workspace that is not here.
     pub weights: &'a HashMap<WorkspaceId, u32>,

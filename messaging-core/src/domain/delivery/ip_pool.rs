@@ -15,10 +15,10 @@ use crate::time::Timestamp;
 
 pub use usable::{MailKind, Usable, pool_of, usable_sources};
 
-/// Greatest number of pools of a workspace, and of shared pools.
+/// Maximum number of pools of a workspace, and of shared pools.
 pub const MAX_POOLS: usize = 100;
 
-/// Greatest number of addresses in a pool.
+/// Maximum number of addresses in a pool.
 pub const MAX_IPS: usize = 100;
 
 /// A pool of a workspace, or one that the operator shares with all of them.

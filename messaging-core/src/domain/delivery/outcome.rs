@@ -15,7 +15,7 @@ pub use crate::domain::delivery::response::Response;
 /// Longest wait that a peer is granted.
 pub const MAX_WAIT: Duration = Duration::from_hours(24);
 
-/// Greatest number of characters of a provider's id for a message.
+/// Maximum number of characters of a provider's id for a message.
 pub const MAX_PROVIDER_MESSAGE_ID: usize = 255;
 
 /// Meaning of an acceptance.
@@ -49,7 +49,7 @@ pub enum OutcomeClass {
     Retry(Scope),
     /// A temporary failure because of too much mail.
     Throttled(Scope),
-    /// The provider refuses our key or our account, or our settings cannot work: a person has to mend that.
+    /// The provider refuses our key or our account, or our settings cannot work: a person has to fix that.
     Auth,
     /// The message may only go over TLS, or over verified TLS, and the peer has none: it never goes in clear.
     TlsRequired,

@@ -45,7 +45,7 @@ pub struct PathState {
     told: u32,
 }
 
-/// Greatest number of complaints of other nodes that are counted at once.
+/// Maximum number of complaints of other nodes that are counted at once.
 const MAX_TOLD: u32 = 10_000;
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -158,7 +158,8 @@ impl PathState {
         self.warm_up.at(now, limits.warm_up, self.brake.status(now) != PathStatus::Ok)
     }
 
-    /// Sets if the site knows the source; if not, its warm-up continues at its present level. The brake stays as it is.
+    /// Sets whether the site knows the source; if not, its warm-up continues at its present level. The brake stays as
+    /// it is.
     pub fn set_known(&mut self, is_known: bool) {
         self.warm_up.set_known(is_known);
     }

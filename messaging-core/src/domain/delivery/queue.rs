@@ -1,8 +1,8 @@
 //! Orders of the operator for the queue: the part that an order names, and the parts that are suspended.
 //!
 //! Contract section 26. Messages wait in lanes, and the text of a lane names the workspace, the recipient domain and
-//! the campaign of its messages. So a part of the queue is a set of lanes, and no row has to be read to find out if a
-//! message belongs to it.
+//! the campaign of its messages. So a part of the queue is a set of lanes, and no row has to be read to match messages
+//! with it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::domain::delivery::lane::Lane;
 use crate::ids::{CampaignId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Greatest number of parts of the queue that are suspended at one time: each claim compares lanes with all of them.
+/// Maximum number of parts of the queue that are suspended at one time: each claim compares lanes with all of them.
 pub const MAX_SUSPENSIONS: usize = 100;
 
 /// A part of the queue: the messages that match all members that are given.

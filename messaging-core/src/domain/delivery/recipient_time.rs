@@ -66,7 +66,7 @@ pub struct Terms {
     pub wall_time: Option<DateTime>,
     /// Local hours of the recipient during which nothing is sent.
     pub quiet_hours: Option<QuietHours>,
-    /// Greatest number of marketing messages to one contact within a period.
+    /// Maximum number of marketing messages to one contact within a period.
     pub frequency_cap: Option<FrequencyCap>,
     /// When the rate limit lets the next message begin; `None` for at once. See [`pacing::Pacing::next_at`].
     pub pace_free_at: Option<Timestamp>,
@@ -93,7 +93,7 @@ pub fn zone_of(contact: Option<&str>, workspace: &str) -> TimeZone {
     found.map_or(TimeZone::UTC, |(zone, _)| zone)
 }
 
-/// Decides if an attempt may begin at `now`.
+/// Decides whether an attempt may begin at `now`.
 ///
 /// A message that has to wait for the clock is not judged before that: suppression, consent and cap are checked right
 /// before it is sent. Only the end of the longest wait for the cap does not wait for the clock. `until` heeds all

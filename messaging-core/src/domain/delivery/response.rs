@@ -16,7 +16,7 @@ pub struct Response {
     pub host: Option<String>,
 }
 
-/// Greatest number of characters of a reply that are kept.
+/// Maximum number of characters of a reply that are kept.
 pub const MAX_TEXT: usize = 512;
 
 impl Response {

@@ -29,7 +29,7 @@ pub use pattern::ReplyPattern;
 use pattern::Subject;
 pub use verdict::{Meaning, PathAction, Verdict};
 
-/// Greatest number of transactions at once with a site that no rule names.
+/// Maximum number of transactions at once with a site that no rule names.
 pub const DEFAULT_CONNECTIONS: u32 = 20;
 
 /// Number of messages after which a connection is closed to a site that no rule names.

@@ -1,8 +1,8 @@
 //! Warm-up: the number of messages a path may send on a day while a site does not know the source yet.
 //!
-//! A level allows 50 × 1.4ⁿ messages a day, for large sites a multiple of it, and at most an eighth of that in one hour.
-//! A fifth of each day is kept for transactional mail, which waits for neither hours nor gaps. A healthy day of which
-//! half was used is a step up. Days are those of UTC.
+//! A level allows 50 × 1.4ⁿ messages a day, for large sites a multiple of it, and at most an eighth of that in one
+//! hour. A fifth of each day is kept for transactional mail, which waits for neither hours nor gaps. A healthy day of
+//! which half was used is a step up. Days are those of UTC.
 
 pub mod campaign;
 #[cfg(test)]
@@ -32,7 +32,7 @@ const HOURS: u32 = 8;
 /// Divisor of an allowance for the part that only transactional mail may use.
 const RESERVE: u32 = 5;
 
-/// Greatest level, which no path reaches: its allowance is beyond all that is sent.
+/// Maximum level, which no path reaches: its allowance is beyond all that is sent.
 const MAX_LEVEL: u16 = 40;
 
 const HOUR_MILLIS: i64 = 3_600_000;
@@ -212,7 +212,7 @@ impl WarmUp {
         self.allowed_today(factor).map(gap)
     }
 
-    /// Sets if the site knows the source. Level and counts stay as they are.
+    /// Sets whether the site knows the source. Level and counts stay as they are.
     pub fn set_known(&mut self, is_known: bool) {
         self.stage = if is_known { Stage::Known } else { Stage::Warming };
     }

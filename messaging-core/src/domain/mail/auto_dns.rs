@@ -24,7 +24,7 @@ pub use account::{DnsCredentials, DnsProviderName, KeptDnsAccount, RetiredKeyRec
 /// Time to live of the records that are written, in seconds.
 pub const TTL: u32 = 3600;
 
-/// Greatest number of values that a zone may have of one type at a name that is written to.
+/// Maximum number of values that a zone may have of one type at a name that is written to.
 pub const MAX_VALUES: usize = 100;
 
 /// Action for an offered record.
@@ -113,7 +113,7 @@ pub fn plan(of: Surroundings<'_>, purpose: Purpose, wanted: &RequiredRecord, fou
         && let [target, ..] = found.cname.as_slice()
     {
         return change.conflict(match purpose {
-            // Who looks after the policy of a domain often has it that way.
+            // Owners of a policy often publish it by an alias.
             Purpose::Dmarc | Purpose::TlsRpt => format!(
                 "{} is an alias (CNAME) of {target}, so that what is published there counts, and nothing may stand beside it. \
                  Leave it if that is meant; else remove it and try again.",

@@ -13,7 +13,7 @@ use crate::violation::FieldCode;
 
 pub use crate::domain::mail::public_suffix::organizational;
 
-/// Greatest length of a name, in octets of its A-labels. A return address, `bounce+TOKEN@bounce.<domain>`, must fit the
+/// Maximum length of a name, in octets of its A-labels. A return address, `bounce+TOKEN@bounce.<domain>`, must fit the
 /// limits of SMTP (RFC 5321 section 4.5.3.1.3), and its token uses up the local part.
 pub const MAX_LENGTH: usize = 180;
 

@@ -2,11 +2,11 @@
 //!
 //! Contract section 4.1 (`headers`).
 
-/// Greatest number of headers (contract section 20).
+/// Maximum number of headers (contract section 20).
 pub const MAX_HEADERS: u64 = 30;
-/// Greatest length of a name, in octets.
+/// Maximum length of a name, in octets.
 pub(crate) const MAX_NAME_LENGTH: usize = 76;
-/// Greatest length of a value, in characters.
+/// Maximum length of a value, in characters.
 pub(crate) const MAX_VALUE_LENGTH: usize = 998;
 
 /// Headers that we write, that control mail systems, or that would forge the origin of a message.

@@ -12,16 +12,16 @@ use crate::time::Timestamp;
 /// Longest time that a policy is kept for, whatever it says: a year (RFC 8461 section 3.2).
 pub const MAX_AGE: Duration = Duration::from_hours(8766);
 
-/// Greatest size of a policy, in bytes (RFC 8461 section 3.3).
+/// Maximum size of a policy, in bytes (RFC 8461 section 3.3).
 pub const MAX_POLICY_BYTES: usize = 64 * 1024;
 
-/// Greatest number of patterns of exchangers in a policy. RFC 8461 has no bound; published policies have a dozen.
+/// Maximum number of patterns of exchangers in a policy. RFC 8461 has no bound; published policies have a dozen.
 pub const MAX_PATTERNS: usize = 256;
 
-/// Greatest length of the id of a policy, in characters (RFC 8461 section 3.1).
+/// Maximum length of the id of a policy, in characters (RFC 8461 section 3.1).
 const MAX_ID: usize = 32;
 
-/// Greatest length of a host name, in characters (RFC 1035 section 2.3.4).
+/// Maximum length of a host name, in characters (RFC 1035 section 2.3.4).
 const MAX_NAME: usize = 253;
 
 /// Mode of a policy: the handling of mail to exchangers that do not satisfy it.

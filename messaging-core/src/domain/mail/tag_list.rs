@@ -2,7 +2,7 @@
 //!
 //! RFC 6376 section 3.2, whose syntax RFC 7489 section 6.4 borrows.
 
-/// Greatest number of tags of one list; records in use have fewer than ten.
+/// Maximum number of tags of one list; records in use have fewer than ten.
 const MAX_TAGS: usize = 64;
 
 /// Parses the tags of a list in order, names as written, values without the white space around them.

@@ -22,13 +22,13 @@ use crate::ids::{MessageId, WorkspaceId};
 pub use url_text::ascii;
 use url_text::{is_web, trimmed};
 
-/// Greatest number of links of a message that are redirected; further ones lead straight to their target.
+/// Maximum number of links of a message that are redirected; further ones lead straight to their target.
 pub const MAX_LINKS: usize = 1000;
 
-/// Greatest number of links of a campaign that are counted separately (contract section 20).
+/// Maximum number of links of a campaign that are counted separately (contract section 20).
 pub const MAX_NUMBERED: usize = 64;
 
-/// Greatest length of a redirected target, in bytes: the answer to a click must pass through every proxy.
+/// Maximum length of a redirected target, in bytes: the answer to a click must pass through every proxy.
 pub const MAX_URL: usize = 4096;
 
 /// The path of the pixel, before its token.

@@ -19,13 +19,13 @@ pub(crate) const BROKEN_FOR: Duration = Duration::from_hours(72);
 /// a mailbox is verified days after it was signed.
 pub(crate) const OLD_KEYS_STAY: Duration = Duration::from_hours(7 * 24);
 
-/// Greatest number of pairs of keys that a domain may have at a time.
+/// Maximum number of pairs of keys that a domain may have at a time.
 pub const MAX_KEY_PAIRS: usize = 3;
 
 /// Time between look-ups of a domain; each domain has its own time of day.
 const INTERVAL: Duration = Duration::from_hours(24);
 
-/// Greatest time by which a look-up may come early, so that domains that were added together spread.
+/// Maximum time by which a look-up may come early, so that domains that were added together spread.
 const JITTER: Duration = Duration::from_hours(2);
 
 /// The domain that `messaging dev` sets up. Its top-level domain exists nowhere (RFC 6761 section 6.2), so it has no

@@ -15,13 +15,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::domain::limits::MAX_FILENAME;
 use crate::ids::{BlobId, MessageId, WorkspaceId};
 
-/// Greatest number of attachments (contract section 20).
+/// Maximum number of attachments (contract section 20).
 pub(crate) const MAX_ATTACHMENTS: u64 = 10;
-/// Greatest number of characters of the media type of an attachment.
+/// Maximum number of characters of the media type of an attachment.
 const MAX_CONTENT_TYPE: u64 = 255;
-/// Greatest number of characters of a content id (contract section 4.1).
+/// Maximum number of characters of a content id (contract section 4.1).
 const MAX_CONTENT_ID: u64 = 128;
-/// Greatest size of all attachments together, decoded, in bytes (contract section 20).
+/// Maximum size of all attachments together, decoded, in bytes (contract section 20).
 pub(crate) const MAX_TOTAL_BYTES: usize = 15 << 20;
 
 /// A file as it is sent in.
@@ -38,8 +38,8 @@ pub struct AttachmentInput {
     pub content_type: Option<String>,
     /// The content in padded base64 without line breaks.
     pub content_b64: Base64,
-    /// Makes it part of the HTML, which shows it by `cid:` and this name: 1 to 128 visible ASCII characters without angle
-    /// brackets, each name once.
+    /// Makes it part of the HTML, which shows it by `cid:` and this name: 1 to 128 visible ASCII characters without
+    /// angle brackets, each name once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = MAX_CONTENT_ID))]
     pub content_id: Option<String>,

@@ -20,11 +20,11 @@ pub use typed::{
     ChannelContent, Parts, PushContent, SmsContent, TelegramContent, TelegramText, ViberContent, WhatsappContent,
 };
 
-/// Greatest number of buttons of a message.
+/// Maximum number of buttons of a message.
 pub const MAX_BUTTONS: u64 = 10;
-/// Greatest number of values of a push message.
+/// Maximum number of values of a push message.
 pub const MAX_DATA: u64 = 32;
-/// Greatest number of values of a provider's template, and of its buttons. The contract is silent; no provider takes as
+/// Maximum number of values of a provider's template, and of its buttons. The contract is silent; no provider takes as
 /// many.
 pub const MAX_TEMPLATE_VALUES: u64 = 100;
 

@@ -33,15 +33,15 @@ use crate::violation::{FieldCode, Violations};
 use self::chain::FallbackInput;
 pub use options::{Category, MessageOptions};
 
-/// Greatest number of recipients in `cc`, and in `bcc` (contract section 20).
+/// Maximum number of recipients in `cc`, and in `bcc` (contract section 20).
 pub const MAX_COPIES: u64 = 50;
-/// Greatest number of tags of a message.
+/// Maximum number of tags of a message.
 pub const MAX_TAGS: u64 = 20;
-/// Greatest size of `html`, and of `text`, in bytes.
+/// Maximum size of `html`, and of `text`, in bytes.
 pub const MAX_PART_BYTES: usize = 2 << 20;
-/// Greatest size of `metadata`, in bytes of JSON.
+/// Maximum size of `metadata`, in bytes of JSON.
 pub const MAX_METADATA_BYTES: usize = 8 << 10;
-/// Greatest size of `variables`, in bytes of JSON. The contract is silent; a rendering reads them all.
+/// Maximum size of `variables`, in bytes of JSON. The contract is silent; a rendering reads them all.
 pub const MAX_VARIABLES_BYTES: usize = 512 << 10;
 
 /// A message to send.

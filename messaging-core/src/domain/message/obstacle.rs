@@ -8,7 +8,7 @@ use crate::domain::security::redaction::Redactor;
 use crate::ids::WorkspaceId;
 use crate::time::Timestamp;
 
-/// Greatest number of characters of a peer's words that a sentence repeats.
+/// Maximum number of characters of a peer's words that a sentence repeats.
 const MAX_WORDS: usize = 200;
 
 /// State that keeps a message from being attempted, whatever the message is.

@@ -15,7 +15,7 @@ use crate::violation::FieldCode;
 
 /// Branch of an edge that names none.
 const NEXT: &str = "next";
-/// Least wait on each circle, in seconds.
+/// Minimum wait on each circle, in seconds.
 const LEAST_WAIT: u64 = 60;
 
 /// Node that each branch of a node leads to.

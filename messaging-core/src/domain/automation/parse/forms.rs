@@ -16,15 +16,15 @@ use crate::domain::campaign::settings::{FrequencyCap, HourMinute, QuietHours, We
 use crate::domain::channel::Channel;
 use crate::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT, MAX_URL};
 
-/// Greatest number of edges of a graph: more than its nodes can have branches.
+/// Maximum number of edges of a graph: more than its nodes can have branches.
 const MAX_EDGES: u64 = 2000;
-/// Greatest number of nodes of a graph; [`MAX_NODES`](crate::domain::automation::MAX_NODES).
+/// Maximum number of nodes of a graph; [`MAX_NODES`](crate::domain::automation::MAX_NODES).
 const MAX_NODES: u64 = 200;
-/// Greatest number of exit conditions. The contract is silent; all of them are asked before each node.
+/// Maximum number of exit conditions. The contract is silent; all of them are asked before each node.
 const MAX_EXIT_CONDITIONS: u64 = 20;
-/// Greatest number of tags that a node gives or takes.
+/// Maximum number of tags that a node gives or takes.
 const MAX_TAGS: u64 = 100;
-/// Greatest number of characters of a text that may be a template.
+/// Maximum number of characters of a text that may be a template.
 const MAX_TEMPLATE: u64 = 1024;
 
 /// Trigger of an automation: the event, change, date or call by which a contact enters and its run begins.
@@ -165,7 +165,7 @@ pub(super) struct EdgeForm {
     pub(super) branch: Option<String>,
 }
 
-/// Greatest number of characters of the name of a branch.
+/// Maximum number of characters of the name of a branch.
 const MAX_BRANCH: u64 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

@@ -15,7 +15,7 @@ use crate::violation::{At, FieldCode, Violations, escape};
 /// Codes of faults that a draft may have and an active automation may not.
 const OF_ACTIVATION: [FieldCode; 2] = [FieldCode::Required, FieldCode::NotFound];
 
-/// Greatest number of keys in the path of an attribute, that of the attribute included.
+/// Maximum number of keys in the path of an attribute, that of the attribute included.
 const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
 
 /// Rule for members that a form requires when a draft lacks them.

@@ -2,7 +2,7 @@
 
 use super::BounceClass;
 
-/// Greatest part of a text that is read, in octets. Replies are far shorter; a notification may hold anything.
+/// Maximum number of octets of a text that are read. Replies are far shorter; a notification may hold anything.
 const MAX_TEXT: usize = 2048;
 
 /// Weight of an enhanced status code against the basic code and the text.

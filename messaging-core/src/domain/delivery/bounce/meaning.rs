@@ -10,10 +10,10 @@ mod words;
 use super::BounceClass;
 use super::reading::Reading;
 
-/// Greatest number of words between a noun and a statement about it: `The user you want to reach is unknown`.
+/// Maximum number of words between a noun and a statement about it: `The user you want to reach is unknown`.
 const NEAR: usize = 6;
 
-/// Greatest number of words between a noun and an adjective: `bad destination mailbox address`.
+/// Maximum number of words between a noun and an adjective: `bad destination mailbox address`.
 const BESIDE: usize = 2;
 
 /// Returns the class that the text speaks of; `None` when it says nothing in particular. [`BounceClass::Unknown`] when

@@ -103,7 +103,7 @@ const DIALOG: &[(&str, &str)] = &[
     ("unknown address error", "error"),
 ];
 
-/// Greatest length of a quotation, in octets: an address has at most 254.
+/// Maximum length of a quotation, in octets: an address has at most 254.
 const MAX_QUOTATION: usize = 320;
 
 /// Removes quotations of the dialog, which name commands and addresses and say nothing about them.

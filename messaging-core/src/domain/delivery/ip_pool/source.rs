@@ -16,7 +16,7 @@ use super::parse_ip;
 use crate::domain::delivery::path::PathStatus;
 use crate::time::Timestamp;
 
-/// Greatest number of sources of a node.
+/// Maximum number of sources of a node.
 pub const MAX_SOURCES: usize = 100;
 
 /// Text of [`SourceAddress::Default`].

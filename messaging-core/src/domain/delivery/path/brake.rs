@@ -21,10 +21,10 @@ pub const RECOVERY_STEP: Duration = Duration::from_mins(15);
 /// Time within which bad answers count as answers to messages sent at one rate, and halve it once.
 const SETTLING: Duration = Duration::from_mins(1);
 
-/// Least rate that is halved, in messages a minute; a path that sends less is slowed down as if it sent this many.
+/// Minimum rate that is halved, in messages a minute; a path that sends less is slowed down as if it sent this many.
 const LEAST_USUAL: u32 = 20;
 
-/// Greatest time that a brake can lie ahead; a later one was set by a clock that was ahead, and is over.
+/// Maximum time that a brake can lie ahead; a later one was set by a clock that was ahead, and is over.
 const LATEST: Duration = Duration::from_hours(36);
 
 /// Steps after which any rate has recovered.

@@ -4,7 +4,7 @@ use crate::domain::delivery::outcome::{Answer, OutcomeClass};
 use crate::domain::delivery::site::{SiteName, SiteRules, Verdict};
 use crate::domain::security::redaction::mask_text;
 
-/// Greatest number of characters of evidence that are kept.
+/// Maximum number of characters of evidence that are kept.
 pub(super) const MAX_EVIDENCE: usize = 512;
 
 /// Kind of a reply, for the figures of a path.

@@ -7,7 +7,7 @@ use super::reply::{PathReply, ReplyKind};
 use crate::domain::delivery::site::{Meaning, PathAction};
 use crate::time::Timestamp;
 
-/// Greatest number of deferred transactions among the latest hundred.
+/// Maximum number of deferred transactions among the latest hundred.
 pub const MAX_DEFERRED: u32 = 20;
 
 /// Hard bounces in a thousand messages beyond which a path slows down.
@@ -22,10 +22,10 @@ pub const MAX_COMPLAINT_RATE: u32 = 3;
 /// Messages of a tally; rates are those of the current one and the one before.
 const TALLY: u32 = 1500;
 
-/// Least number of messages that a bounce rate is taken of, so that a few bad addresses make no high rate.
+/// Minimum number of messages that a bounce rate is taken of, so that a few bad addresses make no high rate.
 const LEAST_FOR_BOUNCES: u32 = 100;
 
-/// Least number of messages that a complaint rate is taken of; complaints are rarer than bounces.
+/// Minimum number of messages that a complaint rate is taken of; complaints are rarer than bounces.
 const LEAST_FOR_COMPLAINTS: u32 = 1500;
 
 const DAY_MILLIS: i64 = 86_400_000;

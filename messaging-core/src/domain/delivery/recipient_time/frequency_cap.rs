@@ -1,4 +1,4 @@
-//! Frequency caps: greatest numbers of marketing messages for a contact on a channel in any 24 and in any 168 hours.
+//! Frequency caps: maximum numbers of marketing messages for a contact on a channel in any 24 and in any 168 hours.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! Quiet hours: no attempt begins while the recipient's local time is within them.
 //!
-//! Each instant is judged by the wall clock that the time zone has then. An hour that occurs twice at the end of daylight
-//! saving time is quiet both times, and one that is skipped at its beginning never occurs. Quiet hours may cross midnight.
+//! Each instant is judged by the wall clock that the time zone has then. An hour that occurs twice at the end of
+//! daylight saving time is quiet both times, and one that is skipped at its beginning never occurs. Quiet hours may
+//! cross midnight.
 
 use jiff::SignedDuration;
 use jiff::civil::Time;

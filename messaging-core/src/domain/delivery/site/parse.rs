@@ -28,13 +28,13 @@ use toml::Spanned;
 
 use super::{Meaning, PathAction, ReplyPattern, Site, SiteLimits, SiteName, SiteRules};
 
-/// Greatest size of a file of rules, in octets.
+/// Maximum size of a file of rules, in octets.
 pub const MAX_RULES_BYTES: usize = 1024 * 1024;
 
-/// Greatest number of sites of a file.
+/// Maximum number of sites of a file.
 pub const MAX_SITES: usize = 1000;
 
-/// Greatest number of patterns of replies of a file.
+/// Maximum number of patterns of replies of a file.
 pub const MAX_REPLIES: usize = 1000;
 
 const MAX_CONNECTIONS: u32 = 1000;

@@ -5,10 +5,10 @@ use regex_lite::{Regex, RegexBuilder};
 use super::verdict::{Meaning, PathAction, Verdict};
 use crate::domain::delivery::response::Response;
 
-/// Greatest part of a reply that is read, in octets.
+/// Maximum number of octets of a reply that are read.
 const MAX_TEXT: usize = 1024;
 
-/// Greatest memory of a compiled expression, in bytes.
+/// Maximum memory of a compiled expression, in bytes.
 const MAX_COMPILED: usize = 256 * 1024;
 
 /// Pattern of replies, with their meaning.

@@ -3,7 +3,7 @@
 use super::{RESERVE, WarmUp};
 use crate::time::Timestamp;
 
-/// Greatest number of days that are counted.
+/// Maximum number of days that are counted.
 pub const MAX_DAYS: u32 = 366;
 
 /// Recipients of a campaign at one site, and the sources that may reach them.

@@ -11,10 +11,10 @@ use crate::ids::DomainId;
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// Greatest number of octets of a credential.
+/// Maximum number of octets of a credential.
 const MAX_LENGTH: usize = 512;
 
-/// Greatest number of records of replaced keys that wait to be removed.
+/// Maximum number of records of replaced keys that wait to be removed.
 const MAX_RETIRED: usize = 32;
 
 /// Host of a zone, or the protocol that its name server speaks.
@@ -73,8 +73,8 @@ pub enum TsigAlgorithm {
     HmacSha512,
 }
 
-/// Credentials of an account at a DNS provider: `api_token` for cloudflare, digitalocean and hetzner; `access_key_id` and
-/// `secret_access_key` for route53; the others for rfc2136.
+/// Credentials of an account at a DNS provider: `api_token` for cloudflare, digitalocean and hetzner; `access_key_id`
+/// and `secret_access_key` for route53; the others for rfc2136.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

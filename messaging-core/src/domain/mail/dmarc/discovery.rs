@@ -5,7 +5,7 @@
 use super::record::{PolicyRecord, Psd, is_policy};
 use crate::domain::mail::spf::{Answers, Question, QuestionKind};
 
-/// Greatest number of names that are asked for a policy, the domain's own included.
+/// Maximum number of names that are asked for a policy, the domain's own included.
 pub const MAX_QUERIES: usize = 8;
 
 /// Reason why receivers ignore the records at a name.

@@ -16,20 +16,20 @@ use crate::time::Timestamp;
 /// Time for which rows of reports are kept (400 days).
 pub const KEPT: Duration = Duration::from_hours(400 * 24);
 
-/// Greatest time by which the end of a report may lie ahead: clocks of reporters differ.
+/// Maximum time by which the end of a report may lie ahead: clocks of reporters differ.
 const MAX_AHEAD: Duration = Duration::from_hours(48);
 
-/// Greatest number of rows that are kept of one report: those with most messages.
+/// Maximum number of rows that are kept of one report: those with most messages.
 pub const MAX_ROWS_OF_REPORT: usize = 10_000;
 
-/// Greatest number of messages that a row counts, however many reports add to it: the sum of all rows of a domain is a
+/// Maximum number of messages that a row counts, however many reports add to it: the sum of all rows of a domain is a
 /// number that stores can hold, whatever a reporter claims.
 pub const MAX_MESSAGES_OF_ROW: u64 = 1_000_000_000_000;
 
-/// Greatest number of rows that are kept of a domain; the oldest are removed first.
+/// Maximum number of rows that are kept of a domain; the oldest are removed first.
 pub const MAX_ROWS_OF_DOMAIN: u64 = 500_000;
 
-/// Greatest number of reports that are remembered of a domain; the oldest are removed first.
+/// Maximum number of reports that are remembered of a domain; the oldest are removed first.
 pub const MAX_REPORTS_OF_DOMAIN: u64 = 50_000;
 
 /// Number of reports of a domain from which on an unverified one is not remembered.

@@ -76,7 +76,7 @@ const UNEXPLAINED: u64 = 100;
 /// All failing sources together prevent a stricter policy if they send more than one in this many messages.
 const UNEXPLAINED_TOGETHER: u64 = 20;
 
-/// Greatest number of sources that a sentence names.
+/// Maximum number of sources that a sentence names.
 const NAMED: usize = 3;
 
 /// Judges the reports of a domain.

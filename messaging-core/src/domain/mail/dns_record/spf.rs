@@ -61,7 +61,7 @@ fn judge_text(include: &str, found: &[String]) -> Check {
     }
 }
 
-/// Returns the fault of the included record, which the operator of this server has to mend.
+/// Returns the fault of the included record, which the operator of this server has to fix.
 fn judge_target(include: &str, target: &Evaluation) -> Option<String> {
     let whose = "whoever runs this server has to publish one that lets its addresses send, such as v=spf1 a -all";
     if let Some(problem) = &target.problem {

@@ -10,16 +10,16 @@ use ipnet::IpNet;
 
 use super::record::{self, Mechanism, Prefixes, Qualifier, has_macros};
 
-/// Greatest number of terms that cost receivers a look-up; one more is an error to them.
+/// Maximum number of terms that cost receivers a look-up; one more is an error to them.
 pub const MAX_LOOKUPS: usize = 10;
 
-/// Greatest number of look-ups that may find nothing; one more is an error to receivers.
+/// Maximum number of look-ups that may find nothing; one more is an error to receivers.
 pub const MAX_VOID_LOOKUPS: usize = 2;
 
-/// Greatest number of mail exchangers of one name; one more is an error to receivers.
+/// Maximum number of mail exchangers of one name; one more is an error to receivers.
 const MAX_EXCHANGERS: usize = 10;
 
-/// Greatest number of rounds of questions until every record has been read: one for each look-up and one for the names
+/// Maximum number of rounds of questions until every record has been read: one for each look-up and one for the names
 /// that it returns.
 pub const MAX_ROUNDS: usize = 2 * MAX_LOOKUPS + 4;
 

@@ -182,7 +182,7 @@ fn the_pixel_stands_before_the_end_of_the_body() {
     check_pixel("", "[pixel]");
     check_pixel("a</body>b</body>c", "a</body>b[pixel]</body>c");
     check_pixel("<!-- </body> --><script>'</body>'</script>x", "<!-- </body> --><script>'</body>'</script>x[pixel]");
-    // Where the end would swallow it, it goes before what is not finished.
+    // If the end would swallow the pixel, it goes before the unfinished construct.
     check_pixel("<p>x</p>y<!-- z", "<p>x</p>[pixel]y<!-- z");
     check_pixel("<p>x</p><style>y", "<p>x</p>[pixel]<style>y");
     check_pixel("<p>x</p><a href='y", "<p>x</p>[pixel]<a href='y");

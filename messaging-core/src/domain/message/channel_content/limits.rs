@@ -1,4 +1,4 @@
-//! Greatest lengths of the content of each channel.
+//! Maximum lengths of the content of each channel.
 //!
 //! Contract section 4.1, rows `html, text` and `buttons`; the limits of Viber's two services are those of its API.
 
@@ -7,25 +7,25 @@ use crate::domain::channel::address;
 use crate::domain::channel::sms;
 use crate::violation::FieldCode;
 
-/// Greatest number of characters of an SMS.
+/// Maximum number of characters of an SMS.
 pub const MAX_SMS: usize = 1600;
-/// Greatest number of characters of the text of a push notification.
+/// Maximum number of characters of the text of a push notification.
 const MAX_PUSH: usize = 4000;
-/// Greatest size of title, text and data of a push notification together, in bytes: with the rest they fit into the 4
+/// Maximum size of title, text and data of a push notification together, in bytes: with the rest they fit into the 4
 /// KiB of a provider.
 pub const MAX_PUSH_BYTES: usize = 3500;
-/// Greatest number of characters of a Telegram or WhatsApp message.
+/// Maximum number of characters of a Telegram or WhatsApp message.
 const MAX_CHAT: usize = 4096;
-/// Greatest number of characters of a Telegram or WhatsApp message with buttons or a medium.
+/// Maximum number of characters of a Telegram or WhatsApp message with buttons or a medium.
 const MAX_CAPTION: usize = 1024;
-/// Greatest number of characters of a button of WhatsApp.
+/// Maximum number of characters of a button of WhatsApp.
 const MAX_WHATSAPP_BUTTON: usize = 20;
-/// Greatest number of characters of a Viber message of a business.
+/// Maximum number of characters of a Viber message of a business.
 const MAX_VIBER: usize = 1000;
-/// Greatest numbers of characters of a Viber message of a bot, and of one with a picture.
+/// Maximum numbers of characters of a Viber message of a bot, and of one with a picture.
 const MAX_VIBER_BOT: (usize, usize) = (7000, 768);
 
-/// Greatest number of bytes of a tag of Telegram's HTML, of which links are the longest; a longer one is taken for
+/// Maximum number of bytes of a tag of Telegram's HTML, of which links are the longest; a longer one is taken for
 /// text.
 const MAX_TAG_BYTES: usize = 4096;
 
@@ -228,8 +228,8 @@ mod tests {
         check_text(Channel::Viber, 7000, bot, plain);
         check_text(Channel::Viber, 7000, bot, with_buttons);
         check_text(Channel::Viber, 768, bot, with_media);
-        // Ten segments hold fewer of them than the 1600 characters that are allowed: the sign takes two places, of which
-        // a segment of 153 has 76.
+        // Ten segments hold fewer of them than the 1600 characters that are allowed: the sign takes two places, of
+        // which a segment of 153 has 76.
         check_text(Channel::Sms, 760, business, plain);
         check(Channel::Whatsapp, Parts { text: Some("t"), ..with_buttons }, business, None);
         let long = Parts { text: Some("t"), buttons: &long_buttons, ..plain };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::channel::Channel;
 use crate::validate::{Setters, Validate};
 
-/// Greatest number of fallbacks of a message.
+/// Maximum number of fallbacks of a message.
 pub const MAX_FALLBACKS: u64 = 3;
 /// The shortest time to wait for a message to arrive, in seconds.
 pub const MIN_AFTER: u32 = 30;

@@ -8,7 +8,7 @@ use crate::violation::{FieldCode, Violations};
 
 /// Longest time that a provider may try, in seconds: 28 days.
 const MAX_TTL: u32 = 2_419_200;
-/// Greatest number of characters of a key that replaces a message on the device.
+/// Maximum number of characters of a key that replaces a message on the device.
 const MAX_COLLAPSE_KEY: u64 = 64;
 
 /// Delivery options of a message; a channel ignores options that it does not know.

@@ -16,13 +16,13 @@ use crate::domain::segment::parse::Reference;
 use crate::time::zone;
 use crate::violation::{FieldCode, Violations, escape};
 
-/// Greatest number of characters of a text that may be a template.
+/// Maximum number of characters of a text that may be a template.
 const MAX_TEMPLATE: usize = 1024;
-/// Greatest number of headers of a call; the same as of a message.
+/// Maximum number of headers of a call; the same as of a message.
 const MAX_HEADERS: usize = 30;
-/// Greatest size of the body of a call, and of the values for a template, in bytes of JSON.
+/// Maximum size of the body of a call, and of the values for a template, in bytes of JSON.
 const MAX_JSON: usize = 64 << 10;
-/// Headers that the server sets itself: those about the transfer of the request, and the idempotency key.
+/// Headers that a call may not have: those about the transfer of the request, and the server's own idempotency key.
 const OUR_HEADERS: [&str; 9] = [
     "connection",
     "content-length",

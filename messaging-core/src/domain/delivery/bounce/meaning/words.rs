@@ -228,7 +228,7 @@ pub(super) const BAD_DOMAIN: &str = "\
 /// look-up.
 pub(super) const NO_SUCH_DOMAIN: &str = "nxdomain";
 
-/// Phrases by which the domain exists and only lacks the record that was asked for.
+/// Phrases that show that the domain exists and only lacks the record that was asked for.
 pub(super) const FOUND: &str = "host found, domain found, no data";
 
 /// Phrases for a server that could not be reached.
