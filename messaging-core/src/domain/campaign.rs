@@ -50,7 +50,7 @@ pub struct Campaign {
     pub id: CampaignId,
     /// Workspace that sends it.
     pub workspace_id: WorkspaceId,
-    /// Content, audience and settings. They change in drafts only.
+    /// Content, audience and settings. They change in drafts only, except `archived`.
     #[serde(flatten)]
     pub plan: CampaignPlan,
     /// Status of the campaign, from draft to sent, failed or cancelled.

@@ -34,7 +34,7 @@ pub struct Message {
     pub id: MessageId,
     /// Workspace that sent the message.
     pub workspace_id: WorkspaceId,
-    /// Number of changes of this row; 1 for a new one.
+    /// Revision of this row, counted from 1; each change adds one.
     pub revision: u32,
     /// Status of the message.
     pub status: MessageStatus,
@@ -163,7 +163,7 @@ pub enum MessageSource {
     Automation(AutomationId),
 }
 
-/// Request of the sender, stored once and never changed.
+/// Request of the sender, stored once. Only the erasure of a contact changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageContent {
     /// The request as JSON; attachments are replaced by references to blobs.

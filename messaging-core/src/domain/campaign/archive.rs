@@ -57,7 +57,7 @@ impl Archive {
         self.enabled && may_be_archived(campaign) && lists.iter().all(is_shown)
     }
 
-    /// Returns true if the archive shows the campaign: it takes it, and the campaign has begun.
+    /// Returns true if the archive shows the campaign now: it goes to its public lists alone, and has begun.
     pub fn shows(&self, campaign: &Campaign, public: &[ListId]) -> bool {
         campaign.started_at.is_some() && self.takes(campaign, public)
     }

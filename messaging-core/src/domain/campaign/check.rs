@@ -125,7 +125,7 @@ pub fn is_template(source: &str) -> bool {
 }
 
 /// Compiles templates, each with the pointer of its member, and returns the faults. Blocks until a thread with a large
-/// stack has done it, so it must not be called on a thread that has other tasks.
+/// stack has done it, so it must not be called on a thread that other tasks need meanwhile.
 #[cfg(feature = "templates")]
 pub fn check_syntax(sources: Vec<(String, String)>) -> Violations {
     let mut violations = Violations::new();

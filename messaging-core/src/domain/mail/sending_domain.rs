@@ -134,7 +134,7 @@ pub struct SendingDomain {
     pub tls_rpt: Check,
     /// When the records were last looked up.
     pub last_checked_at: Option<Timestamp>,
-    /// When the records of a verified domain became wrong; `None` while they are right.
+    /// When the records of a verified domain were first found wrong; `None` while they are right.
     pub broken_since: Option<Timestamp>,
     /// When it was added.
     pub created_at: Timestamp,

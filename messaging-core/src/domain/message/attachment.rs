@@ -45,7 +45,7 @@ pub struct AttachmentInput {
     pub content_id: Option<String>,
 }
 
-/// Bytes that JSON has as base64.
+/// Bytes that are base64 in JSON.
 ///
 /// Decoded while the body is parsed, straight from the request's buffer, so that a large file exists once. A text that
 /// does not decode is kept as malformed and refused with its place.

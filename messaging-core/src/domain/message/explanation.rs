@@ -1,7 +1,7 @@
 //! Explanation of a message's status in one sentence, with the remedy.
 //!
-//! Contract section 4.2. Only the words of an obstacle are quoted from others, and they are masked, so that a sentence
-//! shows no address.
+//! Contract section 4.2. Of the words of others, a sentence quotes only those of an obstacle and of a provider's
+//! failure, which the caller has masked for the reader.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -170,13 +170,13 @@ impl MessageInput {
         self
     }
 
-    /// Adds a recipient of an email that all others see.
+    /// Adds a recipient of an email, visible to all others (`cc`).
     pub fn cc(mut self, address: impl Into<String>) -> Self {
         self.cc.get_or_insert_default().push(address.into());
         self
     }
 
-    /// Adds a recipient of an email that no other sees.
+    /// Adds a recipient of an email, hidden from all others (`bcc`).
     pub fn bcc(mut self, address: impl Into<String>) -> Self {
         self.bcc.get_or_insert_default().push(address.into());
         self

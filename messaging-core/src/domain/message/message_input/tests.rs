@@ -390,7 +390,7 @@ fn telegram_needs_html_or_text() {
     check(telegram(json!({"html": format!("<b>{}</b>", "&lt;".repeat(4096))})), "ok");
     check(telegram(json!({"html": format!("<b>{}</b>", "&lt;".repeat(4097))})), "/html too_long");
     check(telegram(json!({"html": "h", "text": "t".repeat(4097)})), "ok");
-    // However many tags that never end are opened.
+    // Any number of tags that never end may be opened.
     check(telegram(json!({"html": "<\"".repeat(1 << 20)})), "/html too_long");
 }
 
