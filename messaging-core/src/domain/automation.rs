@@ -1,11 +1,11 @@
-//! An automation: a graph that contacts go through, each at its own time.
+//! Automations: graphs of steps that contacts go through, each at its own pace.
 //!
-//! Contract section 13. The row is here; beside it: [`trigger`] says what enters a contact, [`graph`] what happens then,
-//! both as typed trees that [`mod@parse`] makes of what was sent, [`run`] is one contact on its way, [`note`] what
-//! happened to a contact that an automation has to hear of, [`history`] what a run did and why, [`subscription`] what a
-//! design listens for and what it needs. [`input`] is what is sent, [`simulation`] what is sent to try one out, and
-//! [`state`] says which move is possible from where. The rules are values in, values out: [`check`] says what an
-//! automation needs to be active, [`entering`] who enters, [`step`] how a run goes on, [`time`] when.
+//! Contract section 13. The stored row is defined here. [`mod@parse`] builds the typed trees [`trigger`] and [`graph`]
+//! from the JSON that was sent. [`run`] is one contact's way through an automation, [`history`] its steps with their
+//! reasons, [`note`] something that happened to a contact and that an automation has to hear of, [`subscription`] the
+//! events that a design listens for and the objects that it needs. [`input`] and [`simulation`] are request bodies,
+//! [`state`] has the permitted changes of state. The rules are pure functions: [`check`] finds the faults that keep an
+//! automation from being active, [`entering`] decides who enters, [`step`] how a run continues, [`time`] when.
 
 pub mod check;
 pub mod entering;
@@ -30,15 +30,15 @@ use serde_json::{Map, Value};
 use crate::ids::{AutomationId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Runs of an automation are worked on in so many jobs, each for a share of the contacts.
+/// Number of jobs that work on the runs of an automation, each for a share of its contacts.
 pub const SHARDS: u8 = 4;
-/// Nodes of a graph.
+/// Maximum number of nodes of a graph.
 pub const MAX_NODES: usize = 200;
-/// Arrivals at nodes of one run; the next one fails it.
+/// Maximum number of arrivals at nodes in one run; the next arrival fails the run.
 pub const MAX_STEPS: u32 = 1000;
-/// How many automations may cause one another in a row.
+/// Maximum number of automations that may cause one another in a row.
 pub const MAX_DEPTH: u8 = 8;
-/// Entries of a contact into one automation within 24 hours.
+/// Maximum number of entries of a contact into one automation within 24 hours.
 pub const MAX_ENTRIES_A_DAY: u32 = 100;
 
 /// An automation as stored.
@@ -50,17 +50,17 @@ pub struct Automation {
     pub workspace_id: WorkspaceId,
     /// Its name; several automations may have one.
     pub name: String,
-    /// Whether contacts enter it and go on in it.
+    /// Status: draft, active or paused.
     pub status: AutomationStatus,
     /// Reason of a pause; `None` unless it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_reason: Option<AutomationPause>,
-    /// What contacts go through at the moment; runs finish on the version that they entered with.
+    /// Current trigger, graph and re-entry rule; a run finishes on the version that it began with.
     #[serde(flatten)]
     pub design: Design,
-    /// Counts the changes of the design, from 1.
+    /// Number of the current version of the design, counted from 1.
     pub version: u32,
-    /// When it was last activated.
+    /// When the automation was last activated.
     pub activated_at: Option<Timestamp>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -68,19 +68,19 @@ pub struct Automation {
     pub updated_at: Timestamp,
 }
 
-/// What of an automation makes a version.
+/// Trigger, graph and re-entry rule of an automation: the part of it that has versions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// Trigger by which contacts enter, as it was sent; `{}` in a draft that has none yet.
     pub trigger: Map<String, Value>,
     /// Graph of steps, as it was sent; `{}` in a draft that has none yet.
     pub graph: Map<String, Value>,
-    /// Whether a contact may enter again.
+    /// Rule for contacts that have entered before.
     pub re_entry: ReEntry,
-    /// A path in the event, `event.…`: the rule then holds for each contact and value there.
+    /// Path in the event, `event.…`; the re-entry rule then holds for each pair of contact and value at this path.
     pub re_entry_key: Option<String>,
-    /// True where whoever wrote it may not see addresses: what it writes to contacts and web addresses has the contact's
-    /// masked (contract section 2.4). Messages have them in clear.
+    /// True if the last editor of the design may not see addresses: the contact's are then masked in what the
+    /// automation writes to contacts and sends to web addresses (contract section 2.4). Messages have them in clear.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
 }
@@ -98,15 +98,15 @@ pub struct AutomationVersion {
     pub design: Design,
 }
 
-/// Whether contacts enter an automation and go on in it.
+/// Status of an automation, which decides whether contacts enter it and continue in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutomationStatus {
-    /// It is being written.
+    /// The automation is being written.
     Draft,
     /// Contacts enter and go on.
     Active,
-    /// Nobody enters, and those who are in it stay where they are.
+    /// No contact enters, and those inside stay at their nodes.
     Paused,
 }
 
@@ -119,13 +119,13 @@ impl AutomationStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AutomationPause {
-    /// Somebody paused it.
+    /// Somebody paused the automation.
     User,
-    /// It was active in a database that came from a copy; it goes on once somebody activates it.
+    /// The automation was active in a database that was restored from a copy; it continues once somebody activates it.
     Restored,
 }
 
-/// Whether a contact may enter an automation again.
+/// Rule that decides whether a contact may enter an automation again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReEntry {
@@ -134,6 +134,6 @@ pub enum ReEntry {
     Never,
     /// Again once the earlier run has ended.
     AfterExit,
-    /// At any time, also while it is in it.
+    /// At any time, also during an earlier run.
     Always,
 }

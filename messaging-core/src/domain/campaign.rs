@@ -1,10 +1,11 @@
-//! A campaign: one content for a whole audience, sent once.
+//! Campaigns: each sends one content to a whole audience, once.
 //!
-//! Contract section 12. The row is here; beside it: [`input`] holds what is sent to make or change one and
-//! [`check`] its rules, [`settings`] its settings, [`state`] which move is possible from where and [`refusal`] why not, [`schedule`] when it may begin,
-//! [`audience`] who gets it, [`archive`] who may read it later, [`split`] who gets which variant, [`winner`] which variant wins, [`outcome`] how it ended
-//! for one recipient and [`stats`] for all, and [`progress`] how far the work on it has come. When a recipient gets it is decided by
-//! [`recipient_time`](crate::domain::delivery::recipient_time).
+//! Contract section 12. The stored row is defined here. [`input`] has the requests that create or change a campaign,
+//! [`check`] its rules, [`settings`] its settings, [`state`] the permitted changes of status and [`refusal`] the
+//! reasons against one, [`schedule`] the start, [`audience`] the recipients, [`archive`] the public archive, [`split`]
+//! the assignment of recipients to variants, [`winner`] the choice of the best variant, [`outcome`] the result for one
+//! recipient, [`stats`] the results of all, and [`progress`] the state of the work.
+//! [`recipient_time`](crate::domain::delivery::recipient_time) decides when a recipient gets the campaign.
 
 pub mod archive;
 pub mod audience;
@@ -34,30 +35,31 @@ use crate::domain::limits::MAX_NAME;
 use crate::ids::{CampaignId, DomainId, ListId, SegmentId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Variants of an A/B test, at least.
+/// Minimum number of variants of an A/B test.
 pub const MIN_VARIANTS: u64 = 2;
-/// Variants of an A/B test, at most.
+/// Maximum number of variants of an A/B test.
 pub const MAX_VARIANTS: u64 = 5;
-/// Lists or segments that one member of an audience names. The contract is silent; each is a scan of its own.
+/// Maximum number of lists or segments in one member of an audience. The contract is silent; each is a scan of its
+/// own.
 pub const MAX_AUDIENCE_IDS: u64 = 100;
 
-/// A campaign as stored: what its author gave, and how far it has come.
+/// A campaign as stored: the plan of its author, and the state of the work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Campaign {
     /// Its id.
     pub id: CampaignId,
     /// Workspace that sends it.
     pub workspace_id: WorkspaceId,
-    /// What is sent to whom. Changes in drafts only.
+    /// Content, audience and settings. They change in drafts only, except `archived`.
     #[serde(flatten)]
     pub plan: CampaignPlan,
     /// Status of the campaign, from draft to sent, failed or cancelled.
     pub status: CampaignStatus,
     /// Phase of its A/B test; `None` before the test begins, after the campaign has ended, and without a test.
     pub phase: Option<CampaignPhase>,
-    /// When it is to begin, or to go on.
+    /// When the campaign is to begin, or to continue.
     pub scheduled_at: Option<Timestamp>,
-    /// The wall-clock time at which each recipient is to get it in their own zone: `by_timezone`.
+    /// Wall-clock time at which each recipient gets the campaign in their own zone; set by `by_timezone`.
     pub wall_time: Option<DateTime>,
     /// When it was last scheduled; see [`Campaign::is_stale`].
     pub schedule_called_at: Option<Timestamp>,
@@ -65,19 +67,19 @@ pub struct Campaign {
     pub started_at: Option<Timestamp>,
     /// When it was sent, failed or was cancelled.
     pub completed_at: Option<Timestamp>,
-    /// Who gets it; known when freezing ends.
+    /// Number of recipients; `None` until the audience is frozen.
     pub recipients: Option<u64>,
-    /// When the last message of the test group left `waiting`: from then on `wait_minutes` run.
+    /// When the last message of the test group left `waiting`, which begins the `wait_minutes`.
     pub test_sent_at: Option<Timestamp>,
-    /// Place of the winner among the variants.
+    /// Index of the winner among the variants.
     pub winner: Option<usize>,
-    /// What was known of each variant when the winner was chosen; empty before.
+    /// Scores of the variants when the winner was chosen; empty before.
     pub scores: Vec<Score>,
     /// Reason of the pause; `None` unless the campaign is paused.
     pub pause_reason: Option<PauseReason>,
     /// Reason of the failure; `None` unless the campaign failed.
     pub failure_reason: Option<FailureReason>,
-    /// Sending domains of its senders when it was last scheduled, which cannot be deleted while it is open.
+    /// Sending domains of its senders when it was last scheduled. They cannot be deleted while the campaign is open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sending_domains: Vec<DomainId>,
     /// When it was created.
@@ -86,7 +88,7 @@ pub struct Campaign {
     pub updated_at: Timestamp,
 }
 
-/// What the author of a campaign gives.
+/// The part of a campaign that its author writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CampaignPlan {
     /// Its name; several campaigns may have one.
@@ -95,23 +97,23 @@ pub struct CampaignPlan {
     pub channel: Channel,
     /// Kind of the campaign: regular, or an A/B test that compares variants.
     pub kind: CampaignKind,
-    /// The template of those variants that name none.
+    /// Template of all variants that name none.
     pub template_id: TemplateId,
     /// A template of the subject, in place of the template's own.
     pub subject_override: Option<String>,
     /// A template of the sender's display name.
     pub from_name: Option<String>,
-    /// The sender.
+    /// Address of the sender.
     pub from_email: Option<String>,
     /// Address to which recipients reply (`Reply-To`); email only.
     pub reply_to: Option<String>,
     /// Lists and segments whose members get the campaign, and lists whose members do not.
     pub audience: Audience,
-    /// What is compared; empty in a regular campaign.
+    /// Variants of an A/B test; empty in a regular campaign.
     pub variants: Vec<Variant>,
     /// Settings for sending: link parameters, quiet hours, frequency cap, A/B test and rate limit.
     pub settings: Settings,
-    /// False of one that no archive shows.
+    /// False keeps the campaign out of the public archive.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub archived: bool,
 }
@@ -125,24 +127,24 @@ const fn is_yes(flag: &bool) -> bool {
     *flag
 }
 
-/// Who is to get a campaign: members of any of the lists or segments, but of none of the excluded lists.
+/// Audience of a campaign: members of any of the lists or segments, but of none of the excluded lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Audience {
-    /// Their members get it.
+    /// Lists whose members get it.
     pub list_ids: Vec<ListId>,
-    /// Their members get it.
+    /// Segments whose members get it.
     pub segment_ids: Vec<SegmentId>,
-    /// Their members do not.
+    /// Lists whose members do not get it.
     pub exclude_list_ids: Vec<ListId>,
 }
 
 impl Audience {
-    /// Whether it names nobody who could get the campaign.
+    /// Returns true if it names no list and no segment whose members could get the campaign.
     pub const fn is_empty(&self) -> bool {
         self.list_ids.is_empty() && self.segment_ids.is_empty()
     }
 
-    /// Everything that it names, with the pointer of each.
+    /// Returns everything that it names, with the pointer of each.
     pub fn references(&self) -> Vec<(String, Reference)> {
         let lists = |name: &str, ids: &[ListId]| -> Vec<_> {
             let one = |(index, id): (usize, &ListId)| (format!("/audience/{name}/{index}"), Reference::List(*id));
@@ -157,12 +159,12 @@ impl Audience {
     }
 }
 
-/// One of the things that an A/B test compares.
+/// A variant of a campaign, which an A/B test compares with the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
     /// Its name, unique in the campaign.
     pub name: String,
-    /// Its share of the recipients, in relation to the others' weights.
+    /// Weight of its share of the recipients, in relation to the weights of the others.
     pub weight: Weight,
     /// A template of its subject, in place of the campaign's.
     pub subject: Option<String>,
@@ -171,7 +173,8 @@ pub struct Variant {
 }
 
 impl CampaignPlan {
-    /// The plan of a copy: the same but for its name, which says so as far as there is room.
+    /// Returns the plan of a copy: the same with ` (copy)` appended to its name, which is shortened to have room for
+    /// it.
     #[must_use]
     pub fn copy(&self) -> Self {
         const SUFFIX: &str = " (copy)";
@@ -180,24 +183,24 @@ impl CampaignPlan {
         Self { name: format!("{}{SUFFIX}", kept.trim_end()), ..self.clone() }
     }
 
-    /// The places of its variants; a regular campaign is one that has no place.
+    /// Returns the indexes of its variants; a single `None` for a regular campaign.
     pub fn places(&self) -> Vec<Option<usize>> {
         if self.variants.is_empty() { vec![None] } else { (0..self.variants.len()).map(Some).collect() }
     }
 
-    /// The template of a variant; without one the campaign's.
+    /// Returns the template of a variant, or the campaign's if it has none.
     pub fn template_of(&self, variant: Option<usize>) -> TemplateId {
         let own = variant.and_then(|place| self.variants.get(place)?.template_id);
         own.unwrap_or(self.template_id)
     }
 
-    /// What stands in place of the template's subject: the variant's, else the campaign's.
+    /// Returns the text in place of the template's subject: the variant's, else the campaign's.
     pub fn subject_of(&self, variant: Option<usize>) -> Option<&str> {
         let own = variant.and_then(|place| self.variants.get(place)?.subject.as_deref());
         own.or(self.subject_override.as_deref())
     }
 
-    /// The weights of its variants; a regular campaign is one variant.
+    /// Returns the weights of its variants; one weight for a regular campaign.
     pub fn weights(&self) -> Vec<Weight> {
         if self.variants.is_empty() {
             return vec![Weight::ONE];
@@ -205,7 +208,7 @@ impl CampaignPlan {
         self.variants.iter().map(|variant| variant.weight).collect()
     }
 
-    /// Everything that it names, with the pointer of each.
+    /// Returns everything that it names, with the pointer of each.
     pub fn references(&self) -> Vec<(String, Reference)> {
         let of_variant = |(index, variant): (usize, &Variant)| {
             variant.template_id.map(|id| (format!("/variants/{index}/template_id"), Reference::Template(id)))
@@ -218,7 +221,7 @@ impl CampaignPlan {
 }
 
 impl Campaign {
-    /// A campaign as it begins: a draft of which nothing has happened.
+    /// Returns a new draft.
     pub fn draft(id: CampaignId, workspace_id: WorkspaceId, plan: CampaignPlan, now: Timestamp) -> Self {
         Self {
             id,
@@ -243,7 +246,8 @@ impl Campaign {
         }
     }
 
-    /// What cannot be deleted because of it: all that it names, and the sending domains of its senders, while it is open.
+    /// Returns the objects that cannot be deleted while the campaign is open: all that it names, and the sending
+    /// domains of its senders.
     pub fn holds(&self) -> BTreeSet<Reference> {
         if !self.status.holds_references() {
             return BTreeSet::new();
@@ -253,7 +257,7 @@ impl Campaign {
     }
 }
 
-/// Something of the workspace that a campaign needs.
+/// An object of the workspace that a campaign needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reference {
     /// A list.
@@ -267,7 +271,7 @@ pub enum Reference {
 }
 
 impl Reference {
-    /// The text form of the id.
+    /// Returns the text form of the id.
     pub fn id_text(self) -> String {
         match self {
             Self::List(id) => id.to_string(),
@@ -289,23 +293,23 @@ pub enum CampaignKind {
     AbTest,
 }
 
-/// Where a campaign stands (contract section 12.2).
+/// Status of a campaign (contract section 12.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignStatus {
-    /// It is being written.
+    /// The campaign is being written.
     Draft,
-    /// It begins, or goes on, at its time.
+    /// The campaign begins, or continues, at its time.
     Scheduled,
-    /// Its audience is frozen and gets it.
+    /// The audience is frozen and the messages are sent.
     Sending,
-    /// Nothing of it is sent until it is scheduled again.
+    /// The campaign sends nothing until it is scheduled again.
     Paused,
-    /// Final: nobody waits for it.
+    /// Final: every recipient was handled.
     Sent,
-    /// Final: it cannot be sent.
+    /// Final: the campaign cannot be sent.
     Failed,
-    /// Final: it was withdrawn.
+    /// Final: the campaign was cancelled.
     Cancelled,
 }
 
@@ -314,7 +318,7 @@ impl CampaignStatus {
     pub const ALL: [Self; 7] =
         [Self::Draft, Self::Scheduled, Self::Sending, Self::Paused, Self::Sent, Self::Failed, Self::Cancelled];
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -327,31 +331,31 @@ impl CampaignStatus {
         }
     }
 
-    /// The status of a text form.
+    /// Returns the status with a text form.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
-    /// Whether it needs the lists, segments and templates that it names: they are `in_use`.
+    /// Returns true if the campaign needs the lists, segments and templates that it names, which are `in_use` then.
     pub const fn holds_references(self) -> bool {
         matches!(self, Self::Scheduled | Self::Sending | Self::Paused)
     }
 
-    /// Whether nothing more happens to it.
+    /// Returns true if the status never changes again.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Sent | Self::Failed | Self::Cancelled)
     }
 }
 
-/// Where the A/B test of a campaign stands.
+/// Phase of the A/B test of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignPhase {
     /// The test group gets its variants.
     Testing,
-    /// The test group has them; opens and clicks are counted.
+    /// The test group has its messages; opens and clicks are counted.
     WaitingWinner,
-    /// Everybody else gets the winner.
+    /// The rest of the audience gets the winner.
     Winner,
 }
 
@@ -359,11 +363,11 @@ pub enum CampaignPhase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
-    /// Somebody asked for it.
+    /// Somebody paused the campaign.
     User,
-    /// The database came from a copy.
+    /// The database was restored from a copy.
     Restored,
-    /// It was too late to go on without asking; see [`Campaign::is_stale`].
+    /// The campaign was too late to continue without asking; see [`Campaign::is_stale`].
     Stale,
 }
 
@@ -373,10 +377,10 @@ pub enum PauseReason {
 pub enum FailureReason {
     /// The sender's domain is not verified any more.
     SenderDomainNotVerified,
-    /// Its template is gone.
+    /// The template of the campaign was deleted.
     TemplateMissing,
     /// The channel has no settings any more.
     ChannelNotConfigured,
-    /// A fault of ours; the log has it.
+    /// An internal error, which the log has.
     Internal,
 }

@@ -1,6 +1,6 @@
-//! What becomes of a message after an attempt: events, state, who is still open, who is suppressed.
+//! Judgment of a delivery attempt: events, status of the message, open recipients, addresses to suppress.
 //!
-//! Contract section 4.2. A value in, a value out; the job carries it out.
+//! Contract section 4.2. `judge` is a pure function; the job stores its result.
 
 pub mod attempt;
 pub mod bounce;
@@ -33,38 +33,38 @@ use crate::domain::message::recipients::{Recipient, RecipientKind};
 use crate::domain::message::{EventKind, Message, MessageStatus};
 use crate::time::Timestamp;
 
-/// What the event of a held message says.
+/// Text of the event of a message that was held.
 const HELD: &str = "not sent: the server cannot store outcomes at the moment";
 
-/// The circumstances of an attempt.
+/// Circumstances of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
-    /// Counts from 1.
+    /// Number of the attempt, counted from 1.
     pub number: u32,
     /// The channel.
     pub channel: Channel,
     /// When it ended.
     pub now: Timestamp,
-    /// When to try again, if anybody is put off; `None` when the message has expired.
+    /// Time of the next attempt for recipients that are put off; `None` when the message has expired.
     pub next_attempt_at: Option<Timestamp>,
-    /// When the message expires: no peer puts it off for longer.
+    /// When the message expires. A wait that a peer asks for ends then at the latest.
     pub expires_at: Timestamp,
-    /// When to try again those who were not tried, because the outcome could not be stored, or because this attempt
-    /// was not the one to try them.
+    /// Time of the next attempt for recipients that this one did not try, because the outcome could not be stored or
+    /// the recipient belongs to another attempt.
     pub held_until: Timestamp,
 }
 
-/// What happened to one recipient, and what is known from before.
+/// Result of an attempt for one recipient, with the facts of earlier attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecipientResult {
     /// The recipient.
     pub recipient: Recipient,
     /// Result of this attempt for the recipient.
     pub result: AttemptResult,
-    /// Whether the peer may have had the message before: an earlier attempt was cut off by a crash, or lost the
-    /// final reply.
+    /// True if the peer may have the message from an earlier attempt, which a crash cut off or which lost the final
+    /// reply.
     pub ambiguous: bool,
-    /// How many earlier copies left, off email, whose answer was lost or could not be read.
+    /// Number of earlier copies, off email, whose answers were lost or could not be read.
     pub lost: u8,
 }
 
@@ -77,22 +77,23 @@ pub enum AttemptResult {
     Complained(Response),
     /// The address is on the suppression list.
     Suppressed(SuppressionReason),
-    /// Too many attempts were cut off while the message was on the wire: another might end the same way.
+    /// Too many attempts were cut off by the end of the process while the message was on the wire: another might end
+    /// the same way.
     GivenUp,
-    /// Nothing can be sent, whatever the recipient is: the content cannot be made, or nobody may or can carry it.
+    /// Nothing can be sent, whoever the recipient is: the content cannot be made, or no provider may or can carry it.
     Failed {
         /// The `reason` of the event.
         reason: &'static str,
-        /// What is the matter, for people.
+        /// Description of the fault, for people.
         message: String,
     },
 }
 
-/// After so many attempts at a recipient that were cut off by the end of the process there is no further one.
+/// Maximum number of attempts for a recipient that the end of the process cut off; there is no further one.
 pub const MAX_CUT_OFF: u8 = 5;
 
-/// After so many copies of a message whose answers were lost or could not be read there is no further one off email: it
-/// ends as one of which it is not known whether it arrived.
+/// Maximum number of copies of a message off email whose answers were lost or could not be read; there is no further
+/// one, and the message ends with its arrival unknown.
 pub const MAX_LOST: u8 = 3;
 
 /// Consequences of an attempt that have to be stored: events, status, and changes of addresses.
@@ -100,17 +101,17 @@ pub const MAX_LOST: u8 = 3;
 pub struct Judgment {
     /// Events in order.
     pub events: Vec<(EventKind, Map<String, Value>)>,
-    /// The state of the message, if the attempt had the `to` recipient.
+    /// New status of the message, if the attempt included the `to` recipient.
     pub status: Option<MessageStatus>,
     /// Recipients to try again.
     pub open: Vec<Recipient>,
-    /// When; set when anybody is open.
+    /// Time of the next attempt; set when a recipient is open.
     pub next_attempt_at: Option<Timestamp>,
-    /// Whether everybody who is open was withheld or held: there was no attempt at them.
+    /// True if all open recipients were withheld or held: no attempt was made for them.
     pub is_withheld: bool,
     /// Addresses to suppress.
     pub suppress: Vec<Suppressed>,
-    /// Addresses that were delivered to.
+    /// Addresses that the message was delivered to.
     pub reached: Vec<String>,
     /// Addresses that bounced softly in a way that counts (see [`crate::domain::audience::soft_bounce`]).
     pub soft_bounces: Vec<String>,
@@ -123,12 +124,12 @@ pub struct Suppressed {
     pub address: String,
     /// Reason stored with the suppression.
     pub reason: SuppressionReason,
-    /// More about why.
+    /// Details of the reason.
     pub detail: Option<&'static str>,
 }
 
 impl Judgment {
-    /// Who is still open is tried again at the earliest time that any of them asks for.
+    /// Sets the time of the next attempt to the earliest that an open recipient asks for.
     fn try_again_at(&mut self, next: Timestamp) {
         self.next_attempt_at = Some(self.next_attempt_at.map_or(next, |known| known.min(next)));
     }
@@ -144,7 +145,7 @@ impl Judgment {
         self.events.push((kind, meta));
     }
 
-    /// Records a final refusal of a recipient; what follows for its address is [`Judgment::affect`].
+    /// Records a final refusal of a recipient; [`Judgment::affect`] records the consequence for the address.
     pub(super) fn bounced(
         &mut self,
         channel: Channel,
@@ -162,7 +163,7 @@ impl Judgment {
         self.event_with(EventKind::Bounce, meta);
     }
 
-    /// Notes what follows for an address.
+    /// Records the effect on an address.
     pub(super) fn affect(&mut self, address: &str, effect: AddressEffect) {
         match effect {
             AddressEffect::None => {}
@@ -172,13 +173,13 @@ impl Judgment {
         }
     }
 
-    /// Notes that an address is to be suppressed.
+    /// Records that an address is to be suppressed.
     pub(super) fn list(&mut self, address: &str, reason: SuppressionReason, detail: Option<&'static str>) {
         self.suppress.push(Suppressed { address: address.to_owned(), reason, detail });
     }
 
-    /// Leaves out whom it was about and tries nobody again: the recipient was erased meanwhile. A message that is
-    /// `status` by now and would have been tried again is cancelled, as erasing cancels what waits.
+    /// Removes the recipients and further attempts, because the contact was erased meanwhile. A message with status
+    /// `status` that would have been tried again is cancelled, as erasure cancels waiting messages.
     pub fn forget_recipients(&mut self, status: MessageStatus) {
         let was_open = self.open.iter().any(|one| one.kind == RecipientKind::To);
         if was_open && !status.is_settled() {
@@ -195,8 +196,8 @@ impl Judgment {
 }
 
 impl Judgment {
-    /// Leaves out what receipts of the provider have told already of a message without copies, because they were
-    /// faster than the end of the attempt. When they settled the message, nobody is tried again.
+    /// Removes the events `told` that receipts of the provider have recorded already, for a message without copies,
+    /// because they arrived before the end of the attempt. If they settled the message, no recipient is tried again.
     pub fn forget_told(&mut self, message: &Message, told: &[EventKind]) {
         self.events.retain(|(kind, _)| !told.contains(kind));
         if message.status.is_settled() {
@@ -209,7 +210,7 @@ impl Judgment {
     }
 }
 
-/// Judges an attempt by what happened to each recipient.
+/// Judges an attempt by its results for the recipients.
 pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
     let mut judgment = Judgment::default();
     for result in results {
@@ -230,7 +231,7 @@ pub fn judge(attempt: Attempt, results: &[RecipientResult]) -> Judgment {
     judgment
 }
 
-/// What follows for one recipient, and the state that it brings its message to.
+/// Records the consequences for one recipient, and returns the status that they give its message.
 fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Option<MessageStatus> {
     let RecipientResult { recipient, result, ambiguous, lost } = tried;
     let address = recipient.address.as_str();
@@ -250,7 +251,7 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
             return Some(MessageStatus::Failed);
         }
         AttemptResult::Failed { reason, message } => {
-            // What becomes of `to` becomes of the message, and needs no name.
+            // The result for `to` is that of the message, and needs no name.
             let copy = (recipient.kind != RecipientKind::To).then_some(address);
             judgment.event(
                 EventKind::Failed,
@@ -265,10 +266,10 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
         AttemptResult::Tried(Outcome::Suppressed(reason)) => {
             return Some(suppressed(judgment, address, *reason, ambiguous));
         }
-        // No attempt: it stays in its state.
+        // No attempt was made: the message keeps its status.
         AttemptResult::Tried(Outcome::Withheld(_)) => return None,
         AttemptResult::Tried(Outcome::Held) => {
-            // Always one more attempt: the message shall not bounce for what is the matter here.
+            // Always one more attempt: the message must not bounce for a fault of this server.
             let next = attempt.next_attempt_at.map_or(attempt.held_until, |next| next.min(attempt.held_until));
             judgment.event(
                 EventKind::Deferred,
@@ -296,7 +297,7 @@ fn one(judgment: &mut Judgment, attempt: Attempt, tried: &RecipientResult) -> Op
     Some(MessageStatus::Complained)
 }
 
-/// What follows for a recipient about whom there is an answer.
+/// Records the consequences of an answer for a recipient, and returns the status that it gives the message.
 fn answered(
     judgment: &mut Judgment,
     attempt: Attempt,
@@ -337,7 +338,7 @@ fn answered(
             } else {
                 text.clone()
             };
-            // Of a message that nobody can be sent, `to` needs no name.
+            // If no recipient can be sent the message, `to` needs no name.
             let named = answer.class.is_retried() || recipient.kind != RecipientKind::To;
             judgment.event(
                 EventKind::Failed,
@@ -368,7 +369,7 @@ fn answered(
     disposition.status()
 }
 
-/// Notes that a recipient is not sent to, and answers the state that it brings its message to.
+/// Records that nothing is sent to a recipient, and returns the status that it gives the message.
 fn suppressed(
     judgment: &mut Judgment,
     address: &str,
@@ -381,7 +382,8 @@ fn suppressed(
     MessageStatus::Suppressed
 }
 
-/// Whom an event is about, and what the peer said: in SMTP's terms on email, in the provider's elsewhere.
+/// Returns the members of an event that name the recipient and the peer's answer: in SMTP's terms on email, in the
+/// provider's elsewhere.
 pub(super) fn peer_meta(channel: Channel, address: &str, answer: &Answer) -> Map<String, Value> {
     let response = &answer.response;
     let meta = if channel == Channel::Email {
@@ -396,12 +398,12 @@ pub(super) fn peer_meta(channel: Channel, address: &str, answer: &Answer) -> Map
     meta
 }
 
-/// The provider's own name for what it answered.
+/// Returns the provider's own code for its answer.
 fn provider_code(answer: &Answer) -> Option<&str> {
     answer.of_provider().and_then(|provider| provider.code.as_deref())
 }
 
-/// The same of a delivery, which on email names the host and no enhanced code.
+/// Returns the same members for a delivery, which on email names the host and no enhanced code.
 pub(super) fn delivered_meta(channel: Channel, address: &str, answer: &Answer) -> Map<String, Value> {
     let mut meta = peer_meta(channel, address, answer);
     if channel == Channel::Email {

@@ -1,6 +1,6 @@
-//! Mail: who sends as what, the records that prove it, and how an email is made ready.
+//! Mail: sending domains and senders, the DNS records that prove them, and the preparation of an email.
 //!
-//! A rule about addresses of all channels belongs to [`channel`](super::channel); what a reply of a server means to
+//! A rule about addresses of all channels belongs to [`channel`](super::channel), the meaning of a server's reply to
 //! [`delivery`](super::delivery). A new header or record is a module here, and `messaging-transport` writes it.
 
 pub mod auto_dns;

@@ -1,4 +1,4 @@
-//! A message: its states, its events, and which move is allowed from where.
+//! Messages: stored row, events, and the permitted changes of status.
 //!
 //! Contract section 4.2.
 
@@ -34,31 +34,31 @@ pub struct Message {
     pub id: MessageId,
     /// Workspace that sent the message.
     pub workspace_id: WorkspaceId,
-    /// Counts the changes of this row; the first is 1.
+    /// Revision of this row, counted from 1; each change adds one.
     pub revision: u32,
-    /// The state.
+    /// Status of the message.
     pub status: MessageStatus,
     /// The channel.
     pub channel: Channel,
-    /// The recipient's address, as given; empty once the recipient was erased.
+    /// Address of the recipient, as given; empty once the recipient was erased.
     pub to: String,
-    /// The sender that was decided on when the message was accepted; email only.
+    /// Address of the sender, decided on when the message was accepted; email only.
     pub from_email: Option<String>,
-    /// The contact it is attributed to.
+    /// Contact that the message is attributed to.
     pub contact_id: Option<ContactId>,
-    /// The campaign it belongs to.
+    /// Campaign that the message belongs to.
     pub campaign_id: Option<CampaignId>,
-    /// The automation it belongs to.
+    /// Automation that the message belongs to.
     pub automation_id: Option<AutomationId>,
-    /// Its variant of the campaign, by place; 0 in a campaign that compares none.
+    /// Index of its variant of the campaign; 0 in a campaign without variants.
     pub variant: Option<u8>,
-    /// The template it is rendered from.
+    /// Template that the message is rendered from.
     pub template_id: Option<TemplateId>,
-    /// The first message of the chain of fallbacks that it belongs to; `None` of the first itself.
+    /// First message of the chain of fallbacks that the message belongs to; `None` for the first itself.
     pub fallback_of: Option<MessageId>,
-    /// Whether another message is sent should this one not arrive.
+    /// True if another message is sent should this one not arrive.
     pub has_fallback: bool,
-    /// True of a test of a campaign, which no statistics count.
+    /// True for a test of a campaign, which no statistics count.
     pub is_test: bool,
     /// Tags of the sender.
     pub tags: Vec<String>,
@@ -70,12 +70,12 @@ pub struct Message {
     pub updated_at: Timestamp,
     /// Reason, begin and end of the wait of a message that is not attempted yet; `None` where nothing holds it back.
     pub hold: Option<Hold>,
-    /// What of it counts besides the status.
+    /// Facts besides the status that statistics count.
     pub milestones: Milestones,
 }
 
 impl Message {
-    /// A message that was just accepted and has nothing but its recipient. It is what every message begins as:
+    /// Returns a message that was just accepted and has nothing but its recipient. Every message begins as one:
     /// `Message { contact_id, ..Message::queued(…) }`.
     pub fn queued(id: MessageId, workspace_id: WorkspaceId, channel: Channel, to: String, now: Timestamp) -> Self {
         Self {
@@ -103,13 +103,13 @@ impl Message {
         }
     }
 
-    /// Whether its recipient was erased: every message that was accepted has an address, or is attributed to a contact
-    /// that had none.
+    /// Returns true if the recipient was erased: every message that was accepted has an address, or is attributed to a
+    /// contact that had none.
     pub const fn is_redacted(&self) -> bool {
         self.to.is_empty() && self.contact_id.is_none()
     }
 
-    /// The same in another state, or in its own at another time. What it waited for is over once an attempt begins or
+    /// Returns the message in another status, or in its own at another time. The hold ends once an attempt begins or
     /// nothing more is attempted.
     #[must_use]
     pub fn moved(&self, status: MessageStatus, at: Timestamp) -> Self {
@@ -118,14 +118,15 @@ impl Message {
             status,
             updated_at: at,
             revision: self.revision + 1,
-            // What is put off by a server has left its path behind.
+            // A message that a server puts off has left its path behind.
             hold: self.hold.filter(|hold| waits && !(status == MessageStatus::Deferred && hold.reason.is_of_path())),
             milestones: self.milestones.with_status(status, at),
             ..self.clone()
         }
     }
 
-    /// The same after events at a time: in another state if they led to one, and with what they show.
+    /// Returns the message after events at a time: in another status if they led to one, and with the milestones that
+    /// they set.
     #[must_use]
     pub fn after(
         &self,
@@ -141,7 +142,7 @@ impl Message {
         after
     }
 
-    /// Source of the message, for whose statistics it counts.
+    /// Returns the source of the message, in whose statistics it counts.
     pub fn source(&self) -> MessageSource {
         match (self.campaign_id, self.automation_id) {
             (Some(campaign), _) => MessageSource::Campaign(campaign, self.variant.unwrap_or_default()),
@@ -156,13 +157,13 @@ impl Message {
 pub enum MessageSource {
     /// A request.
     Transactional,
-    /// A campaign; which of its variants, by place.
+    /// A campaign, with the index of the variant.
     Campaign(CampaignId, u8),
     /// An automation.
     Automation(AutomationId),
 }
 
-/// What the sender asked for, stored once and never changed.
+/// Request of the sender, stored once. Only the erasure of a contact changes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageContent {
     /// The request as JSON; attachments are replaced by references to blobs.
@@ -188,34 +189,34 @@ pub struct MessageEvent {
     pub meta: Map<String, Value>,
 }
 
-/// What a listing of messages is narrowed to.
+/// Filter of a listing of messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MessageFilter {
-    /// Of this campaign.
+    /// Only messages of this campaign.
     pub campaign_id: Option<CampaignId>,
-    /// Of this automation.
+    /// Only messages of this automation.
     pub automation_id: Option<AutomationId>,
-    /// Of this contact.
+    /// Only messages of this contact.
     pub contact_id: Option<ContactId>,
-    /// In one of these states; in any where none is named.
+    /// Only messages with one of these statuses; with any if empty.
     pub statuses: Vec<MessageStatus>,
-    /// With this tag.
+    /// Only messages with this tag.
     pub tag: Option<String>,
-    /// Of this channel.
+    /// Only messages of this channel.
     pub channel: Option<Channel>,
-    /// To this address, in any spelling of its channel.
+    /// Only messages to this address, in any spelling of its channel.
     pub to: Option<String>,
-    /// Rendered from this template.
+    /// Only messages rendered from this template.
     pub template_id: Option<TemplateId>,
-    /// Accepted then or later; an id knows to the millisecond when it was made.
+    /// Only messages accepted at this time or later; the id of a message has the time in milliseconds.
     pub since: Option<Timestamp>,
-    /// Accepted before.
+    /// Only messages accepted before this time.
     pub until: Option<Timestamp>,
-    /// With a piece of text. What is rendered is found once the index has it.
+    /// Only messages that contain a text. Rendered text is found once the index has it.
     pub search: Option<Search>,
 }
 
-/// What the sandbox kept of a message.
+/// A message as the sandbox captured it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
     /// Workspace of the message.

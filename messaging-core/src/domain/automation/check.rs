@@ -1,6 +1,7 @@
-//! What is wrong with a complete design when it is held against its workspace (contract section 13.4, "Checks").
+//! Faults of a complete design that depend on its workspace (contract section 13.4, "Checks").
 //!
-//! The caller looks up what the design names and what its sends need, and tells what was found.
+//! The caller looks up the objects that the design names and the settings that its sends need, and passes what it
+//! found.
 
 use super::graph::{NodeKind, Send};
 use super::parse::{AutomationPlan, Reading};
@@ -12,10 +13,10 @@ use crate::domain::segment::parse::Reference;
 use crate::domain::template::Parts;
 use crate::violation::{FieldCode, Violations};
 
-/// What was looked up of a thing that a design names.
+/// Result of looking up an object that a design names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedDesignReference {
-    /// The member that names it.
+    /// JSON Pointer of the member that names the object.
     pub pointer: String,
     /// Object that the member refers to, by its id.
     pub reference: Reference,
@@ -23,7 +24,7 @@ pub struct ResolvedDesignReference {
     pub target: ReferenceTarget,
 }
 
-/// What was looked up of a send, whose template is there.
+/// Facts that were looked up for a send node whose template exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendFacts {
     /// The place of its node.
@@ -32,25 +33,25 @@ pub struct SendFacts {
     pub channel: Channel,
     /// The parts of its template.
     pub parts: Parts,
-    /// Whether the channel has settings, and this installation has their provider.
+    /// True if the channel has settings and this installation has their provider.
     pub channel_is_configured: bool,
     /// State of the sender that the message would have.
     pub sender: SenderState,
 }
 
-/// All that a workspace has of what a design needs.
+/// Facts about the workspace that a design depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Result of the look-up of each id in the design.
     pub found: Vec<ResolvedDesignReference>,
     /// Facts about each node that sends.
     pub sends: Vec<SendFacts>,
-    /// The members that hold web addresses which may not be called.
+    /// JSON Pointers of the members with web addresses that may not be called.
     pub refused_urls: Vec<String>,
 }
 
 impl Reading {
-    /// Everything that keeps the design from being active.
+    /// Returns everything that keeps the design from being active.
     pub fn faults_with(&self, facts: &Facts) -> Violations {
         let mut faults = self.gaps.clone();
         for ResolvedDesignReference { pointer, target, .. } in &facts.found {
@@ -102,7 +103,8 @@ impl Reading {
 }
 
 impl AutomationPlan {
-    /// Its filters, each with its place: who may enter, goal, exits and conditions.
+    /// Returns its filters, each with its JSON Pointer: of the trigger, the goal, the exit conditions and the condition
+    /// nodes.
     pub fn filters(&self) -> Vec<(String, &Filter)> {
         let graph = &self.graph;
         let mut found = vec![("/trigger/config/filter".to_owned(), &self.trigger.filter)];
@@ -118,7 +120,7 @@ impl AutomationPlan {
 }
 
 impl Send {
-    /// The members that only some channels have (second table of contract section 4.1).
+    /// Reports members that the channel does not have (second table of contract section 4.1).
     fn check_members_of_channel(&self, channel: Channel, at: &dyn Fn(&str) -> String, faults: &mut Violations) {
         let is_email = channel == Channel::Email;
         let has_subject = is_email || channel == Channel::Push;
@@ -134,7 +136,8 @@ impl Send {
         }
     }
 
-    /// Whether the template, with the subject of the node, has the parts that sending needs (contract section 11).
+    /// Returns true if the template, with the subject of the node, has the parts that sending needs (contract section
+    /// 11).
     fn has_what_is_said(&self, facts: &SendFacts) -> bool {
         let subject = facts.parts.subject || self.subject_override.is_some();
         Parts { subject, ..facts.parts }.suffice(facts.channel)

@@ -1,7 +1,7 @@
-//! Whether a contact enters an automation, and with what.
+//! Admission of a contact to an automation, and the run that it gets.
 //!
-//! Contract sections 13.3 and 13.4, "Entry". The rule of re-entry refuses silently; what protects from loops refuses with
-//! a row in the list of runs.
+//! Contract sections 13.3 and 13.4, "Entry". A refusal by the rule of re-entry leaves no row; a refusal by a limit
+//! against loops leaves a row in the list of runs.
 
 use std::time::Duration;
 
@@ -14,25 +14,25 @@ use crate::domain::security::digest::Digest;
 use crate::ids::{AutomationId, ContactId, EventId, RunId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Entries are counted for so long, and a refusal with a reason is not repeated within it.
+/// Period for which entries are counted, and within which a listed refusal is not repeated.
 pub const DAY: Duration = Duration::from_hours(24);
 
-/// A value of the re-entry key that is longer is kept as its digest.
+/// Maximum length of a value of the re-entry key, in bytes; a longer one is kept as its digest.
 const MAX_KEY: usize = 256;
 
-/// Why a contact does not enter.
+/// Reason why a contact does not enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// The rule of re-entry does not let it; nobody is told but a caller.
+    /// The rule of re-entry forbids it; only a caller of the API is told.
     ReEntry,
     /// Too many automations have caused one another.
     Depth,
-    /// It has entered too often within a day.
+    /// The contact has entered too often within a day.
     DailyLimit,
 }
 
 impl Refusal {
-    /// The reason in the list of runs; `None` of one that is not listed.
+    /// Returns the reason in the list of runs; `None` for a refusal that is not listed.
     pub const fn reason(self) -> Option<&'static str> {
         match self {
             Self::ReEntry => None,
@@ -42,10 +42,11 @@ impl Refusal {
     }
 }
 
-/// Judges an entry: the depth of the run, or why there is none.
+/// Decides on an entry: returns the depth of the run, or the reason of the refusal.
 ///
-/// `known` is what is known of entries with the same key, `cause_depth` how many automations caused one another up to the
-/// cause (0: it came from outside), `today` how often the contact entered within [`DAY`], whatever the key.
+/// `known` has the earlier entries with the same key, `cause_depth` is the number of automations that caused one
+/// another up to the cause (0 if it came from outside), `today` the contact's number of entries within [`DAY`],
+/// whatever the key.
 pub fn admit(rule: ReEntry, known: Option<&Entry>, cause_depth: u8, today: u32) -> Result<u8, Refusal> {
     let may_enter = match rule {
         ReEntry::Never => known.is_none(),
@@ -60,8 +61,8 @@ pub fn admit(rule: ReEntry, known: Option<&Entry>, cause_depth: u8, today: u32) 
     }
 }
 
-/// What the rule of re-entry goes by besides the contact: the value at `path` (`event.…`) in an event, as JSON; `None` where
-/// the automation has no such path. A value that is missing is `null`, which is a value of its own.
+/// Returns the value at `path` (`event.…`) in an event as JSON, for the rule of re-entry; a long one as its digest.
+/// `None` where the automation has no path. A missing value is `null`, which is a value of its own.
 pub fn key_of(path: Option<&str>, event: &Map<String, Value>) -> Option<String> {
     let mut names = path?.split('.');
     let found = match names.next() {
@@ -75,7 +76,7 @@ pub fn key_of(path: Option<&str>, event: &Map<String, Value>) -> Option<String> 
     Some(if key.len() > MAX_KEY { format!("sha256:{}", Digest::of(&key).to_text()) } else { key })
 }
 
-/// The value with its members in one order, so that equal values are equal texts.
+/// Sorts the members of objects, so that equal values are equal texts.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(sorted).collect(),
@@ -97,7 +98,7 @@ pub struct Entrance {
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// Its present version.
+    /// Present version of the automation.
     pub version: u32,
     /// Contact that enters the automation.
     pub contact_id: ContactId,
@@ -113,7 +114,7 @@ pub struct Entrance {
 }
 
 impl Entrance {
-    /// The run that begins: it has not arrived anywhere yet and is due at once.
+    /// Returns the new run: it has not arrived at a node yet and is due at once.
     pub fn run(self, depth: u8) -> Run {
         Run {
             id: self.id,
@@ -137,7 +138,7 @@ impl Entrance {
         }
     }
 
-    /// The row that shows a refusal, with its one step; `None` of one that is not listed.
+    /// Returns the row that shows a refusal, with its one step; `None` for a refusal that is not listed.
     pub fn refused(self, refusal: Refusal, cause_depth: u8) -> Option<(Run, RunStep)> {
         let reason = refusal.reason()?.to_owned();
         let at = self.at;

@@ -1,4 +1,4 @@
-//! Whether what happened to a contact is what an automation waits for (contract sections 13.1 and 13.4, "Entry").
+//! Matching of a contact's events against triggers (contract sections 13.1 and 13.4, "Entry").
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::domain::segment::values::Present;
 const STARTS_WITHIN: Duration = Duration::from_hours(24);
 
 impl Trigger {
-    /// Whether a note tells of what must happen for a contact to enter. Who may enter then, `filter`, is not looked at.
+    /// Returns true if a note tells of the event of the trigger. The trigger's filter is not evaluated.
     pub fn fits(&self, cause: &Cause, happened: Option<&Happened>, zone: &jiff::tz::TimeZone) -> bool {
         match (&self.kind, cause, happened) {
             (TriggerKind::Event { name, properties, .. }, Cause::Event(_), Some(Happened::Event(event))) => {
@@ -43,14 +43,15 @@ impl Trigger {
 }
 
 impl ProductEvent {
-    /// Whether it had happened so long before it arrived that no contact enters an automation by it.
+    /// Returns true if the event happened more than 24 hours before it arrived, so that no contact enters an automation
+    /// by it.
     pub fn starts_nothing(&self) -> bool {
         self.received_at().since(self.occurred_at) > STARTS_WITHIN
     }
 }
 
 impl TriggerEvent {
-    /// The event as filters name it.
+    /// Returns the event as filters name it.
     pub const fn kind(self) -> MessageEventKind {
         match self {
             Self::Open => MessageEventKind::Open,

@@ -1,7 +1,7 @@
-//! What happens to a contact in an automation, as a typed tree (contract section 13.2).
+//! Graph of an automation as a typed tree (contract section 13.2).
 //!
-//! Whoever holds a tree holds a complete one: every node has what it needs, every edge leads somewhere, and whoever goes
-//! in a circle waits on the way.
+//! A tree is always complete: every node has the settings that it needs, every edge leads to a node, and every circle
+//! has a wait.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Index of the node at which contacts begin.
     pub entry: NodeIndex,
-    /// Each ends a run that meets it.
+    /// Filters of which each ends a run whose contact matches it.
     pub exit_conditions: Vec<Filter>,
-    /// Completes a run that meets it.
+    /// Filter that completes a run whose contact matches it.
     pub goal: Option<Filter>,
 }
 
@@ -38,7 +38,7 @@ pub struct Node {
     pub id: String,
     /// Kind of the node, with its settings.
     pub kind: NodeKind,
-    /// Where each branch leads; one that leads nowhere ends the run.
+    /// Node that each branch leads to; a branch that leads to no node ends the run.
     pub branches: BTreeMap<String, NodeIndex>,
 }
 
@@ -51,14 +51,14 @@ pub enum NodeKind {
     Wait(Wait),
     /// Waits for something that the contact does.
     WaitEvent {
-        /// What ends the wait before its timeout.
+        /// Event that ends the wait before its timeout.
         on: Awaited,
         /// Longest time that the run waits for the event.
         timeout: Delay,
     },
-    /// Asks whether the contact matches.
+    /// Takes a branch by whether the contact matches.
     Condition(Filter),
-    /// Draws a branch.
+    /// Draws a branch by weights.
     Split(Vec<Share>),
     /// Changes the contact.
     UpdateContact(Box<ContactUpdate>),
@@ -66,9 +66,9 @@ pub enum NodeKind {
     AddToList(ListId),
     /// Takes the contact off a list.
     RemoveFromList(ListId),
-    /// Gives the contact a tag; a template.
+    /// Gives the contact a tag, which is a template.
     AddTag(String),
-    /// Takes a tag from the contact; a template.
+    /// Takes a tag, which is a template, from the contact.
     RemoveTag(String),
     /// Calls a web address.
     Webhook(Box<Call>),
@@ -81,9 +81,9 @@ pub enum NodeKind {
 pub struct Send {
     /// Template that holds the content of the message.
     pub template_id: TemplateId,
-    /// On which channel; the template's.
+    /// Channel of the message; `None` for that of the template.
     pub channel: Option<Channel>,
-    /// The sender.
+    /// Address of the sender.
     pub from_email: Option<String>,
     /// A template of the sender's display name.
     pub from_name: Option<String>,
@@ -91,11 +91,11 @@ pub struct Send {
     pub reply_to: Option<String>,
     /// A template of the subject, in place of the template's own.
     pub subject_override: Option<String>,
-    /// Whether it needs consent and heeds caps and quiet hours.
+    /// True if the message is marketing, which needs consent and heeds frequency caps and quiet hours.
     pub is_marketing: bool,
-    /// When the contact is not disturbed.
+    /// Hours in which the contact gets no such message.
     pub quiet_hours: Option<QuietHours>,
-    /// How much marketing the contact gets at most.
+    /// Maximum number of marketing messages that the contact gets.
     pub frequency_cap: Option<FrequencyCap>,
     /// Values for the template; strings are templates themselves.
     pub variables: Map<String, Value>,
@@ -108,11 +108,11 @@ pub struct Delay {
     /// Number of units that the length of time has, at least 1.
     #[validate(range(min = 1))]
     pub value: u32,
-    /// Of what.
+    /// Unit of the value.
     pub unit: DelayUnit,
 }
 
-/// What a length of time is counted in.
+/// Unit of a length of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the documentation")]
@@ -120,33 +120,33 @@ pub enum DelayUnit {
     Seconds,
     Minutes,
     Hours,
-    /// Of the calendar, as are those after it.
+    /// A unit of the calendar, as are those after it.
     Days,
     Weeks,
     Months,
 }
 
-/// Until when to wait.
+/// Time that ends a wait.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wait {
-    /// For so long.
+    /// Once this time has passed since the arrival.
     Duration(Delay),
-    /// Until the clock shows a time.
+    /// When the clock shows a time.
     Until {
         /// The time.
         time: Time,
-        /// On which days, Monday is 1; all when empty.
+        /// Days of the week, Monday is 1; every day when empty.
         weekdays: Vec<i8>,
-        /// Whose clock: a zone of the IANA, the contact's when there is none.
+        /// IANA name of the clock's time zone; `None` for the contact's.
         timezone: Option<String>,
     },
-    /// Until a date of the contact.
+    /// At a date of the contact.
     UntilAttribute {
-        /// The attribute: the keys from the outside in.
+        /// Keys of the attribute that holds the date, from the outside in.
         key: Vec<String>,
         /// Distance from the date; `None` for the date itself.
         offset: Option<Delay>,
-        /// Whether that is before the date, else after it.
+        /// True if the wait ends before the date, false if after it.
         is_before: bool,
     },
 }
@@ -165,11 +165,11 @@ pub enum Awaited {
 pub struct Share {
     /// Its name.
     pub name: String,
-    /// Its share, in relation to the others' weights.
+    /// Weight of the branch, in relation to those of the others.
     pub weight: Weight,
 }
 
-/// What of a contact to change; strings are templates.
+/// Changes to a contact; strings are templates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContactUpdate {
     /// Attributes to merge; null removes one.
@@ -189,16 +189,16 @@ pub struct ContactUpdate {
 pub struct Call {
     /// The address.
     pub url: String,
-    /// Whether with PUT instead of POST.
+    /// True for PUT, false for POST.
     pub is_put: bool,
     /// Headers; their values are templates.
     pub headers: BTreeMap<String, String>,
-    /// What is sent: a text that is a template, or JSON whose strings are.
+    /// Body of the request: a text that is a template, or JSON whose strings are templates.
     pub body: Option<Value>,
 }
 
 impl Graph {
-    /// The place of the node with an id.
+    /// Returns the place of the node with an id.
     pub fn find(&self, id: &str) -> Option<NodeIndex> {
         self.nodes.iter().position(|node| node.id == id)
     }

@@ -1,4 +1,4 @@
-//! What a run did and why (contract section 13.4, "History and simulation").
+//! Steps of a run and their reasons (contract section 13.4, "History and simulation").
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,17 +9,17 @@ use crate::time::Timestamp;
 /// One step of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStep {
-    /// The moment that the step counts as, which the server may come to later.
+    /// Moment as of which the step counts; the server may have done it later.
     pub at: Timestamp,
-    /// At which node; `None` for the entry.
+    /// Id of the node; `None` for the entry.
     pub node_id: Option<String>,
     /// Outcome of the step, such as sent, skipped or waiting.
     pub outcome: StepOutcome,
     /// The branch that was taken.
     pub branch: Option<String>,
-    /// Why, where the outcome leaves that open.
+    /// Reason, if the outcome alone does not tell it.
     pub reason: Option<String>,
-    /// More, by kind of node; empty where there is nothing to say.
+    /// Details by kind of node; empty where there are none.
     pub detail: Map<String, Value>,
 }
 

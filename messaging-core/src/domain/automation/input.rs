@@ -1,7 +1,7 @@
-//! What is sent to make or change an automation, and to let a contact in.
+//! Requests that create or change an automation, or let a contact enter.
 //!
-//! Contract sections 13 and 13.3. Trigger and graph are kept as they were sent; what they mean is read by
-//! [`Design::read`](super::Design::read), so that their faults are found at their places.
+//! Contract sections 13 and 13.3. Trigger and graph are kept as they were sent; [`Design::read`](super::Design::read)
+//! parses them, so that their faults are reported at their places.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,8 @@ use crate::patch::{Patch, Replace};
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// The variables of a call in bytes of JSON: as the properties of a product event (contract section 5).
+/// Maximum size of the variables of a call in bytes of JSON, the same as of the properties of a product event
+/// (contract section 5).
 const MAX_VARIABLES: usize = 32 << 10;
 
 /// An automation to create.
@@ -39,7 +40,7 @@ pub struct AutomationInput {
 
 impl Input for AutomationInput {}
 
-/// What changes of an automation. Members that are given replace those of the automation; null clears.
+/// Changes to an automation. Members that are given replace those of the automation; null clears.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -51,8 +52,8 @@ pub struct AutomationPatch {
     /// Trigger by which contacts enter, `{"kind", "config"}`.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub trigger: Replace<Map<String, Value>>,
-    /// Graph of steps, `{"entry", "nodes", "edges", "exit_conditions", "goal"}`. Open runs finish on the version that they
-    /// entered with.
+    /// Graph of steps, `{"entry", "nodes", "edges", "exit_conditions", "goal"}`. Open runs finish on the version that
+    /// they entered with.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub graph: Replace<Map<String, Value>>,
     /// Rule for entering again: `never` (the default, except for yearly dates), `after_exit` or `always`.
@@ -65,7 +66,7 @@ pub struct AutomationPatch {
 
 impl Input for AutomationPatch {}
 
-/// A contact to let in.
+/// A contact that is to enter.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -95,7 +96,7 @@ impl Input for TriggerInput {
 }
 
 impl AutomationInput {
-    /// The name and the design that were sent.
+    /// Returns the name and the design that were sent.
     pub fn into_design(self) -> (String, Design) {
         let Self { name, trigger, graph, re_entry, re_entry_key } = self;
         let re_entry_key = re_entry_key.value();
@@ -106,7 +107,7 @@ impl AutomationInput {
 }
 
 impl AutomationPatch {
-    /// The name and the design after the change.
+    /// Returns the name and the design after the change.
     pub fn apply(self, mut name: String, mut design: Design) -> (String, Design) {
         if let Some(given) = self.name.value() {
             name = given;
@@ -128,12 +129,13 @@ impl AutomationPatch {
 }
 
 impl Design {
-    /// The design as its editor leaves it, who may see addresses or not. Whoever changes nothing is no editor.
+    /// Returns the design as edited over `before`. A changed one is masked unless its editor may see addresses; an
+    /// equal one is returned as it is.
     pub fn edited(self, before: &Self, sees_addresses: bool) -> Self {
         if self == *before { self } else { Self { masked: !sees_addresses, ..self } }
     }
 
-    /// The rule of re-entry where none is given: whoever enters by a date that comes again every year enters again.
+    /// Returns the rule of re-entry where none is given: contacts that enter by a yearly date may enter again.
     fn default_re_entry(&self) -> ReEntry {
         let is_once = self.trigger.get("config").is_some_and(|config| config["repeat"] == "once");
         let is_yearly = self.trigger.get("kind").is_some_and(|kind| kind == "date") && !is_once;

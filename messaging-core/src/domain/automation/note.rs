@@ -1,9 +1,9 @@
-//! What happened to a contact that an automation has to hear of.
+//! Notes: records of events of contacts, for the automations that listen for them.
 //!
-//! A store keeps a note in the transaction of its cause, for each automation that listens for it: one that is active and
-//! whose trigger it is, and one in which the contact is on its way and that may go on or end by it. So nothing is missed,
-//! and whoever caused it waits for nobody. Of a product event the conditions of the trigger are tested before that, so
-//! that an event that enters nobody costs no row.
+//! A store keeps a note in the transaction of its cause, for each automation that listens for it: an active one with
+//! such a trigger, and one that the contact is going through and whose run may continue or end by it. So nothing is
+//! missed, and the cause need not wait for any automation. The trigger's conditions on a product event are tested
+//! before that, so that an event by which nobody enters costs no row.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,13 +20,13 @@ use super::trigger::TriggerEvent;
 pub struct Note {
     /// The contact that it happened to.
     pub contact_id: ContactId,
-    /// What happened, with what names it.
+    /// Kind of event, with the id that identifies it.
     pub cause: Cause,
     /// When it was accepted.
     pub at: Timestamp,
-    /// How many automations caused one another up to it; 0 when it came from outside.
+    /// Number of automations that caused one another up to the event; 0 when it came from outside.
     pub depth: u8,
-    /// Whether the automation was active then, so that the contact may enter by it.
+    /// True if the automation was active then, so that the contact may enter by the event.
     pub may_enter: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Note {
 pub enum Cause {
     /// A product event.
     Event(EventId),
-    /// Something that a person, not a machine, did with a message, or that became of it.
+    /// Something that a person, not a machine, did with a message, or an outcome of its delivery.
     Message {
         /// The event of the message.
         event_id: EventId,
@@ -46,17 +46,17 @@ pub enum Cause {
     Created,
     /// The contact, its lists, tags, consent or suppressions changed; joining a list is a cause of its own.
     Changed,
-    /// It became a member of a list.
+    /// The contact became a member of a list.
     ListAdded(ListId),
-    /// It became a member of a segment.
+    /// The contact became a member of a segment.
     SegmentEntered(SegmentId),
-    /// It ceased to be a member of a segment.
+    /// The contact ceased to be a member of a segment.
     SegmentLeft(SegmentId),
-    /// A moment that follows from a date of the contact, to be looked at again.
+    /// A moment calculated from a date of the contact, which the trigger has to check again.
     Date(Timestamp),
 }
 
-/// What a note tells of, as far as its cause is something that is kept.
+/// Stored event that a note refers to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Happened {
     /// A product event.
@@ -65,16 +65,16 @@ pub enum Happened {
     Message(Box<MessageFact>),
 }
 
-/// What an automation listens for, so that a store knows which notes to keep.
+/// Events that an automation listens for, so that a store knows which notes to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventSubscription {
     /// Events and changes by which contacts may enter; `None` where nobody can enter, as in a draft.
     pub entry: Option<EntrySubscription>,
-    /// What the runs of a version wait for or may end by.
+    /// Events that runs of the version wait for or may end by.
     pub runs: RunSubscription,
 }
 
-/// What enters contacts; what is not `None` must be the same.
+/// Event or change by which contacts enter. A note matches if it has the same values as all fields that are not `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntrySubscription {
@@ -86,7 +86,8 @@ pub enum EntrySubscription {
     SegmentEnter {
         /// The segment.
         segment_id: SegmentId,
-        /// Whether those are heard of as well whom a first calculation finds, or one after the filter was edited.
+        /// True if members found by the first calculation of the segment, or by one after its filter was edited, count
+        /// as well.
         include_existing: bool,
     },
     /// Former members of a segment.
@@ -103,13 +104,14 @@ pub enum EntrySubscription {
     Nothing,
 }
 
-/// What the runs of a version may go on or end by.
+/// Events by which the runs of a version may continue or end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSubscription {
-    /// It has a goal or conditions to exit: every product event, event of a message and change of the contact.
+    /// True if the graph has a goal or exit conditions: every product event, event of a message and change of the
+    /// contact then counts.
     pub everything: bool,
     /// Product events of these names.
     pub events: Vec<String>,
-    /// Any event of a message.
+    /// True if any event of a message counts.
     pub messages: bool,
 }

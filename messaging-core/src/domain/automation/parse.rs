@@ -1,9 +1,10 @@
-//! From JSON to the typed trigger and graph, with every fault at its pointer.
+//! Parser from JSON to the typed trigger and graph; each fault is reported at its JSON Pointer.
 //!
-//! Contract sections 13.1, 13.2 and 13.4 "Checks". Two kinds of faults come out: what no automation may have, not even a
-//! draft (types, unknown members, formats, ranges, names of branches), and what keeps one from being active (what is
-//! missing, ids of nothing, nodes out of reach, circles without a wait). All that can be judged without looking anything
-//! up is judged here; what the design names comes out beside it, for [`check`](super::check).
+//! Contract sections 13.1, 13.2 and 13.4 "Checks". There are two kinds of faults: those that no automation may have,
+//! not even a draft (types, unknown members, formats, ranges, names of branches), and those that keep an automation
+//! from being active (missing members, ids of nothing, unreachable nodes, circles without a wait). Everything that can
+//! be judged without looking anything up is judged here; the ids in the design are returned for
+//! [`check`](super::check).
 
 mod edges;
 mod forms;
@@ -23,7 +24,7 @@ use crate::domain::segment::event;
 use crate::domain::segment::parse::Reference;
 use crate::violation::{At, FieldCode, Violations, unescape};
 
-/// A trigger and a graph in bytes of JSON. The contract is silent; every version is kept.
+/// Maximum size of a trigger, and of a graph, in bytes of JSON. The contract is silent; every version is kept.
 pub const MAX_DESIGN_BYTES: usize = 1 << 20;
 
 /// Meaning of a complete design: its trigger and its graph as typed trees.
@@ -33,7 +34,7 @@ pub struct AutomationPlan {
     pub trigger: Trigger,
     /// Graph of the nodes that a contact goes through after it has entered.
     pub graph: Graph,
-    /// Whether a contact may enter again.
+    /// Rule for contacts that have entered before.
     pub re_entry: ReEntry,
     /// See [`Design::masked`].
     pub masked: bool,
@@ -42,26 +43,27 @@ pub struct AutomationPlan {
 /// Result of parsing a design.
 #[derive(Debug)]
 pub struct Reading {
-    /// What no automation may have, not even a draft.
+    /// Faults that no automation may have, not even a draft.
     pub shape: Violations,
-    /// What else keeps it from being active.
+    /// Other faults, which keep the automation from being active.
     pub gaps: Violations,
-    /// What it means; `None` when anything is wrong.
+    /// The typed design; `None` when there is any fault.
     pub plan: Option<AutomationPlan>,
-    /// What it names, and where; also when something is wrong.
+    /// Objects that the design refers to, each with its JSON Pointer; also when there are faults.
     pub references: Vec<(String, Reference)>,
-    /// The templates that stand in it, and where.
+    /// Texts of the design that are templates, each with its JSON Pointer.
     pub sources: Vec<(String, String)>,
-    /// The web addresses that it calls, and where.
+    /// Web addresses that the design calls, each with its JSON Pointer.
     pub urls: Vec<(String, String)>,
     /// True where a filter compares an email or phone otherwise than by `eq`, `in` and `exists` (contract section 2.4).
     pub needs_pii: bool,
-    /// Its sends that could be read, each with the place of its node.
+    /// Settings of the send nodes that could be read, each with the place of its node.
     pub sends: Vec<(usize, Send)>,
 }
 
 impl Design {
-    /// What the design means. A complete one does that was activated once; else everything that is wrong with it.
+    /// Parses the design. Succeeds if it is complete, as one that was activated once is; otherwise returns all of its
+    /// faults.
     pub fn parse(&self) -> Result<AutomationPlan, Violations> {
         let Reading { mut shape, gaps, plan, .. } = self.read();
         plan.ok_or_else(|| {
@@ -70,7 +72,7 @@ impl Design {
         })
     }
 
-    /// Reads the design, however complete it is.
+    /// Parses the design, complete or not.
     pub fn read(&self) -> Reading {
         let mut reader = Reader::default();
         let trigger = trigger::read(&mut reader, &self.trigger);
@@ -93,8 +95,8 @@ impl Design {
         Reading { shape, gaps, plan, references, sources, urls, needs_pii, sends }
     }
 
-    /// The design without the members that nothing knows: `Prefer: handling=lenient` (contract section 1.1). A second
-    /// group beside one stays, because to leave one out would be to mean other people.
+    /// Returns the design without unknown members: `Prefer: handling=lenient` (contract section 1.1). A second group
+    /// (`and`, `or`, `not`) beside one stays, because without it the filter would match other contacts.
     pub fn without_unknown_members(mut self) -> Self {
         loop {
             let before = self.size();
@@ -104,7 +106,7 @@ impl Design {
                     self.remove(pointer);
                 }
             }
-            // Faults are told a hundred at a time.
+            // Only the first hundred faults are reported at a time.
             if self.size() == before {
                 return self;
             }

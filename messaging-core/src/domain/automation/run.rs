@@ -1,4 +1,4 @@
-//! One contact on its way through an automation.
+//! Runs: each is one contact on its way through an automation.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::domain::message::hold::HoldReason;
 use crate::ids::{AutomationId, ContactId, EventId, RunId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// How long a run is kept after its end, with what it did.
+/// Time that a run and its history are kept after its end.
 pub const KEPT_AFTER_END: Duration = Duration::from_hours(30 * 24);
 
 /// A run.
@@ -23,45 +23,46 @@ pub struct Run {
     pub workspace_id: WorkspaceId,
     /// The automation.
     pub automation_id: AutomationId,
-    /// The version of it that the run finishes on.
+    /// Version of the automation that the run finishes on.
     pub version: u32,
     /// Contact that goes through the automation in this run.
     pub contact_id: ContactId,
     /// Status of the run, such as waiting or completed.
     pub status: RunStatus,
-    /// The node it stands at, the last one once it has ended; `None` before the first.
+    /// Id of the node that the run stands at, the last one once it has ended; `None` before the first.
     pub node_id: Option<String>,
-    /// When it goes on by itself: now, at the end of a wait; `None` when something else has to happen, and when it ended.
+    /// When the run continues by itself: now, or at the end of a wait; `None` while it waits for something else, and
+    /// once it has ended.
     pub due_at: Option<Timestamp>,
     /// When the contact entered: the acceptance time of the event that entered it.
     pub entered_at: Timestamp,
-    /// When the node was reached that it stands at.
+    /// When the run reached the node that it stands at.
     pub arrived_at: Timestamp,
-    /// When it ended.
+    /// When the run ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it ended, where that is not the end of the graph.
+    /// Reason of the end; `None` while the run is open, and if it reached an end of the graph.
     pub exit_reason: Option<String>,
-    /// How often it arrived at a node.
+    /// Number of arrivals at nodes.
     pub steps: u32,
-    /// How many automations caused one another up to this run; 1 when it was caused from outside.
+    /// Number of automations that caused one another up to this run; 1 when the cause came from outside.
     pub depth: u8,
     /// Values of `event` in the run: the properties of the event that started it, or the variables of the call.
     pub event: Map<String, Value>,
-    /// The event that entered it, which conditions do not count.
+    /// Event by which the contact entered; conditions do not count it.
     pub entry_event: Option<EventId>,
-    /// What the rule of re-entry goes by besides the contact: the value at `re_entry_key`, as JSON.
+    /// Value at `re_entry_key` as JSON; the re-entry rule holds for each pair of contact and this value.
     pub key: Option<String>,
-    /// What it keeps at its node beside the time: see [`Held`].
+    /// State kept at the present node besides the time: see [`Held`].
     pub held: Option<Held>,
 }
 
 impl Run {
-    /// Whether this is no run but an entry that was refused: it never came to a node.
+    /// Returns true if this is an entry that was refused instead of a run: it never came to a node.
     pub fn is_refused(&self) -> bool {
         self.status == RunStatus::Failed && self.node_id.is_none()
     }
 
-    /// Ends the run at a moment, where it stands; the step that says so.
+    /// Ends the run at its present node and returns the step that says so.
     pub fn end(
         &mut self,
         status: RunStatus,
@@ -82,8 +83,8 @@ impl Run {
         RunStep { at, node_id: self.node_id.clone(), outcome, branch: None, reason, detail }
     }
 
-    /// Ends the run while it is not being walked; the steps that say so. One that has not come to its first node begins
-    /// its history with its entry all the same.
+    /// Ends the run while it is not being walked and returns the steps that say so. The history of a run that has not
+    /// come to its first node begins with its entry all the same.
     pub fn end_outside(
         &mut self,
         status: RunStatus,
@@ -103,7 +104,7 @@ impl Run {
     }
 }
 
-/// What a run keeps of the node that it waits at.
+/// State that a run keeps while it waits at a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
@@ -113,27 +114,27 @@ pub enum Held {
     Called(CallEnd),
     /// A send waits.
     Sending {
-        /// For the end of quiet hours, or for a free place under the cap.
+        /// Reason of the wait: quiet hours or the frequency cap.
         reason: HoldReason,
-        /// Since when it does for this reason.
+        /// When the wait for this reason began.
         since: Timestamp,
     },
 }
 
-/// What a call of a web address came to.
+/// Outcome of a call of a web address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallEnd {
-    /// It was answered with this status, of which 2xx is success.
+    /// The call was answered with this status, of which 2xx is success.
     Answered(u16),
-    /// No try brought an answer; the last one's fault, in the words of contract section 15.3.
+    /// No attempt was answered; the error of the last one, in the words of contract section 15.3.
     Failed(String),
-    /// What was to be sent could not be made.
+    /// The request could not be made; the text gives the reason.
     Broken(String),
 }
 
 impl CallEnd {
-    /// True if the call was answered with a status from 200 to 299.
+    /// Returns true if the call was answered with a status from 200 to 299.
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Answered(200..=299))
     }
@@ -147,11 +148,11 @@ pub enum RunStatus {
     Active,
     /// The run waits for a time, an event or a call.
     Waiting,
-    /// It reached an end of the graph, or the goal.
+    /// The run reached an end of the graph, or the goal.
     Completed,
-    /// It was ended before.
+    /// The run was ended before that.
     Exited,
-    /// It could not go on, or was refused.
+    /// The run could not continue, or its entry was refused.
     Failed,
 }
 
@@ -159,13 +160,13 @@ impl RunStatus {
     /// All of them, in the order of the stored numbers.
     pub const ALL: [Self; 5] = [Self::Active, Self::Waiting, Self::Completed, Self::Exited, Self::Failed];
 
-    /// Whether the run has not ended.
+    /// Returns true if the run has not ended.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Active | Self::Waiting)
     }
 }
 
-/// What is known of the entries of a contact into an automation, by the value of the re-entry key.
+/// Entries of a contact into an automation with one value of the re-entry key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The workspace.
@@ -178,6 +179,6 @@ pub struct Entry {
     pub key: Option<String>,
     /// When it last entered.
     pub entered_at: Timestamp,
-    /// How many of its runs are open. Follows from the runs: what a write says here is not kept.
+    /// Number of open runs. It is counted from the runs, so the value in a write is not kept.
     pub open: u32,
 }

@@ -1,4 +1,4 @@
-//! What is sent to try an automation out (contract section 13.4, "Simulate").
+//! Request that tries an automation out (contract section 13.4, "Simulate").
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use crate::time::Timestamp;
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// How long a simulation may last, in years of the calendar.
+/// Maximum length of a simulation, in years of the calendar.
 pub const MAX_YEARS: i64 = 5;
-/// Messages of a simulation are delivered so long after they were sent.
+/// Time from sending to delivery of a message in a simulation.
 pub const DELIVERED_AFTER: Duration = Duration::from_secs(1);
 
 /// A contact's way through an automation, to be tried out: nothing of it happens.
@@ -34,13 +34,13 @@ pub struct SimulationInput {
     /// Graph in place of the automation's.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub graph: Replace<Map<String, Value>>,
-    /// Whether the contact may enter again, in place of the automation's rule.
+    /// Rule for entering again, in place of the automation's.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub re_entry: Patch<ReEntry>,
-    /// The path in the event that the rule of re-entry goes by, in place of the automation's.
+    /// Path in the event whose value the rule of re-entry goes by, in place of the automation's.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub re_entry_key: Patch<String>,
-    /// A contact that is only thought of, in the members of `POST /contacts`.
+    /// An imagined contact, with the members of `POST /contacts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(nested)]
     pub contact: Option<ContactInput>,
@@ -60,7 +60,7 @@ pub struct SimulationInput {
     pub until: Option<Timestamp>,
 }
 
-/// Something that happens in a simulation: a product event (`name`), or something that is done with a message (`message`).
+/// Something that happens in a simulation: a product event (`name`), or an event of a message (`message`).
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -71,24 +71,24 @@ pub struct SimulatedEvent {
     /// When the product event happens, and is accepted; `at` of the simulation if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurred_at: Option<Timestamp>,
-    /// More about the product event.
+    /// Properties of the product event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub properties: Option<Properties>,
-    /// Your own name of the product event.
+    /// Your own id of the product event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_id: Option<String>,
-    /// What is done with a message.
+    /// Event of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageMove>,
-    /// The send node whose last message before `at` it is done with; where there is none nothing happens.
+    /// Id of the send node whose last message before `at` has the event; where there is none nothing happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
-    /// When it is done with the message.
+    /// When the message has the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
 }
 
-/// What can be done with a message.
+/// Event of a message in a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]
@@ -124,7 +124,7 @@ impl Input for SimulationInput {
 }
 
 impl SimulationInput {
-    /// The design that is tried out.
+    /// Returns the design to simulate: the automation's, with the members that were given in its place.
     pub fn apply(&self, design: Design) -> Design {
         let patch = AutomationPatch {
             trigger: self.trigger.clone(),
@@ -168,9 +168,9 @@ impl SimulatedEvent {
         }
     }
 
-    /// The product event that it is, without its contact.
+    /// Returns the product event, without its contact; `None` if this is an event of a message.
     pub fn product(&self) -> Option<ProductEventInput> {
-        // Whose it is follows from the simulation.
+        // The contact follows from the simulation.
         let anybody = ContactReference { external_id: Some("-".to_owned()), ..ContactReference::default() };
         let mut event = ProductEventInput::new(self.name.clone()?, anybody);
         event.occurred_at = self.occurred_at;

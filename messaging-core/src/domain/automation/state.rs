@@ -1,4 +1,4 @@
-//! Which move of an automation, or of a run, is possible from where (contract sections 1.8, 13 and 13.4, "End").
+//! Permitted changes of state of automations and runs (contract sections 1.8, 13 and 13.4, "End").
 
 use serde_json::Map;
 
@@ -7,18 +7,18 @@ use super::run::{Run, RunStatus};
 use super::{Automation, AutomationPause, AutomationStatus, Design};
 use crate::time::Timestamp;
 
-/// It is in a state that does not allow this.
+/// Error: the status does not allow the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not possible while {status}")]
 pub struct NotPossible {
     /// Present status of the automation or run, as the API spells it.
     pub status: &'static str,
-    /// From where it would be possible.
+    /// Statuses that allow it.
     pub allowed: &'static [&'static str],
 }
 
 impl AutomationStatus {
-    /// The name in the contract.
+    /// Returns the name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -29,7 +29,7 @@ impl AutomationStatus {
 }
 
 impl RunStatus {
-    /// The name in the contract.
+    /// Returns the name in the contract.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -47,7 +47,7 @@ impl Automation {
         if allowed.contains(&status) { Ok(()) } else { Err(NotPossible { status, allowed }) }
     }
 
-    /// Lets contacts in, and those who are in it go on. Whether it is complete was checked.
+    /// Activates the automation. The caller has checked that it is complete.
     pub fn activate(self, now: Timestamp) -> Result<Self, NotPossible> {
         self.check_activate()?;
         let status = AutomationStatus::Active;
@@ -59,13 +59,14 @@ impl Automation {
         self.needs(&["draft", "paused"])
     }
 
-    /// Lets nobody in, and keeps those who are in it where they are.
+    /// Pauses the automation: no contact enters, and those inside stay at their nodes.
     pub fn pause(self, now: Timestamp) -> Result<Self, NotPossible> {
         self.needs(&["active"])?;
         Ok(self.paused(AutomationPause::User, now))
     }
 
-    /// The automation of a copy, held back until somebody activates it; `None` unless it is active (contract section 22).
+    /// Pauses an active automation of a database that was restored from a copy, until somebody activates it; `None`
+    /// unless it is active (contract section 22).
     pub fn hold_back(self, now: Timestamp) -> Option<Self> {
         (self.status == AutomationStatus::Active).then(|| self.paused(AutomationPause::Restored, now))
     }
@@ -74,7 +75,7 @@ impl Automation {
         Self { status: AutomationStatus::Paused, pause_reason: Some(reason), updated_at: now, ..self }
     }
 
-    /// Whether a contact can be let in by a call.
+    /// Succeeds if the automation is active, so that a call can let a contact enter.
     pub fn check_trigger(&self) -> Result<(), NotPossible> {
         self.needs(&["active"])
     }
@@ -84,7 +85,7 @@ impl Automation {
         self.needs(&["draft", "paused"])
     }
 
-    /// The automation after a change. Another design is another version; what leaves it equal is none.
+    /// Changes name and design. A different design gets the next version number.
     pub fn change(self, name: String, design: Design, now: Timestamp) -> Self {
         if name == self.name && design == self.design {
             return self;
@@ -95,7 +96,8 @@ impl Automation {
 }
 
 impl Run {
-    /// The run ended from outside for a reason (`manual`, `restored`, `merged`), with the steps that say so.
+    /// Ends the run from outside for a reason (`manual`, `restored`, `merged`) and returns it with the steps that say
+    /// so.
     pub fn exit(mut self, reason: &str, now: Timestamp) -> Result<(Self, Vec<RunStep>), NotPossible> {
         if !self.status.is_open() {
             return Err(NotPossible { status: self.status.as_str(), allowed: &["active", "waiting"] });

@@ -1,11 +1,12 @@
-//! How a run goes on: a function of the graph, the run, what brings it on, and answers from outside.
+//! Progress of a run: a pure function of the graph, the run, the input that moves it, and answers from outside.
 //!
-//! Contract section 13.4. A [`Walk`] goes from node to node until the run waits or ends. It knows nothing but what it is
-//! given: [`Walk::next`] says what it needs, which is verdicts about the contact or something to be done at a node, and the
-//! caller answers by [`Walk::answer`] or [`Walk::acted`]. So whoever has many walks asks for all of them at once. What has
-//! to be kept comes out as a [`Walked`].
+//! Contract section 13.4. A [`Walk`] goes from node to node until the run waits or ends. It looks nothing up:
+//! [`Walk::next`] returns what it needs, either verdicts about the contact or the work of a node, and the caller
+//! answers by [`Walk::answer`] or [`Walk::acted`]. So a caller with many walks can look up the answers for all of them
+//! at once. The changes to be stored are returned as a [`Walked`].
 //!
-//! Where a change has been made that a question may see, the walk stops, and the run goes on once that is committed.
+//! If a walk has changed something that its next question may see, it stops, and the run continues once the change is
+//! committed.
 
 mod draw;
 
@@ -27,21 +28,21 @@ use crate::time::Timestamp;
 /// The branch of nodes that have no choice.
 const NEXT: &str = "next";
 
-/// Cause by which a run goes on: it is due, or something happened to its contact.
+/// Cause by which a run continues: it is due, or something happened to its contact.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// It is due: it begins, its wait is over, a call has ended, or it stopped half-way.
+    /// The run is due: it begins, its wait is over, a call has ended, or it stopped half-way.
     Due,
-    /// Something happened to its contact; what exactly, where the note tells of something that is kept.
+    /// Something happened to the contact; with the stored event that the note refers to, if there is one.
     Note(&'a Note, Option<&'a Happened>),
 }
 
-/// What a walk knows of the world, besides what it asks.
+/// Facts that a walk reads besides the run and the answers to its questions.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
     /// When the automation was last activated: nothing that a pause held up happens before.
     pub activated_at: Option<Timestamp>,
-    /// The clocks of the contact.
+    /// Time zone for the contact's waits.
     pub zones: Zones<'a>,
     /// The workspace's zone, for the values of events.
     pub zone: &'a TimeZone,
@@ -52,9 +53,9 @@ pub struct Surroundings<'a> {
 pub struct Question {
     /// One leaf, without values of an event.
     pub filter: Filter,
-    /// Events count up to and with this one: what was accepted later had not happened yet.
+    /// Last event that counts; events accepted later had not happened yet.
     pub up_to: EventId,
-    /// The moment that it is asked as of.
+    /// Moment as of which the question is asked.
     pub at: Timestamp,
 }
 
@@ -65,7 +66,7 @@ pub enum Need {
     Verdicts(Vec<Question>),
     /// The work of a node to be done: see [`Walk::acted`].
     Act(NodeIndex),
-    /// Nothing: it waits, has ended, or stopped.
+    /// Nothing: the run waits, has ended, or stopped.
     Nothing,
 }
 
@@ -78,34 +79,34 @@ pub enum NodeOutcome {
     Skipped(SkipReason),
     /// The message has to wait.
     Held {
-        /// For what.
+        /// Reason of the wait.
         reason: HoldReason,
-        /// Until then.
+        /// End of the wait.
         until: Timestamp,
     },
     /// The contact was changed.
     Changed,
     /// A web address is called, by a job.
     Calling,
-    /// The node cannot do its work; why, as told to whoever wrote the automation.
+    /// The node cannot do its work; the text gives the reason to the author of the automation.
     Failed(String),
 }
 
-/// Why a message is not sent.
+/// Reason why a node sends no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SkipReason {
     /// The contact has not agreed.
     NoConsent,
     /// The address is suppressed.
     Suppressed,
-    /// The contact has had its share.
+    /// The contact has received as many messages as the frequency cap allows.
     FrequencyCap,
     /// The contact has no address.
     NoAddress,
 }
 
 impl SkipReason {
-    /// The word in the history.
+    /// Returns the word for the reason in the history of a run.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NoConsent => "no_consent",
@@ -121,25 +122,26 @@ impl SkipReason {
 pub struct Walked {
     /// The run after the walk, with its new status and node.
     pub run: Run,
-    /// Whether anything of it is another than before.
+    /// True if the walk has changed the run.
     pub is_changed: bool,
     /// Steps that the run took on this walk, in order, for its history.
     pub steps: Vec<RunStep>,
-    /// The messages that it sends, each with the node.
+    /// Messages that the run sends, each with the id of its node.
     pub messages: Vec<(MessageId, String)>,
-    /// The nodes that it arrived at.
+    /// Ids of the nodes that the run arrived at.
     pub entered: Vec<String>,
-    /// The branches that it took at nodes that have a choice.
+    /// Branches that the run took at nodes with a choice, as id of the node and name of the branch.
     pub branches: Vec<(String, String)>,
 }
 
-/// When a run that is due goes on: at its due time, but not before its automation was activated.
+/// Returns the moment as of which a due run continues: its due time, but not before the last activation of its
+/// automation.
 pub fn moment_of_due(run: &Run, activated_at: Option<Timestamp>) -> Option<Timestamp> {
     run.due_at.map(|due| activated_at.map_or(due, |activated| due.max(activated)))
 }
 
-/// Whether a run has to go on by itself before something is looked at that was accepted at a time: it is under way, or its
-/// wait was over earlier. What is accepted at the very moment that a wait ends comes before that.
+/// Returns true if a run has to continue by itself before it handles something accepted at `accepted_at`: it is active,
+/// or its wait was over earlier. Something accepted at the very moment that a wait ends is handled before that end.
 pub fn goes_before(run: &Run, accepted_at: Timestamp, activated_at: Option<Timestamp>) -> bool {
     let is_earlier = |due: Timestamp| run.status == RunStatus::Active || due < accepted_at;
     run.status.is_open() && moment_of_due(run, activated_at).is_some_and(is_earlier)
@@ -153,13 +155,13 @@ pub struct Walk<'a> {
     /// Time as of which the walk happens: when the run was due or the note was accepted, but not before the last
     /// activation.
     moment: Timestamp,
-    /// How far events count in questions.
+    /// Last event that counts in questions.
     up_to: EventId,
     walked: Walked,
     stage: Stage<'a>,
-    /// Whether this walk has changed something that questions may see.
+    /// True if this walk has changed something that questions may see.
     is_dirty: bool,
-    /// Whether it may have changed the contact's zone.
+    /// True if this walk may have changed the contact's time zone.
     is_elsewhere: bool,
 }
 
@@ -175,12 +177,12 @@ enum Stage<'a> {
     Over,
 }
 
-/// What follows a test of goal and exits that the run passes.
+/// Continuation after goal and exit conditions were tested and did not end the run.
 #[derive(Debug, Clone, Copy)]
 enum Then<'a> {
     /// The node does its work.
     Perform(NodeIndex),
-    /// A noted event is tested against the wait of the run, and may end it.
+    /// The event of a note is tested against the wait of the run, and may end it.
     Meet(&'a Note, Option<&'a Happened>),
 }
 
@@ -199,7 +201,7 @@ impl PendingFilters {
 }
 
 impl<'a> Walk<'a> {
-    /// A run that something brings on. Whoever has a note makes sure before that the run does not go first
+    /// Starts a walk of a run. A caller with a note first makes sure that the run does not continue by itself before it
     /// ([`goes_before`]).
     pub fn new(graph: &'a Graph, run: Run, input: Input<'a>, around: Surroundings<'a>) -> Self {
         let accepted = match input {
@@ -210,9 +212,9 @@ impl<'a> Walk<'a> {
         let up_to = match (input, run.entry_event) {
             (Input::Note(Note { cause: Cause::Event(id) | Cause::Message { event_id: id, .. }, .. }, _), _) => *id,
             (Input::Note(note, _), _) => EventId::last_of(note.at),
-            // It has come here from its entry without a wait.
+            // The run has come here from its entry without a wait.
             (Input::Due, Some(entry)) if moment == run.entered_at && entry.made_at() == moment => entry,
-            // What was accepted at the very moment comes before.
+            // Events accepted at the very moment come before.
             (Input::Due, _) => EventId::last_of(moment),
         };
         let walked = Walked {
@@ -226,22 +228,22 @@ impl<'a> Walk<'a> {
         Self { graph, around, moment, up_to, walked, stage: Stage::Begin(input), is_dirty: false, is_elsewhere: false }
     }
 
-    /// The run, as it stands now.
+    /// Returns the run in its present state.
     pub const fn run(&self) -> &Run {
         &self.walked.run
     }
 
-    /// Time of the input that the walk handles.
+    /// Returns the time as of which the walk happens.
     pub const fn moment(&self) -> Timestamp {
         self.moment
     }
 
-    /// A node of the graph.
+    /// Returns a node of the graph.
     pub fn node(&self, index: NodeIndex) -> &'a Node {
         &self.graph.nodes[index]
     }
 
-    /// Goes on as far as possible. `attributes` are the contact's, with what this walk has changed of them.
+    /// Continues as far as possible. `attributes` are the contact's, including the changes of this walk.
     pub fn next(&mut self, attributes: &Map<String, Value>) -> Need {
         loop {
             match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -347,7 +349,7 @@ impl<'a> Walk<'a> {
         self.next(attributes)
     }
 
-    /// Stops a walk that is not over, because the page is long enough: the run goes on at once, in another.
+    /// Stops a walk that is not over after enough rounds of questions; the run continues at once in another walk.
     pub fn stop(&mut self) {
         if !matches!(self.stage, Stage::Over) && self.walked.is_changed {
             self.pause_here();
@@ -355,7 +357,7 @@ impl<'a> Walk<'a> {
         self.stage = Stage::Over;
     }
 
-    /// The result of the walk.
+    /// Returns the result of the walk.
     pub fn end_of(self) -> Walked {
         self.walked
     }
@@ -385,7 +387,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The time of a run has come that stands at a node.
+    /// Continues a run at a node because its due time has come.
     fn go_on(&mut self, node: NodeIndex) {
         let run = &mut self.walked.run;
         if run.due_at.is_none() {
@@ -408,7 +410,7 @@ impl<'a> Walk<'a> {
                 run.held = held;
                 self.stage = Stage::Arrived(node);
             }
-            // What it waited for is not known any more: the node does its work anew.
+            // The reason of the wait is not known any more: the node does its work anew.
             _ => self.stage = Stage::Arrived(node),
         }
     }
@@ -424,7 +426,8 @@ impl<'a> Walk<'a> {
         self.choose(node, StepOutcome::Called, branch, detail);
     }
 
-    /// What was noted, after goal and exits: it may be what a run waits for.
+    /// Ends the wait of the run if the event of the note is the awaited one. Goal and exit conditions were tested
+    /// before.
     fn meet(&mut self, note: &Note, happened: Option<&Happened>) {
         let run = &self.walked.run;
         let Some(node) = run.node_id.as_deref().and_then(|id| self.graph.find(id)) else { return };
@@ -462,7 +465,8 @@ impl<'a> Walk<'a> {
         self.stage = Stage::Arrived(node);
     }
 
-    /// The filters to be asked about: goal and exits, and the condition of the node that the run stands at.
+    /// Returns the filters to be asked about: goal, exit conditions, and the condition of the node that the run stands
+    /// at.
     fn tests(&self, node: Option<NodeIndex>) -> PendingFilters {
         let event = &self.walked.run.event;
         let condition = match node.map(|node| &self.graph.nodes[node].kind) {
@@ -487,7 +491,7 @@ impl<'a> Walk<'a> {
         leaves.map(question).collect()
     }
 
-    /// Asks, if there is anything to ask about; stops where the answers would not see what this walk has changed.
+    /// Asks about the filters, if there are any; stops if the answers would not see what this walk has changed.
     fn ask(&mut self, asked: PendingFilters, then: Then<'a>) -> Option<Need> {
         asked.filters().next()?;
         if self.is_dirty {
@@ -499,7 +503,7 @@ impl<'a> Walk<'a> {
         Some(need)
     }
 
-    /// The run stands at a node and stays under way.
+    /// Leaves the run active at its node, and due at once.
     fn pause_here(&mut self) {
         let run = &mut self.walked.run;
         if run.status == RunStatus::Active {
@@ -507,7 +511,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A node does its work, or something has to be done for it.
+    /// Does the work of a node, or returns what the caller has to do for it.
     fn perform(&mut self, node: NodeIndex, attributes: &Map<String, Value>) -> Option<Need> {
         let run = &self.walked.run;
         if self.is_elsewhere && matches!(self.graph.nodes[node].kind, NodeKind::Wait(_) | NodeKind::WaitEvent { .. }) {
@@ -616,9 +620,9 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// Whether a filter holds, by the verdicts about its leaves in their order.
+/// Returns true if a filter holds, given the verdicts about its leaves in their order.
 fn holds(filter: &Filter, verdicts: &mut dyn Iterator<Item = bool>) -> bool {
-    /// Every leaf has a verdict, so each is taken whatever the others say.
+    /// Returns the verdicts on all parts. Every leaf has a verdict, so each is taken whatever the others say.
     fn all(parts: &[Condition], verdicts: &mut dyn Iterator<Item = bool>) -> Vec<bool> {
         parts.iter().map(|part| of(part, verdicts)).collect()
     }
@@ -636,7 +640,7 @@ fn holds(filter: &Filter, verdicts: &mut dyn Iterator<Item = bool>) -> bool {
     }
 }
 
-/// In goals and conditions to exit, what happened counts since the entry unless something else is said.
+/// Limits events in a goal or exit condition to those since the entry, unless the condition has a period of its own.
 fn since_entry(filter: Filter) -> Filter {
     fn of(condition: Condition) -> Condition {
         let all = |parts: Vec<Condition>| parts.into_iter().map(of).collect();
@@ -661,7 +665,7 @@ fn since_entry(filter: Filter) -> Filter {
     }
 }
 
-/// Whether what happened is what a run waits for.
+/// Returns true if an event is the one that a run waits for.
 fn meets(on: &Awaited, happened: &Happened, event: &Map<String, Value>, present: &Present) -> bool {
     match (on, happened) {
         (Awaited::Event(leaf), Happened::Event(product)) => {

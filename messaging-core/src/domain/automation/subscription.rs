@@ -1,4 +1,4 @@
-//! What a design listens for, so that a store keeps notes of it, and what it needs of its workspace.
+//! Events that a design listens for, so that a store keeps notes of them, and the objects that it needs.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use crate::domain::segment::parse::{Purpose, Reference, parse};
 use crate::violation::Violations;
 
 impl AutomationPlan {
-    /// What it listens for while it is active.
+    /// Returns the events that the automation listens for while it is active.
     pub fn subscription(&self) -> EventSubscription {
         EventSubscription { entry: Some(self.trigger.subscription()), runs: self.graph.subscription() }
     }
 }
 
 impl Trigger {
-    /// Events and changes by which a contact may enter, so that a store keeps notes of them.
+    /// Returns the events and changes by which a contact may enter, so that a store keeps notes of them.
     fn subscription(&self) -> EntrySubscription {
         match &self.kind {
             TriggerKind::Event { name, conditions, .. } if conditions.is_empty() => {
@@ -46,7 +46,7 @@ impl Trigger {
 }
 
 impl EntrySubscription {
-    /// What must hold for the properties of a product event: nothing where it is about something else.
+    /// Returns the tests that the properties of a product event must pass; empty for any other kind.
     pub fn tests(&self) -> Vec<PropertyTest> {
         let Self::EventWhere(name, conditions) = self else { return Vec::new() };
         let leaf = json!({"type": "event", "name": name, "where": conditions});
@@ -58,7 +58,7 @@ impl EntrySubscription {
 }
 
 impl Graph {
-    /// What its runs may go on or end by.
+    /// Returns the events by which its runs may continue or end.
     pub fn subscription(&self) -> RunSubscription {
         let awaited = self.nodes.iter().filter_map(|node| match &node.kind {
             NodeKind::WaitEvent { on, .. } => Some(on),
@@ -80,13 +80,13 @@ impl Graph {
 }
 
 impl Reading {
-    /// The lists, segments and templates that it needs while it is active, each once.
+    /// Returns the lists, segments and templates that the automation needs while it is active, each once.
     pub fn holds(&self) -> Vec<campaign::Reference> {
         let held = self.references.iter().filter_map(|(_, reference)| match reference {
             Reference::List(id) => Some(campaign::Reference::List(*id)),
             Reference::Segment(id) => Some(campaign::Reference::Segment(*id)),
             Reference::Template(id) => Some(campaign::Reference::Template(*id)),
-            // They are not needed: what is counted of one that is gone is counted still.
+            // Not needed: events of a deleted campaign or automation still count.
             Reference::Campaign(_) | Reference::Automation(_) => None,
         });
         held.collect::<BTreeSet<_>>().into_iter().collect()

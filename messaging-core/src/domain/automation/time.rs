@@ -1,8 +1,7 @@
-//! When a run goes on, and when a date of a contact comes.
+//! Ends of waits, and moments of date triggers.
 //!
-//! Contract section 13.4, "Time" and "Date". Seconds, minutes and hours are exact; days, weeks and months are those of the
-//! calendar in the contact's zone. What that makes of wall-clock times in gaps and folds is said in one place,
-//! [`wall_clock`].
+//! Contract section 13.4, "Time" and "Date". Seconds, minutes and hours are exact; days, weeks and months are those of
+//! the calendar in the contact's zone. [`wall_clock`] has the rule for wall-clock times in gaps and folds.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
@@ -16,15 +15,15 @@ use crate::domain::segment::filter::When;
 use crate::domain::segment::values::read_when;
 use crate::time::{Timestamp, zone};
 
-/// Days that are looked at for the next of some weekdays: a week, one day that a zone may have skipped, and the days
+/// Number of days searched for the next of some weekdays: a week, one day that a zone may have skipped, and the days
 /// around, whose times a gap may have moved.
 const DAYS_AHEAD: usize = 16;
-/// In milliseconds.
+/// Length of a day in milliseconds.
 const DAY: i64 = 24 * 3_600_000;
-/// Times of the calendar's last and first year are not asked of zones, which may have no such instant.
+/// Last year whose times are asked of zones; a zone may have no instants in the calendar's last and first year.
 const LAST_YEAR: i16 = 9998;
 
-/// The clocks that a wait goes by.
+/// Time zone that a wait is calculated in.
 #[derive(Debug, Clone, Copy)]
 pub struct Zones<'a> {
     /// The contact's; the workspace's where it has none.
@@ -34,7 +33,7 @@ pub struct Zones<'a> {
 /// Outcome of arriving at a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEnd {
-    /// It ends then, which is later than the arrival.
+    /// The wait ends at this moment, later than the arrival.
     At(Timestamp),
     /// The moment has passed already.
     Past,
@@ -43,7 +42,7 @@ pub enum WaitEnd {
 }
 
 impl Wait {
-    /// When a wait ends that begins at `from`, for a contact with these attributes.
+    /// Returns the end of a wait that begins at `from`, for a contact with these attributes.
     pub fn end(&self, from: Timestamp, attributes: &Map<String, Value>, zones: Zones<'_>) -> WaitEnd {
         match self {
             Self::Duration(delay) => WaitEnd::At(later(from, *delay, zones.contact)),
@@ -65,12 +64,12 @@ impl Wait {
     }
 }
 
-/// So long after a moment. Where the calendar ends it is the last moment that there is.
+/// Returns the moment a delay after `from`; the last moment of the calendar if it would be later than that.
 pub fn later(from: Timestamp, delay: Delay, zone: &TimeZone) -> Timestamp {
     moved(from, delay, 1, zone)
 }
 
-/// So long before a moment.
+/// Returns the moment a delay before `from`; the first moment of the calendar if it would be earlier than that.
 pub fn earlier(from: Timestamp, delay: Delay, zone: &TimeZone) -> Timestamp {
     moved(from, delay, -1, zone)
 }
@@ -94,8 +93,8 @@ fn moved(from: Timestamp, delay: Delay, direction: i64, zone: &TimeZone) -> Time
     }
 }
 
-/// The next moment strictly after `from` at which the clock of a zone shows a time, on one of the weekdays (Monday is 1),
-/// or on any when there are none.
+/// Returns the next moment strictly after `from` at which the clock of a zone shows a time, on one of the weekdays
+/// (Monday is 1), or on any day when there are none.
 pub fn next_wall_time(from: Timestamp, time: Time, weekdays: &[i8], zone: &TimeZone) -> Timestamp {
     let today = zone.to_datetime(from.to_jiff()).date();
     let days = today.yesterday().unwrap_or(today).series(1.day()).take(DAYS_AHEAD);
@@ -104,7 +103,7 @@ pub fn next_wall_time(from: Timestamp, time: Time, weekdays: &[i8], zone: &TimeZ
     moments.filter(|at| *at > from).min().unwrap_or_else(|| clamped(i64::MAX))
 }
 
-/// The date that attributes hold at a place.
+/// Returns the date that attributes hold at a path of keys.
 pub fn date_at(attributes: &Map<String, Value>, key: &[String]) -> Option<When> {
     let (first, rest) = key.split_first()?;
     let found = rest.iter().try_fold(attributes.get(first)?, |value, name| value.as_object()?.get(name))?;
@@ -112,10 +111,10 @@ pub fn date_at(attributes: &Map<String, Value>, key: &[String]) -> Option<When> 
 }
 
 impl DateTrigger {
-    /// The moments that follow from a date, later than `after` and not later than `until`, in their order.
+    /// Returns the moments of the trigger for a date, later than `after` and not later than `until`, in order of time.
     ///
-    /// A yearly one comes from the date's own year on; 29 February falls on the 28th in other years, and the offset is
-    /// counted from there.
+    /// A yearly trigger has moments from the date's own year on; 29 February falls on the 28th in other years, and the
+    /// offset is counted from there.
     pub fn moments(&self, date: When, zone: &TimeZone, after: Timestamp, until: Timestamp) -> Vec<Timestamp> {
         let day = date.day(zone);
         let year_of = |at: Timestamp| zone.to_datetime(at.to_jiff()).year();
@@ -135,12 +134,12 @@ impl DateTrigger {
     }
 }
 
-/// When the clock of a zone shows a date and time; `None` where the calendar ends.
+/// Returns the instant at which the clock of a zone shows a date and time; `None` where the calendar ends.
 fn instant(wall: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     (-LAST_YEAR..=LAST_YEAR).contains(&wall.year()).then(|| wall_clock::instant(wall, zone))
 }
 
-/// The moment, or the first or last one that there is.
+/// Returns the moment, or the first or last one of the calendar if it is beyond.
 fn clamped(millis: i64) -> Timestamp {
     let [first, last] = [jiff::Timestamp::MIN, jiff::Timestamp::MAX].map(jiff::Timestamp::as_millisecond);
     // The library's last moment is not one that every zone can show.

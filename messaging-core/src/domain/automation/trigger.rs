@@ -1,4 +1,4 @@
-//! What enters a contact into an automation, as a typed tree (contract section 13.1).
+//! Trigger of an automation as a typed tree (contract section 13.1).
 
 use jiff::civil::Time;
 use schemars::JsonSchema;
@@ -13,51 +13,51 @@ use crate::ids::{CampaignId, ListId, SegmentId, TemplateId};
 pub struct Trigger {
     /// Event, change, date or call by which a contact enters.
     pub kind: TriggerKind,
-    /// Who may enter then; everyone unless something else is said.
+    /// Filter that the contact must match to enter; everyone by default.
     pub filter: Filter,
 }
 
-/// What must happen for a contact to enter.
+/// Event, change, date or call by which a contact enters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TriggerKind {
     /// A product event.
     Event {
         /// Its name.
         name: String,
-        /// What must hold for its properties.
+        /// Tests that the properties must pass.
         properties: Vec<PropertyTest>,
         /// The conditions on properties as they were sent.
         conditions: Vec<Value>,
     },
-    /// It became a member of a segment.
+    /// The contact became a member of a segment.
     SegmentEnter {
         /// The segment.
         segment_id: SegmentId,
-        /// Whether those enter who are members when the automation is activated.
+        /// True if contacts that are members when the automation is activated enter as well.
         include_existing: bool,
     },
-    /// It ceased to be a member of a segment.
+    /// The contact ceased to be a member of a segment.
     SegmentExit(SegmentId),
-    /// It became a member of a list.
+    /// The contact became a member of a list.
     ListAdded(ListId),
-    /// It was created.
+    /// The contact was created.
     ContactCreated,
-    /// A day of its own came.
+    /// A moment came that is calculated from a date of the contact.
     Date(DateTrigger),
-    /// Something happened to a message to it.
+    /// A message to the contact had an event.
     MessageEvent {
-        /// Which event of a message enters its recipient.
+        /// Event of a message by which its recipient enters.
         event: TriggerEvent,
         /// Only messages of this campaign.
         campaign_id: Option<CampaignId>,
         /// Only messages of this template.
         template_id: Option<TemplateId>,
     },
-    /// Only somebody's call.
+    /// Only a call of the API.
     Manual,
 }
 
-/// The events of messages that enter a contact.
+/// Events of messages by which a contact may enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]
@@ -70,26 +70,26 @@ pub enum TriggerEvent {
     Delivered,
 }
 
-/// A moment that follows from a date of the contact.
+/// Moment calculated from a date of the contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DateTrigger {
     /// The attribute that holds the date: the keys from the outside in.
     pub attribute: Vec<String>,
     /// Days after the date; negative before.
     pub offset_days: i32,
-    /// The time of that day, by the contact's clock.
+    /// Time of that day, in the contact's time zone.
     pub time: Time,
     /// Repetition: once, or every year.
     pub repeats: Repeat,
 }
 
-/// Whether a date trigger fires every year or only once.
+/// Repetition of a date trigger: every year, or only once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeat {
     /// Every year, from the date's own year on.
     #[default]
     Yearly,
-    /// Never.
+    /// Only for the date itself, not for its anniversaries.
     Once,
 }

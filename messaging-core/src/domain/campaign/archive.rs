@@ -1,7 +1,7 @@
 //! The public archive of a workspace: campaigns that went to its readers, for everybody to read.
 //!
-//! Contract section 23. An archive shows only what was sent to public lists that its owner chose, and shows nothing as long
-//! as it is not enabled.
+//! Contract section 23. An archive shows only what was sent to public lists that its owner chose, and shows nothing as
+//! long as it is not enabled.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::domain::channel::Channel;
 use crate::ids::{CampaignId, Id, ListId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Lists of an archive at most, as many as a workspace may have public ones.
+/// Maximum number of lists of an archive, as many as a workspace may have public ones.
 pub const MAX_LISTS: u64 = 100;
 
 /// Path of archives, before the id of the workspace.
@@ -37,55 +37,56 @@ pub struct Archive {
 pub struct ReaderSettings {
     /// The archive.
     pub archive: Archive,
-    /// Texts in place of ours.
+    /// Texts in place of the built-in ones.
     pub page_texts: PageTexts,
 }
 
 impl ReaderSettings {
-    /// True if nothing was set.
+    /// Returns true if nothing was set.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Archive {
-    /// True if it shows a campaign once that begins: one that went to nobody but members of its public lists.
+    /// Returns true if the archive shows the campaign once it has begun: one that goes to nobody but members of its
+    /// public lists.
     pub fn takes(&self, campaign: &Campaign, public: &[ListId]) -> bool {
         let lists = &campaign.plan.audience.list_ids;
         let is_shown = |id: &ListId| self.lists.contains(id) && public.contains(id);
         self.enabled && may_be_archived(campaign) && lists.iter().all(is_shown)
     }
 
-    /// True if it shows a campaign: one that it takes and that has begun to be sent.
+    /// Returns true if the archive shows the campaign now: it goes to its public lists alone, and has begun.
     pub fn shows(&self, campaign: &Campaign, public: &[ListId]) -> bool {
         campaign.started_at.is_some() && self.takes(campaign, public)
     }
 }
 
-/// True of an email campaign to lists alone whose author did not keep it out of archives.
+/// Returns true for an email campaign to lists alone whose author did not keep it out of archives.
 fn may_be_archived(campaign: &Campaign) -> bool {
     let plan = &campaign.plan;
     let to_lists_alone = !plan.audience.list_ids.is_empty() && plan.audience.segment_ids.is_empty();
     plan.archived && plan.channel == Channel::Email && to_lists_alone
 }
 
-/// Time by which archives order a campaign: its beginning. `None` of one that no archive shows.
+/// Returns the time by which archives order a campaign: its beginning. `None` for one that no archive shows.
 pub fn archive_time(campaign: &Campaign) -> Option<Timestamp> {
     campaign.started_at.filter(|_| may_be_archived(campaign))
 }
 
-/// Address of an archive under the public address of the server.
+/// Returns the address of an archive under the public address of the server.
 pub fn archive_url(public_url: &str, workspace: WorkspaceId) -> String {
     format!("{}{ARCHIVE_PATH}{workspace}", public_url.trim_end_matches('/'))
 }
 
-/// Address of a campaign in its archive.
+/// Returns the address of a campaign in its archive.
 pub fn campaign_url(public_url: &str, workspace: WorkspaceId, campaign: CampaignId) -> String {
     format!("{}/{campaign}", archive_url(public_url, workspace))
 }
 
-/// Id of a workspace or campaign as feeds need it: one that stays whatever the address of the server is (RFC 4287 section
-/// 4.2.6, RFC 9562).
+/// Returns the id of a workspace or campaign for feeds, which stays whatever the address of the server is (RFC 4287
+/// section 4.2.6, RFC 9562).
 pub fn atom_id(id: impl Id) -> String {
     let hex: String = id.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     format!("urn:uuid:{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])

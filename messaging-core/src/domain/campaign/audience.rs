@@ -1,8 +1,8 @@
-//! Who gets a campaign: one verdict for each contact that its lists and segments name.
+//! Audience of a campaign: one verdict for each contact that its lists and segments name.
 //!
-//! Contract sections 12.3 and 12.5. An audience is found in pieces of 65,536 contact numbers, as sets of bits
-//! ([`bits`]): lists, segments and suppressions each give a set, and [`Piece::judge`] sorts everybody under the first
-//! verdict that applies. [`verdict`] is the same for one contact, and what the sets are measured by.
+//! Contract sections 12.3 and 12.5. An audience is judged in pieces of 65,536 contact numbers, as sets of bits
+//! ([`bits`]): lists, segments and suppressions each give a set, and [`Piece::judge`] puts each contact under the first
+//! verdict that applies. [`verdict`] does the same for one contact, and tests compare the sets with it.
 
 pub mod bits;
 
@@ -19,35 +19,35 @@ use crate::domain::message::channel_content::ViberService;
 use crate::ids::{Id as _, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Contacts of a piece: their numbers have all but the last 16 bits in common.
+/// Number of contacts of a piece: their numbers have all but the last 16 bits in common.
 pub const PIECE: u64 = 1 << 16;
 
-/// The piece that a contact's number belongs to, and its place in it.
+/// Returns the piece that a contact's number belongs to, and its place in it.
 #[expect(clippy::cast_possible_truncation, reason = "the last 16 bits")]
 pub const fn place_of(number: u64) -> (u64, u16) {
     (number / PIECE, number as u16)
 }
 
-/// The number of the contact at a place of a piece.
+/// Returns the number of the contact at a place of a piece.
 pub const fn number_at(piece: u64, place: u16) -> u64 {
     piece * PIECE + place as u64
 }
 
-/// What becomes of a contact that the lists and segments of a campaign name; the first that applies.
+/// Verdict on a contact that the lists and segments of a campaign name; the first that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AudienceVerdict {
-    /// A list that is excluded names it.
+    /// The contact is on an excluded list.
     Excluded,
-    /// It has no address for the channel.
+    /// The contact has no address for the channel.
     NoAddress,
-    /// All its addresses are suppressed.
+    /// All addresses of the contact are suppressed.
     Suppressed,
-    /// It has not agreed to marketing on the channel.
+    /// The contact has not agreed to marketing on the channel.
     NoConsent,
-    /// Contacts that were created before have all its addresses.
+    /// Contacts that were created before have all addresses of the contact.
     Duplicate,
-    /// It gets the campaign.
+    /// The contact gets the campaign.
     Recipient,
 }
 
@@ -57,34 +57,34 @@ impl AudienceVerdict {
         [Self::Excluded, Self::NoAddress, Self::Suppressed, Self::NoConsent, Self::Duplicate, Self::Recipient];
 }
 
-/// What contacts of a frozen audience have in common: each set is stored apart.
+/// Set of contacts of a frozen audience; each is stored apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AudienceSet {
-    /// They get nothing, because of this verdict, which is never [`AudienceVerdict::Recipient`].
+    /// Contacts that get nothing because of this verdict, which is never [`AudienceVerdict::Recipient`].
     Left(AudienceVerdict),
-    /// They get the campaign, not before this.
+    /// Recipients that get the campaign at this time or later.
     Recipients(Timestamp),
-    /// Those of the recipients, of any wave, who belong to the test group of an A/B test.
+    /// Recipients, of any time, who belong to the test group of an A/B test.
     TestGroup,
 }
 
-/// What the verdict on one contact depends on.
+/// Facts that the verdict on one contact depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own; together they are the whole input")]
 pub struct ContactFacts {
     /// True if the contact is on an excluded list.
     pub is_excluded: bool,
-    /// Whether it has an address for the channel.
+    /// True if the contact has an address for the channel.
     pub has_address: bool,
-    /// Whether all its addresses for the channel are suppressed.
+    /// True if all its addresses for the channel are suppressed.
     pub is_suppressed: bool,
     /// True if the contact agreed to marketing on the channel; see [`agrees`].
     pub has_consent: bool,
-    /// Whether its addresses are all taken by contacts before it; see [`claim`].
+    /// True if contacts before it have taken all its addresses; see [`claim`].
     pub is_duplicate: bool,
 }
 
-/// The verdict on one contact of the lists and segments.
+/// Returns the verdict on one contact of the lists and segments.
 pub const fn verdict(facts: ContactFacts) -> AudienceVerdict {
     match facts {
         ContactFacts { is_excluded: true, .. } => AudienceVerdict::Excluded,
@@ -96,7 +96,7 @@ pub const fn verdict(facts: ContactFacts) -> AudienceVerdict {
     }
 }
 
-/// Whether a contact agreed to marketing on a channel; push and telegram need no consent.
+/// Returns true if a contact agreed to marketing on a channel; push and telegram need no consent.
 pub fn agrees(channel: Channel, consent: Consent) -> bool {
     match channel {
         Channel::Email => consent.marketing_email == Some(true),
@@ -105,8 +105,9 @@ pub fn agrees(channel: Channel, consent: Consent) -> bool {
     }
 }
 
-/// The addresses of a contact that no contact before it has; none left makes it a duplicate. Ask in the order of
-/// creation and only about contacts to which no other verdict applies: whoever gets nothing takes no address.
+/// Returns the addresses of a contact that no contact before it has; `None` if none is left, which makes it a
+/// duplicate. To be called in the order of creation, and only for contacts to which no other verdict applies: a contact
+/// that gets nothing takes no address.
 pub fn claim<A: PartialEq>(addresses: Vec<A>, mut is_taken: impl FnMut(&A) -> bool) -> Option<Vec<A>> {
     let mut free: Vec<A> = Vec::with_capacity(addresses.len());
     for address in addresses {
@@ -117,8 +118,8 @@ pub fn claim<A: PartialEq>(addresses: Vec<A>, mut is_taken: impl FnMut(&A) -> bo
     (!free.is_empty()).then_some(free)
 }
 
-/// Stands for an address where audiences look for duplicates: the first 8 octets of a SHA-256 digest of workspace,
-/// channel and address. Two addresses of a million have the same with a probability of 3 in 100 million.
+/// Returns the digest of an address by which duplicates are found: the first 8 octets of SHA-256 of workspace, channel
+/// and address. Two addresses of a million have the same with a probability of 3 in 100 million.
 pub fn address_digest(workspace: WorkspaceId, channel: Channel, address: &str) -> u64 {
     let mut context = ring::digest::Context::new(&ring::digest::SHA256);
     for part in [&workspace.to_bytes()[..], channel.as_str().as_bytes(), b"\0", address.as_bytes()] {
@@ -127,37 +128,36 @@ pub fn address_digest(workspace: WorkspaceId, channel: Channel, address: &str) -
     context.finish().as_ref().first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
 }
 
-/// Whether several contacts may have the same address for a channel, on Viber for the service that sends there:
-/// identifiers are unique, attributes are not.
+/// Returns true if several contacts may have the same address for a channel (on Viber: for the service that sends
+/// there): identifiers are unique, attributes are not.
 pub const fn shares_addresses(channel: Channel, viber: ViberService) -> bool {
     matches!(AddressSource::of(channel, viber), AddressSource::Attributes)
 }
 
-/// What is known of the contacts of a piece, a set for each fact. What a set says about contacts outside of
-/// `matched` does not matter.
+/// Facts about the contacts of a piece, one set for each. Only the contacts in `matched` count.
 #[derive(Debug, Clone, Default)]
 pub struct Piece {
     /// Members of the lists and segments.
     pub matched: Bits,
     /// Members of excluded lists.
     pub excluded: Bits,
-    /// Those with an address for the channel.
+    /// Contacts with an address for the channel.
     pub addressed: Bits,
-    /// Those whose addresses are all suppressed.
+    /// Contacts whose addresses are all suppressed.
     pub suppressed: Bits,
-    /// Those who agreed.
+    /// Contacts that agreed to marketing on the channel.
     pub consenting: Bits,
-    /// Those whose addresses are all taken by contacts before them.
+    /// Contacts whose addresses are all taken by contacts before them.
     pub duplicates: Bits,
 }
 
-/// What the recipients of a piece have of the addresses that several contacts may have.
+/// Addresses of the recipients of a piece, on a channel where several contacts may have the same one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// Digests of the addresses that are theirs from now on.
+    /// Digests of the addresses that these recipients take.
     pub taken: Vec<u64>,
-    /// Places of recipients, and digests of those of their addresses that contacts before them have taken: they are not
-    /// sent to.
+    /// Places of recipients, with the digests of those of their addresses that contacts before them have taken: nothing
+    /// is sent there.
     pub left_out: Vec<(u16, u64)>,
 }
 
@@ -168,7 +168,7 @@ pub struct Judged {
 }
 
 impl Piece {
-    /// Those to whom none of the first four verdicts applies: among them duplicates are looked for.
+    /// Returns the contacts to which none of the first four verdicts applies; duplicates are looked for among them.
     pub fn candidates(&self) -> Bits {
         let mut left = self.matched.clone();
         left.remove_all(&self.excluded);
@@ -178,9 +178,9 @@ impl Piece {
         left
     }
 
-    /// Finds the duplicates. `addresses` holds the digests of contacts of the piece in the order of their places, `taken`
-    /// those that contacts of earlier pieces have taken. Answers what this piece takes, which is added to `taken`, and which
-    /// addresses its recipients have that others have taken.
+    /// Finds the duplicates. `addresses` holds the digests of contacts of the piece in the order of their places,
+    /// `taken` those that contacts of earlier pieces have taken. Returns the digests that this piece takes, which are
+    /// added to `taken`, and those addresses of its recipients that others have taken.
     pub fn find_duplicates(&mut self, addresses: &[(u16, Vec<u64>)], taken: &mut HashSet<u64>) -> Claims {
         let candidates = self.candidates();
         let mut claims = Claims::default();
@@ -198,7 +198,7 @@ impl Piece {
         claims
     }
 
-    /// Sorts everybody under the first verdict that applies.
+    /// Puts each contact under the first verdict that applies.
     pub fn judge(&self) -> Judged {
         let mut left = self.matched.clone();
         let mut take = |is_told: &dyn Fn(&mut Bits)| {
@@ -217,17 +217,17 @@ impl Piece {
 }
 
 impl Judged {
-    /// Those under a verdict.
+    /// Returns the contacts under a verdict.
     pub const fn set(&self, verdict: AudienceVerdict) -> &Bits {
         &self.sets[verdict as usize]
     }
 
-    /// The verdict on the contact at a place; `None` if it did not match.
+    /// Returns the verdict on the contact at a place; `None` if it did not match.
     pub fn verdict_at(&self, place: u16) -> Option<AudienceVerdict> {
         AudienceVerdict::ALL.into_iter().find(|verdict| self.set(*verdict).contains(place))
     }
 
-    /// Number of contacts by verdict.
+    /// Returns the number of contacts by verdict.
     pub fn counts(&self) -> AudienceCounts {
         let of = |verdict| u64::from(self.set(verdict).len());
         AudienceCounts {
@@ -241,30 +241,30 @@ impl Judged {
     }
 }
 
-/// How many contacts there are under each verdict.
+/// Number of contacts under each verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AudienceCounts {
-    /// Those who get the campaign.
+    /// Contacts that get the campaign.
     pub recipients: u64,
     /// Members of excluded lists.
     pub excluded: u64,
-    /// Those without an address.
+    /// Contacts without an address.
     pub no_address: u64,
-    /// Those whose addresses are suppressed.
+    /// Contacts whose addresses are suppressed.
     pub suppressed: u64,
-    /// Those who have not agreed.
+    /// Contacts that have not agreed.
     pub no_consent: u64,
-    /// Those whose addresses others have.
+    /// Contacts whose addresses other contacts have.
     pub duplicates: u64,
 }
 
 impl AudienceCounts {
-    /// Everybody whom the lists and segments name.
+    /// Returns the number of contacts that the lists and segments name.
     pub const fn matched(&self) -> u64 {
         self.recipients + self.excluded + self.no_address + self.suppressed + self.no_consent + self.duplicates
     }
 
-    /// The answer to a preview; `exact` unless only some were looked at.
+    /// Returns the answer to a preview; `exact` unless only some contacts were counted.
     pub const fn estimate(&self, exact: bool) -> Estimate {
         let Self { recipients, excluded, no_address, suppressed, no_consent, duplicates } = *self;
         let breakdown = Breakdown { matched: self.matched(), excluded, no_address, suppressed, no_consent, duplicates };
@@ -291,20 +291,20 @@ impl Add for AudienceCounts {
     }
 }
 
-/// How many would get a campaign, and why the others would not.
+/// Estimated audience of a campaign, with the reasons why contacts would not get it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AudienceEstimate")]
 pub struct Estimate {
     /// Number of contacts that would get the campaign; an estimate unless `exact` is true.
     pub audience_estimate: u64,
-    /// Whether everybody was counted. Otherwise all numbers are estimated from some of the contacts: a part of the
-    /// breakdown that is 0 was met at none of these, and who has the same address as another may count as a recipient.
+    /// True if every contact was counted. Otherwise all numbers are estimated from a sample: a part of the breakdown
+    /// that is 0 was not met in the sample, and a contact with the same address as another may count as a recipient.
     pub exact: bool,
-    /// What becomes of everybody whom lists and segments name.
+    /// Verdicts on all contacts that the lists and segments name.
     pub breakdown: Breakdown,
 }
 
-/// What becomes of everybody whom lists and segments name: `matched` is the estimate and all others together.
+/// Verdicts on all contacts that the lists and segments name: `matched` is the estimate and all others together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AudienceBreakdown")]
 pub struct Breakdown {
@@ -312,13 +312,13 @@ pub struct Breakdown {
     pub matched: u64,
     /// Members of excluded lists.
     pub excluded: u64,
-    /// Those without an address.
+    /// Contacts without an address.
     pub no_address: u64,
-    /// Those whose addresses are suppressed.
+    /// Contacts whose addresses are suppressed.
     pub suppressed: u64,
-    /// Those who have not agreed.
+    /// Contacts that have not agreed.
     pub no_consent: u64,
-    /// Those whose addresses others have.
+    /// Contacts whose addresses other contacts have.
     pub duplicates: u64,
 }
 

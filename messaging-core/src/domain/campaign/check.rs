@@ -1,4 +1,4 @@
-//! What is wrong with a campaign, however it was sent: by itself, and with what it names.
+//! Checks of a campaign by itself, and of the objects that it names.
 //!
 //! Contract sections 12.1 and 12.5.
 
@@ -12,11 +12,11 @@ use crate::domain::template::Parts;
 use crate::domain::template::engine::{Kind, Program, on_large_stack};
 use crate::violation::{FieldCode, Violations};
 
-/// What is wrong with an id of nothing.
+/// Message of a violation: no object has the id.
 pub(crate) const NOT_FOUND: &str = "there is nothing with this id";
 
 impl CampaignPlan {
-    /// Adds what is wrong by itself, whatever the workspace has.
+    /// Adds the faults that the plan has whatever the workspace has.
     pub(super) fn check(&self, violations: &mut Violations) {
         self.check_members_of_channel(violations);
         self.check_test(violations);
@@ -35,7 +35,7 @@ impl CampaignPlan {
         }
     }
 
-    /// The members that only some channels have (second table of contract section 4.1).
+    /// Adds the members that the channel does not have (second table of contract section 4.1).
     fn check_members_of_channel(&self, violations: &mut Violations) {
         let mut deny = |is_given: bool, pointer: &str| {
             if is_given {
@@ -55,7 +55,7 @@ impl CampaignPlan {
         }
     }
 
-    /// What belongs to an A/B test, and only to one.
+    /// Checks variants and settings of an A/B test, and that a regular campaign has none.
     fn check_test(&self, violations: &mut Violations) {
         if self.kind == CampaignKind::Regular {
             if !self.variants.is_empty() {
@@ -80,7 +80,7 @@ impl CampaignPlan {
         }
     }
 
-    /// The templates that stand in the campaign itself, subjects and the sender's name, each with its pointer.
+    /// Returns the texts of the campaign that are templates, subjects and the sender's name, each with its pointer.
     pub fn sources(&self) -> Vec<(String, String)> {
         let of_variant = |(index, variant): (usize, &Variant)| {
             variant.subject.clone().map(|subject| (format!("/variants/{index}/subject"), subject))
@@ -90,7 +90,7 @@ impl CampaignPlan {
         own.chain(self.variants.iter().enumerate().filter_map(of_variant)).collect()
     }
 
-    /// What is wrong with [`CampaignPlan::sources`] at first sight; whether they compile is found by [`check_syntax`].
+    /// Checks that [`CampaignPlan::sources`] are single lines; [`check_syntax`] checks that they compile.
     fn check_sources(&self, violations: &mut Violations) {
         for (pointer, source) in &self.sources() {
             if source.chars().any(char::is_control) {
@@ -100,13 +100,13 @@ impl CampaignPlan {
         }
     }
 
-    /// Adds what is wrong with what was found under the ids that it names ([`CampaignPlan::references`]).
+    /// Adds the faults of the objects that the campaign names ([`CampaignPlan::references`]).
     pub fn judge(&self, found: &[ResolvedReference], violations: &mut Violations) {
         judge_found(self.channel, found, violations);
     }
 }
 
-/// Adds what is wrong with what was found under ids that a campaign of a channel names.
+/// Adds the faults of objects that a campaign of a channel names: missing ones, and templates for another channel.
 pub fn judge_found(channel: Channel, found: &[ResolvedReference], violations: &mut Violations) {
     for ResolvedReference { pointer, target, .. } in found {
         match target {
@@ -119,13 +119,13 @@ pub fn judge_found(channel: Channel, found: &[ResolvedReference], violations: &m
     }
 }
 
-/// Whether a text has anything that must be compiled; most subjects are plain.
+/// Returns true if a text has anything to compile; most subjects are plain.
 pub fn is_template(source: &str) -> bool {
     source.contains('{')
 }
 
-/// Compiles templates, each with the pointer of its member. Waits for a thread of its own: not to be called where
-/// others wait meanwhile.
+/// Compiles templates, each with the pointer of its member, and returns the faults. Blocks until a thread with a large
+/// stack has done it, so it must not be called on a thread that other tasks need meanwhile.
 #[cfg(feature = "templates")]
 pub fn check_syntax(sources: Vec<(String, String)>) -> Violations {
     let mut violations = Violations::new();
@@ -143,10 +143,10 @@ pub fn check_syntax(sources: Vec<(String, String)>) -> Violations {
     violations
 }
 
-/// What was looked up of the things that a campaign names.
+/// Result of looking up an object that a campaign names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvedReference {
-    /// The member that names it.
+    /// JSON Pointer of the member that names the object.
     pub pointer: String,
     /// Object that the member refers to, by its id.
     pub reference: Reference,
@@ -157,7 +157,7 @@ pub struct ResolvedReference {
 /// Resource that is stored under an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceTarget {
-    /// Nothing in this workspace.
+    /// No object of this workspace.
     Nothing,
     /// A template.
     Template {

@@ -1,8 +1,8 @@
-//! What is sent to make or change a campaign, and the rules it must keep.
+//! Requests that create or change a campaign, with their rules.
 //!
-//! Contract sections 12.1 and 12.5. A change replaces the top-level members that are given; what it makes of the
-//! campaign is judged as a whole, by the same rules as a new one. What a campaign names is looked up by the caller,
-//! who tells [`CampaignPlan::judge`] what was found.
+//! Contract sections 12.1 and 12.5. A change replaces the top-level members that are given; the changed campaign is
+//! judged as a whole, by the same rules as a new one. The caller looks up the objects that a campaign names and passes
+//! them to [`CampaignPlan::judge`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub struct CampaignInput {
     /// Email only: where replies go.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub reply_to: Patch<String>,
-    /// What an A/B test compares, 2 to 5 variants.
+    /// Variants of an A/B test, 2 to 5.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_VARIANTS), nested)]
     pub variants: Patch<Vec<VariantInput>>,
@@ -62,7 +62,7 @@ pub struct CampaignInput {
     pub archived: Patch<bool>,
 }
 
-/// What changes of a campaign. Members that are given replace those of the campaign; null clears.
+/// Changes to a campaign. Members that are given replace those of the campaign; null clears.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignPatch {
@@ -98,7 +98,7 @@ pub struct CampaignPatch {
     /// Email only: where replies go.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub reply_to: Patch<String>,
-    /// What an A/B test compares, 2 to 5 variants.
+    /// Variants of an A/B test, 2 to 5.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_VARIANTS), nested)]
     pub variants: Patch<Vec<VariantInput>>,
@@ -111,7 +111,7 @@ pub struct CampaignPatch {
     pub archived: Patch<bool>,
 }
 
-/// Who is to get a campaign: members of any of the lists or segments, but of none of the excluded lists.
+/// Audience of a campaign: members of any of the lists or segments, but of none of the excluded lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct AudienceInput {
@@ -129,7 +129,7 @@ pub struct AudienceInput {
     pub exclude_list_ids: Option<Vec<String>>,
 }
 
-/// One of the things that an A/B test compares.
+/// A variant of a campaign, which an A/B test compares with the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct VariantInput {
@@ -137,7 +137,7 @@ pub struct VariantInput {
     #[serde(default)]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Option<String>,
-    /// Its share of the recipients in relation to the others' weights, more than 0; 1 when left out.
+    /// Weight of its share of the recipients, in relation to the weights of the others, more than 0; 1 when left out.
     #[serde(default)]
     pub weight: Option<Weight>,
     /// Email and push: a template of its subject or title, in place of the campaign's.
@@ -149,7 +149,7 @@ pub struct VariantInput {
     pub template_id: Option<String>,
 }
 
-/// The body of an estimate: a campaign's, of which only the channel and the audience count.
+/// Body of a request for an estimate: that of a campaign, of which only channel and audience count.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct AudiencePreviewInput {
@@ -192,12 +192,12 @@ impl Input for CampaignInput {
 }
 
 impl Input for CampaignPatch {
-    /// What a change means can only be judged on the campaign: [`CampaignPatch::apply`].
+    /// A change can only be judged together with the campaign: [`CampaignPatch::apply`].
     fn check(&self, _: &mut Violations) {}
 }
 
 impl CampaignInput {
-    /// The campaign that was sent. Adds what is wrong with it; the plan then is none to store.
+    /// Returns the plan that was sent. Adds its faults; a plan with faults must not be stored.
     pub fn into_plan(self, violations: &mut Violations) -> CampaignPlan {
         let blank = CampaignPlan {
             name: self.name,
@@ -229,7 +229,7 @@ impl CampaignInput {
 }
 
 impl CampaignPatch {
-    /// The campaign after the change. Adds what is wrong with it as a whole; the plan then is none to store.
+    /// Returns the plan after the change. Adds its faults as a whole; a plan with faults must not be stored.
     pub fn apply(self, mut plan: CampaignPlan, violations: &mut Violations) -> CampaignPlan {
         if let Some(name) = self.name.value() {
             plan.name = name;
@@ -270,8 +270,8 @@ impl CampaignPatch {
         plan
     }
 
-    /// The value of `archived` after a change that gives this member alone, which is allowed in every status; `None` of any
-    /// other change.
+    /// Returns the value of `archived` after a change that gives this member alone, which is allowed in every status;
+    /// `None` for any other change.
     pub fn archived_alone(&self) -> Option<bool> {
         let Self { name, channel, template_id, audience, kind, subject_override, from_name, .. } = self;
         let Self { from_email, reply_to, variants, settings, archived, .. } = self;
@@ -284,7 +284,7 @@ impl CampaignPatch {
 }
 
 impl AudienceInput {
-    /// The ids in it. What is no id is `not_found`, like an id of nothing.
+    /// Parses the ids. A malformed one is `not_found`, like an id of nothing.
     pub fn read(&self, violations: &mut Violations) -> Audience {
         Audience {
             list_ids: ids(self.list_ids.as_deref(), "list_ids", violations),
@@ -299,7 +299,7 @@ fn ids<I: Id>(texts: Option<&[String]>, member: &str, violations: &mut Violation
     texts.unwrap_or_default().iter().enumerate().map(read).collect()
 }
 
-/// An id; one of nothing in place of what is none, so that what stands beside it is judged too.
+/// Parses an id. A malformed one is replaced by an id of nothing, so that the members beside it are judged too.
 fn id_or_nil<I: Id>(text: &str, pointer: &str, violations: &mut Violations) -> I {
     text.parse().unwrap_or_else(|_| {
         violations.add(pointer, FieldCode::NotFound, NOT_FOUND);

@@ -1,4 +1,4 @@
-//! How a campaign ended for one of those whom its lists and segments name: one line for each of them.
+//! Result of a campaign for one contact of its lists and segments: one line for each of them.
 //!
 //! Contract section 12.5.
 
@@ -9,31 +9,31 @@ use super::audience::AudienceVerdict;
 use crate::domain::message::MessageStatus;
 use crate::domain::message::milestones::EngagementFlags;
 
-/// How a campaign ended for a contact, or stands. In the order in which they apply.
+/// Result, final or not, of a campaign for a contact. In the order in which they apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecipientOutcome {
     /// The recipient complained.
     Complained,
-    /// The recipient unsubscribed by it.
+    /// The recipient unsubscribed through the message.
     Unsubscribed,
     /// The recipient followed a link.
     Clicked,
-    /// The recipient opened it.
+    /// The recipient opened the message.
     Opened,
-    /// It was refused or came back.
+    /// The message was refused or came back.
     Bounced,
-    /// It could not be sent.
+    /// The message could not be sent.
     Failed,
-    /// The address is suppressed, or the last look found another reason not to send.
+    /// The address is suppressed, or the last check before sending found another reason not to send.
     Suppressed,
-    /// It was withdrawn.
+    /// The message was cancelled, or the campaign was cancelled or failed before the contact had one.
     Cancelled,
-    /// It arrived.
+    /// The message was delivered.
     Delivered,
-    /// It was handed to a relay or provider.
+    /// The message was handed to a relay or provider.
     Sent,
-    /// It has not been sent, or is tried again.
+    /// The message has not been sent, or waits for another attempt.
     Waiting,
     /// An excluded list names the contact.
     Excluded,
@@ -46,7 +46,7 @@ pub enum RecipientOutcome {
 }
 
 impl RecipientOutcome {
-    /// The outcome of a message.
+    /// Returns the outcome of a message.
     pub const fn of_message(status: MessageStatus, seen: EngagementFlags) -> Self {
         if seen.has(EngagementFlags::COMPLAINED) {
             return Self::Complained;
@@ -72,8 +72,8 @@ impl RecipientOutcome {
         }
     }
 
-    /// The outcome of whoever has no message: the verdict of the freeze, and for recipients whether the campaign was
-    /// withdrawn before they had one.
+    /// Returns the outcome for a contact without a message: the verdict of the freeze; for recipients, `is_withdrawn`
+    /// is true if the campaign ended before they got a message.
     pub const fn without_message(verdict: AudienceVerdict, is_withdrawn: bool) -> Self {
         match verdict {
             AudienceVerdict::Excluded => Self::Excluded,
@@ -86,8 +86,8 @@ impl RecipientOutcome {
         }
     }
 
-    /// Of whom a listing by this outcome tells although their own is another: everybody of whom it was seen. `None`
-    /// where the outcome itself counts.
+    /// Returns the flag by which a listing finds contacts for this outcome: it includes contacts that have the flag
+    /// although another outcome outweighs it. `None` if the listing goes by the outcome itself.
     pub const fn seen(self) -> Option<EngagementFlags> {
         match self {
             Self::Complained => Some(EngagementFlags::COMPLAINED),
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_first_that_applies_counts() {
-        // What was seen outweighs what the status says, the worse the more.
+        // Engagement outweighs the status, the worse the more.
         let seen = [
             EngagementFlags::OPENED,
             EngagementFlags::CLICKED,

@@ -1,9 +1,9 @@
-//! How far the work on a campaign has come: what its job reads, advances and writes under its revision.
+//! Progress of the work on a campaign: read, advanced and written by its job under its revision.
 //!
 //! People change the campaign, its job changes its progress; so neither makes the other decide again. First the
-//! audience is judged, piece by piece ([`Freeze`]); of an A/B test with a test group that group is drawn then. Messages
-//! are made wave by wave ([`FanOut`]): of a regular campaign while it is still being judged, of one that compares
-//! variants once the number of recipients is known, because their shares follow from it.
+//! audience is judged, piece by piece ([`Freeze`]); then the test group of an A/B test is drawn, if it has one.
+//! Messages are made wave by wave ([`FanOut`]): for a regular campaign while its audience is still being judged, for an
+//! A/B test once the number of recipients is known, because the shares of the variants follow from it.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,60 +14,60 @@ use crate::domain::message::content::TemplateUse;
 use crate::ids::{CampaignId, Id as _, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Messages that wait to be sent, at most, before more are made.
+/// Maximum number of messages that wait to be sent before more are made.
 pub const MAX_AHEAD: u64 = 50_000;
 
-/// How far the work on a campaign has come.
+/// Progress of the work on a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CampaignProgress {
     /// The workspace that sends it.
     pub workspace_id: WorkspaceId,
     /// The campaign.
     pub campaign_id: CampaignId,
-    /// The moment as of which its audience is judged: `started_at`.
+    /// Moment as of which the audience is judged: `started_at` of the campaign.
     pub as_of: Timestamp,
     /// The templates of its variants at the versions of the start, in the order of the variants; a regular campaign has
     /// one.
     pub templates: Vec<TemplateUse>,
     /// The senders of its variants, in their order; `None` on channels that have none.
     pub senders: Vec<Option<String>>,
-    /// How far its audience is known.
+    /// Progress of judging the audience.
     pub freeze: Freeze,
     /// Numbers of contacts by verdict, in the part of the audience that was judged so far.
     pub counts: AudienceCounts,
-    /// How many recipients are due when, in the order of time.
+    /// Numbers of recipients by the time at which they are due, in the order of time.
     pub waves: Vec<Wave>,
     /// Place in the audience from which messages are made next.
     pub fan_out: FanOut,
 }
 
-/// How far an audience is known.
+/// Progress of judging an audience.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Freeze {
-    /// This piece is judged next; the first one of the workspace is `None`.
+    /// The piece to judge next; `None` for the first one of the workspace.
     Judging(Option<u64>),
-    /// Everybody is judged. From this piece on it is drawn who belongs to the test group (size 0 of the split) and who to
-    /// the rest (size 1).
+    /// The whole audience is judged. From this piece on its recipients are drawn into the test group (size 0 of the
+    /// split) and the rest (size 1).
     Drawing(u64, Split),
-    /// It is known.
+    /// The audience is known.
     Done,
 }
 
 /// Recipients who are due at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wave {
-    /// When the clocks of their zones let them have it.
+    /// Due time, which follows from the time zones of these recipients.
     pub due_at: Timestamp,
-    /// How many recipients are due then.
+    /// Number of recipients who are due then.
     pub recipients: u64,
 }
 
-/// Which recipients are given messages.
+/// Group of recipients for which messages are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
-    /// All.
+    /// All recipients.
     #[default]
     Everyone,
     /// The test group of an A/B test.
@@ -76,25 +76,25 @@ pub enum Group {
     Rest,
 }
 
-/// Where making messages of recipients goes on.
+/// Place in the audience from which messages are made next.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct FanOut {
     /// Group of recipients for which messages are made: everyone, the test group or the rest.
     pub group: Group,
-    /// The wave it is at; `None` at the first.
+    /// Due time of the current wave; `None` for the first one.
     pub due_at: Option<Timestamp>,
-    /// The piece within the wave.
+    /// Current piece of the wave.
     pub piece: u64,
-    /// The first place of the piece that is left.
+    /// First place of the piece without a message.
     pub place: u16,
-    /// Draws the variants, where they are compared.
+    /// Draws the variant of each recipient; `None` if all recipients get the same one.
     pub variants: Option<Split>,
-    /// Whether the whole group has messages.
+    /// True if the whole group has messages.
     pub is_done: bool,
 }
 
 impl CampaignProgress {
-    /// That of a campaign that has just begun.
+    /// Returns the progress of a campaign that has just begun.
     pub fn new(campaign: &Campaign, as_of: Timestamp, variants: Vec<(TemplateUse, Option<String>)>) -> Self {
         let (templates, senders) = variants.into_iter().unzip();
         Self {
@@ -110,8 +110,8 @@ impl CampaignProgress {
         }
     }
 
-    /// Notes what was judged of a piece, with the recipients of each wave; `next` is the piece after it. Answers whether
-    /// it was the last.
+    /// Adds the verdicts on a piece, with the recipients of each wave; `next` is the piece after it. Returns true if it
+    /// was the last.
     pub fn note_judged(
         &mut self,
         campaign: &Campaign,
@@ -146,13 +146,14 @@ impl CampaignProgress {
         is_last
     }
 
-    /// How many belong to the test group, if there is one.
+    /// Returns the size of the test group.
     fn test_size(&self, campaign: &Campaign) -> u64 {
         let percent = campaign.plan.settings.ab_test.map_or(100, |test| test.test_percent);
         split::test_group(self.counts.recipients, percent, campaign.plan.variants.len())
     }
 
-    /// Whether some of the recipients belong to a test group and some do not. Known when everybody is judged.
+    /// Returns true if some of the recipients belong to a test group and some do not. Known once the whole audience is
+    /// judged.
     pub fn has_test(&self, campaign: &Campaign) -> bool {
         campaign.plan.kind == CampaignKind::AbTest
             && campaign.plan.settings.ab_test.is_some()
@@ -164,12 +165,12 @@ impl CampaignProgress {
         Split::new(campaign.id, vec![size, self.counts.recipients - size])
     }
 
-    /// The rest gets messages from now on: there is a winner.
+    /// Begins to make messages for the rest, because there is a winner.
     pub fn begin_rest(&mut self) {
         self.fan_out = FanOut { group: Group::Rest, ..FanOut::default() };
     }
 
-    /// Whether messages may be made of recipients who are known, and are not yet.
+    /// Returns true if messages may be made for recipients who are known and have none yet.
     pub fn may_fan_out(&self, campaign: &Campaign) -> bool {
         if self.fan_out.is_done {
             return false;
@@ -182,15 +183,15 @@ impl CampaignProgress {
         }
     }
 
-    /// The wave of which messages are made; `None` when there is none left, or none is known yet.
+    /// Returns the wave for which messages are made; `None` when none is left, or none is known yet.
     pub fn wave(&self) -> Option<Timestamp> {
         let at = self.fan_out.due_at.unwrap_or(self.as_of);
         let next = self.waves.iter().map(|wave| wave.due_at).find(|due| *due >= at)?;
-        // Others may come before all but the first one until everybody is judged.
+        // Until the audience is judged, earlier waves may be found, except before the first one.
         (next == self.as_of || !matches!(self.freeze, Freeze::Judging(_))).then_some(next)
     }
 
-    /// Goes on to the next wave, or ends, when nobody of this one is left.
+    /// Continues with the next wave, or ends, when all recipients of this one have messages.
     pub fn end_wave(&mut self, wave: Option<Timestamp>) {
         if matches!(self.freeze, Freeze::Judging(_)) {
             return;
@@ -205,7 +206,7 @@ impl CampaignProgress {
         }
     }
 
-    /// Whether everybody who is to get it has a message.
+    /// Returns true if every recipient has a message.
     pub fn is_complete(&self, campaign: &Campaign) -> bool {
         let is_last_group = match self.fan_out.group {
             Group::Everyone | Group::Rest => true,
@@ -215,8 +216,9 @@ impl CampaignProgress {
     }
 }
 
-/// Draws the variants of so many recipients. Where they are a test group, nobody of the variants goes without. The draws
-/// are others than those of the test group, which follow from the same campaign and place.
+/// Returns the split of `total` recipients into variants. With settings of an A/B test no variant stays empty, as far
+/// as the recipients suffice. The draws differ from those of the test group, which follow from the same campaign and
+/// place.
 fn variant_split(campaign: &Campaign, total: u64) -> Split {
     let weights = campaign.plan.weights();
     let sizes = match campaign.plan.settings.ab_test {

@@ -1,11 +1,11 @@
-//! Why a campaign cannot be moved: what a request or the campaign itself lacks, or the state it is in.
+//! Reasons against a change of a campaign's status: faults of the request or the campaign, or the present status.
 
 use crate::violation::Violations;
 
-/// Why a campaign cannot be moved.
+/// Reason why the status of a campaign cannot change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Members break their rules, of the request or of the campaign.
+    /// Members of the request or of the campaign break their rules.
     #[error("{}", .0.summary())]
     Invalid(Violations),
     /// The campaign is in a state that does not allow it.
@@ -22,7 +22,7 @@ pub enum Refusal {
     /// `at` has passed.
     #[error("at lies in the past")]
     ScheduleInPast,
-    /// It names no list and no segment.
+    /// The audience names no list and no segment.
     #[error("the audience names no list and no segment")]
     AudienceEmpty,
     /// No sender was given and none can be derived.
@@ -37,7 +37,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The code of contract section 1.4.
+    /// Returns the code of contract section 1.4.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) => "validation_failed",

@@ -1,7 +1,7 @@
-//! When a campaign may begin, and whether it is ready to.
+//! Start of a campaign: its time, and the checks before it.
 //!
-//! Contract section 12.2. What the workspace has is looked up by the caller and given as [`Readiness`]; the order of
-//! the checks is here and in [`Campaign::schedule`].
+//! Contract section 12.2. The caller looks up what a campaign needs of its workspace and passes it as [`Readiness`];
+//! the order of the checks is here and in [`Campaign::schedule`].
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,20 +20,20 @@ use crate::input::{BodyKind, Input};
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
 
-/// How far back `at` may lie: what a request needs to arrive, and clocks that differ.
+/// Longest time that `at` may lie in the past: a request needs time to arrive, and clocks differ.
 const PAST: Duration = Duration::from_mins(1);
 
-/// A start or a progress that is overdue by more than this waits for a person.
+/// Delay of a start or of progress after which a person has to decide.
 pub const STALE: Duration = Duration::from_hours(6);
 
-/// When a campaign is to begin.
+/// Request that schedules a campaign.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleInput {
-    /// The time at which it begins, at most a year ahead.
+    /// Start of the campaign, at most a year ahead.
     #[serde(default)]
     pub at: Option<WrittenTime>,
-    /// True: it begins at once.
+    /// True starts it at once.
     #[serde(default)]
     pub send_now: Option<bool>,
     /// With `at`: each recipient gets it when their own clock shows that time.
@@ -59,7 +59,7 @@ impl ScheduleInput {
         self.send_now == Some(true)
     }
 
-    /// Adds what is wrong with it at `now`, besides what [`Input::check`] finds.
+    /// Adds the faults that the request has at `now`, besides those that [`Input::check`] finds.
     pub fn check_at(&self, now: Timestamp, violations: &mut Violations) {
         if self.at.is_some_and(|at| at.instant > now.in_a_year()) {
             violations.add("/at", FieldCode::OutOfRange, "must be at most a year ahead");
@@ -67,7 +67,7 @@ impl ScheduleInput {
     }
 }
 
-/// An instant, and what the clock shows then at the offset it was written with.
+/// An instant, and the wall-clock time at the offset it was written with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenTime {
     /// The instant.
@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for WrittenTime {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
         let instant: Timestamp = text.parse().map_err(de::Error::custom)?;
-        // The parser of dates without offset refuses a Z, which is an offset of nothing.
+        // The parser of dates without offset refuses a Z.
         let written = text.get(.."2026-01-31T09:15:00".len()).and_then(|wall| wall.parse::<DateTime>().ok());
         let written = written.ok_or_else(|| de::Error::custom("not a date and time"))?;
         let millis = i32::try_from(instant.as_millis().rem_euclid(1000)).unwrap_or_default();
@@ -111,29 +111,29 @@ impl JsonSchema for WrittenTime {
     }
 }
 
-/// What the workspace has of all that a campaign needs.
+/// Facts of the workspace that a campaign depends on at its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Readiness<'a> {
     /// Results of the look-up of the objects that [`CampaignPlan::references`] lists.
     pub found: &'a [ResolvedReference],
-    /// The sender, on email.
+    /// State of the sender; `Verified` on channels without senders.
     pub sender: SenderState,
-    /// Whether the channel has settings; email needs none.
+    /// True if the channel has settings; email needs none.
     pub channel_is_configured: bool,
 }
 
-/// Whether a campaign has a sender.
+/// State of the sender of a campaign or automation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SenderState {
-    /// It belongs to a verified domain, or the channel has none.
+    /// The sender belongs to a verified domain, or the channel has no senders.
     Verified,
-    /// None was given and none can be derived.
+    /// No sender was given and none can be derived.
     Missing,
-    /// Its domain is not a verified domain of the workspace.
+    /// The sender's domain is not a verified domain of the workspace.
     NotVerified,
 }
 
-/// When a campaign begins or goes on.
+/// Time at which a campaign begins or continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Timing {
     pub(super) at: Timestamp,
@@ -141,7 +141,7 @@ pub(super) struct Timing {
 }
 
 impl Campaign {
-    /// What is wrong with the campaign itself, and then the time at which it is to begin or go on.
+    /// Checks the campaign and returns the time at which it is to begin or continue.
     pub(super) fn timing(
         &self,
         input: &ScheduleInput,
@@ -178,8 +178,8 @@ impl Campaign {
         if ready.channel_is_configured { Ok(timing) } else { Err(Refusal::ChannelNotConfigured) }
     }
 
-    /// When it begins or goes on, while it is scheduled: with `by_timezone` when the first zone on earth, UTC+14,
-    /// reaches its wall-clock time.
+    /// Returns the time at which a scheduled campaign begins or continues: with `by_timezone` when the first zone on
+    /// earth, UTC+14, reaches its wall-clock time.
     pub fn starts_at(&self) -> Option<Timestamp> {
         let at = self.scheduled_at.filter(|_| self.status == CampaignStatus::Scheduled)?;
         let first_zone = self.wall_time.filter(|_| self.started_at.is_none()).and_then(|wall| {
@@ -189,27 +189,27 @@ impl Campaign {
         Some(first_zone.unwrap_or(at))
     }
 
-    /// True if the campaign has to begin or to continue at `now`.
+    /// Returns true if the campaign has to begin or to continue at `now`.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.starts_at().is_some_and(|at| at <= now)
     }
 
-    /// Whether its start is overdue by so much that a person must say whether it is still wanted. Counts from when
-    /// it was scheduled, if that was later: a time that had passed then was meant.
+    /// Returns true if the start is overdue by so much that a person has to confirm it. Counts from when the campaign
+    /// was scheduled, if that was later: a time that had passed then was meant.
     pub fn is_stale(&self, now: Timestamp) -> bool {
         let since = self.starts_at().max(self.schedule_called_at.filter(|_| self.starts_at().is_some()));
         since.is_some_and(|since| now.since(since) > STALE)
     }
 }
 
-/// Whether a campaign that is sending has stood still for so long that a person must say whether it is still wanted.
-/// Waiting for quiet hours, zones, caps, the rate limit or a winner is progress, which the caller notes.
+/// Returns true if a campaign that is sending has stood still for so long that a person has to confirm it. Waiting for
+/// quiet hours, zones, caps, the rate limit or a winner is progress, which the caller records.
 pub fn has_stalled(last_progress: Timestamp, now: Timestamp) -> bool {
     now.since(last_progress) > STALE
 }
 
 impl CampaignPlan {
-    /// Adds the templates that lack what a message of the channel needs, less what the campaign gives itself.
+    /// Adds the templates that lack parts which a message of the channel needs and the campaign does not give itself.
     fn check_parts(&self, found: &[ResolvedReference], violations: &mut Violations) {
         for place in self.places() {
             let template = Reference::Template(self.template_of(place));

@@ -1,4 +1,4 @@
-//! How a campaign is sent: link parameters, quiet hours, frequency cap, A/B test, pace.
+//! Settings of a campaign: link parameters, quiet hours, frequency cap, A/B test, pace.
 //!
 //! Contract sections 12.1 and 12.5. The same types are sent and answered: members that are left out have their
 //! defaults, and answers show all of them.
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::domain::limits::MAX_NAME;
 
-/// How a campaign is sent. What is not set is null in answers.
+/// Settings for sending a campaign. Unset ones are null in answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "CampaignSettings")]
@@ -23,9 +23,9 @@ pub struct Settings {
     /// Parameters for links.
     #[validate(nested)]
     pub utm: Option<Utm>,
-    /// When nobody is disturbed, by the recipient's clock.
+    /// Hours in which no messages are sent, by the recipient's clock.
     pub quiet_hours: Option<QuietHours>,
-    /// How much marketing a contact gets at most.
+    /// Maximum number of marketing messages for a contact.
     #[validate(nested)]
     pub frequency_cap: Option<FrequencyCap>,
     /// A test with a part of the audience; without one the variants share the whole audience.
@@ -55,44 +55,45 @@ pub struct Utm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuietHours {
-    /// The first minute of it.
+    /// First minute of the quiet hours.
     pub start: HourMinute,
-    /// The first minute after it; another than `start`.
+    /// First minute after the quiet hours; another than `start`.
     pub end: HourMinute,
 }
 
-/// How much marketing a contact gets at most on the channel, whoever sent it.
+/// Maximum number of marketing messages that a contact gets on the channel, whatever campaign or automation sends
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct FrequencyCap {
-    /// Within any 24 hours.
+    /// Maximum number within any 24 hours.
     #[serde(default)]
     #[validate(range(min = 1))]
     pub per_day: Option<u32>,
-    /// Within any 168 hours.
+    /// Maximum number within any 168 hours.
     #[serde(default)]
     #[validate(range(min = 1))]
     pub per_week: Option<u32>,
-    /// What becomes of a message beyond it.
+    /// Consequence for a message beyond the cap.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(with = "Option<WhenReached>")]
     pub when_reached: WhenReached,
-    /// How long a deferred message waits at most, 1 to 168 hours.
+    /// Longest wait of a deferred message, 1 to 168 hours.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(with = "Option<DeferHours>")]
     pub defer_hours: DeferHours,
 }
 
-/// How long a deferred message waits at most: 1 to 168 hours, 24 unless something else is said.
+/// Longest wait of a deferred message: 1 to 168 hours, 24 by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct DeferHours(u32);
 
 impl DeferHours {
-    /// The greatest number of hours.
+    /// The maximum number of hours.
     const MAX: u32 = 168;
 
-    /// The span.
+    /// Returns the wait as a duration.
     pub const fn span(self) -> Duration {
         Duration::from_secs(self.0 as u64 * 3600)
     }
@@ -129,20 +130,20 @@ impl JsonSchema for DeferHours {
     }
 }
 
-/// Null clears an optional member (contract section 1.1), which then has its default.
+/// Deserializes an optional member, which null clears (contract section 1.1) so that it has its default.
 fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// What becomes of a message beyond the frequency cap.
+/// Consequence for a message beyond the frequency cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FrequencyCapAction")]
 pub enum WhenReached {
-    /// It is not sent.
+    /// The message is not sent.
     #[default]
     Suppress,
-    /// It waits until a place is free.
+    /// The message waits until the cap allows it.
     Defer,
 }
 
@@ -153,10 +154,10 @@ pub struct AbTest {
     /// Share of the recipients that takes part, 1 to 90 percent.
     #[validate(range(min = 1, max = 90))]
     pub test_percent: u32,
-    /// How long opens and clicks are counted, 1 to 10,080 minutes.
+    /// Time for which opens and clicks are counted, 1 to 10,080 minutes.
     #[validate(range(min = 1, max = 10_080))]
     pub wait_minutes: u32,
-    /// What the variants are compared by.
+    /// Metric by which the variants are compared.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(with = "Option<WinnerMetric>")]
     pub winner_metric: WinnerMetric,
@@ -164,7 +165,7 @@ pub struct AbTest {
     #[serde(default)]
     #[validate(range(min = 0.5, max = 0.99))]
     pub min_probability: Option<f64>,
-    /// What happens when the variant with the highest rate does not reach it.
+    /// Consequence if the variant with the highest rate does not reach it.
     #[serde(default, deserialize_with = "null_is_default")]
     #[schemars(with = "Option<Otherwise>")]
     pub otherwise: Otherwise,
@@ -183,7 +184,7 @@ pub enum WinnerMetric {
     Manual,
 }
 
-/// What happens when no variant is probable enough.
+/// Consequence if no variant of an A/B test is probable enough to win.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "WinnerFallback")]
@@ -202,13 +203,13 @@ pub struct HourMinute {
     minute: i8,
 }
 
-/// The text is not `HH:MM` of a day.
+/// Error: the text is no time of day in the form `HH:MM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a time of day, HH:MM")]
 pub struct MalformedHourMinute;
 
 impl HourMinute {
-    /// The time of day.
+    /// Returns the time of day.
     pub fn time(self) -> Time {
         Time::constant(self.hour, self.minute, 0, 0)
     }
@@ -266,19 +267,19 @@ pub struct Weight {
 /// Millionths of 1.
 const UNIT: u64 = 1_000_000;
 
-/// The greatest weight.
+/// Maximum weight.
 const MAX_WEIGHT: f64 = 1_000_000.0;
 
-/// The number is no weight.
+/// Error: the number is out of the range of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a weight is from 0.000001 to 1000000")]
 pub struct MalformedWeight;
 
 impl Weight {
-    /// What a variant has unless another weight is given.
+    /// Weight of a variant unless another is given.
     pub const ONE: Self = Self { millionths: UNIT };
 
-    /// The weight in millionths; from 1 to 10^12.
+    /// Returns the weight in millionths; from 1 to 10^12.
     pub const fn millionths(self) -> u64 {
         self.millionths
     }

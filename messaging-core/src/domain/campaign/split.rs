@@ -14,8 +14,8 @@ use siphasher::sip::SipHasher24;
 use super::settings::Weight;
 use crate::ids::{CampaignId, Id};
 
-/// Shares of a total by weight, in the order of the weights, by largest remainder; of equal remainders the earlier
-/// comes first. They sum to the total, and each is its exact share rounded down or up. Empty without weights.
+/// Returns the shares of a total by weight, in the order of the weights, by largest remainder; of equal remainders the
+/// earlier comes first. They sum to the total, and each is its exact share rounded down or up. Empty without weights.
 pub fn sizes(total: u64, weights: &[Weight]) -> Vec<u64> {
     let all: u128 = weights.iter().map(|weight| u128::from(weight.millionths())).sum();
     let exact = |weight: &Weight| u128::from(total) * u128::from(weight.millionths());
@@ -31,7 +31,7 @@ pub fn sizes(total: u64, weights: &[Weight]) -> Vec<u64> {
     sizes
 }
 
-/// Shares of which none is empty, as far as the total goes: whoever would get nothing takes one from the largest.
+/// Returns shares of which none is empty, as far as the total allows: an empty one takes one from the largest.
 pub fn sizes_of_at_least_one(total: u64, weights: &[Weight]) -> Vec<u64> {
     let mut sizes = sizes(total, weights);
     for place in 0..sizes.len() {
@@ -44,8 +44,8 @@ pub fn sizes_of_at_least_one(total: u64, weights: &[Weight]) -> Vec<u64> {
     sizes
 }
 
-/// The test group of a campaign: a percentage of the recipients, half up, at least one for each variant. At most
-/// everybody; then nobody remains and there is no test.
+/// Returns the size of the test group: a percentage of the recipients, half up, at least one for each variant. At most
+/// all recipients; then nobody remains and there is no test.
 pub fn test_group(recipients: u64, percent: u32, variants: usize) -> u64 {
     let share = (u128::from(recipients) * u128::from(percent) + 50) / 100;
     let share = u64::try_from(share).unwrap_or(recipients);
@@ -54,8 +54,8 @@ pub fn test_group(recipients: u64, percent: u32, variants: usize) -> u64 {
 
 /// A split of recipients that are drawn one after another.
 ///
-/// It is as large as the number of variants, whatever the number of recipients. A place that was drawn is not drawn
-/// again: what is stored with the place that was reached goes on after a crash as if there had been none.
+/// Its size depends on the number of variants, not of recipients. A place is drawn only once: a split that is stored
+/// with the place that was reached continues after a crash as if there had been none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     campaign: CampaignId,
@@ -66,22 +66,22 @@ pub struct Split {
 }
 
 impl Split {
-    /// A split into sizes, at its beginning.
+    /// Returns a split into sizes with nobody drawn yet.
     pub const fn new(campaign: CampaignId, sizes: Vec<u64>) -> Self {
         Self { campaign, place: 0, left: sizes }
     }
 
-    /// Number of recipients drawn so far, which is also the place of the next one.
+    /// Returns the number of recipients drawn so far, which is also the place of the next one.
     pub const fn place(&self) -> u64 {
         self.place
     }
 
-    /// Recipients of each variant that are still to be drawn.
+    /// Returns the number of recipients of each variant that are still to be drawn.
     pub fn left(&self) -> &[u64] {
         &self.left
     }
 
-    /// Draws the next recipient: which size it belongs to. `None` once all were drawn.
+    /// Draws the next recipient and returns the index of its size. `None` once all were drawn.
     pub fn draw(&mut self) -> Option<usize> {
         let total: u64 = self.left.iter().sum();
         if total == 0 {
@@ -99,7 +99,7 @@ impl Split {
         unreachable!("what was drawn is less than what was left")
     }
 
-    /// A number below `bound`, each as likely as another, that follows from campaign and place.
+    /// Returns a number below `bound`, each as likely as another, that follows from campaign and place.
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of a number of 128 bits")]
     fn number_below(&self, bound: u64) -> u64 {
         let key = self.campaign.to_bytes();
@@ -109,7 +109,7 @@ impl Split {
             hasher.write_u64(attempt);
             let wide = u128::from(hasher.finish()) * u128::from(bound);
             let (high, low) = ((wide >> 64) as u64, wide as u64);
-            // Some numbers have one place more than others among those that a hash can be: these are left out.
+            // Some results have one more hash that leads to them than others: these hashes are left out.
             if low >= bound.wrapping_neg() % bound {
                 return high;
             }
@@ -176,8 +176,8 @@ mod tests {
         assert_eq!(draws(1).len(), 1000);
     }
 
-    /// Over many campaigns each place gets each variant as often as its share: within five standard deviations of
-    /// a fixed set of campaigns, so that it is the same in each run.
+    /// Over many campaigns each place gets each variant as often as its share: within five standard deviations of a
+    /// fixed set of campaigns, so that the result is the same in each run.
     #[test]
     fn every_place_is_as_likely_as_another() {
         let campaigns = 4000;
@@ -214,7 +214,7 @@ mod tests {
             prop_assert!(total < weights.len() as u64 || group.iter().all(|size| *size > 0));
         }
 
-        /// Whatever was stored last, and however often what came after it was lost.
+        /// A split resumed from any stored state draws the same again, however often later draws were lost.
         #[test]
         fn a_crash_changes_nothing(
             number in any::<u128>(), total in 1_u64..400, parts in prop::collection::vec(1_u32..50, 1..6),

@@ -1,8 +1,8 @@
-//! Which move of a campaign is possible from where, and what it makes of the campaign.
+//! Permitted changes of a campaign's status, and their effect on the campaign.
 //!
-//! Contract sections 12.2 and 12.5. Each move is a function from the stored campaign to the next one. What people
-//! ask for is refused with a [`Refusal`]; moves of the system answer `None` where they are void, because somebody was
-//! faster. Fields are judged first, then the state, then what is wrong with the campaign.
+//! Contract sections 12.2 and 12.5. Each change is a function from the stored campaign to the next one. Requests of
+//! people are refused with a [`Refusal`]; changes by the system return `None` if the campaign has moved on since.
+//! Fields are judged first, then the status, then the faults of the campaign.
 
 use super::refusal::Refusal;
 use super::schedule::{Readiness, ScheduleInput};
@@ -12,19 +12,19 @@ use crate::input::Input;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations, refuse};
 
-/// From where changing is possible.
+/// Statuses in which the plan may change.
 const CHANGING: &[&str] = &["draft"];
-/// From where deleting is possible.
+/// Statuses in which it may be deleted.
 const DELETING: &[&str] = &["draft", "cancelled"];
-/// From where scheduling is possible.
+/// Statuses in which it may be scheduled.
 const SCHEDULING: &[&str] = &["draft", "scheduled", "paused"];
-/// From where pausing is possible.
+/// Statuses in which it may be paused.
 const PAUSING: &[&str] = &["scheduled", "sending"];
-/// From where cancelling is possible.
+/// Statuses in which it may be cancelled.
 const CANCELLING: &[&str] = &["scheduled", "sending", "paused"];
-/// From where unscheduling is possible, before the start.
+/// Statuses in which it may be unscheduled, before the start.
 const UNSCHEDULING: &[&str] = &["scheduled", "paused"];
-/// From where a winner can be declared, in phase `waiting_winner`.
+/// Statuses in which a winner may be declared, in phase `waiting_winner`.
 const WINNING: &[&str] = &["scheduled", "sending", "paused"];
 
 impl Campaign {
@@ -40,7 +40,7 @@ impl Campaign {
         Self { status, updated_at: now, ..self.clone() }
     }
 
-    /// Whether its plan may be changed.
+    /// Succeeds if the status of the campaign allows a change of its plan.
     pub fn check_change(&self) -> Result<(), Refusal> {
         self.allow(CHANGING)
     }
@@ -50,7 +50,7 @@ impl Campaign {
         self.allow(DELETING)
     }
 
-    /// `schedule`: it begins at its time. A paused one goes on, with the same audience if it had begun.
+    /// `schedule`: sets the time of the start. A paused campaign continues, with the same audience if it had begun.
     pub fn schedule(&self, input: &ScheduleInput, ready: &Readiness<'_>, now: Timestamp) -> Result<Self, Refusal> {
         let mut violations = Violations::new();
         input.check(&mut violations);
@@ -67,19 +67,19 @@ impl Campaign {
         })
     }
 
-    /// `pause`: nothing more of it is sent.
+    /// `pause`: stops sending.
     pub fn pause(&self, now: Timestamp) -> Result<Self, Refusal> {
         self.allow(PAUSING)?;
         Ok(Self { pause_reason: Some(PauseReason::User), ..self.moved(CampaignStatus::Paused, now) })
     }
 
-    /// `cancel`: what has not been sent is withdrawn.
+    /// `cancel`: withdraws all messages that have not been sent.
     pub fn cancel(&self, now: Timestamp) -> Result<Self, Refusal> {
         self.allow(CANCELLING)?;
         Ok(self.ended(CampaignStatus::Cancelled, now))
     }
 
-    /// `unschedule`: a draft again, as long as it has not begun.
+    /// `unschedule`: makes the campaign a draft again, if it has not begun.
     pub fn unschedule(&self, now: Timestamp) -> Result<Self, Refusal> {
         self.allow(UNSCHEDULING)?;
         if self.started_at.is_some() {
@@ -94,7 +94,7 @@ impl Campaign {
         })
     }
 
-    /// `winner`: a person says which variant the rest gets. `scores` is what is known of the variants.
+    /// `winner`: a person chooses the variant that the rest gets. `scores` are the present scores of the variants.
     pub fn declare_winner(&self, variant: &str, scores: Vec<Score>, now: Timestamp) -> Result<Self, Refusal> {
         let place = self.plan.variants.iter().position(|known| known.name == variant);
         let Some(place) = place else {
@@ -103,13 +103,14 @@ impl Campaign {
         self.decided(place, scores, now).ok_or_else(|| self.refusal(WINNING))
     }
 
-    /// It begins or goes on, if it is due.
+    /// Begins or continues the campaign, if it is due.
     pub fn begin(&self, now: Timestamp) -> Option<Self> {
         self.is_due(now)
             .then(|| Self { started_at: self.started_at.or(Some(now)), ..self.moved(CampaignStatus::Sending, now) })
     }
 
-    /// Its audience is known. `has_rest`: whether somebody remains beside a test group; without, nothing is tested.
+    /// Records that the audience is known. `has_rest` is true if recipients remain beside a test group; without them
+    /// nothing is tested.
     pub fn frozen(&self, recipients: u64, has_rest: bool, now: Timestamp) -> Option<Self> {
         if self.status.is_final() || self.started_at.is_none() || self.recipients.is_some() {
             return None;
@@ -119,7 +120,8 @@ impl Campaign {
         Some(Self { recipients: Some(recipients), phase, ..self.moved(self.status, now) })
     }
 
-    /// The last message of the test group left `waiting`. A pause does not hold it up.
+    /// Begins the wait for a winner, because the last message of the test group left `waiting`. A pause does not
+    /// prevent it.
     pub fn test_sent(&self, now: Timestamp) -> Option<Self> {
         (self.phase == Some(CampaignPhase::Testing) && !self.status.is_final()).then(|| Self {
             phase: Some(CampaignPhase::WaitingWinner),
@@ -128,13 +130,13 @@ impl Campaign {
         })
     }
 
-    /// When the wait for a winner ends; none while the test group is being sent, and after the decision.
+    /// Returns the end of the wait for a winner; `None` while the test group is being sent, and after the decision.
     pub fn winner_due_at(&self) -> Option<Timestamp> {
         let test = self.plan.settings.ab_test.filter(|_| self.phase == Some(CampaignPhase::WaitingWinner))?;
         Some(self.test_sent_at? + std::time::Duration::from_secs(u64::from(test.wait_minutes) * 60))
     }
 
-    /// The rest gets a variant. A pause does not hold it up.
+    /// Records the winner, which the rest gets. A pause does not prevent it.
     pub fn decided(&self, place: usize, scores: Vec<Score>, now: Timestamp) -> Option<Self> {
         let is_open = self.phase == Some(CampaignPhase::WaitingWinner) && !self.status.is_final();
         (is_open && place < self.plan.variants.len()).then(|| Self {
@@ -145,20 +147,20 @@ impl Campaign {
         })
     }
 
-    /// It is sent, if nobody waits and no test is open.
+    /// Ends the campaign as sent, if no recipient waits and no test is open.
     pub fn finish(&self, waiting: u64, now: Timestamp) -> Option<Self> {
         let is_open = matches!(self.phase, Some(CampaignPhase::Testing | CampaignPhase::WaitingWinner));
         let is_done = self.recipients.is_some() && waiting == 0 && !is_open;
         (self.status == CampaignStatus::Sending && is_done).then(|| self.ended(CampaignStatus::Sent, now))
     }
 
-    /// It cannot be sent.
+    /// Ends a campaign that cannot be sent as failed.
     pub fn fail(&self, reason: FailureReason, now: Timestamp) -> Option<Self> {
         (self.status == CampaignStatus::Sending)
             .then(|| Self { failure_reason: Some(reason), ..self.ended(CampaignStatus::Failed, now) })
     }
 
-    /// The system pauses it until a person says that it is still wanted.
+    /// Pauses the campaign by the system, until a person says that it is still wanted.
     pub fn hold_back(&self, reason: PauseReason, now: Timestamp) -> Option<Self> {
         matches!(self.status, CampaignStatus::Scheduled | CampaignStatus::Sending)
             .then(|| Self { pause_reason: Some(reason), ..self.moved(CampaignStatus::Paused, now) })

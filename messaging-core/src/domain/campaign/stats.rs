@@ -100,13 +100,14 @@ pub struct VariantStats {
     pub verdict: Verdict,
 }
 
-/// The counters of each variant in their order. `kept` may be shorter, because a variant without messages has no counters.
+/// Returns the counters of each variant in their order. `kept` may be shorter, because a variant without messages has
+/// no counters.
 fn by_variant(campaign: &Campaign, kept: &[Counts]) -> Vec<Counts> {
     (0..campaign.plan.variants.len()).map(|place| kept.get(place).copied().unwrap_or_default()).collect()
 }
 
-/// Deliveries and successes of each variant, for their comparison. A success is a unique click if the test compares click
-/// rates, else a unique open. `variants` are the counters in the order of the variants.
+/// Returns deliveries and successes of each variant, for their comparison. A success is a unique click if the test
+/// compares click rates, else a unique open. `variants` are the counters in the order of the variants.
 pub fn trials(campaign: &Campaign, variants: &[Counts]) -> Vec<Trials> {
     let by_clicks = campaign.plan.settings.ab_test.is_some_and(|test| test.winner_metric == WinnerMetric::ClickRate);
     let counter = if by_clicks { Counter::UniqueClicks } else { Counter::UniqueOpens };
@@ -115,17 +116,17 @@ pub fn trials(campaign: &Campaign, variants: &[Counts]) -> Vec<Trials> {
 }
 
 impl Campaign {
-    /// True if recipients without a message will get none: the campaign was cancelled or failed.
+    /// Returns true if recipients without a message will get none: the campaign was cancelled or failed.
     pub const fn is_withdrawn(&self) -> bool {
         matches!(self.status, CampaignStatus::Cancelled | CampaignStatus::Failed)
     }
 
-    /// Recipients without a message yet.
+    /// Returns the number of recipients without a message yet.
     fn without_message(&self, all: &Counts) -> u64 {
         self.recipients.unwrap_or(0).saturating_sub(all.messages())
     }
 
-    /// Recipients whose first attempt has not begun, from the counters of its variants.
+    /// Returns the number of recipients whose first attempt has not begun, from the counters of its variants.
     pub fn waiting(&self, variants: &[Counts]) -> u64 {
         let all: Counts = variants.iter().copied().sum();
         let unborn = if self.is_withdrawn() { 0 } else { self.without_message(&all) };
@@ -134,8 +135,8 @@ impl Campaign {
 }
 
 impl CampaignStats {
-    /// The statistics of a campaign, from the counts made when its audience was fixed and the counters of its variants in
-    /// their order. A regular campaign has the counters of one variant.
+    /// Returns the statistics of a campaign, from the counts made when its audience was fixed and the counters of its
+    /// variants in their order. A regular campaign has the counters of one variant.
     pub fn of(campaign: &Campaign, audience: AudienceCounts, variants: &[Counts]) -> Self {
         let all: Counts = variants.iter().copied().sum();
         let total = |counter| all.total(counter);
@@ -252,7 +253,7 @@ mod tests {
         let by_last_look = 1 + 3;
         let parts = stats.waiting + stats.sending + stats.deferred + stats.sent + stats.failed + stats.cancelled;
         assert_eq!(parts + by_last_look, stats.recipients);
-        // What was never made into messages is withdrawn with the campaign.
+        // Recipients without a message are cancelled with the campaign.
         let cancelled = Campaign { status: CampaignStatus::Cancelled, ..sending };
         let stats = CampaignStats::of(&cancelled, audience, &[variant]);
         assert_eq!((stats.waiting, stats.cancelled), (5, 18));

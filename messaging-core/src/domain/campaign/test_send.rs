@@ -1,4 +1,4 @@
-//! A test of a campaign: what the author sends to people of the house before everybody gets it.
+//! Test messages of a campaign, which its author sends to colleagues before the start.
 //!
 //! Contract section 26. A test is a transactional message of its own that no statistics count and nothing tracks.
 
@@ -15,7 +15,7 @@ use crate::input::Input;
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// Recipients of one call (contract section 26).
+/// Maximum number of recipients of one call (contract section 26).
 pub const MAX_TEST_RECIPIENTS: u64 = 20;
 /// Text that the subject of a test begins with.
 const MARK: &str = "[Test] ";
@@ -28,7 +28,7 @@ pub struct CampaignTestInput {
     /// Addresses of members of the workspace or of its contacts, in the form of the campaign's channel.
     #[validate(length(min = 1, max = MAX_TEST_RECIPIENTS))]
     pub to: Vec<String>,
-    /// The contact as which it is rendered; the newest of the audience when left out.
+    /// Contact whose data the template is rendered with; the newest of the audience when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_id: Option<String>,
     /// Name of the variant that is sent; the first one when left out.
@@ -39,7 +39,7 @@ pub struct CampaignTestInput {
 impl Input for CampaignTestInput {}
 
 impl CampaignTestInput {
-    /// Adds what is wrong with the recipients on a channel. An address is there once, however it is spelled.
+    /// Adds the faults of the recipients on a channel. No address may occur twice, however it is spelled.
     pub fn check_recipients(&self, channel: Channel, violations: &mut Violations) {
         let mut seen = HashSet::new();
         for (index, to) in self.to.iter().enumerate() {
@@ -54,8 +54,8 @@ impl CampaignTestInput {
         }
     }
 
-    /// The place of the variant that is sent; `None` of a regular campaign. A name that the plan does not have is added to
-    /// the violations.
+    /// Returns the index of the variant to send; `None` for a regular campaign. Adds a violation for a name that the
+    /// plan does not have.
     pub fn place(&self, plan: &CampaignPlan, violations: &mut Violations) -> Option<usize> {
         let Some(name) = self.variant.as_ref().filter(|name| !name.is_empty()) else {
             return (!plan.variants.is_empty()).then_some(0);
@@ -68,7 +68,7 @@ impl CampaignTestInput {
     }
 }
 
-/// The subject of a test, as long as a subject may be.
+/// Returns the subject of a test message, cut to the maximum length of a subject.
 pub fn test_subject(subject: &str) -> String {
     let longest = usize::try_from(MAX_SUBJECT).unwrap_or(usize::MAX);
     MARK.chars().chain(subject.chars()).take(longest).collect()

@@ -1,9 +1,9 @@
 //! The decision on which variant of an A/B test wins, and the scores that say how sure it is.
 //!
-//! Contract section 12.5. The rule is plain: the highest rate wins, compared as fractions, and of equal ones the
-//! earlier. Beside it stands what a person wants to know: the probability of each variant to be the best, and the
-//! interval that its true rate lies in. Both come from posteriors ([`posterior`]) and hold for any number of
-//! variants, which comparisons of pairs do not.
+//! Contract section 12.5. The rule is simple: the highest rate wins, compared as fractions, and of equal ones the
+//! earlier. For people there are also the probability of each variant to be the best, and the interval that its true
+//! rate lies in. Both come from posteriors ([`posterior`]) and hold for any number of variants, which comparisons of
+//! pairs do not.
 
 pub mod posterior;
 
@@ -40,7 +40,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict on a probability.
+    /// Returns the verdict on a probability.
     pub fn of(probability: f64) -> Self {
         match probability {
             sure if sure >= 0.95 => Self::Clear,
@@ -59,7 +59,7 @@ pub enum Choice {
     ByPerson,
 }
 
-/// The scores of all variants, in their order.
+/// Returns the scores of all variants, in their order.
 pub fn scores(variants: &[Trials]) -> Vec<Score> {
     let posteriors: Vec<_> = variants.iter().map(|trials| Posterior::of(*trials)).collect();
     let probabilities = posterior::probabilities_best(&posteriors);
@@ -70,14 +70,14 @@ pub fn scores(variants: &[Trials]) -> Vec<Score> {
     posteriors.iter().zip(probabilities).map(score).collect()
 }
 
-/// A number rounded to 4 decimals.
+/// Rounds a number to 4 decimals.
 fn rounded(number: f64) -> f64 {
     (number * 10_000.0).round() / 10_000.0
 }
 
 /// Decides an A/B test when its wait is over; `scores` are those of `variants`. The variant with the highest rate wins,
-/// if it is as probable as the test demands; otherwise the test says what happens. A test whose metric is manual, or
-/// that has no variants, is left to a person.
+/// if its probability reaches the least that the test demands; otherwise the test's fallback applies. A test whose
+/// metric is manual, or that has no variants, is left to a person.
 pub fn choose(variants: &[Trials], scores: &[Score], test: &AbTest) -> Choice {
     let Some(best) = best(variants).filter(|_| test.winner_metric != WinnerMetric::Manual) else {
         return Choice::ByPerson;
@@ -90,7 +90,8 @@ pub fn choose(variants: &[Trials], scores: &[Score], test: &AbTest) -> Choice {
     }
 }
 
-/// The index of the variant with the highest rate, counted from 0; of equal ones the earlier. `None` without variants.
+/// Returns the index of the variant with the highest rate, counted from 0; of equal ones the earlier. `None` without
+/// variants.
 pub fn best(variants: &[Trials]) -> Option<usize> {
     let mut best = None;
     for (index, trials) in variants.iter().enumerate() {
@@ -101,8 +102,8 @@ pub fn best(variants: &[Trials]) -> Option<usize> {
     best
 }
 
-/// Compares the rates of two variants without rounding: a/b is to c/d as a·d is to c·b. A variant of which nothing was
-/// delivered has a rate of 0.
+/// Compares the rates of two variants without rounding: a/b is to c/d as a·d is to c·b. A variant without deliveries
+/// has a rate of 0.
 fn by_rate(one: Trials, other: Trials) -> Ordering {
     // The successes of one variant times the deliveries of the other.
     let cross_product = |of: Trials, by: Trials| {

@@ -1,6 +1,6 @@
 //! Records of delivery attempts with the dialog of each, which show why a message did not arrive.
 //!
-//! `GET /messages/{id}/attempts` answers them.
+//! `GET /messages/{id}/attempts` returns them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -12,13 +12,13 @@ use crate::time::Timestamp;
 /// Number of the latest attempts of a message that are kept.
 pub const KEPT_ATTEMPTS: u32 = 50;
 
-/// The most lines kept of one dialog.
+/// Maximum number of lines kept of one dialog.
 pub const MAX_LINES: usize = 200;
 
-/// The most characters kept of one line.
+/// Maximum number of characters kept of one line.
 pub const MAX_LINE: usize = 512;
 
-/// How an attempt at one peer ended.
+/// Outcome of an attempt at one peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptOutcome {
@@ -87,8 +87,8 @@ pub struct Dialog {
     /// message was sent nevertheless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_failure: Option<String>,
-    /// The source of the path that the attempt went over; `None` where it went over none, and in attempts of versions that did
-    /// not note it.
+    /// Source address of the path that the attempt used; `None` without a path, and in attempts of versions that did
+    /// not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceAddress>,
     /// Outcome of the attempt at this peer.
@@ -107,7 +107,8 @@ pub struct MessageAttempt {
     pub workspace_id: WorkspaceId,
     /// The message.
     pub message_id: MessageId,
-    /// Number of the attempt, counted from 1 for each message. An attempt that talks to several peers has several records.
+    /// Number of the attempt, counted from 1 for each message. An attempt that talks to several peers has several
+    /// records.
     pub attempt: u32,
     /// Time at which the dialog ended.
     pub at: Timestamp,

@@ -1,9 +1,9 @@
-//! What a refusal means: hard or soft, and of which class.
+//! Classification of refusals: hard or soft, and the class of the reason.
 //!
-//! Contract section 10. The enhanced code (RFC 3463) counts before the basic code (RFC 5321 section 4.2)
-//! and that before the text. But codes are often no more than a form of politeness: large providers
-//! answer 550 to nearly everything, many a server says 5.0.0, and 5.1.1 is also said to those who sent to
-//! too many. So what a text says plainly goes before a code that says less or the contrary:
+//! Contract section 10. The enhanced code (RFC 3463) counts before the basic code (RFC 5321 section 4.2) and that
+//! before the text. But codes are often no more than a form of politeness: large providers answer 550 to nearly
+//! everything, many servers say 5.0.0, and 5.1.1 is also said to senders who sent to too many recipients. So a plain
+//! statement of the text goes before a code that says less or the contrary:
 //!
 //! * Of a code that means a bad address nothing is left when the text speaks of a full mailbox, of the sender,
 //!   the content, the rate or a list.
@@ -15,8 +15,8 @@
 //!   (`meaning`), as there are as many sentences as there are postmasters. What it quotes of the dialog
 //!   ("in reply to RCPT TO command") says nothing.
 //!
-//! Where a text can be read in two ways it is read in the soft one: a bad address is found out with the
-//! next message, a suppressed good one is not.
+//! A text that can be read in two ways is read in the soft one: a bad address is found out with the next message, a
+//! suppressed good one is not.
 
 mod class;
 mod codes;
@@ -31,18 +31,18 @@ use crate::domain::delivery::response::Response;
 
 pub use class::{BounceClass, BounceType};
 
-/// What a refusal is about, as far as its words say so in a way that concerns the sender.
+/// Subject of a refusal, if its words name one that concerns the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concern {
-    /// How much or how fast the sender sends.
+    /// Amount or rate of the sender's mail.
     Rate,
     /// Content of the message.
     Content,
-    /// One mailbox or address.
+    /// One mailbox, or an address or its domain.
     Mailbox,
 }
 
-/// What a refusal, for now or for good, is about; `None` where its words say nothing of this kind.
+/// Returns the subject of a temporary or permanent refusal; `None` if its words name none of these.
 pub fn concern(response: &Response) -> Option<Concern> {
     let reading = Reading::of(codes::beginning(&response.text));
     if meaning::is_about_rate(&reading) {
@@ -73,14 +73,14 @@ pub fn classify(response: &Response) -> BounceClass {
         Weight::Unroutable if meaning::is_missing_domain(&reading) => BounceClass::InvalidDomain,
         Weight::Unroutable => BounceClass::Unreachable,
         Weight::Sender => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Policy),
-        // Whoever gave up after replies of this kind had retried: the contract's "retries exhausted".
+        // A server that gave up after replies of this kind had retried: the contract's "retries exhausted".
         Weight::Temporary(class) => class.or(said).filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable),
         Weight::Other => said.unwrap_or(BounceClass::Unknown),
         Weight::Generic => by_basic_code(code, said, &reading),
     }
 }
 
-/// The class by a code that means a bad address, unless the text says plainly that something else is wrong.
+/// Returns the class for a code that means a bad address, unless the text says plainly that something else is wrong.
 fn against_address(by_code: BounceClass, said: Option<BounceClass>, reading: &Reading) -> BounceClass {
     match said {
         // "Unknown user, please check and try again" is no promise that it will be known.
@@ -90,12 +90,12 @@ fn against_address(by_code: BounceClass, said: Option<BounceClass>, reading: &Re
     }
 }
 
-/// The class by the basic code and what the text says.
+/// Returns the class by the basic code and the text.
 fn by_basic_code(code: Option<u16>, said: Option<BounceClass>, reading: &Reading) -> BounceClass {
     match code {
         Some(400..500) => said.filter(|class| class.is_soft()).unwrap_or(BounceClass::Unreachable),
         Some(552) => said.unwrap_or(BounceClass::Content),
-        // Authentication is asked for (RFC 4954 section 6): nobody asks that of a server that knows us.
+        // The server asks for authentication (RFC 4954 section 6), as no server does that knows us.
         Some(530 | 534 | 535 | 538) => BounceClass::Policy,
         // RFC 7504: the domain has a null MX record. Others use the number for reasons of their own.
         Some(556) if reading.is_empty() || meaning::names_domain(reading) => BounceClass::InvalidDomain,

@@ -1,6 +1,6 @@
-//! What follows from a class of outcome: event, status, address, account.
+//! Consequences of a class of outcome: for event, status, address and account.
 //!
-//! The one table of it, for every channel, and for answers as for receipts.
+//! The only table of them, for every channel, for answers and for receipts.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::domain::message::MessageStatus;
 /// (contract section 14.4).
 pub const TLS_REQUIRED: &str = "tls_required";
 
-/// An account that refuses us is tried by one message so often.
+/// Interval at which one message tries an account that refuses us.
 pub const PROBE_EVERY: Duration = Duration::from_mins(5);
 
-/// What was written and not answered is tried again after this at the earliest: a receipt may settle it before.
+/// Minimum time until a message that was written and not answered is tried again: a receipt may settle it before.
 pub const AMBIGUOUS_WAIT: Duration = Duration::from_mins(1);
 
-/// The detail of a suppression because the recipient refuses us.
+/// Detail of a suppression because the recipient refuses us.
 pub const BLOCKED: &str = "blocked";
 
-/// What follows for a recipient and its message.
+/// Consequence for a recipient and its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     /// `sent`, and `delivered` where the acceptance says so.
@@ -34,12 +34,12 @@ pub enum Disposition {
     Suppressed(SuppressionReason),
     /// `failed`, with the reason of the event.
     Failed(&'static str),
-    /// `deferred`, for so long at least.
+    /// `deferred`, for at least this time.
     Deferred(Duration),
 }
 
 impl Disposition {
-    /// The status that it brings the message to.
+    /// Returns the status that the message gets.
     pub const fn status(self) -> MessageStatus {
         match self {
             Self::Sent(Acceptance::Delivered) => MessageStatus::Delivered,
@@ -51,7 +51,8 @@ impl Disposition {
         }
     }
 
-    /// Consequence for the recipient's address: none, a suppression, or a streak of soft bounces that grows or ends.
+    /// Returns the consequence for the recipient's address: none, a suppression, or a streak of soft bounces that grows
+    /// or ends.
     pub fn address(self) -> AddressEffect {
         match self {
             Self::Sent(Acceptance::Delivered) => AddressEffect::Reached,
@@ -86,8 +87,8 @@ pub enum AddressEffect {
 pub enum LaneEffect {
     /// The account is not affected.
     None,
-    /// The account pauses for this time, and gets messages more slowly afterwards. Without a time it does not pause: the
-    /// message waits by its schedule (contract section 16).
+    /// The account pauses for this time, and gets messages more slowly afterwards. Without a time it does not pause:
+    /// the message waits by its schedule (contract section 16).
     Rest(Duration),
     /// The account stops, except for a probe every [`PROBE_EVERY`], until the settings change.
     Stop,
@@ -96,11 +97,11 @@ pub enum LaneEffect {
 /// The circumstances of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Circumstances {
-    /// Whether the channel is email: then what was put off until it expired bounces.
+    /// True if the channel is email, where a message that is put off until it expires bounces.
     pub is_email: bool,
-    /// Whether there is no further attempt.
+    /// True if there is no further attempt.
     pub is_last: bool,
-    /// Whether the recipient's own server was in the way of an earlier attempt.
+    /// True if an earlier attempt failed because of the recipient's own server.
     pub was_deferred: bool,
 }
 
@@ -115,7 +116,7 @@ pub fn disposition(answer: &Answer, circumstances: Circumstances) -> Disposition
         OutcomeClass::Soft(cause) => Disposition::Bounced(cause.into()),
         OutcomeClass::Content(ContentFault::Provider) => Disposition::Failed("provider_error"),
         OutcomeClass::Content(ContentFault::Render) => Disposition::Failed("render_error"),
-        // Whoever may have it is not told off: a receipt may still come.
+        // The recipient may have it, so it does not fail: a receipt may still come.
         OutcomeClass::Ambiguous if is_last && !is_email => Disposition::Sent(Acceptance::Relayed),
         OutcomeClass::TlsRequired if is_last => Disposition::Failed(TLS_REQUIRED),
         OutcomeClass::TlsRequired => Disposition::Deferred(answer.asked_wait().unwrap_or_default()),
@@ -133,9 +134,9 @@ pub fn disposition(answer: &Answer, circumstances: Circumstances) -> Disposition
     }
 }
 
-/// Whether an answer that puts a message off is about the recipient: then the message bounces when it expires. What
-/// is the matter with us or the provider fills no streak. A mail server that breaks off after the content is the
-/// recipient's own.
+/// Returns true if an answer that puts a message off is about the recipient: then the message bounces when it expires.
+/// Faults of ours or of the provider do not count towards a streak of soft bounces. A mail server that breaks off after
+/// the content is the recipient's own.
 pub const fn counts_for_recipient(class: OutcomeClass, is_email: bool) -> bool {
     match class {
         OutcomeClass::Retry(Scope::Recipient) => true,
@@ -144,7 +145,7 @@ pub const fn counts_for_recipient(class: OutcomeClass, is_email: bool) -> bool {
     }
 }
 
-/// Consequence of an answer for the account that messages are sent over: none, a rest or a stop.
+/// Returns the consequence of an answer for the account that messages are sent over: none, a rest or a stop.
 pub fn lane_effect(answer: &Answer) -> LaneEffect {
     match answer.class {
         OutcomeClass::Throttled(Scope::Account) => LaneEffect::Rest(answer.asked_wait().unwrap_or_default()),
@@ -153,20 +154,21 @@ pub fn lane_effect(answer: &Answer) -> LaneEffect {
     }
 }
 
-/// What the answers of an attempt say about the account.
+/// State of an account, as the answers of an attempt show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountState {
-    /// Nothing: no answer was its own.
+    /// No answer shows whether the account works.
     Unknown,
-    /// It took us in.
+    /// The account works: it let us in.
     Works,
-    /// It was too much for it, in these words: it asks for a pause of so long, or does not say.
+    /// The account was sent too much. With the pause that it asks for, zero if it names none, and the text of its
+    /// answer.
     Rests(Duration, String),
-    /// It refuses us, in these words.
+    /// The account refuses us; with the text of its answer.
     Stopped(String),
 }
 
-/// What the answers of an attempt say about the account.
+/// Returns the state of the account that the answers of an attempt show.
 pub fn account_state<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> AccountState {
     let mut worst: Option<(LaneEffect, &Answer)> = None;
     let mut works = false;

@@ -1,29 +1,29 @@
-//! Who gets the places of a claim: deficit round robin over flows, one class after the other.
+//! Sharing of the places of a claim: deficit round robin over flows, one class after the other.
 //!
-//! Transactional flows come first. While bulk flows have something due, one place of `BULK_SHARE` is theirs whatever
-//! the others want, and all that the others leave. Within a class, workspaces take turns by weight: what one has due
-//! never changes when another is served.
+//! Transactional flows come first. While bulk flows have due jobs, one of `BULK_SHARE` places is theirs whatever the
+//! others want, and all places that the others leave. Within a class, workspaces take turns by weight: the due jobs of
+//! one never change when another is served.
 
 use std::collections::HashMap;
 
 use crate::domain::delivery::lane::{Flow, JobClass};
 use crate::ids::WorkspaceId;
 
-/// Of so many places that are given while both classes have work, one goes to bulk work.
+/// One of this many places goes to bulk work while both classes have due jobs.
 pub(crate) const BULK_SHARE: usize = 8;
 
-/// How many places there are, and for whom.
+/// Places of a claim, and their bounds for classes and flows.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    /// In all.
+    /// Number of places.
     pub all: usize,
-    /// For bulk work, out of all.
+    /// Maximum number of places for bulk work, out of all.
     pub bulk: usize,
-    /// For a flow that is not in `flows`.
+    /// Maximum number of places for a flow that is not in `flows`.
     pub per_flow: usize,
-    /// For flows that may have another number of places.
+    /// Maximum number of places for flows with a bound of their own.
     pub flows: &'a HashMap<Flow, usize>,
-    /// How often a workspace has its turn, compared with others; 1 when it is not here.
+    /// Weights of the turns of workspaces, in relation to one another; 1 for a workspace that is not here.
     pub weights: &'a HashMap<WorkspaceId, u32>,
 }
 
@@ -38,12 +38,12 @@ impl Places<'_> {
     }
 }
 
-/// Remembers whose turn it is, from one claim to the next.
+/// The next turns of flows, kept from one claim to the next.
 #[derive(Debug, Default)]
 pub struct FairTurns {
     transactional: Ring,
     bulk: Ring,
-    /// Parts of a place that bulk work has from claims before; so many are a place: [`BULK_SHARE`].
+    /// Fractions of a place that bulk work has from earlier claims, in units of 1/[`BULK_SHARE`].
     bulk_credit: usize,
 }
 
@@ -52,11 +52,11 @@ pub struct FairTurns {
 struct Ring {
     /// Flow that was served last; `None` before the first claim.
     last: Option<Flow>,
-    /// What that one still has of its turn, because the places of a claim ended within it.
+    /// Places that `last` still has of its turn, because the places of a claim ended within it.
     rest: usize,
 }
 
-/// A flow with something due.
+/// A flow with due jobs.
 #[derive(Debug, Clone, Copy)]
 struct Active {
     flow: Flow,
@@ -65,8 +65,8 @@ struct Active {
 }
 
 impl FairTurns {
-    /// Gives places to the flows that have something due, each at most once in `due`. `take` takes up to so many jobs
-    /// of a flow and answers how many; fewer mean that no more can be had of it now. Ends at the first error.
+    /// Gives places to the flows with due jobs, each at most once in `due`. `take` takes up to a number of jobs of a
+    /// flow and returns how many it took; fewer mean that the flow has no more now. Ends at the first error.
     pub fn share<E>(
         &mut self,
         places: Places<'_>,
@@ -95,7 +95,7 @@ impl FairTurns {
 }
 
 impl Ring {
-    /// Gives up to `room` places; answers how many. Flows that have nothing more are taken out of `active`.
+    /// Gives up to `room` places and returns how many it gave. Flows without further jobs are removed from `active`.
     fn serve<E>(
         &mut self,
         active: &mut Vec<Active>,
@@ -106,7 +106,7 @@ impl Ring {
         self.begin(active);
         let mut left = room;
         if self.rest > 0 && left > 0 && !active.is_empty() {
-            // The end of a turn; the next one comes after those of the others.
+            // The rest of an unfinished turn; the next turn of this flow comes after those of the others.
             let mut last = active.remove(0);
             let rest = std::mem::take(&mut self.rest);
             if self.turn(&mut last, rest, &mut left, take)? {
@@ -129,7 +129,7 @@ impl Ring {
         Ok(room - left)
     }
 
-    /// Gives a flow its turn, and answers whether it may want another.
+    /// Gives a flow its turn, and returns true if it may want another.
     fn turn<E>(
         &mut self,
         one: &mut Active,
@@ -147,7 +147,7 @@ impl Ring {
         Ok(has_more)
     }
 
-    /// Puts first who is next.
+    /// Sorts the flow whose turn is next to the front.
     fn begin(&mut self, active: &mut [Active]) {
         active.sort_unstable_by_key(|one| one.flow);
         let Some(last) = self.last else { return };
@@ -203,7 +203,7 @@ mod tests {
             }
         }
 
-        /// Claims, and answers who got how many, in order.
+        /// Claims jobs, and returns the flows served with their numbers of jobs, in order.
         fn claim(&mut self, room: usize) -> String {
             let places = Places {
                 all: room,
@@ -228,7 +228,7 @@ mod tests {
             order.join(" ")
         }
 
-        /// How many each got in so many claims.
+        /// Returns the number of jobs of each flow in a number of claims.
         fn claims(&mut self, claims: usize, room: usize) -> BTreeMap<String, usize> {
             let before = self.backlog.clone();
             for _ in 0..claims {
@@ -240,11 +240,11 @@ mod tests {
 
     #[test]
     fn mixed_backlogs_are_claimed_in_order() {
-        /// Backlogs, the room of the claims, who gets how many in each claim.
+        /// Backlogs, the room of each claim, and the expected result of each claim.
         type Case = (&'static [(&'static str, usize)], usize, &'static [&'static str]);
         let cases: &[Case] = &[
             (&[], 10, &[""]),
-            // Alone, everybody gets everything.
+            // A flow alone gets everything.
             (&[("t1", 100)], 10, &["t1:10"]),
             (&[("b1", 100)], 10, &["b1:10"]),
             (&[("t-", 5)], 10, &["t-:5"]),
@@ -260,7 +260,7 @@ mod tests {
             (&[("t1", 20), ("b1", 1_000)], 64, &["t1:20 b1:44"]),
             // Small claims add up to the same.
             (&[("t1", 50), ("b1", 50)], 1, &["t1:1", "t1:1", "t1:1", "t1:1", "t1:1", "t1:1", "t1:1", "b1:1", "t1:1"]),
-            // Whoever was left out is next.
+            // A flow that was left out is next.
             (&[("t1", 9), ("t2", 9), ("t3", 9)], 2, &["t1:1 t2:1", "t3:1 t1:1", "t2:1 t3:1"]),
             (&[("t1", 9), ("t2", 9), ("t3", 9)], 4, &["t1:1 t2:1 t3:1 t1:1", "t2:1 t3:1 t1:1 t2:1"]),
         ];

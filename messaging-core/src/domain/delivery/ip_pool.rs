@@ -15,10 +15,10 @@ use crate::time::Timestamp;
 
 pub use usable::{MailKind, Usable, pool_of, usable_sources};
 
-/// Pools that a workspace may have at most, and as many that are shared.
+/// Maximum number of pools of a workspace, and of shared pools.
 pub const MAX_POOLS: usize = 100;
 
-/// Addresses that a pool may name at most.
+/// Maximum number of addresses in a pool.
 pub const MAX_IPS: usize = 100;
 
 /// A pool of a workspace, or one that the operator shares with all of them.
@@ -39,12 +39,12 @@ pub struct IpPool {
 }
 
 impl IpPool {
-    /// True for a pool that every workspace may use.
+    /// Returns true for a pool that every workspace may use.
     pub const fn is_shared(&self) -> bool {
         self.workspace_id.is_none()
     }
 
-    /// True if a workspace may use the pool: it is its own or shared.
+    /// Returns true if a workspace may use the pool: it is its own or shared.
     pub fn is_open_to(&self, workspace: WorkspaceId) -> bool {
         self.workspace_id.is_none_or(|owner| owner == workspace)
     }

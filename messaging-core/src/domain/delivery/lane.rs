@@ -1,14 +1,14 @@
-//! Lanes: what a job shares concurrency, pace and back-off with.
+//! Lanes: groups of jobs that share concurrency, pace and back-off.
 //!
-//! A lane is a class, a workspace where there is one, and a resource that may be slow or gone: the domain of
+//! A lane is a class, a workspace where there is one, and a resource that may be slow or down: the domain of
 //! recipients, a receiver of webhooks. All lanes of one class and workspace are a [`Flow`]; flows take turns by weight
 //! ([`FairTurns`](super::fair_turns::FairTurns)), lanes of a flow by how long they waited.
 //!
 //! Mail of a campaign or an automation has a lane for each sender, so that senders take turns; lanes that differ in the
 //! sender alone share one limit ([`Lane::shared`]), because it is the resource that is slow.
 //!
-//! All jobs of a lane are claimed by one process at a time. Where that process has no address that a message may leave from,
-//! the message goes on in a lane beside ([`Lane::routed`]), which another process claims.
+//! All jobs of a lane are claimed by one process at a time. If that process has no address that a message may leave
+//! from, the message is moved to a parallel lane ([`Lane::routed`]), which another process claims.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -19,19 +19,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::WorkspaceId;
 
-/// Stands before the sender in the text form of a lane.
+/// Separator before the sender in the text form of a lane.
 const SENDER: char = '#';
 
-/// Stands before the number of a lane beside.
+/// Separator before the number of a parallel lane.
 const ROUTE: char = '~';
 
-/// How soon a job is wanted.
+/// Urgency of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobClass {
-    /// Somebody waits for it: a password reset, a webhook. Claimed first.
+    /// Somebody waits for the job: a password reset, a webhook. Claimed first.
     Transactional,
-    /// One of many that nobody waits for: a message of a campaign. Claimed with what is left, and at least with one
-    /// place of `BULK_SHARE`.
+    /// The job is one of many that nobody waits for, such as a message of a campaign. Claimed for the places that are
+    /// left, and for at least one of `BULK_SHARE` places.
     Bulk,
 }
 
@@ -39,7 +39,7 @@ impl JobClass {
     /// Every class, in the order in which they are claimed.
     pub const ALL: [Self; 2] = [Self::Transactional, Self::Bulk];
 
-    /// The letter in the text form of a lane.
+    /// Returns the letter in the text form of a lane.
     const fn letter(self) -> &'static str {
         match self {
             Self::Transactional => "t",
@@ -48,17 +48,17 @@ impl JobClass {
     }
 }
 
-/// The work of one class for one workspace: what takes turns with others.
+/// The jobs of one class for one workspace, which take turns with those of other flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// The class.
     pub class: JobClass,
-    /// For whom it is done; `None`: for the installation.
+    /// Workspace whose jobs these are; `None` for those of the installation.
     pub workspace: Option<WorkspaceId>,
 }
 
 impl Flow {
-    /// The flow of a text form, `t/ws_…` or `b/-`; `None` when it is no such text.
+    /// Parses a text form, `t/ws_…` or `b/-`; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let (letter, workspace) = text.split_once('/')?;
         let class = JobClass::ALL.into_iter().find(|class| class.letter() == letter)?;
@@ -80,28 +80,28 @@ impl fmt::Display for Flow {
     }
 }
 
-/// A lane. Equal are those with the same text form, which is what stores keep: `t/ws_…/email:example.org`.
+/// A lane. Lanes are equal if their text forms are, which stores keep: `t/ws_…/email:example.org`.
 ///
 /// A text of another form is the lane of a transactional resource of no workspace.
 #[derive(Clone)]
 pub struct Lane {
     text: Arc<str>,
     flow: Flow,
-    /// Where the resource begins in `text`, and where it ends.
+    /// Place in `text` at which the resource begins; `resource_end` is where it ends.
     resource_at: usize,
     resource_end: usize,
 }
 
 impl Lane {
-    /// The lane of a resource.
+    /// Returns the lane of a resource.
     pub fn new(class: JobClass, workspace: WorkspaceId, resource: &str) -> Self {
         Self::of(Flow { class, workspace: Some(workspace) }, resource)
     }
 
-    /// The lane of transactional work for the installation.
+    /// Returns the lane of a resource for transactional work of the installation.
     pub fn of_installation(resource: &str) -> Self {
         let lane = Self::parse(resource);
-        // A resource that looks like a lane itself is spelled out.
+        // A resource that looks like a lane itself gets the prefix of its flow.
         let flow = Flow { class: JobClass::Transactional, workspace: None };
         if lane.resource_at == 0 { lane } else { Self::of(flow, resource) }
     }
@@ -112,21 +112,21 @@ impl Lane {
         Self { resource_at: text.len() - resource.len(), resource_end, text: text.into(), flow }
     }
 
-    /// The lane of one of several senders that use the resource: `b/ws_…/email:example.org#cmp_…`.
-    /// No sender may contain `~`.
+    /// Returns the lane of one of several senders that use the resource: `b/ws_…/email:example.org#cmp_…`. No sender
+    /// may contain `~`.
     #[must_use]
     pub fn of_sender(&self, sender: impl fmt::Display) -> Self {
         Self::parse(&format!("{}{SENDER}{sender}", self.shared()))
     }
 
-    /// One of the lanes beside this one, `t/ws_…/email:example.org#~7`: it has the same class, resource, sender and limits, and
-    /// lies elsewhere among the processes.
+    /// Returns a lane parallel to this one, `t/ws_…/email:example.org#~7`: it has the same class, resource, sender and
+    /// limits, but another process may claim it.
     #[must_use]
     pub fn routed(&self, route: u16) -> Self {
         Self::parse(&format!("{}{SENDER}{}{ROUTE}{route}", self.shared(), self.sender().unwrap_or_default()))
     }
 
-    /// The lane that this one is beside; the lane itself where it is beside none.
+    /// Returns the lane that this one is parallel to; the lane itself if it has no route.
     #[must_use]
     pub fn unrouted(&self) -> Self {
         match (self.route(), self.sender()) {
@@ -136,7 +136,7 @@ impl Lane {
         }
     }
 
-    /// The lane of a text form; every text is one.
+    /// Parses a text form; every text is a lane.
     pub fn parse(text: &str) -> Self {
         let flow_end = text.match_indices('/').nth(1).map(|(at, _)| at);
         let parsed = flow_end.and_then(|end| Some((Flow::parse(text.get(..end)?)?, end + 1)));
@@ -144,39 +144,39 @@ impl Lane {
         Self { text: text.into(), flow, resource_at, resource_end: Self::shared_part(text).len() }
     }
 
-    /// The text form of a lane without its sender, if it has one.
+    /// Returns the text form of a lane without its sender and route, if it has them.
     pub fn shared_part(text: &str) -> &str {
         text.rsplit_once(SENDER).map_or(text, |(shared, _)| shared)
     }
 
-    /// The text form.
+    /// Returns the text form.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Flow to which the lane belongs: its class and workspace.
+    /// Returns the flow of the lane: its class and workspace.
     pub const fn flow(&self) -> Flow {
         self.flow
     }
 
-    /// The class.
+    /// Returns the class.
     pub const fn class(&self) -> JobClass {
         self.flow.class
     }
 
-    /// What its jobs share with those of other senders: `email:example.org`.
+    /// Returns the resource, which its jobs share with those of other senders: `email:example.org`.
     pub fn resource(&self) -> &str {
         self.text.get(self.resource_at..self.resource_end).unwrap_or_default()
     }
 
-    /// The sender whose lane it is, if it is that of one of several.
+    /// Returns the sender, if the lane is that of one of several.
     pub fn sender(&self) -> Option<&str> {
         let rest = self.behind_resource()?;
         let sender = rest.split_once(ROUTE).map_or(rest, |(sender, _)| sender);
         Some(sender).filter(|sender| !sender.is_empty() || rest.is_empty())
     }
 
-    /// The number that tells it from the lane that it is beside; `None` where it is beside none.
+    /// Returns the number of a parallel lane; `None` for any other.
     pub fn route(&self) -> Option<&str> {
         Some(self.behind_resource()?.split_once(ROUTE)?.1)
     }
@@ -185,7 +185,7 @@ impl Lane {
         self.text.get(self.resource_end..)?.strip_prefix(SENDER)
     }
 
-    /// The text form of the lane that all senders to the resource have in common: limits are counted by it.
+    /// Returns the text form of the lane that all senders to the resource have in common, by which limits are counted.
     pub fn shared(&self) -> &str {
         self.text.get(..self.resource_end).unwrap_or_default()
     }
@@ -219,7 +219,7 @@ impl PartialEq<&str> for Lane {
 
 impl Hash for Lane {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As its text, by which maps are asked.
+        // Same as for its text, by which maps are searched.
         self.text.hash(state);
     }
 }

@@ -1,7 +1,7 @@
-//! What became of one recipient of an attempt: a class, and what the peer said.
+//! Outcome of an attempt for one recipient: a class, and the answer of the peer.
 //!
-//! The class comes from the transport, which knows its provider: never from a status code here. What follows from a
-//! class is in [`consequence`](super::consequence).
+//! The transport, which knows its provider, sets the class: never a status code here. The consequences of a class are
+//! in [`consequence`](super::consequence).
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::domain::delivery::bounce::{BounceClass, classify};
 
 pub use crate::domain::delivery::response::Response;
 
-/// The longest wait that a peer is granted.
+/// Longest wait that a peer is granted.
 pub const MAX_WAIT: Duration = Duration::from_hours(24);
 
-/// The most characters kept of a provider's name for a message.
+/// Maximum number of characters of a provider's id for a message.
 pub const MAX_PROVIDER_MESSAGE_ID: usize = 255;
 
-/// What it means that the peer said yes.
+/// Meaning of an acceptance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Acceptance {
@@ -28,7 +28,7 @@ pub enum Acceptance {
     Relayed,
 }
 
-/// What an answer means. Every answer, direct or by callback, has one of these.
+/// Meaning of an answer. Every answer, direct or by callback, has one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeClass {
@@ -40,67 +40,68 @@ pub enum OutcomeClass {
     Blocked,
     /// The recipient is on the provider's list of those who want nothing.
     OptedOut,
-    /// Not this time, and not again: the recipient is absent, something filtered it, or it expired at the provider.
+    /// A final failure that is not the address's fault: the recipient is absent, something filtered the message, or it
+    /// expired at the provider.
     Soft(SoftCause),
-    /// This message never, whoever receives it.
+    /// The peer will never accept this message, whoever receives it.
     Content(ContentFault),
-    /// Not now; trying again may work.
+    /// A temporary failure: trying again may work.
     Retry(Scope),
-    /// Not now, because it is too much.
+    /// A temporary failure because of too much mail.
     Throttled(Scope),
-    /// The provider refuses our key or our account, or our settings cannot work: somebody has to mend that.
+    /// The provider refuses our key or our account, or our settings cannot work: a person has to fix that.
     Auth,
-    /// The message may go over TLS alone, or over verified TLS, and the peer has none: it never goes in clear.
+    /// The message may only go over TLS, or over verified TLS, and the peer has none: it never goes in clear.
     TlsRequired,
     /// The message was written, and the answer was lost: the peer may have it.
     Ambiguous,
 }
 
-/// What of an address is bad.
+/// Bad part of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AddressFault {
-    /// Nobody has it.
+    /// The mailbox does not exist.
     Recipient,
-    /// Its domain does not exist or takes no mail.
+    /// The domain does not exist or takes no mail.
     Domain,
 }
 
-/// Why a recipient did not get a message, although the address may be good.
+/// Reason why a recipient did not get a message, although the address may be good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SoftCause {
     /// The mailbox is full.
     MailboxFull,
-    /// A policy of whoever receives it, or of a filter before.
+    /// A policy of the recipient's server, or of a filter before it.
     Policy,
-    /// What it says or how large it is, judged by this recipient's server.
+    /// The text or the size of the message, judged by this recipient's server.
     Content,
     /// The recipient cannot be reached.
     Unreachable,
-    /// The answer does not say.
+    /// The answer gives no reason.
     Unknown,
 }
 
-/// What is wrong with a message.
+/// Fault of a message's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentFault {
     /// The provider does not take such a message.
     Provider,
-    /// Its markup or the values of its template.
+    /// The markup of the message, or the values for its template, are wrong.
     Render,
 }
 
-/// Whom an answer concerns besides this attempt.
+/// Scope of an answer beyond this attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// This recipient.
+    /// Only this recipient.
     Recipient,
-    /// Everything that goes over this account.
+    /// All messages that are sent over this account.
     Account,
-    /// The host of the recipient's choice that was called: neither the recipient nor the account.
+    /// The host that the recipient chose and that was called: neither the recipient nor the account.
     Origin,
 }
 
@@ -115,12 +116,12 @@ pub enum Outcome {
     /// Nothing was sent: [`LastLook::is_held`](crate::ports::transport::LastLook::is_held). Says nothing about the
     /// recipient.
     Held,
-    /// Nothing was sent: [`LastLook`](crate::ports::transport::LastLook) said not by this attempt, and why. It was
-    /// none, and the job looks again soon.
+    /// Nothing was sent: [`LastLook`](crate::ports::transport::LastLook) forbade this attempt, for the reason in the
+    /// text. It does not count as an attempt, and the job looks again soon.
     Withheld(String),
 }
 
-/// The answer of an attempt about one recipient.
+/// Answer of an attempt for one recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// Class of the answer, from which everything else follows.
@@ -133,35 +134,36 @@ pub struct Answer {
     provider: Option<Box<ProviderAnswer>>,
 }
 
-/// What providers say besides, off email.
+/// Further members of a provider's answer, off email.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderAnswer {
-    /// Which provider it was, where one transport speaks to several; else the one that the channel is set to.
+    /// Name of the provider, if one transport speaks to several; `None` for the one that the channel is set to.
     pub provider: Option<String>,
-    /// The provider's name for the message, by which its receipts may name it: at most [`MAX_PROVIDER_MESSAGE_ID`]
+    /// The provider's id of the message, by which its receipts may name it: at most [`MAX_PROVIDER_MESSAGE_ID`]
     /// characters.
     pub message_id: Option<String>,
     /// The provider's code, such as `30003`.
     pub code: Option<String>,
-    /// How many segments of a text message were counted.
+    /// Number of segments of a text message.
     pub segments: Option<u16>,
-    /// The recipient's new address: the message was sent there, and so are the next ones.
+    /// New address of the recipient: the message was sent there, and later ones will be.
     pub moved_to: Option<String>,
 }
 
 impl Answer {
-    /// An answer of a class.
+    /// Returns an answer of a class.
     pub const fn new(class: OutcomeClass, response: Response) -> Self {
         Self { class, response, wait: None, provider: None }
     }
 
-    /// How long the peer asks to be left alone; longer than [`MAX_WAIT`] is cut off.
+    /// Sets the wait that the peer asks for; a longer one than [`MAX_WAIT`] is cut off.
     pub fn wait(mut self, wait: impl Into<Option<Duration>>) -> Self {
         self.wait = wait.into().map(|wait| wait.min(MAX_WAIT));
         self
     }
 
-    /// What the provider said besides. A name for the message that is too long is no name.
+    /// Sets the further members of the provider's answer. An id of the message that is empty, too long or has control
+    /// characters is dropped.
     pub fn provider(mut self, mut provider: ProviderAnswer) -> Self {
         let fits = |id: &String| {
             (1..=MAX_PROVIDER_MESSAGE_ID).contains(&id.chars().count()) && !id.chars().any(char::is_control)
@@ -171,17 +173,17 @@ impl Answer {
         self
     }
 
-    /// How long the peer asks to be left alone.
+    /// Returns the wait that the peer asks for.
     pub const fn asked_wait(&self) -> Option<Duration> {
         self.wait
     }
 
-    /// Whether there was an answer, in words that are not the provider's: the message may have been taken.
+    /// Returns true if there was an answer that is not in the provider's format: the message may have been accepted.
     pub fn is_unreadable(&self) -> bool {
         self.class == OutcomeClass::Ambiguous && self.response.code.is_some()
     }
 
-    /// Further details that the provider gave, off email, such as its name for the message.
+    /// Returns the further members of the provider's answer, off email, such as its id of the message.
     pub fn of_provider(&self) -> Option<&ProviderAnswer> {
         self.provider.as_deref()
     }
@@ -194,37 +196,37 @@ impl From<Answer> for Outcome {
 }
 
 impl Outcome {
-    /// An answer of a class.
+    /// Returns the outcome for an answer of a class.
     pub const fn of(class: OutcomeClass, response: Response) -> Self {
         Self::Answered(Answer::new(class, response))
     }
 
-    /// The peer took responsibility.
+    /// Returns the outcome for an accepted message.
     pub const fn accepted(acceptance: Acceptance, response: Response) -> Self {
         Self::of(OutcomeClass::Accepted(acceptance), response)
     }
 
-    /// A mail server refused for good: what it means is read from the reply ([`classify`]).
+    /// Returns the outcome for a permanent refusal by a mail server, with its class by [`classify`].
     pub fn refused(response: Response) -> Self {
         Self::of(classify(&response).into(), response)
     }
 
-    /// The recipient's server refused for now.
+    /// Returns the outcome for a temporary refusal by the recipient's server.
     pub const fn deferred(response: Response) -> Self {
         Self::of(OutcomeClass::Retry(Scope::Recipient), response)
     }
 
-    /// The provider cannot be reached or fails, which says nothing about the recipient.
+    /// Returns the outcome when the provider cannot be reached or fails, which says nothing about the recipient.
     pub const fn provider_failed(response: Response) -> Self {
         Self::of(OutcomeClass::Retry(Scope::Account), response)
     }
 
-    /// The answer was lost after the message had been written.
+    /// Returns the outcome when the answer was lost after the message had been written.
     pub const fn ambiguous(response: Response) -> Self {
         Self::of(OutcomeClass::Ambiguous, response)
     }
 
-    /// The answer, if an attempt was made.
+    /// Returns the answer, if an attempt was made.
     pub const fn answer(&self) -> Option<&Answer> {
         match self {
             Self::Answered(answer) => Some(answer),
@@ -232,7 +234,7 @@ impl Outcome {
         }
     }
 
-    /// The class of the answer, if an attempt was made.
+    /// Returns the class of the answer, if an attempt was made.
     pub const fn class(&self) -> Option<OutcomeClass> {
         match self {
             Self::Answered(answer) => Some(answer.class),
@@ -240,14 +242,14 @@ impl Outcome {
         }
     }
 
-    /// True if the peer accepted the message and so took responsibility for it.
+    /// Returns true if the peer accepted the message and so took responsibility for it.
     pub const fn is_accepted(&self) -> bool {
         matches!(self.class(), Some(OutcomeClass::Accepted(_)))
     }
 }
 
 impl OutcomeClass {
-    /// True for classes after which another attempt may succeed.
+    /// Returns true for classes after which another attempt may succeed.
     pub const fn is_retried(self) -> bool {
         matches!(self, Self::Retry(_) | Self::Throttled(_) | Self::Auth | Self::TlsRequired | Self::Ambiguous)
     }

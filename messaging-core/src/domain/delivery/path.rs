@@ -1,8 +1,8 @@
-//! Paths: what one source has sent to one site, and how it goes.
+//! Paths: the state of one source's sending to one site.
 //!
-//! A path is bounded three times: by what the site allows in a minute, by its warm-up ([`warm_up`](super::warm_up)), and
-//! by its brake, which reads the site's replies. Nothing waits here: whoever wants to send asks [`PathState::may_send`],
-//! says when a transaction begins ([`PathState::sent`]) and what was answered ([`PathState::answered`]). The state is
+//! A path has three bounds: the messages that the site allows in a minute, its warm-up ([`warm_up`](super::warm_up)),
+//! and its brake, which reads the site's replies. Nothing waits here: a sender asks [`PathState::may_send`], and
+//! reports the beginning of a transaction ([`PathState::sent`]) and its answer ([`PathState::answered`]). The state is
 //! small, and stored as JSON.
 
 mod brake;
@@ -28,7 +28,7 @@ use crate::domain::delivery::site::{PathAction, SiteLimits};
 use crate::domain::delivery::warm_up::WarmUp;
 use crate::time::Timestamp;
 
-/// State of a path. What it is asked and told is at a time `now`; a clock that was set back does no harm.
+/// State of a path. Each call gives the present time as `now`; a clock that was set back does no harm.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathState {
@@ -40,12 +40,12 @@ pub struct PathState {
     /// Number of orders that people gave.
     #[serde(skip_serializing_if = "is_default")]
     orders: u32,
-    /// Number of complaints that nodes which do not use the path were told of.
+    /// Number of complaints that nodes which do not use the path have added.
     #[serde(skip_serializing_if = "is_default")]
     told: u32,
 }
 
-/// Complaints of other nodes that are counted at once.
+/// Maximum number of complaints of other nodes that are counted at once.
 const MAX_TOLD: u32 = 10_000;
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -64,13 +64,13 @@ pub enum Priority {
     Marketing,
 }
 
-/// Answer to whether a transaction may begin.
+/// Permission for a transaction to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
     /// The transaction may begin.
     Allowed,
-    /// The transaction may begin, although it is more than the path allows: the message would expire while it waits. Another source that
-    /// may send is better.
+    /// The transaction may begin, although it is more than the path allows, because the message would expire while it
+    /// waits. Another source that may send is better.
     Overdue,
     /// The transaction has to wait.
     Wait(Wait),
@@ -90,7 +90,7 @@ pub struct Wait {
 pub enum WaitReason {
     /// The rate of the path: a short wait, and no hold.
     Pace,
-    /// The warm-up, which allows so many messages today.
+    /// The warm-up, which bounds the messages of today.
     WarmingUp {
         /// Messages sent today.
         sent: u32,
@@ -102,7 +102,7 @@ pub enum WaitReason {
 }
 
 impl WaitReason {
-    /// One sentence for people. `source` is the address of the source.
+    /// Returns the reason as one sentence for people. `source` is the address of the source.
     pub fn sentence(self, source: &str, site: &str) -> String {
         match self {
             Self::Pace => format!("{source} sends to {site} as fast as it may."),
@@ -122,7 +122,7 @@ pub struct BrakeChange {
     pub action: PathAction,
     /// Reason of the action.
     pub reason: BrakeReason,
-    /// Time at which it goes on, if that is known.
+    /// Time at which sending continues, if it is known.
     pub until: Option<Timestamp>,
     /// The reply or the figures, at most 512 characters, with addresses masked.
     pub evidence: String,
@@ -148,18 +148,18 @@ pub struct PathReport {
 }
 
 impl PathState {
-    /// A path of a source that the operator says is warm.
+    /// Returns the state of a path whose source the operator says is warm.
     pub fn known() -> Self {
         Self { warm_up: WarmUp::known(), ..Self::default() }
     }
 
-    /// The warm-up of the path.
+    /// Returns the warm-up of the path at `now`.
     pub fn warm_up(&self, limits: &SiteLimits, now: Timestamp) -> WarmUp {
         self.warm_up.at(now, limits.warm_up, self.brake.status(now) != PathStatus::Ok)
     }
 
-    /// Says that the site knows the source, until somebody says otherwise, or that its warm-up goes on from where it is.
-    /// The brake stays as it is.
+    /// Sets whether the site knows the source; if not, its warm-up continues at its present level. The brake stays as
+    /// it is.
     pub fn set_known(&mut self, is_known: bool) {
         self.warm_up.set_known(is_known);
     }
@@ -197,7 +197,7 @@ impl PathState {
         }
     }
 
-    /// Messages a minute that the path may send now; `None` without a bound.
+    /// Returns the messages a minute that the path may send now; `None` without a bound.
     fn rate(&self, limits: &SiteLimits, now: Timestamp) -> Option<u32> {
         let slowed = self.brake.rate(now);
         slowed.map(|rate| limits.messages_per_minute.map_or(rate, |most| rate.min(most))).or(limits.messages_per_minute)
@@ -210,14 +210,15 @@ impl PathState {
         self.warm_up.count(now, limits.warm_up);
     }
 
-    /// Takes a transaction back that was counted and did not begin after all.
+    /// Takes back a transaction that was counted and did not begin after all.
     pub fn unsent(&mut self, limits: &SiteLimits, now: Timestamp) {
         self.pace.uncount(self.rate(limits, now));
         self.warm_up = self.warm_up(limits, now);
         self.warm_up.uncount();
     }
 
-    /// Time between two messages of marketing mail at the present rate and level; `None` when nothing bounds them.
+    /// Returns the time between two messages of marketing mail at the present rate and level; `None` when nothing
+    /// bounds them.
     pub fn spacing(&self, limits: &SiteLimits, now: Timestamp) -> Option<Duration> {
         self.rate(limits, now).map(pace::interval).max(self.warm_up(limits, now).spacing(limits.warm_up))
     }
@@ -249,11 +250,12 @@ impl PathState {
     /// [`Self::hear_complaints`].
     pub fn complained_elsewhere(&mut self, limits: &SiteLimits, now: Timestamp) {
         self.told = self.told.saturating_add(1);
-        // Whoever uses the path says so.
+        // The node that uses the path reports the change.
         let _ = self.complained(limits, now);
     }
 
-    /// Reads the complaints that the stored state of the path knows and this one does not. Returns what changed.
+    /// Counts the complaints that the stored state of the path has and this one has not. Returns the changes of the
+    /// brake.
     pub fn hear_complaints(&mut self, stored: &Self, limits: &SiteLimits, now: Timestamp) -> Vec<BrakeChange> {
         let unheard = stored.told.saturating_sub(self.told).min(MAX_TOLD);
         self.told = self.told.max(stored.told);
@@ -271,7 +273,7 @@ impl PathState {
         if action == PathAction::None {
             return None;
         }
-        // What was sent before this day counts by how that day went.
+        // Messages of earlier days count by how their days went.
         self.warm_up = self.warm_up(limits, now);
         self.warm_up.spoil();
         let usual = self.pace.measured(now);
@@ -286,36 +288,36 @@ impl PathState {
         has_changed.then(|| BrakeChange { action, reason, until, evidence: evidence.to_owned() })
     }
 
-    /// A person lets the path go on at its full rate.
+    /// Releases the brake on the order of a person: the path sends at its full rate again.
     pub fn release(&mut self) {
         self.brake = Brake::default();
         self.window = Window::default();
         self.orders = self.orders.saturating_add(1);
     }
 
-    /// A person stops the path.
+    /// Stops the path on the order of a person.
     pub fn stop(&mut self) {
         if self.brake.stop(None, "stopped by the operator") {
             self.orders = self.orders.saturating_add(1);
         }
     }
 
-    /// Number of orders that people gave so far: of two states of a path the one with more of them counts.
+    /// Returns the number of orders that people gave so far: of two states of a path the one with more of them counts.
     pub const fn orders(&self) -> u32 {
         self.orders
     }
 
-    /// Status of the path.
+    /// Returns the status of the path.
     pub fn status(&self, now: Timestamp) -> PathStatus {
         self.brake.status(now)
     }
 
-    /// Time of the latest message.
+    /// Returns the time of the latest message.
     pub const fn last_used(&self) -> Option<Timestamp> {
         self.warm_up.last_used()
     }
 
-    /// The path as the operator sees it.
+    /// Returns the path as the operator sees it.
     pub fn report(&self, limits: &SiteLimits, now: Timestamp) -> PathReport {
         let status = self.brake.status(now);
         let warm_up = self.warm_up(limits, now);

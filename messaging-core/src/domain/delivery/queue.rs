@@ -1,8 +1,8 @@
-//! The queue by hand: a part of the queue that an operator names, and the parts that are suspended.
+//! Orders of the operator for the queue: the part that an order names, and the parts that are suspended.
 //!
-//! Contract section 26. Messages wait in lanes, and the text of a lane names the workspace, the recipient domain and the
-//! campaign of its messages. So a part of the queue is a set of lanes, and no row has to be read to know whether a message
-//! belongs to it.
+//! Contract section 26. Messages wait in lanes, and the text of a lane names the workspace, the recipient domain and
+//! the campaign of its messages. So a part of the queue is a set of lanes, and no row has to be read to match messages
+//! with it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,10 +11,10 @@ use crate::domain::delivery::lane::Lane;
 use crate::ids::{CampaignId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Parts of the queue that may be suspended at one time: each claim compares lanes with all of them.
+/// Maximum number of parts of the queue that are suspended at one time: each claim compares lanes with all of them.
 pub const MAX_SUSPENSIONS: usize = 100;
 
-/// A part of the queue: the messages that fit all members that are given.
+/// A part of the queue: the messages that match all members that are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueScope {
     /// Recipient domain of mail, in lower-case A-labels.
@@ -29,7 +29,7 @@ pub struct QueueScope {
 }
 
 impl QueueScope {
-    /// True when the messages of a lane are in this part; false for lanes of other work.
+    /// Returns true if the messages of a lane are in this part; false for lanes of other work.
     pub fn covers(&self, lane: &Lane) -> bool {
         let Some((_, domain)) = messages_of(lane) else { return false };
         let is_of_campaign = |campaign| lane.sender().and_then(|sender| sender.parse().ok()) == Some(campaign);
@@ -38,14 +38,14 @@ impl QueueScope {
             && self.campaign_id.is_none_or(is_of_campaign)
     }
 
-    /// True when the other part names every member of this one, and perhaps more.
+    /// Returns true if `other` is a part of this part: it names every member of this one, and perhaps more.
     pub fn includes(&self, other: &Self) -> bool {
         (self.domain.is_none() || self.domain == other.domain)
             && (self.workspace_id.is_none() || self.workspace_id == other.workspace_id)
             && (self.campaign_id.is_none() || self.campaign_id == other.campaign_id)
     }
 
-    /// The flags of `messaging queue` that name this part.
+    /// Returns the flags of `messaging queue` that name this part.
     pub fn flags(&self) -> String {
         let flags = [
             self.domain.as_ref().map(|domain| format!("--domain {domain}")),
@@ -56,8 +56,8 @@ impl QueueScope {
     }
 }
 
-/// Channel of the messages of a lane, and of mail the domain of their recipients; `None` for lanes of other work. An
-/// address without a domain, which has a lane of its own, is not told.
+/// Returns the channel of the messages of a lane, and for mail the domain of the recipients; `None` for lanes of other
+/// work. The lane of an address without a domain returns no domain.
 pub fn messages_of(lane: &Lane) -> Option<(Channel, Option<&str>)> {
     let resource = lane.resource();
     let (channel, rest) = resource.split_once(':').map_or((resource, None), |(channel, rest)| (channel, Some(rest)));
@@ -81,17 +81,17 @@ pub struct Suspension {
 pub struct Suspensions(Vec<Suspension>);
 
 impl Suspensions {
-    /// True when nothing is suspended.
+    /// Returns true if nothing is suspended.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them, in no particular order.
+    /// Iterates over all suspensions, in no particular order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Suspension> {
         self.0.iter()
     }
 
-    /// The oldest suspension that a lane is under, if it is under one.
+    /// Returns the oldest suspension that applies to a lane.
     pub fn of(&self, lane: &Lane) -> Option<&Suspension> {
         self.0.iter().filter(|suspension| suspension.scope.covers(lane)).min_by_key(|suspension| suspension.since)
     }

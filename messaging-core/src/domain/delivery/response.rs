@@ -1,8 +1,8 @@
-//! What a peer said, or why it said nothing.
+//! Reply of a peer, or the reason why there is none.
 
 use serde::{Deserialize, Serialize};
 
-/// A reply, for events and for reading what it means.
+/// A reply, for events and for its classification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     /// The SMTP reply code (RFC 5321 section 4.2). Off email, where the provider's own code counts, the status of an
@@ -16,11 +16,11 @@ pub struct Response {
     pub host: Option<String>,
 }
 
-/// The most characters of a reply that are kept.
+/// Maximum number of characters of a reply that are kept.
 pub const MAX_TEXT: usize = 512;
 
 impl Response {
-    /// A text alone, without control characters and cut off after [`MAX_TEXT`] characters.
+    /// Returns a response with a text alone, without control characters and cut off after [`MAX_TEXT`] characters.
     pub fn of_text(text: &str) -> Self {
         let text = text.chars().filter(|character| !character.is_control()).take(MAX_TEXT).collect();
         Self { text, ..Self::default() }

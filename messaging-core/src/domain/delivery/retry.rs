@@ -1,4 +1,4 @@
-//! When a temporary refusal is tried again, and when it is given up.
+//! Times of retries after temporary refusals, and their end.
 //!
 //! Contract section 4.2, last paragraph.
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::time::Timestamp;
 
-/// The waits of the channels other than email.
+/// Waits between attempts on the channels other than email.
 pub const OFF_EMAIL: [Duration; 7] = [
     Duration::from_secs(5),
     Duration::from_secs(15),
@@ -17,15 +17,15 @@ pub const OFF_EMAIL: [Duration; 7] = [
     Duration::from_hours(1),
 ];
 
-/// How long a message of another channel is tried at most.
+/// Time for which a message of a channel other than email is tried.
 pub const OFF_EMAIL_EXPIRY: Duration = Duration::from_hours(24);
 
-/// When to try again after attempt number `attempt` (the first is 1), made at `now`, was put off.
-/// `None`: the message has expired. The last wait of the schedule repeats; the last time is when the message expires:
-/// email is attempted once more then, everything else ends.
+/// Returns the time of the next attempt after attempt number `attempt` (the first is 1), made at `now`, was put off;
+/// `None` if the message has expired. The last wait of the schedule repeats; the last attempt is at the expiry of the
+/// message: email is attempted once more then, everything else ends.
 ///
-/// The wait is longer than the schedule says by `jitter` thousandths: messages that one outage put off
-/// together do not come back together.
+/// The wait is longer than the schedule says by `jitter` thousandths, so that messages that one outage put off do not
+/// come back together.
 pub fn next_attempt(
     schedule: &[Duration],
     attempt: u32,
@@ -38,7 +38,7 @@ pub fn next_attempt(
     let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
     let wait = longer(*schedule.get(index).or(schedule.last())?, jitter);
     if now < accepted {
-        // The clock was ahead when the message was accepted: what counts is how long it has been tried.
+        // The clock was ahead when the message was accepted: the time for which it has been tried counts instead.
         let waits = (0..index).filter_map(|past| schedule.get(past).or(schedule.last()));
         let left = expiry.saturating_sub(waits.fold(Duration::ZERO, |sum, wait| sum.saturating_add(*wait)));
         return (!left.is_zero()).then(|| now + wait.min(left));

@@ -1,16 +1,16 @@
-//! How long the answer of a web server asks to wait (RFC 9110 section 10.2.3).
+//! Wait that the answer of a web server asks for (RFC 9110 section 10.2.3).
 
 use std::time::Duration;
 
 use crate::domain::delivery::outcome::MAX_WAIT;
 use crate::time::Timestamp;
 
-/// How long a `Retry-After` header asks to wait: seconds, or a date. At most [`MAX_WAIT`]; what cannot be read is as if
-/// it were not there.
+/// Returns the wait that a `Retry-After` header asks for: seconds, or a date. At most [`MAX_WAIT`]; `None` if it cannot
+/// be read.
 pub fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
     let text = header.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // What does not fit is longer than anything that counts.
+        // A number that does not fit is longer than the longest wait.
         return Some(text.parse().map_or(MAX_WAIT, Duration::from_secs).min(MAX_WAIT));
     }
     let date = jiff::fmt::rfc2822::parse(text).ok()?;

@@ -1,4 +1,4 @@
-//! Sites: who operates the exchangers of a recipient's domain, what the operator allows, and what its replies mean.
+//! Sites: the operators of mail exchangers, with the limits that they set and the meaning of their replies.
 //!
 //! Fifty thousand domains hosted by one operator are one site, because the operator judges a sender once for all of
 //! them. The rules are data: a file that is built in ([`SiteRules::embedded`], feature `site-rules`) and that another
@@ -29,10 +29,10 @@ pub use pattern::ReplyPattern;
 use pattern::Subject;
 pub use verdict::{Meaning, PathAction, Verdict};
 
-/// Transactions at once with a site that no rule names.
+/// Maximum number of transactions at once with a site that no rule names.
 pub const DEFAULT_CONNECTIONS: u32 = 20;
 
-/// Messages after which a connection to a site is closed that no rule names.
+/// Number of messages after which a connection is closed to a site that no rule names.
 pub const DEFAULT_MESSAGES_PER_CONNECTION: u32 = 100;
 
 /// Name of a site: one of the rules, such as `gmail`, or the organizational domain of an exchanger.
@@ -42,13 +42,13 @@ pub const DEFAULT_MESSAGES_PER_CONNECTION: u32 = 100;
 #[serde(try_from = "String", into = "String")]
 pub struct SiteName(Arc<str>);
 
-/// The text cannot be the name of a site.
+/// Error: the text is no valid name of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is no name of a site: at most 253 lower-case letters, digits, dots and hyphens")]
 pub struct MalformedSiteName;
 
 impl SiteName {
-    /// Reads a name.
+    /// Parses a name.
     pub fn parse(text: &str) -> Result<Self, MalformedSiteName> {
         let fits =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.' | b':');
@@ -59,7 +59,7 @@ impl SiteName {
         }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -90,7 +90,7 @@ impl From<SiteName> for String {
     }
 }
 
-/// What a site allows one source.
+/// Limits that a site sets for one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SiteLimits {
     /// Connections, and so transactions, at once.
@@ -99,7 +99,8 @@ pub struct SiteLimits {
     pub messages_per_connection: u32,
     /// Messages a minute; `None` where only the connections are limited.
     pub messages_per_minute: Option<u32>,
-    /// How many times the allowance of an unknown site a source that warms up may send here.
+    /// Factor of the warm-up: how many times the allowance of an unknown site a source that warms up may send to this
+    /// one.
     pub warm_up: u32,
 }
 
@@ -121,7 +122,7 @@ pub struct Site {
     pub name: SiteName,
     /// Domains that the exchangers of the site are in or below.
     pub exchangers: Vec<String>,
-    /// What the site allows one source.
+    /// Limits for one source.
     #[serde(flatten)]
     pub limits: SiteLimits,
 }
@@ -131,7 +132,7 @@ pub struct Site {
 pub struct SiteRules {
     unknown: SiteLimits,
     sites: Vec<Site>,
-    /// Domains of exchangers, and the place of their site in `sites`.
+    /// Index in `sites` by the domain of an exchanger.
     by_exchanger: HashMap<String, usize>,
     by_name: HashMap<SiteName, usize>,
     /// Patterns of one site, by its name.
@@ -141,7 +142,7 @@ pub struct SiteRules {
 }
 
 impl SiteRules {
-    /// Rules of given sites. Where two have a name or a domain in common the first counts.
+    /// Returns rules for sites. If two have a name or a domain in common the first counts.
     pub fn new(unknown: SiteLimits, sites: Vec<Site>, replies: Vec<(Option<SiteName>, ReplyPattern)>) -> Self {
         let mut rules = Self { unknown, ..Self::default() };
         for (at, site) in sites.iter().enumerate() {
@@ -160,23 +161,24 @@ impl SiteRules {
         rules
     }
 
-    /// What a site allows that no rule names.
+    /// Returns the limits of a site that no rule names.
     pub const fn unknown(&self) -> SiteLimits {
         self.unknown
     }
 
-    /// The sites that the rules name, in the order of the file.
+    /// Returns the sites that the rules name, in the order of the file.
     pub fn sites(&self) -> &[Site] {
         &self.sites
     }
 
-    /// True for a site that the rules name.
+    /// Returns true for a site that the rules name.
     pub fn names(&self, site: &SiteName) -> bool {
         self.by_name.contains_key(site)
     }
 
-    /// The site of a recipient's exchangers, which are given by name in order of preference: the first that the rules
-    /// name, else the organizational domain of the most preferred one. `None` without a name that can be one.
+    /// Returns the site of a recipient's exchangers, which are given by name in order of preference: the first that the
+    /// rules name, else the organizational domain of the most preferred one. `None` if there is no name, or none that
+    /// can be a site's.
     pub fn site_of<N: AsRef<str>>(&self, exchangers: &[N]) -> Option<SiteName> {
         let known = exchangers.iter().find_map(|name| self.known(&normal(name.as_ref())));
         known.or_else(|| {
@@ -196,12 +198,13 @@ impl SiteRules {
         }
     }
 
-    /// What a site allows one source.
+    /// Returns the limits of a site for one source.
     pub fn limits(&self, site: &SiteName) -> SiteLimits {
         self.by_name.get(site).and_then(|at| self.sites.get(*at)).map_or(self.unknown, |site| site.limits)
     }
 
-    /// What a refusal of a site, for now or for good, says about the sender; `None` where it says nothing that is known.
+    /// Returns the meaning of a site's temporary or permanent refusal for the sender; `None` if it has no known
+    /// meaning.
     pub fn judge(&self, site: &SiteName, reply: &Response) -> Option<Verdict> {
         let subject = Subject::of(reply);
         let is_permanent = subject.is_permanent();
@@ -209,7 +212,7 @@ impl SiteRules {
         if let Some(pattern) = of_site {
             return Some(pattern.verdict(is_permanent));
         }
-        // Who says that an address is bad may use words for it that are said of senders as well.
+        // A reply about a bad address may use words that are also said of senders.
         if matches!(bounce::classify(reply), BounceClass::InvalidRecipient | BounceClass::MailboxFull) {
             return Some(Verdict::new(Meaning::User, is_permanent));
         }
@@ -220,7 +223,7 @@ impl SiteRules {
     }
 }
 
-/// A host name in lower case without the dot of the root.
+/// Returns a host name in lower case without the dot of the root.
 fn normal(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }

@@ -1,4 +1,4 @@
-//! Sources as connections use them: which addresses one reaches, and which addresses can be one.
+//! Sources of connections: the addresses that one reaches, and the addresses that can be one.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use super::ip_pool::source::{NamedSource, SourceAddress};
 
 impl NamedSource {
-    /// The source whose address the system chooses for each connection, with the name of the machine.
+    /// Returns the source whose address the system chooses for each connection, with the name of the machine.
     pub fn by_system(name: &str) -> Self {
         Self { ip: SourceAddress::Default, name: name.to_owned() }
     }
 
-    /// True where a connection from here to the other address is possible: both are IPv4 or both are IPv6.
+    /// Returns true if a connection from here to the other address is possible: both are IPv4 or both are IPv6.
     pub fn reaches(&self, other: IpAddr) -> bool {
         self.ip.ip().is_none_or(|own| own.is_ipv4() == other.is_ipv4())
     }
@@ -23,7 +23,7 @@ impl fmt::Display for NamedSource {
     }
 }
 
-/// Why an address cannot be a source, as a fragment; `None` where it can.
+/// Returns the reason why an address cannot be a source, as a fragment of a sentence; `None` if it can.
 pub fn fault_of(address: IpAddr) -> Option<&'static str> {
     if address.is_unspecified() {
         Some("stands for no address in particular")

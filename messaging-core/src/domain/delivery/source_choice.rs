@@ -1,7 +1,7 @@
-//! Choosing the source that a transaction leaves from, among those of a pool: a weighted round robin for each site.
+//! Choice of the source that a transaction leaves from, among those of a pool: a weighted round robin for each site.
 //!
-//! A warm source weighs 1, one that warms up what its schedule leaves of the day, and one that may not send is passed
-//! over, so that what a warming source may not take goes to a warm one.
+//! A warm source weighs 1, one that warms up the unused part of its day's allowance, and one that may not send is
+//! skipped, so that messages beyond a warm-up go to a warm source.
 
 use crate::domain::delivery::path::{PathState, Permission, Priority, Wait};
 use crate::domain::delivery::site::SiteLimits;
@@ -17,25 +17,25 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A source by the state of its path to the site.
+    /// Returns the candidate for a source by the state of its path to the site.
     pub fn of(path: &PathState, limits: &SiteLimits, now: Timestamp, priority: Priority) -> Self {
         let permission = path.may_send(limits, now, priority);
         Self { permission, weight: path.warm_up(limits, now).left(limits.warm_up).max(1) }
     }
 }
 
-/// The source to take, or why there is none.
+/// Result of the choice of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// The candidate at this place.
+    /// The candidate at this index.
     Source(usize),
-    /// All of them wait; this is the shortest wait.
+    /// All candidates wait; with the shortest wait.
     Wait(Wait),
     /// There is no candidate at all.
     NoSource,
 }
 
-/// Whose turn it is, for one site and pool: a credit for each candidate, in their order.
+/// Turns of the candidates for one site and pool: a credit for each, in their order.
 ///
 /// May be forgotten at any time: the turn then begins anew.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct Turns {
     credits: Vec<i64>,
 }
 
-/// Takes the next candidate. Those that may send go before those that only may because the message would expire.
+/// Chooses the next candidate. Those that may send go before those that only may because the message would expire.
 pub fn choose(candidates: &[Candidate], turns: &mut Turns) -> Choice {
     turns.credits.resize(candidates.len(), 0);
     for wanted in [Permission::Allowed, Permission::Overdue] {
@@ -60,7 +60,7 @@ pub fn choose(candidates: &[Candidate], turns: &mut Turns) -> Choice {
 }
 
 impl Turns {
-    /// Each gets credit by its weight; the one with the most pays for all.
+    /// Gives each candidate credit by its weight; the one with the most is chosen and pays for all.
     fn next(&mut self, candidates: &[Candidate], wanted: Permission) -> Option<usize> {
         let mut total = 0;
         let mut best: Option<usize> = None;
@@ -98,7 +98,7 @@ mod tests {
         Candidate { permission: Permission::Overdue, weight: 1000 }
     }
 
-    /// How often each candidate is taken.
+    /// Checks how often each candidate is chosen.
     #[track_caller]
     fn check(candidates: &[Candidate], rounds: usize, expected: &[usize]) {
         let mut turns = Turns::default();
@@ -118,7 +118,7 @@ mod tests {
         check(&[may(1000), may(1000)], 100, &[50, 50]);
         check(&[may(1000), may(500)], 300, &[200, 100]);
         check(&[may(1000), may(1000), may(1)], 2001, &[1000, 1000, 1]);
-        // A weight of nothing counts as the least one.
+        // A weight of zero counts as the least one.
         check(&[may(0), may(0)], 10, &[5, 5]);
     }
 

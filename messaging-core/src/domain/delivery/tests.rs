@@ -51,7 +51,7 @@ fn the_message_follows_its_to_recipient() {
     check(attempt(), &[(To, TO, relayed)], "sent; Sent; open 0; suppress []");
     check(attempt(), &[(To, TO, deferred.clone())], "deferred; Deferred; open 1; suppress []");
     check(expired, &[(To, TO, deferred.clone())], "bounced; Bounce; open 0; suppress []");
-    // What was held says nothing about the recipient, not even at the end of the message's time.
+    // A held message says nothing about the recipient, not even at its expiry.
     let held = AttemptResult::Tried(Outcome::Held);
     check(expired, &[(To, TO, held.clone())], "deferred; Deferred; open 1; suppress []");
     check(attempt(), &[(To, TO, held)], "deferred; Deferred; open 1; suppress []");

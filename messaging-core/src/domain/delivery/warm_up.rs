@@ -1,8 +1,8 @@
-//! Warm-up: how much a path may send on a day while a site does not know the source yet.
+//! Warm-up: the number of messages a path may send on a day while a site does not know the source yet.
 //!
-//! A level allows 50 × 1.4ⁿ messages a day, for large sites a multiple of it, and at most an eighth of that in one hour.
-//! A fifth of each day is kept for transactional mail, which waits for neither hours nor gaps. A healthy day of which
-//! half was used is a step up. Days are those of UTC.
+//! A level allows 50 × 1.4ⁿ messages a day, for large sites a multiple of it, and at most an eighth of that in one
+//! hour. A fifth of each day is kept for transactional mail, which waits for neither hours nor gaps. A healthy day of
+//! which half was used is a step up. Days are those of UTC.
 
 pub mod campaign;
 #[cfg(test)]
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// Messages a day at level 0, to a site that no rule names.
+/// Allowance at level 0, in messages a day, to a site that no rule names.
 pub const FIRST_DAY: u32 = 50;
 
-/// Allowance from which on the warm-up is done, in messages a day.
+/// Allowance at which the warm-up is done, in messages a day.
 pub const WARM_ALLOWANCE: u32 = 100_000;
 
 /// Days with mail, none of which needed all that it was allowed, after which the warm-up is done.
@@ -26,19 +26,19 @@ pub const QUIET_DAYS: u8 = 14;
 /// Time without mail after which a site has forgotten a source.
 pub const FORGOTTEN_AFTER: Duration = Duration::from_hours(24 * 30);
 
-/// Part of a day's allowance that may be used in one hour: one in so many.
+/// Divisor of a day's allowance for the part that may be used in one hour.
 const HOURS: u32 = 8;
 
-/// Part of an allowance that only transactional mail may use: one in so many.
+/// Divisor of an allowance for the part that only transactional mail may use.
 const RESERVE: u32 = 5;
 
-/// No path gets here: the allowance is beyond all that is sent.
+/// Maximum level, which no path reaches: its allowance is beyond all that is sent.
 const MAX_LEVEL: u16 = 40;
 
 const HOUR_MILLIS: i64 = 3_600_000;
 const DAY_MILLIS: i64 = 24 * HOUR_MILLIS;
 
-/// Messages a day that a level allows, at a site that takes so many times the allowance of an unknown one.
+/// Returns the messages a day that a level allows, at a site that takes `factor` times the allowance of an unknown one.
 pub fn allowance(level: u16, factor: u32) -> u32 {
     let mut millionths = u64::from(FIRST_DAY) * 1_000_000;
     for _ in 0..level.min(MAX_LEVEL) {
@@ -48,7 +48,7 @@ pub fn allowance(level: u16, factor: u32) -> u32 {
     u32::try_from(messages).unwrap_or(u32::MAX)
 }
 
-/// How far the warm-up of a path has come, and what was sent today.
+/// Progress of the warm-up of a path, with the messages sent today.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WarmUp {
@@ -60,9 +60,9 @@ pub struct WarmUp {
     /// Hours since the epoch.
     hour: i64,
     sent_in_hour: u32,
-    /// True once an hour or the day had all that it may have: more was perhaps wanted.
+    /// True once an hour or the day had all messages that it may have: perhaps more were wanted.
     is_pressed: bool,
-    /// True if the site complained today.
+    /// True if the site or its readers complained today.
     is_spoiled: bool,
     quiet_days: u8,
     last_used: Option<Timestamp>,
@@ -75,50 +75,51 @@ pub enum Stage {
     /// A level bounds each day.
     #[default]
     Warming,
-    /// Nothing is bounded, until the source is forgotten.
+    /// Days are not bounded, until the site has forgotten the source.
     Warm,
-    /// Nothing is bounded, because the operator knows the source.
+    /// Days are not bounded, because the operator says that the site knows the source.
     Known,
 }
 
 impl WarmUp {
-    /// A path of a source that the operator says is warm.
+    /// Returns the warm-up of a path whose source the operator says is warm.
     pub fn known() -> Self {
         Self { stage: Stage::Known, ..Self::default() }
     }
 
-    /// The state of the warm-up.
+    /// Returns the state of the warm-up.
     pub const fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// The level, from 0.
+    /// Returns the level, from 0.
     pub const fn level(&self) -> u16 {
         self.level
     }
 
-    /// Time of the latest message.
+    /// Returns the time of the latest message.
     pub const fn last_used(&self) -> Option<Timestamp> {
         self.last_used
     }
 
-    /// True while a level bounds each day.
+    /// Returns true while a level bounds each day.
     pub fn is_warming(&self) -> bool {
         self.stage == Stage::Warming
     }
 
-    /// Messages sent on the day of the latest change.
+    /// Returns the number of messages sent on the day of the latest change.
     pub const fn sent_today(&self) -> u32 {
         self.sent
     }
 
-    /// Messages that the day may have; `None` when it is not bounded.
+    /// Returns the number of messages that the day may have; `None` when it is not bounded.
     pub fn allowed_today(&self, factor: u32) -> Option<u32> {
         self.is_warming().then(|| allowance(self.level, factor))
     }
 
-    /// The same at a later time: past days are judged, and a new day has nothing. A path that is braked does not step
-    /// up. A clock that was set back ends no day; what was counted while it was ahead by days counts for today.
+    /// Returns the warm-up at a later time: past days are judged, and a new day has no messages. A path that is braked
+    /// does not step up. A clock that was set back ends no day; messages counted while it was ahead by days count for
+    /// today.
     pub fn at(mut self, now: Timestamp, factor: u32, is_braked: bool) -> Self {
         let (day, hour) = (now.as_millis().div_euclid(DAY_MILLIS), now.as_millis().div_euclid(HOUR_MILLIS));
         self.come_back(now, day, hour);
@@ -136,8 +137,8 @@ impl WarmUp {
         self
     }
 
-    /// Comes back from days and hours that are still to come, which a clock that was ahead has begun: otherwise nothing
-    /// would be sent until they are there. The next midnight or hour is soon enough to be awaited.
+    /// Returns from future days and hours, which a clock that was ahead has begun: otherwise nothing would be sent
+    /// until then. For the next midnight or hour the path can wait.
     fn come_back(&mut self, now: Timestamp, day: i64, hour: i64) {
         if self.day > day + 1 {
             self.day = day;
@@ -164,7 +165,8 @@ impl WarmUp {
         }
     }
 
-    /// When a message may be sent, if not at once. Asked of the state at `now` ([`at`](Self::at)).
+    /// Returns the time at which a message may be sent, if it may not at once. The state must be that at `now`
+    /// ([`at`](Self::at)).
     pub fn wait(&self, now: Timestamp, factor: u32, is_transactional: bool) -> Option<Timestamp> {
         let allowed = self.allowed_today(factor)?;
         let for_all = if is_transactional { allowed } else { allowed - allowed / RESERVE };
@@ -180,7 +182,8 @@ impl WarmUp {
         self.last_used.map(|last| last + gap(allowed)).filter(|next| *next > now && *next <= now + gap(allowed))
     }
 
-    /// Thousandths of the day's allowance that marketing mail may still use; 1000 when nothing is bounded.
+    /// Returns the thousandths of the day's allowance that marketing mail may still use; 1000 when days are not
+    /// bounded.
     pub fn left(&self, factor: u32) -> u32 {
         let Some(allowed) = self.allowed_today(factor) else { return 1000 };
         let left = (allowed - allowed / RESERVE).saturating_sub(self.sent);
@@ -188,7 +191,7 @@ impl WarmUp {
         u32::try_from(thousandths).unwrap_or(1000)
     }
 
-    /// Counts a message. Asked of the state at `now`.
+    /// Counts a message. The state must be that at `now`.
     pub fn count(&mut self, now: Timestamp, factor: u32) {
         self.sent = self.sent.saturating_add(1);
         self.sent_in_hour = self.sent_in_hour.saturating_add(1);
@@ -198,34 +201,35 @@ impl WarmUp {
         }
     }
 
-    /// Takes a message back that was counted and did not leave.
+    /// Takes back a message that was counted and did not leave.
     pub fn uncount(&mut self) {
         self.sent = self.sent.saturating_sub(1);
         self.sent_in_hour = self.sent_in_hour.saturating_sub(1);
     }
 
-    /// Time between two messages of marketing mail; `None` when nothing is bounded.
+    /// Returns the time between two messages of marketing mail; `None` when days are not bounded.
     pub fn spacing(&self, factor: u32) -> Option<Duration> {
         self.allowed_today(factor).map(gap)
     }
 
-    /// Says whether the operator knows the source. Level and counts stay as they are.
+    /// Sets whether the site knows the source. Level and counts stay as they are.
     pub fn set_known(&mut self, is_known: bool) {
         self.stage = if is_known { Stage::Known } else { Stage::Warming };
     }
 
-    /// The site complained: today is no step up.
+    /// Records that the site or its readers complained: today is no step up.
     pub fn spoil(&mut self) {
         self.is_spoiled = true;
     }
 }
 
-/// Messages in one hour, of marketing and transactional mail together, after which marketing mail waits.
+/// Returns the number of messages in one hour, of marketing and transactional mail together, after which marketing mail
+/// waits.
 fn hourly(allowed: u32) -> u32 {
     allowed.div_ceil(HOURS)
 }
 
-/// Time between two messages of marketing mail: an hour's share is spread over half an hour.
+/// Returns the time between two messages of marketing mail: an hour's share is spread over half an hour.
 fn gap(allowed: u32) -> Duration {
     Duration::from_millis(HOUR_MILLIS.unsigned_abs() / 2 / u64::from(hourly(allowed).max(1)))
 }

@@ -1,8 +1,8 @@
-//! Automatic DNS: what has to change in a zone so that it holds the records of a sending domain.
+//! Automatic DNS: changes of a zone by which it holds the records of a sending domain.
 //!
-//! Contract section 14.5. The plan is a function of the records that are offered and of those that the zone has now.
-//! It touches what is missing or ours alone: an SPF record of others is merged, a DMARC policy is never replaced, and
-//! everything else of others is a conflict that a person resolves.
+//! Contract section 14.5. The plan is a function of the records that are offered and of those that the zone has now. It
+//! only changes records that are missing or ours: an SPF record of others is merged, a DMARC policy is never replaced,
+//! and every other record of others is a conflict that a person resolves.
 
 mod account;
 mod spf_merge;
@@ -21,10 +21,10 @@ use spf_merge::{Merge, merge};
 
 pub use account::{DnsCredentials, DnsProviderName, KeptDnsAccount, RetiredKeyRecord, TsigAlgorithm};
 
-/// Seconds that resolvers may keep what is written.
+/// Time to live of the records that are written, in seconds.
 pub const TTL: u32 = 3600;
 
-/// Most values that a zone may have of one type at a name that is written to.
+/// Maximum number of values that a zone may have of one type at a name that is written to.
 pub const MAX_VALUES: usize = 100;
 
 /// Action for an offered record.
@@ -32,12 +32,12 @@ pub const MAX_VALUES: usize = 100;
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "DnsChangeAction")]
 pub enum ChangeAction {
-    /// Nothing of this type is at the name, so the record is added.
+    /// The name has no record of this type, so the record is added.
     Create,
-    /// Something is there that may be changed: our own record, an SPF record that ours is merged into, or texts that
-    /// stay beside ours.
+    /// The name has a record that may be changed: our own, an SPF record that ours is merged into, or texts that stay
+    /// beside ours.
     Update,
-    /// The zone is as it should be, or has a record of yours that does as well.
+    /// The zone has the record, or one of yours that does as well.
     Keep,
     /// The zone has a record of others that is not touched; a person decides.
     Conflict,
@@ -46,17 +46,17 @@ pub enum ChangeAction {
 /// The change of all records of one type at one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedChange {
-    /// Action that the change takes.
+    /// Action for the record.
     pub action: ChangeAction,
     /// Type of the records.
     pub kind: RecordType,
-    /// Their name.
+    /// Name of the records.
     pub host: String,
     /// Values that the zone has now.
     pub before: Vec<String>,
     /// Values that the zone has afterwards.
     pub after: Vec<String>,
-    /// Sentence on what is kept, or on what a person should do.
+    /// Sentence on the record that is kept, or on what a person should do.
     pub detail: Option<String>,
 }
 
@@ -69,14 +69,14 @@ pub struct HostRecords {
     pub mx: Vec<String>,
     /// The target of the alias; there is at most one.
     pub cname: Vec<String>,
-    /// Whether the provider answers in the place of the target of the alias, as its own proxy.
+    /// True if the provider answers in place of the target of the alias, as its own proxy.
     pub is_proxied: bool,
-    /// Whether there are records of other types, which an alias may not stand beside.
+    /// True if there are records of other types, which an alias may not stand beside.
     pub has_others: bool,
 }
 
 impl HostRecords {
-    /// The values of one type.
+    /// Returns the values of one type.
     pub fn of(&self, kind: RecordType) -> &[String] {
         match kind {
             RecordType::Txt => &self.txt,
@@ -85,7 +85,7 @@ impl HostRecords {
         }
     }
 
-    /// The values of one type, to be changed.
+    /// Returns the values of one type, to be changed.
     pub fn of_mut(&mut self, kind: RecordType) -> &mut Vec<String> {
         match kind {
             RecordType::Txt => &mut self.txt,
@@ -98,22 +98,22 @@ impl HostRecords {
 /// Facts about a sending domain that a plan reads besides the zone.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// Installation that the records name.
+    /// Names of this installation that the records have.
     pub here: &'a Installation,
     /// The sending domain.
     pub domain: &'a SendingDomain,
-    /// The domain above it whose DMARC policy covers it, where there is one.
+    /// The parent domain whose DMARC policy covers this one, if there is one.
     pub covered_by: Option<&'a str>,
 }
 
-/// What has to change so that the zone holds one offered record. `found` is what the zone has at its name.
+/// Returns the change by which the zone holds one offered record. `found` are the records of the zone at its name.
 pub fn plan(of: Surroundings<'_>, purpose: Purpose, wanted: &RequiredRecord, found: &HostRecords) -> PlannedChange {
     let change = Draft { wanted, found };
     if wanted.kind != RecordType::Cname
         && let [target, ..] = found.cname.as_slice()
     {
         return change.conflict(match purpose {
-            // Who looks after the policy of a domain often has it that way.
+            // Owners of a policy often publish it by an alias.
             Purpose::Dmarc | Purpose::TlsRpt => format!(
                 "{} is an alias (CNAME) of {target}, so that what is published there counts, and nothing may stand beside it. \
                  Leave it if that is meant; else remove it and try again.",
@@ -135,8 +135,8 @@ pub fn plan(of: Surroundings<'_>, purpose: Purpose, wanted: &RequiredRecord, fou
     }
 }
 
-/// What has to change so that the zone no longer holds a record that is exactly the one offered; `None` when it does
-/// not, because the record of somebody else is not removed.
+/// Returns the change by which the zone no longer holds a record that is exactly the offered one; `None` when it has
+/// none, because a record of others is not removed.
 pub fn plan_removal(offered: &RequiredRecord, found: &HostRecords) -> Option<PlannedChange> {
     let before = found.of(offered.kind);
     if !before.contains(&offered.value) {
@@ -153,7 +153,7 @@ pub fn plan_removal(offered: &RequiredRecord, found: &HostRecords) -> Option<Pla
     })
 }
 
-/// An offered record beside what is at its name.
+/// An offered record, and the records that the zone has at its name.
 struct Draft<'a> {
     wanted: &'a RequiredRecord,
     found: &'a HostRecords,
@@ -177,12 +177,12 @@ impl Draft<'_> {
         self.make(ChangeAction::Conflict, self.before().to_vec(), Some(detail))
     }
 
-    /// Adds the record to what is there.
+    /// Adds the record to the present ones.
     fn add(&self) -> PlannedChange {
         self.replace(|_| true)
     }
 
-    /// Puts the record in the place of everything that does not stay.
+    /// Puts the record in the place of all present ones that do not stay.
     fn replace(&self, stays: impl Fn(&str) -> bool) -> PlannedChange {
         let before = self.before();
         if before.len() >= MAX_VALUES {
@@ -195,7 +195,7 @@ impl Draft<'_> {
     }
 }
 
-/// The selector is ours alone, so a wrong key record at it is replaced.
+/// Returns the change for a DKIM record. The selector is ours alone, so a wrong key record at it is replaced.
 fn dkim(of: Surroundings<'_>, draft: &Draft<'_>) -> PlannedChange {
     let is_at = |key: &&DkimKey| Installation::dkim(of.domain, key).host == draft.wanted.host;
     let Some(key) = of.domain.dkim.iter().find(is_at) else { return draft.keep(None) };
@@ -228,7 +228,7 @@ fn dmarc(of: Surroundings<'_>, draft: &Draft<'_>) -> PlannedChange {
             "The DMARC policy that is here stays as it is; this server would have published {}.",
             draft.wanted.value
         ))),
-        // A policy of its own would take the place of the one that covers the domain now.
+        // A policy of this domain would replace the one that covers it now.
         (Ok(None), Some(above)) => draft.keep(Some(format!(
             "The DMARC policy of {above} covers this domain and stays in force; nothing is published here."
         ))),
@@ -236,7 +236,7 @@ fn dmarc(of: Surroundings<'_>, draft: &Draft<'_>) -> PlannedChange {
     }
 }
 
-/// A record of others that asks for TLS reports stays, and its detail says what to add.
+/// Returns the change for a TLS-RPT record. A record of others stays, and the detail says what to add.
 fn tls_rpt(draft: &Draft<'_>) -> PlannedChange {
     let ours = draft.wanted.value.rsplit("rua=").next().unwrap_or_default();
     let judged = judge_tls_rpt(draft.before(), ours, |uri| uri == ours);

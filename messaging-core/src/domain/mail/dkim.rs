@@ -1,7 +1,7 @@
-//! DKIM keys: making them, the public half for DNS, and signing with them.
+//! DKIM keys: their creation, the public half for DNS, and signatures.
 //!
-//! RFC 6376 and RFC 8463. The transport that writes a message decides which of its octets are signed; here is only the
-//! key that signs them. Keys are made and used with the feature `dkim`.
+//! RFC 6376 and RFC 8463. The transport that writes a message decides which of its octets are signed; this module only
+//! has the key that signs them. Keys are made and used with the feature `dkim`.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The `a=` tag of a signature.
+    /// Returns the `a=` tag of a signature.
     pub const fn tag(self) -> &'static str {
         match self {
             Self::RsaSha256 => "rsa-sha256",
@@ -44,7 +44,7 @@ impl Algorithm {
         }
     }
 
-    /// The `k=` tag of the DNS record.
+    /// Returns the `k=` tag of the DNS record.
     pub const fn key_tag(self) -> &'static str {
         match self {
             Self::RsaSha256 => "rsa",
@@ -57,7 +57,7 @@ impl Algorithm {
 pub struct NewKey {
     /// The private key: a PKCS#8 document in base64. It must be sealed before it is stored.
     pub private: String,
-    /// The public key as the `p=` tag of the DNS record has it.
+    /// The public key in the form of the `p=` tag of the DNS record.
     pub public: String,
 }
 
@@ -67,8 +67,8 @@ impl fmt::Debug for NewKey {
     }
 }
 
-/// Makes a key pair. An RSA key takes its randomness from the library, not from `entropy`, and tens to hundreds of
-/// milliseconds of processor time, so it must not be made on a thread that answers requests.
+/// Makes a key pair. An RSA key takes its randomness from the library, not from `entropy`, and its creation takes tens
+/// to hundreds of milliseconds of processor time, so it must not be made on a thread that answers requests.
 #[cfg(feature = "dkim")]
 pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
     match algorithm {
@@ -97,7 +97,7 @@ pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
 #[error("a stored DKIM key is damaged")]
 pub struct UnreadableKey;
 
-/// Signs for a domain with one key.
+/// Signer for a domain with one key.
 #[non_exhaustive]
 pub struct Signer {
     /// The `d=` tag.
@@ -118,7 +118,7 @@ enum Key {
 
 #[cfg(feature = "dkim")]
 impl Signer {
-    /// A signer with the private key that [`generate`] made, or any PKCS#8 document in base64.
+    /// Returns a signer with the private key that [`generate`] made, or any PKCS#8 document in base64.
     pub fn new(domain: &str, selector: &str, algorithm: Algorithm, private: &str) -> Result<Self, UnreadableKey> {
         let document = STANDARD.decode(private).map_err(|_| UnreadableKey)?;
         let key = match algorithm {
@@ -130,7 +130,7 @@ impl Signer {
         Ok(Self { domain: domain.to_owned(), selector: selector.to_owned(), algorithm, key })
     }
 
-    /// The signature of the octets, for the `b=` tag before it becomes base64.
+    /// Returns the signature of the octets, for the `b=` tag before it becomes base64.
     ///
     /// RFC 8463 section 3: with Ed25519 the SHA-256 digest of the octets is signed, not they themselves.
     pub fn sign(&self, octets: &[u8]) -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! DMARC (RFC 9989) and what receivers report of it (RFC 9990): the policy that applies to a domain, and what the
-//! reports say about who sends in its name.
+//! DMARC (RFC 9989) and the reports of receivers (RFC 9990): the policy that applies to a domain, and the meaning of
+//! the reports on senders in its name.
 
 pub mod discovery;
 pub mod record;

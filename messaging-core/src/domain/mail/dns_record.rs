@@ -1,8 +1,7 @@
-//! The DNS records that a sending domain needs, and what is thought of those that were found.
+//! DNS records that a sending domain needs, and verdicts on the records that were found.
 //!
-//! Contract section 14. Every judgment is a function of what a look-up answered; who looks up is
-//! elsewhere. A sentence goes with everything that is not as it should be, for whoever publishes the
-//! records.
+//! Contract section 14. Every verdict is a function of the answers of a look-up, which is made elsewhere. Each fault
+//! has a sentence for the publisher of the records.
 
 mod dkim;
 mod judge;
@@ -33,9 +32,9 @@ pub use spf::{judge_spf, sentence as spf_problem};
 pub enum Purpose {
     /// The public half of a signing key (RFC 6376).
     Dkim,
-    /// Who may send in the name of the bounce domain (RFC 7208).
+    /// The hosts that may send in the name of the bounce domain (RFC 7208).
     Spf,
-    /// What receivers do with mail that fails (RFC 7489).
+    /// The handling of mail that fails (RFC 7489).
     Dmarc,
     /// The host of the return path, to which bounces are sent.
     ReturnPath,
@@ -71,11 +70,11 @@ pub struct RequiredRecord {
     pub value: String,
 }
 
-/// Stands in records in place of a name that nobody could look up, so that it cannot be published by mistake. It never
+/// Name in records in place of one that nobody could look up, so that they cannot be published by mistake. It never
 /// exists (RFC 2606).
 pub const UNNAMED: &str = "hostname-not-set.invalid";
 
-/// What the records of an installation name.
+/// Names of an installation in the records of sending domains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
     /// The name of the installation, lower case; [`UNNAMED`] when it has none that is fully qualified.
@@ -85,7 +84,7 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Of the name of the installation and the base of public links.
+    /// Returns the names for a host name of the installation and the base of public links.
     pub fn new(hostname: &str, public_url: &str) -> Self {
         let uri = public_url.parse::<http::Uri>().ok();
         let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
@@ -94,7 +93,7 @@ impl Installation {
         Self { hostname, public_host: host.to_ascii_lowercase() }
     }
 
-    /// The record of a DKIM key.
+    /// Returns the record of a DKIM key.
     pub fn dkim(domain: &SendingDomain, key: &DkimKey) -> RequiredRecord {
         RequiredRecord {
             kind: RecordType::Txt,
@@ -103,7 +102,7 @@ impl Installation {
         }
     }
 
-    /// The SPF record of the bounce domain.
+    /// Returns the SPF record of the bounce domain.
     pub fn spf(&self, domain: &SendingDomain) -> RequiredRecord {
         RequiredRecord {
             kind: RecordType::Txt,
@@ -112,7 +111,7 @@ impl Installation {
         }
     }
 
-    /// The DMARC policy of a domain whose reports go to an address of ours, see [`Installation::report_uri`].
+    /// Returns the DMARC policy of a domain whose reports go to an address of ours, see [`Installation::report_uri`].
     pub fn dmarc(domain: &SendingDomain, report_uri: &str) -> RequiredRecord {
         RequiredRecord {
             kind: RecordType::Txt,
@@ -121,7 +120,7 @@ impl Installation {
         }
     }
 
-    /// The record that asks for TLS reports.
+    /// Returns the record that asks for TLS reports.
     pub fn tls_rpt(domain: &SendingDomain, report_uri: &str) -> RequiredRecord {
         RequiredRecord {
             kind: RecordType::Txt,
@@ -130,13 +129,13 @@ impl Installation {
         }
     }
 
-    /// The URI that receives reports of a kind about a domain.
+    /// Returns the URI that receives reports of a kind about a domain.
     pub fn report_uri(&self, key: &LinkKey, purpose: ReportPurpose, domain: DomainId) -> String {
         format!("mailto:{}@{BOUNCE_LABEL}.{}", key.report_local_part(purpose, domain), self.hostname)
     }
 
-    /// The records of the installation's own name that let receivers send reports here: the mail exchanger of the address,
-    /// and the consent to reports about domains of others (RFC 9990 section 4).
+    /// Returns the records of the installation's own name that let receivers send reports here: the mail exchanger of
+    /// the address, and the consent to reports about domains of others (RFC 9990 section 4).
     pub fn for_reports(&self) -> [RequiredRecord; 2] {
         let host = format!("{BOUNCE_LABEL}.{}", self.hostname);
         [
@@ -149,12 +148,12 @@ impl Installation {
         ]
     }
 
-    /// The mail exchanger of the bounce domain.
+    /// Returns the MX record of the bounce domain.
     pub fn return_path(&self, domain: &SendingDomain) -> RequiredRecord {
         RequiredRecord { kind: RecordType::Mx, host: domain.bounce_domain(), value: format!("10 {}", self.hostname) }
     }
 
-    /// All records of a domain, each with its purpose; `key` makes the addresses of reports.
+    /// Returns all records of a domain, each with its purpose; `key` makes the addresses of reports.
     pub fn offered(&self, domain: &SendingDomain, key: &LinkKey) -> Vec<(Purpose, RequiredRecord)> {
         let keys = domain.dkim.iter().map(|key| (Purpose::Dkim, Self::dkim(domain, key)));
         let others = [
@@ -167,14 +166,14 @@ impl Installation {
         keys.chain(others).chain(tracking).collect()
     }
 
-    /// The alias of the tracking host, if there is one.
+    /// Returns the alias of the tracking host, if there is one.
     pub fn tracking(&self, domain: &SendingDomain) -> Option<RequiredRecord> {
         let host = domain.tracking_subdomain.clone()?;
         Some(RequiredRecord { kind: RecordType::Cname, host, value: self.public_host.clone() })
     }
 }
 
-/// The name at which a domain asks for TLS reports.
+/// Returns the name at which a domain asks for TLS reports.
 pub fn tls_rpt_host(domain: &str) -> String {
     format!("_smtp._tls.{domain}")
 }

@@ -1,7 +1,7 @@
-//! The names that a sending domain may have, and the names below it.
+//! Names that a sending domain may have, and names below it.
 //!
-//! Contract section 14. Where it is silent: names are taken with spaces around them, in any case, in
-//! Unicode or A-labels, with or without a final dot, and kept as DNS spells them.
+//! Contract section 14. Where it is silent: names are accepted with spaces around them, in any case, in Unicode or
+//! A-labels, with or without a final dot, and stored in the form of DNS.
 
 use std::net::IpAddr;
 
@@ -13,35 +13,35 @@ use crate::violation::FieldCode;
 
 pub use crate::domain::mail::public_suffix::organizational;
 
-/// The longest name, in octets of its A-labels. A return address, `bounce+TOKEN@bounce.<domain>`, must
-/// fit what SMTP can carry (RFC 5321 section 4.5.3.1.3), and its token takes what a local part may have.
+/// Maximum length of a name, in octets of its A-labels. A return address, `bounce+TOKEN@bounce.<domain>`, must fit the
+/// limits of SMTP (RFC 5321 section 4.5.3.1.3), and its token uses up the local part.
 pub const MAX_LENGTH: usize = 180;
 
-/// Why a name cannot be a sending domain.
+/// Reason why a name cannot be a sending domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsuitable {
-    /// No domain name.
+    /// The text is no domain name.
     #[error("is not a domain name such as mail.example.org")]
     Malformed,
-    /// Too long.
+    /// The name is longer than `MAX_LENGTH` octets.
     #[error("must have at most {MAX_LENGTH} octets as A-labels")]
     TooLong,
-    /// Everybody can register names below it.
+    /// The name is a public suffix: everybody can register names below it.
     #[error("is a public suffix, below which anybody registers names")]
     PublicSuffix,
-    /// Everybody can have an address there.
+    /// The name belongs to a mailbox provider: everybody can have an address there.
     #[error("belongs to a mailbox provider; use a domain whose DNS records are yours")]
     FreeMail,
-    /// No name below the domain.
+    /// The name is not below the sending domain.
     #[error("must be one label, or a name under the domain")]
     NotBelow,
-    /// Needed for something else.
+    /// The name is the bounce domain, which cannot be an alias.
     #[error("is the bounce domain, which cannot be an alias")]
     BounceDomain,
 }
 
 impl Unsuitable {
-    /// The field code.
+    /// Returns the field code.
     pub const fn code(self) -> FieldCode {
         match self {
             Self::Malformed | Self::NotBelow => FieldCode::InvalidFormat,
@@ -51,12 +51,12 @@ impl Unsuitable {
     }
 }
 
-/// A sending domain as it is kept: lower case, A-labels.
+/// Parses a sending domain into the form in which it is stored: lower case, A-labels.
 pub fn parse(text: &str) -> Result<String, Unsuitable> {
     let text = text.trim();
     let text = text.strip_suffix('.').unwrap_or(text);
     let Some(name) = ascii_domain(text) else {
-        // One label is no name to send as; where it is a top-level domain, that is the better answer.
+        // One label is no sending domain; if it is a top-level domain, that is the better answer.
         let lower = text.to_ascii_lowercase();
         return Err(if known_suffix(&lower) == Some(&*lower) {
             Unsuitable::PublicSuffix
@@ -76,8 +76,7 @@ pub fn parse(text: &str) -> Result<String, Unsuitable> {
     Ok(name)
 }
 
-/// The host of tracking links: `text` is one label, or a name under `domain`, which is as [`parse`]
-/// answers.
+/// Parses the host of tracking links: `text` is one label, or a name under `domain`, which is as [`parse`] returns it.
 pub fn parse_below(text: &str, domain: &str) -> Result<String, Unsuitable> {
     let text = text.trim();
     let text = text.strip_suffix('.').unwrap_or(text);
@@ -90,18 +89,18 @@ pub fn parse_below(text: &str, domain: &str) -> Result<String, Unsuitable> {
     if below == BOUNCE_LABEL { Err(Unsuitable::BounceDomain) } else { Ok(name) }
 }
 
-/// The last labels of names that mean something on one machine or in one network only (RFC 6761, RFC 6762, and what
-/// systems and clouds call machines by themselves).
+/// Last labels of names that mean something on one machine or in one network only (RFC 6761, RFC 6762, and names that
+/// systems and clouds give machines by themselves).
 const LOCAL_SUFFIXES: [&str; 6] = ["localhost", "localdomain", "local", "internal", "lan", "invalid"];
 
-/// Whether a host name is one that others could look up: several labels, no address, and not a name of this machine's
-/// own network. A receiver refuses mail of a host whose name it cannot look up (RFC 5321 section 2.3.5).
+/// Returns true if others could look up a host name: it has several labels, is no address, and is not a name of this
+/// machine's own network. A receiver refuses mail of a host whose name it cannot look up (RFC 5321 section 2.3.5).
 pub fn is_fully_qualified(name: &str) -> bool {
     ascii_domain(name).is_some_and(|name| name.rsplit('.').next().is_some_and(|last| !LOCAL_SUFFIXES.contains(&last)))
 }
 
-/// An address as the labels of a name, the last part first: for PTR below `in-addr.arpa` and `ip6.arpa` (RFC 1035 section
-/// 3.5, RFC 3596 section 2.5) and for blocklists (RFC 5782 section 2).
+/// Returns an address as the labels of a name, the last part first: for PTR below `in-addr.arpa` and `ip6.arpa` (RFC
+/// 1035 section 3.5, RFC 3596 section 2.5) and for blocklists (RFC 5782 section 2).
 pub fn reversed(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => {

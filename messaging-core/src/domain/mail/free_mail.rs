@@ -1,11 +1,11 @@
-//! Mailbox providers: domains where everybody can have an address and nobody owns the DNS.
+//! Mailbox providers: domains where everybody can have an address and no user owns the DNS.
 //!
-//! Contract section 14 refuses them as sending domains. The list is of the well known ones; a provider
-//! that is missing is harmless, because its DNS records cannot be published by who does not run it.
+//! Contract section 14 refuses them as sending domains. The list has the well known ones; a provider that is missing
+//! does no harm, because only its operator can publish its DNS records.
 
 use crate::domain::mail::public_suffix::{known_suffix, organizational};
 
-/// Registered domains.
+/// Registered domains of providers.
 #[rustfmt::skip]
 const DOMAINS: &[&str] = &[
     "126.com", "139.com", "163.com", "189.cn", "abv.bg", "aim.com", "alice.it", "aol.com", "arcor.de",
@@ -27,10 +27,10 @@ const DOMAINS: &[&str] = &[
     "zohomail.eu",
 ];
 
-/// Providers that have their name under many country's domains: `yahoo.fr`, `yahoo.co.jp`.
+/// Names that providers have under the domains of many countries: `yahoo.fr`, `yahoo.co.jp`.
 const NAMES: &[&str] = &["aol", "gmx", "hotmail", "outlook", "windowslive", "yahoo", "yandex"];
 
-/// Whether the name (lower case, A-labels) is a mailbox provider's domain or below one.
+/// Returns true if the name (lower case, A-labels) is a mailbox provider's domain or below one.
 pub fn covers(name: &str) -> bool {
     let is_below = |domain: &str| name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     let registered = organizational(name);

@@ -1,15 +1,15 @@
-//! Which headers a sender may set.
+//! Headers that a sender may set.
 //!
 //! Contract section 4.1 (`headers`).
 
-/// At most this many (contract section 20).
+/// Maximum number of headers (contract section 20).
 pub const MAX_HEADERS: u64 = 30;
-/// The longest name.
+/// Maximum length of a name, in octets.
 pub(crate) const MAX_NAME_LENGTH: usize = 76;
-/// The longest value in characters.
+/// Maximum length of a value, in characters.
 pub(crate) const MAX_VALUE_LENGTH: usize = 998;
 
-/// Headers that we write, that steer mail systems, or that would forge where a message came from.
+/// Headers that we write, that control mail systems, or that would forge the origin of a message.
 const DENIED: &[&str] = &[
     "from",
     "to",
@@ -33,15 +33,15 @@ const DENIED: &[&str] = &[
     "disposition-notification-to",
 ];
 
-/// Families of headers, denied by how their names begin.
+/// Beginnings of the names of headers that are denied.
 const DENIED_FAMILIES: &[&str] = &["content-", "resent-", "arc-"];
 
-/// What is wrong with a header.
+/// Fault of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderFault {
     /// The name has other characters or another length than allowed.
     Name,
-    /// Senders may not set it.
+    /// Senders may not set this header.
     Denied,
     /// The value is too long.
     TooLong,

@@ -1,6 +1,7 @@
 //! HTML as a series of events, without a tree.
 //!
-//! One instance of the tokenizer for all readers: generic over what it calls, it is 180 kB of code each time.
+//! All readers share one instance of the tokenizer: it is generic over its callback, and each instance is 180 kB of
+//! code.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,16 +12,16 @@ use html5gum::emitters::callback::CallbackEmitter;
 pub(in crate::domain) use html5gum::Span;
 pub(in crate::domain) use html5gum::emitters::callback::CallbackEvent as Event;
 
-/// What becomes of the content of scripts, style sheets and the like.
+/// Treatment of the content of scripts, style sheets and similar elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::domain) enum RawText {
-    /// It is text up to the end tag, as browsers have it.
+    /// The content is text up to the end tag, as browsers have it.
     Text,
-    /// Tags in it are tags.
+    /// Tags in the content are tags.
     Markup,
 }
 
-/// Tells every event with its place in the source, in bytes.
+/// Calls `see` for every event, with its place in the source, in bytes.
 pub(in crate::domain) fn read(html: &str, raw: RawText, see: &mut dyn FnMut(Event<'_>, Span<usize>)) {
     let mut emitter = CallbackEmitter::new(|event: Event<'_>, span: Span<usize>| {
         see(event, span);
@@ -37,7 +38,7 @@ pub(in crate::domain) enum Piece<'a> {
     Start {
         /// Its name, lower case.
         name: &'a str,
-        /// Its attributes by their names in lower case; of several of a name the first.
+        /// Its attributes by their names in lower case; if a name occurs twice the first counts.
         attributes: &'a BTreeMap<String, String>,
         /// True if the tag is self-closing, so that it ends in `/>`.
         is_closed: bool,
@@ -48,7 +49,7 @@ pub(in crate::domain) enum Piece<'a> {
     Text(&'a str),
 }
 
-/// Tells start tags with their attributes, end tags and text, and nothing else.
+/// Calls `see` for start tags with their attributes, for end tags and for text, and for nothing else.
 pub(in crate::domain) fn pieces(html: &str, raw: RawText, see: &mut dyn FnMut(Piece<'_>)) {
     let (mut tag, mut attributes, mut attribute) = (String::new(), BTreeMap::new(), None);
     read(html, raw, &mut |event, _| match event {

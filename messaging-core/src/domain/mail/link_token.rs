@@ -1,7 +1,7 @@
-//! Tokens in links and return addresses: they name a message and prove that we made them.
+//! Tokens in links and return addresses, which name a message and prove that we made them.
 //!
-//! Contract section 18. A token holds ids and a MAC (HMAC-SHA256, cut off), never an address. A wrong
-//! one says nothing about what is wrong with it.
+//! Contract section 18. A token holds ids and a MAC (HMAC-SHA256, truncated), never an address. A wrong one is refused
+//! without saying what is wrong with it.
 
 mod forms;
 mod reports;
@@ -25,50 +25,50 @@ const LINK_MAC: usize = 16;
 /// Octets of the MAC in an address, where a token must be short: guessing one takes 2^79 letters.
 const ADDRESS_MAC: usize = 10;
 
-/// Octets that name one of the at most 101 recipients of a message: two of them are alike once in 10^8 messages.
+/// Octets that identify one of the at most 101 recipients of a message: two of them are equal once in 10^8 messages.
 const RECIPIENT_TAG: usize = 5;
 
-/// Names a recipient of a message in a return address, without telling the address: octets of a MAC.
+/// Identifies a recipient of a message in a return address, without revealing the address: octets of a MAC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecipientTag([u8; RECIPIENT_TAG]);
 
-/// The first octet of the token of an upload; those of [`Link`] are 1 to 3 and 7.
+/// First octet of the token of an upload; those of [`Link`] are 1 to 3, 7 and 11 to 14.
 const UPLOAD: u8 = 4;
 
-/// The first octet of the token of a redirected link that has a number. One without a number has another.
+/// First octet of the token of a redirected link with a number; a redirected link without one has 2.
 const NUMBERED_CLICK: u8 = 7;
 
-/// The first octet of the token by which a provider's receipt names a message.
+/// First octet of the token by which a provider's receipt names a message.
 const RECEIPT: u8 = 6;
 
-/// The first octet of what [`CopyKey`] is made of.
+/// First octet of the data that a [`CopyKey`] is made of.
 const COPY: u8 = 5;
 
-/// The first octet of the token of a channel's callback address.
+/// First octet of the token of a channel's callback address.
 const CALLBACK: u8 = 8;
 
-/// The first octet of what a [`SettingsTag`] is made of.
+/// First octet of the data that a [`SettingsTag`] is made of.
 const SETTINGS: u8 = 9;
 
-/// The first octet of what the secret of a callback address is made of.
+/// First octet of the data that the secret of a callback address is made of.
 const CALLBACK_SECRET: u8 = 10;
 
-/// The first octet of the token of an image.
+/// First octet of the token of an image.
 const IMAGE: u8 = 11;
 
-/// Octets of the secret of a callback address.
+/// Number of octets of the secret of a callback address.
 const SECRET_LENGTH: usize = 24;
 
-/// Stands for the settings of a channel: a MAC over them, cut off.
+/// Identifies the settings of a channel: a truncated MAC over them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingsTag([u8; LINK_MAC]);
 
 /// Purpose of a link in a message: open pixel, redirect, or one of the pages for its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
-    /// The pixel.
+    /// The open pixel.
     Open,
-    /// A redirected link: where it leads, and its number among the links of its template, if it has one.
+    /// A redirected link: the key of its target, and its number among the links of its template, if it has one.
     Click(UrlKey, Option<u8>),
     /// The unsubscribe page.
     Unsubscribe,
@@ -76,7 +76,7 @@ pub enum Link {
     Confirm,
     /// The page of preferences.
     Preferences,
-    /// The page that makes the address that the message went to that of its contact.
+    /// The page that makes the address of the message the address of its contact.
     ChangeAddress,
     /// The page that erases the contact.
     Erase,
@@ -93,19 +93,19 @@ impl Link {
     ];
 }
 
-/// Names a stored URL: the first 16 octets of its SHA-256 digest.
+/// Identifies a stored URL: the first 16 octets of its SHA-256 digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UrlKey(pub [u8; 16]);
 
 impl UrlKey {
-    /// The key of a URL.
+    /// Returns the key of a URL.
     pub fn of(url: &str) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, url.as_bytes());
         Self(digest.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
     }
 }
 
-/// Stands for somebody who is copied on messages: the first 16 octets of a MAC over workspace and address, so that
+/// Identifies an address that is copied on messages: the first 16 octets of a MAC over workspace and address, so that
 /// nobody without the key file can tell whose it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyKey(pub [u8; 16]);
@@ -123,7 +123,7 @@ impl ReturnPurpose {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Bounce, Self::Unsubscribe];
 
-    /// The word before the plus sign.
+    /// Returns the word before the plus sign.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Bounce => "bounce",
@@ -132,23 +132,23 @@ impl ReturnPurpose {
     }
 }
 
-/// Makes tokens with the first key of a ring, and reads those that were made with any of them.
+/// Makes tokens with the first key of a ring, and reads tokens that were made with any of them.
 ///
 /// Invariant: at least one key.
 pub struct LinkKey(Vec<hmac::Key>);
 
 impl LinkKey {
-    /// A key for tokens, from the 32 bytes of a secret key.
+    /// Returns a key for tokens, from the 32 bytes of a secret key.
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(vec![derived(secret)])
     }
 
-    /// A key for tokens, from the secret keys of an installation.
+    /// Returns a key for tokens, from the secret keys of an installation.
     pub fn of(ring: &KeyRing) -> Self {
         Self(ring.keys().iter().map(|key| derived(key.as_bytes())).collect())
     }
 
-    /// Each key alone, the one that makes tokens first: for what is compared with something that is made anew.
+    /// Returns each key alone, the one that makes tokens first: for comparing a stored value with a newly made one.
     pub fn each(&self) -> impl Iterator<Item = Self> + '_ {
         self.0.iter().map(|key| Self(vec![key.clone()]))
     }
@@ -157,7 +157,7 @@ impl LinkKey {
         hmac::sign(&self.0[0], octets)
     }
 
-    /// The token of a link in a message.
+    /// Returns the token of a link in a message.
     pub fn link(&self, workspace: WorkspaceId, message: MessageId, link: Link) -> String {
         let mut octets = Vec::with_capacity(66);
         octets.push(match link {
@@ -177,7 +177,7 @@ impl LinkKey {
         URL_SAFE_NO_PAD.encode(octets)
     }
 
-    /// What a token says, if it is one of ours.
+    /// Returns the workspace, message and link of a token, if it is one of ours.
     pub fn read_link(&self, token: &str) -> Option<(WorkspaceId, MessageId, Link)> {
         let said = self.read(token)?;
         let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
@@ -191,14 +191,14 @@ impl LinkKey {
         Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?), link))
     }
 
-    /// Octets with their MAC, as text.
+    /// Returns octets with their MAC, as text.
     fn token(&self, mut octets: Vec<u8>) -> String {
         let mac = self.sign(&octets);
         octets.extend(&mac.as_ref()[..LINK_MAC]);
         URL_SAFE_NO_PAD.encode(octets)
     }
 
-    /// The token of the link that a file for an import is uploaded to.
+    /// Returns the token of the link that a file for an import is uploaded to.
     pub fn upload(&self, workspace: WorkspaceId, import: ImportId) -> String {
         let mut octets = vec![UPLOAD];
         octets.extend(workspace.to_bytes());
@@ -208,7 +208,7 @@ impl LinkKey {
         URL_SAFE_NO_PAD.encode(octets)
     }
 
-    /// The import that a token is for, if it is one of ours.
+    /// Returns the workspace and import of a token, if it is one of ours.
     pub fn read_upload(&self, token: &str) -> Option<(WorkspaceId, ImportId)> {
         let said = self.read(token)?;
         let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
@@ -218,7 +218,7 @@ impl LinkKey {
         Some((WorkspaceId::from_bytes(id(1)?), ImportId::from_bytes(id(17)?)))
     }
 
-    /// The token of the address of an image.
+    /// Returns the token of the address of an image.
     pub fn image(&self, workspace: WorkspaceId, image: ImageId) -> String {
         let mut octets = vec![IMAGE];
         octets.extend(workspace.to_bytes());
@@ -228,7 +228,7 @@ impl LinkKey {
         URL_SAFE_NO_PAD.encode(octets)
     }
 
-    /// The image that a token is for, if it is one of ours.
+    /// Returns the workspace and image of a token, if it is one of ours.
     pub fn read_image(&self, token: &str) -> Option<(WorkspaceId, ImageId)> {
         let said = self.read(token)?;
         let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
@@ -238,7 +238,7 @@ impl LinkKey {
         Some((WorkspaceId::from_bytes(id(1)?), ImageId::from_bytes(id(17)?)))
     }
 
-    /// The token by which a provider's receipt names a message.
+    /// Returns the token by which a provider's receipt names a message.
     pub fn receipt(&self, workspace: WorkspaceId, message: MessageId) -> String {
         let mut octets = vec![RECEIPT];
         octets.extend(workspace.to_bytes());
@@ -248,7 +248,7 @@ impl LinkKey {
         URL_SAFE_NO_PAD.encode(octets)
     }
 
-    /// The message whose receipts a token is for, if it is one of ours.
+    /// Returns the workspace and message of a receipt's token, if it is one of ours.
     pub fn read_receipt(&self, token: &str) -> Option<(WorkspaceId, MessageId)> {
         let said = self.read(token)?;
         let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
@@ -258,13 +258,13 @@ impl LinkKey {
         Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?)))
     }
 
-    /// What stands for the settings of a channel, given as octets that are the same for the same settings alone.
+    /// Returns the tag of the settings of a channel, given as octets that only equal settings share.
     pub fn settings_tag(&self, workspace: WorkspaceId, channel: Channel, settings: &[u8]) -> SettingsTag {
         let mac = self.sign(&channel_octets(SETTINGS, workspace, channel, settings));
         SettingsTag(mac.as_ref()[..LINK_MAC].try_into().expect("SHA-256 has 32 bytes"))
     }
 
-    /// The token of the callback address of a channel under settings.
+    /// Returns the token of the callback address of a channel under settings.
     pub fn callback(&self, workspace: WorkspaceId, channel: Channel, settings: SettingsTag) -> String {
         let mut octets = channel_octets(CALLBACK, workspace, channel, &settings.0);
         let mac = self.sign(&octets);
@@ -272,8 +272,8 @@ impl LinkKey {
         URL_SAFE_NO_PAD.encode(octets)
     }
 
-    /// The channel whose callback address a token is for, if it is one of ours, and the settings that it was made under:
-    /// whoever reads it compares them with the present ones.
+    /// Returns the workspace and channel of a callback address's token, if it is one of ours, and the settings that it
+    /// was made under, which the caller compares with the present ones.
     pub fn read_callback(&self, token: &str) -> Option<(WorkspaceId, Channel, SettingsTag)> {
         let said = self.read(token)?;
         let (CALLBACK, 34) = (*said.first()?, said.len()) else { return None };
@@ -282,13 +282,13 @@ impl LinkKey {
         Some((WorkspaceId::from_bytes(said[1..17].try_into().ok()?), *channel, tag))
     }
 
-    /// A secret that the provider of a channel may be asked to send along: 32 letters, digits, `-` and `_`.
+    /// Returns a secret that the provider of a channel may be asked to send along: 32 letters, digits, `-` and `_`.
     pub fn callback_secret(&self, workspace: WorkspaceId, channel: Channel, settings: SettingsTag) -> String {
         let mac = self.sign(&channel_octets(CALLBACK_SECRET, workspace, channel, &settings.0));
         URL_SAFE_NO_PAD.encode(&mac.as_ref()[..SECRET_LENGTH])
     }
 
-    /// The key of an email address (normalised) that is copied on messages of a workspace.
+    /// Returns the key of an email address (normalized) that is copied on messages of a workspace.
     pub fn copy(&self, workspace: WorkspaceId, address: &str) -> CopyKey {
         let mut octets = vec![COPY];
         octets.extend(workspace.to_bytes());
@@ -297,36 +297,36 @@ impl LinkKey {
         CopyKey(mac.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
     }
 
-    /// The keys of an address that is copied, one for each secret key: messages are listed under the one of their time.
+    /// Returns the keys of an address that is copied, one for each secret key: messages are listed under the key of
+    /// their time.
     pub fn copies(&self, workspace: WorkspaceId, address: &str) -> Vec<CopyKey> {
         self.each().map(|key| key.copy(workspace, address)).collect()
     }
 
-    /// What a token says before its MAC, if that is right.
+    /// Returns the octets of a token before its MAC, if the MAC is right.
     fn read(&self, token: &str) -> Option<Vec<u8>> {
-        // The longest is 66 octets, 88 characters.
+        // The longest token is 66 octets, 88 characters.
         let mut octets = (token.len() <= 90).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
         let mac = octets.split_off(octets.len().checked_sub(LINK_MAC)?);
         let is_of = |key: &hmac::Key| bool::from(hmac::sign(key, &octets).as_ref()[..LINK_MAC].ct_eq(&mac));
         self.0.iter().any(is_of).then_some(octets)
     }
 
-    /// The tag of a recipient of a message, whose address is spelled as in the stored request.
+    /// Returns the tag of a recipient of a message, whose address is spelled as in the stored request.
     pub fn recipient_tag(&self, message: MessageId, address: &str) -> RecipientTag {
         let mac = self.sign(&[b"recipient\0", &message.to_bytes()[..], address.as_bytes()].concat());
         RecipientTag(mac.as_ref()[..RECIPIENT_TAG].try_into().expect("SHA-256 has 32 octets"))
     }
 
-    /// Whether a tag is that of a recipient of a message, under any of the keys.
+    /// Returns true if a tag is that of a recipient of a message, under any of the keys.
     pub fn is_recipient(&self, tag: RecipientTag, message: MessageId, address: &str) -> bool {
         self.each().any(|key| key.recipient_tag(message, address) == tag)
     }
 
-    /// The local part of a return address: at most 62 characters, lower case, because mail systems may
-    /// change the case. With a recipient, what comes back concerns that one alone.
+    /// Returns the local part of a return address: at most 62 characters, lower case, because mail systems may change
+    /// the case. With a recipient, returned mail concerns that recipient alone.
     ///
-    /// The workspace is not in it, to keep it short; whoever reads it tries the workspaces that the
-    /// domain belongs to.
+    /// The workspace is not in it, to keep it short; a reader tries the workspaces that the domain belongs to.
     pub fn local_part(
         &self,
         purpose: ReturnPurpose,
@@ -340,7 +340,7 @@ impl LinkKey {
         format!("{}+{}", purpose.word(), base32(&octets))
     }
 
-    /// The message that a local part names, and the recipient if it names one, if it is one of ours for this
+    /// Returns purpose and message of a local part, and the recipient if it names one, if it is one of ours for this
     /// workspace.
     pub fn read_local_part(
         &self,
@@ -361,13 +361,13 @@ impl LinkKey {
     }
 }
 
-/// What tokens are made with, from the 32 bytes of a secret key.
+/// Returns the key that makes tokens, derived from the 32 bytes of a secret key.
 fn derived(secret: &[u8; 32]) -> hmac::Key {
     let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), b"messaging/links/1");
     hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
 }
 
-/// The MAC over what an address names: a message, and perhaps a recipient of it.
+/// Returns the MAC over the names in an address: a message, and perhaps a recipient of it.
 fn address_mac(key: &hmac::Key, purpose: ReturnPurpose, workspace: WorkspaceId, named: &[u8]) -> [u8; ADDRESS_MAC] {
     let text = [purpose.word().as_bytes(), b"\0", &workspace.to_bytes(), named].concat();
     hmac::sign(key, &text).as_ref()[..ADDRESS_MAC].try_into().expect("SHA-256 has 32 bytes")
@@ -379,7 +379,7 @@ impl fmt::Debug for LinkKey {
     }
 }
 
-/// What is said about a channel of a workspace.
+/// Returns the octets about a channel of a workspace that are signed.
 fn channel_octets(purpose: u8, workspace: WorkspaceId, channel: Channel, settings: &[u8]) -> Vec<u8> {
     let number = Channel::ALL.iter().position(|one| *one == channel).unwrap_or_default();
     let mut octets = vec![purpose];
@@ -409,7 +409,7 @@ fn base32(octets: &[u8]) -> String {
     text
 }
 
-/// The octets of exactly the text that [`base32`] makes of them, in any case.
+/// Returns the octets from which [`base32`] makes this text, in any case; `None` for any other text.
 fn from_base32(text: &str, length: usize) -> Option<Vec<u8>> {
     if text.len() != (length * 8).div_ceil(5) {
         return None;

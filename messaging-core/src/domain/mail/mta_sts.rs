@@ -1,7 +1,7 @@
-//! MTA-STS (RFC 8461): a domain says which mail exchangers it has, and that mail reaches them over verified TLS.
+//! MTA-STS (RFC 8461): a domain publishes its mail exchangers, and that mail reaches them over verified TLS.
 //!
-//! A TXT record at `_mta-sts.<domain>` holds the id of the policy, and a web server at `mta-sts.<domain>` the policy. Here
-//! is how both are read; the transport fetches them and acts on them.
+//! A TXT record at `_mta-sts.<domain>` holds the id of the policy, and a web server at `mta-sts.<domain>` the policy.
+//! This module parses both; the transport fetches them and acts on them.
 
 use std::time::Duration;
 
@@ -9,114 +9,115 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// The longest time that a policy is kept for, whatever it says: a year (RFC 8461 section 3.2).
+/// Longest time that a policy is kept for, whatever it says: a year (RFC 8461 section 3.2).
 pub const MAX_AGE: Duration = Duration::from_hours(8766);
 
-/// The largest policy that is read, in bytes (RFC 8461 section 3.3).
+/// Maximum size of a policy, in bytes (RFC 8461 section 3.3).
 pub const MAX_POLICY_BYTES: usize = 64 * 1024;
 
-/// The most patterns of exchangers that a policy may have. RFC 8461 has no bound; published policies have a dozen.
+/// Maximum number of patterns of exchangers in a policy. RFC 8461 has no bound; published policies have a dozen.
 pub const MAX_PATTERNS: usize = 256;
 
-/// The longest id of a policy, in characters (RFC 8461 section 3.1).
+/// Maximum length of the id of a policy, in characters (RFC 8461 section 3.1).
 const MAX_ID: usize = 32;
 
-/// The longest name of a host, in characters (RFC 1035 section 2.3.4).
+/// Maximum length of a host name, in characters (RFC 1035 section 2.3.4).
 const MAX_NAME: usize = 253;
 
-/// Mode of a policy: what becomes of mail to exchangers that do not satisfy it.
+/// Mode of a policy: the handling of mail to exchangers that do not satisfy it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StsMode {
     /// Mail goes to verified exchangers only.
     Enforce,
-    /// Mail goes out all the same; failures are counted.
+    /// Mail goes out nevertheless; failures are counted.
     Testing,
     /// The domain has no policy any more.
     None,
 }
 
-/// The text of a policy, read.
+/// Content of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StsText {
     /// Mode of the policy.
     pub mode: StsMode,
     /// Names of exchangers in lower case, some with `*.` for the first label; empty with [`StsMode::None`] alone.
     pub mx: Vec<String>,
-    /// Time that it is kept for, at most [`MAX_AGE`].
+    /// Time for which the policy is kept, at most [`MAX_AGE`].
     pub max_age: Duration,
 }
 
 impl StsText {
-    /// True if mail for the domain may go to this exchanger.
+    /// Returns true if mail for the domain may go to this exchanger.
     pub fn lists(&self, exchanger: &str) -> bool {
         self.mx.iter().any(|pattern| matches(pattern, exchanger))
     }
 }
 
-/// A policy as it is kept.
+/// A policy as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StsPolicy {
-    /// Domain of recipients that it is about, lower case, A-labels.
+    /// Recipient domain of the policy, lower case, A-labels.
     pub domain: String,
-    /// Id in the TXT record when it was fetched: another id means another policy.
+    /// Id in the TXT record when the policy was fetched: another id means another policy.
     pub id: String,
     /// Mode of the policy.
     pub mode: StsMode,
     /// Names of exchangers in lower case, some with `*.` for the first label.
     pub mx: Vec<String>,
-    /// Time at which it was fetched.
+    /// Time at which the policy was fetched.
     pub fetched_at: Timestamp,
-    /// From when on it does not hold any more.
+    /// Time from which on the policy does not hold any more.
     pub expires_at: Timestamp,
 }
 
 impl StsPolicy {
-    /// The policy of a domain that was fetched now.
+    /// Returns the policy of a domain that was fetched now.
     pub fn fetched(domain: &str, id: &str, text: StsText, now: Timestamp) -> Self {
         let StsText { mode, mx, max_age } = text;
         let (domain, id) = (domain.to_owned(), id.to_owned());
         Self { domain, id, mode, mx, fetched_at: now, expires_at: now + max_age }
     }
 
-    /// True while the policy holds.
+    /// Returns true while the policy holds.
     pub fn holds(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }
 
-    /// True once more than half of its time has passed: it is fetched again then, so that it does not end unnoticed.
+    /// Returns true once more than half of the policy's time has passed: it is fetched again then, so that it does not
+    /// end unnoticed.
     pub fn is_aging(&self, now: Timestamp) -> bool {
         now.since(self.fetched_at) > self.expires_at.since(self.fetched_at) / 2
     }
 
-    /// True if mail for the domain may go to this exchanger.
+    /// Returns true if mail for the domain may go to this exchanger.
     pub fn lists(&self, exchanger: &str) -> bool {
         self.mx.iter().any(|pattern| matches(pattern, exchanger))
     }
 }
 
-/// A text that is no policy.
+/// Reason why a text is no valid policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StsFault {
-    /// It is not of the one version that there is.
+    /// The version is not `STSv1`.
     #[error("the policy is not of version STSv1")]
     Version,
     /// The mode is missing or unknown.
     #[error("the policy has no mode that is known")]
     Mode,
-    /// The time that it is kept for is missing or no number.
+    /// `max_age` is missing or no number.
     #[error("the policy has no max_age that is a number of seconds")]
     MaxAge,
-    /// A pattern is no name of a host, or there are too many.
+    /// A pattern is no valid host name, or there are too many.
     #[error("the policy names exchangers in a way that is not understood")]
     Pattern,
-    /// It names no exchanger, and asks for verified ones.
+    /// The policy names no exchanger, although it asks for verified ones.
     #[error("the policy names no exchanger")]
     NoExchanger,
 }
 
-/// The id of the policy, from all TXT records at `_mta-sts.<domain>`; `None` unless exactly one is such a record
-/// (RFC 8461 section 3.1).
+/// Returns the id of the policy, from all TXT records at `_mta-sts.<domain>`; `None` unless exactly one is such a
+/// record (RFC 8461 section 3.1).
 pub fn policy_id(records: &[String]) -> Option<String> {
     let mut found = records.iter().filter(|text| is_record(text));
     let (record, None) = (found.next()?, found.next()) else { return None };
@@ -130,8 +131,8 @@ fn is_record(text: &str) -> bool {
     text.split(';').next().is_some_and(|version| version.trim_end() == "v=STSv1")
 }
 
-/// Reads the text of a policy (RFC 8461 section 3.2). Of a key that may stand once the first counts; unknown keys are
-/// passed over.
+/// Parses the text of a policy (RFC 8461 section 3.2). If a key occurs twice that may occur once the first counts;
+/// unknown keys are skipped.
 pub fn parse(text: &str) -> Result<StsText, StsFault> {
     let (mut version, mut mode, mut max_age, mut mx) = (None, None, None, Vec::new());
     for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
@@ -161,7 +162,7 @@ pub fn parse(text: &str) -> Result<StsText, StsFault> {
     Ok(StsText { mode, mx, max_age: Duration::from_secs(seconds).min(MAX_AGE) })
 }
 
-/// A name of a host, the first label of which may be `*`, in lower case and without a final dot.
+/// Parses a host name, the first label of which may be `*`; returns it in lower case and without a final dot.
 fn pattern(text: &str) -> Option<String> {
     let name = text.strip_suffix('.').unwrap_or(text);
     let rest = name.strip_prefix("*.").unwrap_or(name);
@@ -172,7 +173,7 @@ fn pattern(text: &str) -> Option<String> {
     (name.len() <= MAX_NAME && rest.split('.').all(is_label)).then(|| name.to_ascii_lowercase())
 }
 
-/// Whether a pattern stands for an exchanger: `*` for exactly one label (RFC 8461 section 4.1).
+/// Returns true if a pattern matches an exchanger: `*` stands for exactly one label (RFC 8461 section 4.1).
 fn matches(pattern: &str, exchanger: &str) -> bool {
     match pattern.strip_prefix("*.") {
         Some(rest) => exchanger

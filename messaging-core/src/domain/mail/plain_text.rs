@@ -1,4 +1,4 @@
-//! The text part of an email whose sender gave only HTML.
+//! Text part of an email whose sender gave only HTML.
 //!
 //! Links are kept as `text (url)`, blocks become lines, lists get dashes, images their `alt`. Linear in
 //! the input: the tokenizer builds no tree, so nesting costs nothing.
@@ -28,20 +28,20 @@ pub fn from_html(html: &str) -> String {
 #[derive(Default)]
 struct Writer {
     out: String,
-    /// Line ends owed before the next text.
+    /// Number of line ends to write before the next text.
     breaks: usize,
-    /// A space owed before the next text.
+    /// True if a space has to be written before the next text.
     space: bool,
-    /// How many elements are open whose text is not for readers.
+    /// Number of open elements whose text is not for readers.
     hidden: usize,
-    /// The element that is not displayed, and how many of its name are open inside it.
+    /// Name of the open element that is not displayed, and number of open elements of this name, itself included.
     left_out: Option<(String, usize)>,
-    /// The target of the open link and where its text began.
+    /// Target of the open link, and place in `out` where its text began.
     link: Option<(String, usize)>,
 }
 
 impl Writer {
-    /// Whether an element is, or is inside, one that is not displayed.
+    /// Returns true if an opening element is, or is inside, one that is not displayed.
     fn leave_out(&mut self, name: &str, is_hidden: bool, is_closed: bool) -> bool {
         const WITHOUT_END: [&str; 8] = ["area", "br", "col", "hr", "img", "input", "link", "meta"];
         match &mut self.left_out {
@@ -162,7 +162,7 @@ impl Writer {
     }
 }
 
-/// Whether an element's own style hides it: the preheader, or what is shown on other screens.
+/// Returns true if an element's own style hides it: a preheader, or content for other screens.
 fn is_not_displayed(style: &str) -> bool {
     let mut declarations = style.split(';').filter_map(|declaration| declaration.split_once(':'));
     declarations.any(|(name, value)| {
@@ -171,7 +171,7 @@ fn is_not_displayed(style: &str) -> bool {
     })
 }
 
-/// Line ends around a block: 2 for a paragraph, 1 for other blocks, 0 for what runs in the text.
+/// Returns the line ends around a block: 2 for a paragraph, 1 for other blocks, 0 for inline elements.
 fn block_distance(name: &str) -> usize {
     match name {
         "p" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" | "ul" | "ol" | "table" | "blockquote" | "pre" => 2,

@@ -1,16 +1,16 @@
-//! The list of public suffixes (publicsuffix.org).
+//! List of public suffixes (publicsuffix.org).
 //!
-//! It is megabytes of code that is compiled anew wherever it is inlined, so it is called only here, and only in
+//! The list is megabytes of code that is compiled anew wherever it is inlined, so it is called only here, and only in
 //! functions that are never inlined.
 
-/// The organizational domain (RFC 7489 section 3.2): the one that was registered. Of a name below an
-/// unknown top-level domain its last two labels.
+/// Returns the organizational domain (RFC 7489 section 3.2), which is the registered one. For a name below an unknown
+/// top-level domain it is its last two labels.
 #[inline(never)]
 pub fn organizational(domain: &str) -> &str {
     psl::domain_str(domain).unwrap_or(domain)
 }
 
-/// The public suffix of a name, if it is on the list.
+/// Returns the public suffix of a name, if it is on the list.
 #[inline(never)]
 pub(crate) fn known_suffix(name: &str) -> Option<&str> {
     let suffix = psl::suffix(name.as_bytes()).filter(psl::Suffix::is_known)?;

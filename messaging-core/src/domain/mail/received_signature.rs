@@ -1,5 +1,5 @@
-//! Verifying a DKIM signature of mail that arrived (RFC 6376 section 6, RFC 8463): the key record that was looked up
-//! against the octets that were signed. Reading the field and canonicalizing is the matter of whoever receives the mail.
+//! Verification of a DKIM signature of mail that arrived (RFC 6376 section 6, RFC 8463): the key record that was looked
+//! up against the octets that were signed. The receiver of the mail parses the header field and canonicalizes.
 
 use base64::Engine as _;
 use ring::signature::{
@@ -11,7 +11,7 @@ use crate::domain::mail::dns_record::LENIENT;
 use crate::domain::mail::tag_list;
 use crate::time::Timestamp;
 
-/// A signature whose body hash was right, and what is needed to verify the rest.
+/// A signature whose body hash was right, with the data to verify the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedSignature {
     /// The domain that signed (`d=`), in lower case.
@@ -31,12 +31,12 @@ pub struct ReceivedSignature {
 }
 
 impl ReceivedSignature {
-    /// The name of the key record.
+    /// Returns the name of the key record.
     pub fn key_host(&self) -> String {
         format!("{}._domainkey.{}", self.selector, self.domain)
     }
 
-    /// True if a key among the TXT records at [`key_host`](Self::key_host) made the signature.
+    /// Returns true if a key among the TXT records at [`key_host`](Self::key_host) made the signature.
     pub fn verifies(&self, records: &[String], now: Timestamp) -> bool {
         let is_void = self.expires_at.is_some_and(|at| at <= now);
         !is_void && records.iter().any(|record| self.verifies_by(record))
@@ -72,7 +72,7 @@ impl ReceivedSignature {
     }
 }
 
-/// The bare key of an RSA key record, which has either that or a `SubjectPublicKeyInfo` (section 3.6.1).
+/// Returns the bare key of an RSA key record, which has either that or a `SubjectPublicKeyInfo` (section 3.6.1).
 fn bare_rsa_key(key: &[u8]) -> Option<&[u8]> {
     const SEQUENCE: u8 = 0x30;
     const BIT_STRING: u8 = 0x03;
@@ -82,7 +82,7 @@ fn bare_rsa_key(key: &[u8]) -> Option<&[u8]> {
     bits.strip_prefix(&[0])
 }
 
-/// The value of the DER element at the beginning, if it has this tag, and what follows.
+/// Returns the value of the DER element at the beginning, if it has this tag, and the rest.
 fn value(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = der.split_first()?;
     let (&short, rest) = rest.split_first()?;

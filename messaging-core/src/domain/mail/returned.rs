@@ -1,8 +1,8 @@
-//! What a report that came back by mail means for its message.
+//! Consequences of a report that came back by mail for its message.
 //!
-//! Contract sections 4.2 and 10. Reports come late, twice, out of order and in the words of somebody
-//! else's program: each has its effect once, the status never moves backwards, and a recipient who
-//! cannot be found has no consequences for the others.
+//! Contract sections 4.2 and 10. Reports come late, twice, out of order and in the words of other programs: each has
+//! its effect once, the status never moves backwards, and a recipient who cannot be found has no consequences for the
+//! others.
 
 use serde_json::json;
 
@@ -17,21 +17,21 @@ use crate::domain::mail::report::{Action, RecipientReport, Report};
 use crate::domain::message::recipients::{Recipient, RecipientKind};
 use crate::domain::message::{EventKind, MessageEvent, MessageStatus};
 
-/// What is known of the message a report is about.
+/// Facts about the message that a report is about.
 #[derive(Debug, Clone, Copy)]
 pub struct Returned<'a> {
-    /// Its state.
+    /// Status of the message.
     pub status: MessageStatus,
     /// Its recipients.
     pub recipients: &'a [Recipient],
-    /// Whether these are all whom it can be about: a return address names one recipient, and those in mail of earlier
-    /// versions all; of them the copies are forgotten with the content.
+    /// True if the report can be about no other recipient: a return address names one recipient, and in mail of earlier
+    /// versions all, whose copies are deleted with the content.
     pub complete: bool,
-    /// Its events of the kinds that [`kinds`] names.
+    /// Earlier events of the message, of the kinds that [`kinds`] returns.
     pub past: &'a [MessageEvent],
 }
 
-/// The kinds of events that judging a report looks at.
+/// Returns the kinds of events that the judgment of a report reads.
 pub const fn kinds(report: &Report) -> &'static [EventKind] {
     match report {
         Report::Delivery(_) => &[EventKind::Bounce, EventKind::Delivered, EventKind::Deferred],
@@ -50,7 +50,7 @@ impl Returned<'_> {
                     judging.delivery(report);
                 }
             }
-            // RFC 6430 and RFC 6591: these are reports, but nobody complains.
+            // RFC 6430 and RFC 6591: these reports are no complaints.
             Report::Complaint { feedback_type, .. }
                 if ["not-spam", "auth-failure"].iter().any(|kind| feedback_type.eq_ignore_ascii_case(kind)) => {}
             Report::Complaint { feedback_type, recipients } => judging.complaint(feedback_type, recipients),
@@ -59,9 +59,9 @@ impl Returned<'_> {
         judging.judgment
     }
 
-    /// Whom a report is about, of the addresses it names.
+    /// Returns the recipient that a report is about, by the addresses that it names.
     ///
-    /// Of one recipient there is no doubt: reports name the address that mail was forwarded to, or none.
+    /// A single recipient is never in doubt: reports name the address that mail was forwarded to, or none.
     fn recipient(&self, addresses: &[String]) -> Option<&Recipient> {
         match self.recipients {
             [only] if self.complete => Some(only),
@@ -97,7 +97,7 @@ impl Judging<'_> {
                 }
             }
             Action::Delayed => {
-                // A host may report the same delay every few hours; once says it.
+                // A host may report the same delay every few hours; one event is enough.
                 if !self.has(EventKind::Deferred, address) {
                     self.judgment.event_with(EventKind::Deferred, peer_meta(Channel::Email, address, &answer));
                 }
@@ -124,7 +124,7 @@ impl Judging<'_> {
         }
     }
 
-    /// Whether the recipient has such an event, from before or from an earlier part of this report.
+    /// Returns true if the recipient has such an event, from before or from an earlier part of this report.
     fn has(&self, kind: EventKind, address: &str) -> bool {
         let past = self.message.past.iter().map(|event| (event.kind, &event.meta));
         let present = self.judgment.events.iter().map(|(kind, meta)| (*kind, meta));
@@ -136,7 +136,7 @@ impl Judging<'_> {
         })
     }
 
-    /// The message follows its `to` recipient, and never backwards.
+    /// Sets the status of the message to that of its `to` recipient, never backwards.
     fn becomes(&mut self, recipient: &Recipient, next: MessageStatus) {
         let now = self.judgment.status.unwrap_or(self.message.status);
         if recipient.kind == RecipientKind::To && now.may_become(next) {

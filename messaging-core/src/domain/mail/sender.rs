@@ -6,11 +6,11 @@ use crate::domain::channel::address::EmailAddress;
 use crate::domain::mail::sending_domain::{DomainStatus, SendingDomain, responsible};
 use crate::error::DomainError;
 
-/// The local part of a sender that nobody chose.
+/// Local part of a default sender.
 const DEFAULT_LOCAL_PART: &str = "noreply";
 
-/// Decides the sender: the address asked for, else `noreply@` the named domain, else `noreply@` the only
-/// verified domain. It must belong to a verified domain, and to the named one if one is named.
+/// Decides the sender: the requested address, else `noreply@` the named domain, else `noreply@` the only verified
+/// domain. It must belong to a verified domain, and to the named one if one is named.
 pub fn decide(
     asked: Option<&EmailAddress>,
     named: Option<&SendingDomain>,
@@ -37,7 +37,7 @@ pub fn decide(
     if allowed { Ok(asked.clone()) } else { Err(DomainError::SenderDomainNotVerified) }
 }
 
-/// Whether a sender decided on earlier may still send.
+/// Returns true if a sender decided on earlier may still send.
 pub fn may_send(sender: &EmailAddress, domains: &[SendingDomain]) -> bool {
     responsible(domains, &sender.ascii_domain()).is_some_and(|domain| domain.status == DomainStatus::Verified)
 }

@@ -1,4 +1,4 @@
-//! Sending domains: who may send as what, and the DNS records that prove it.
+//! Sending domains: the addresses that a workspace may send as, and the DNS records that prove it.
 //!
 //! Contract sections 4.1 (`from_email`) and 14.
 
@@ -10,58 +10,58 @@ use crate::domain::mail::dkim::Algorithm;
 use crate::ids::{DomainId, PoolId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Status of a sending domain: whether email may be sent from it.
+/// Status of a sending domain: email may be sent from a verified one only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DomainStatus {
-    /// Records not found yet.
+    /// The records were not found yet.
     Pending,
-    /// May send.
+    /// The records were found: email may be sent.
     Verified,
-    /// Broken for too long.
+    /// The records have been wrong for too long.
     Failed,
 }
 
-/// What was found in the place of a record.
+/// Status of a record in the DNS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "DnsRecordStatus")]
 pub enum RecordStatus {
-    /// Nothing, or it was not looked for yet.
+    /// The record was not found, or not looked for yet.
     #[default]
     Pending,
     /// The record is published as it should be.
     Verified,
-    /// Something else.
+    /// Another record is published in its place.
     Failed,
 }
 
-/// The last look at a record.
+/// Result of the last look-up of a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// Result of the look: not found, as it should be, or something else.
+    /// Status of the record: not found, right, or wrong.
     pub status: RecordStatus,
-    /// What is wrong, in a sentence for whoever publishes the record.
+    /// Fault of the record, in a sentence for its publisher.
     pub detail: Option<String>,
 }
 
 impl Check {
-    /// It is as it should be.
+    /// Returns the result for a record that is right.
     pub const fn verified() -> Self {
         Self { status: RecordStatus::Verified, detail: None }
     }
 
-    /// It is good enough, but could be better.
+    /// Returns the result for a record that is good enough, but could be better.
     pub fn verified_but(detail: impl Into<String>) -> Self {
         Self { status: RecordStatus::Verified, detail: Some(detail.into()) }
     }
 
-    /// It is not there.
+    /// Returns the result for a record that was not found.
     pub fn pending(detail: impl Into<String>) -> Self {
         Self { status: RecordStatus::Pending, detail: Some(detail.into()) }
     }
 
-    /// It is there and wrong.
+    /// Returns the result for a record that is wrong.
     pub fn failed(detail: impl Into<String>) -> Self {
         Self { status: RecordStatus::Failed, detail: Some(detail.into()) }
     }
@@ -78,16 +78,16 @@ pub struct DkimKey {
     pub public: String,
     /// The private key, sealed for [`DkimKey::place`].
     pub sealed: String,
-    /// Result of the last look for the key's DNS record.
+    /// Result of the last look-up of the key's DNS record.
     pub check: Check,
-    /// When it was made; the same for the keys that were made together.
+    /// When the key was made; the same for keys that were made together.
     pub created_at: Timestamp,
     /// When the record was first found published.
     pub verified_at: Option<Timestamp>,
 }
 
 impl DkimKey {
-    /// The place of the private key, for the vault.
+    /// Returns the name under which the vault seals the private key.
     pub fn place(domain: DomainId, selector: &str) -> String {
         format!("dkim/{domain}/{selector}")
     }
@@ -100,15 +100,15 @@ pub struct SendingDomain {
     pub id: DomainId,
     /// Workspace that sends from the domain.
     pub workspace_id: WorkspaceId,
-    /// Lower case, A-labels; unique in the workspace.
+    /// Name of the domain in lower case, A-labels; unique in the workspace.
     pub domain: String,
     /// The host of tracking links, lower case, A-labels, under the domain.
     pub tracking_subdomain: Option<String>,
     /// Status of the domain: email may be sent from a verified one only.
     pub status: DomainStatus,
-    /// Whether HTML email gets a pixel.
+    /// True if HTML email gets an open pixel.
     pub open_tracking: bool,
-    /// Whether links of HTML email are redirected.
+    /// True if links of HTML email are redirected.
     pub click_tracking: bool,
     /// IP pool that mail of the domain leaves from; `None` for all addresses that no pool of another workspace holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +116,7 @@ pub struct SendingDomain {
     /// IP pool of campaign and automation mail instead of `ip_pool_id`, if it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marketing_ip_pool_id: Option<PoolId>,
-    /// Whether its messages leave over TLS alone.
+    /// True if its messages leave over TLS alone.
     #[serde(default)]
     pub require_tls: bool,
     /// The keys, oldest first.
@@ -132,9 +132,9 @@ pub struct SendingDomain {
     /// The record that asks for TLS reports.
     #[serde(default)]
     pub tls_rpt: Check,
-    /// When the records were last looked at.
+    /// When the records were last looked up.
     pub last_checked_at: Option<Timestamp>,
-    /// Since when a verified domain's records are not what they should be.
+    /// When the records of a verified domain were first found wrong; `None` while they are right.
     pub broken_since: Option<Timestamp>,
     /// When it was added.
     pub created_at: Timestamp,
@@ -146,7 +146,7 @@ pub struct SendingDomain {
 }
 
 impl SendingDomain {
-    /// A domain that was just added: nothing published, no keys yet.
+    /// Returns a new domain, with no keys and no record published.
     pub fn new(id: DomainId, workspace_id: WorkspaceId, domain: &str, now: Timestamp) -> Self {
         Self {
             id,
@@ -173,7 +173,7 @@ impl SendingDomain {
         }
     }
 
-    /// Whether the kept account has something to publish or to remove.
+    /// Returns true if the stored DNS account has records to publish or to remove.
     pub fn awaits_publishing(&self) -> bool {
         let is_published = |key: &DkimKey| key.check.status == RecordStatus::Verified;
         self.dns_account
@@ -181,23 +181,23 @@ impl SendingDomain {
             .is_some_and(|account| !account.retired.is_empty() || !self.dkim.iter().all(is_published))
     }
 
-    /// Whether `host` (lower case, A-labels) is the domain or a sub-domain of it.
+    /// Returns true if `host` (lower case, A-labels) is the domain or a sub-domain of it.
     pub fn covers(&self, host: &str) -> bool {
         host.strip_suffix(self.domain.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
 
-    /// Whether some of the domain's mail leaves from an IP pool.
+    /// Returns true if some of the domain's mail leaves from an IP pool.
     pub fn names_pool(&self, pool: PoolId) -> bool {
         [self.ip_pool_id, self.marketing_ip_pool_id].contains(&Some(pool))
     }
 
-    /// Where bounces come back to: the domain of the envelope sender.
+    /// Returns the domain of the envelope sender, to which bounces are returned.
     pub fn bounce_domain(&self) -> String {
         format!("{BOUNCE_LABEL}.{}", self.domain)
     }
 
-    /// The keys that sign now: the newest published one of each algorithm. While the records are broken
-    /// (contract section 14 allows it for 72 hours) the newest RSA key signs all the same.
+    /// Returns the keys that sign now: the newest published one of each algorithm. While the records are broken
+    /// (contract section 14 allows it for 72 hours) the newest RSA key signs nevertheless.
     pub fn signing_keys(&self) -> Vec<&DkimKey> {
         let newest = |published: bool, algorithm| {
             let of_kind = |key: &&DkimKey| {
@@ -216,7 +216,7 @@ impl SendingDomain {
 /// The label of the bounce domain (contract section 14).
 pub const BOUNCE_LABEL: &str = "bounce";
 
-/// The domain of the workspace that a sender belongs to: the longest match, verified or not.
+/// Returns the domain of the workspace that a sender belongs to: the longest match, verified or not.
 pub fn responsible<'a>(domains: &'a [SendingDomain], host: &str) -> Option<&'a SendingDomain> {
     domains.iter().filter(|domain| domain.covers(host)).max_by_key(|domain| domain.domain.len())
 }

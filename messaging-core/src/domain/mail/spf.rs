@@ -1,8 +1,8 @@
-//! SPF (RFC 7208): what a record says, and what it needs to be looked up for it.
+//! SPF (RFC 7208): meaning of a record, and the look-ups that it needs.
 //!
-//! [`record`] reads one record, [`evaluation`] follows it through includes and redirects with answers of the DNS that
-//! somebody else has fetched. Unlike `check_host()` of section 4, which ends at the first match for one address, the
-//! evaluation goes to the end of every record: whoever publishes one wants to know that it holds for all senders.
+//! [`record`] parses one record, [`evaluation`] follows it through includes and redirects with answers of the DNS that
+//! the caller has fetched. Unlike `check_host()` of section 4, which ends at the first match for one address, the
+//! evaluation covers every record to its end, because its publisher wants to know that it holds for all senders.
 
 pub mod evaluation;
 pub mod record;

@@ -2,12 +2,12 @@
 //!
 //! RFC 6376 section 3.2, whose syntax RFC 7489 section 6.4 borrows.
 
-/// Tags of one list; records in use have fewer than ten.
+/// Maximum number of tags of one list; records in use have fewer than ten.
 const MAX_TAGS: usize = 64;
 
-/// The tags of a list in order, names as written, values without the white space around them.
+/// Parses the tags of a list in order, names as written, values without the white space around them.
 ///
-/// `None` when it is not a tag list or a name comes twice.
+/// `None` if the text is no tag list or has a name twice.
 pub fn parse(text: &str) -> Option<Vec<(&str, &str)>> {
     let text = text.trim_matches(is_white).strip_suffix(';').unwrap_or(text);
     let mut tags: Vec<(&str, &str)> = Vec::new();
@@ -25,17 +25,17 @@ pub fn parse(text: &str) -> Option<Vec<(&str, &str)>> {
     Some(tags)
 }
 
-/// The value of a tag.
+/// Returns the value of a tag.
 pub fn value<'a>(tags: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
     tags.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-/// The value without the white space that may stand inside.
+/// Returns a value without the white space inside it.
 pub(crate) fn without_white(value: &str) -> String {
     value.chars().filter(|c| !is_white(*c)).collect()
 }
 
-/// Folding white space.
+/// Returns true for folding white space.
 fn is_white(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n')
 }

@@ -1,9 +1,8 @@
-//! Tracking links in HTML email: which are rewritten, to what, and where the pixel goes.
+//! Tracking links in HTML email: rewriting of links, and the open pixel.
 //!
-//! Contract section 18. What is not rewritten stays byte for byte as the sender wrote it: the markup is
-//! read by a tokenizer that tells where everything stands, and only the values of `href` are exchanged.
-//! A tree that is written out again would change what mail programs make of half-broken markup, which is
-//! most of what is sent. Linear in the input.
+//! Contract section 18. Text that is not rewritten stays byte for byte as the sender wrote it: a tokenizer finds the
+//! places of links in the markup, and only the values of `href` are exchanged. A tree that is written out again would
+//! change how mail programs read half-broken markup, which is most of what is sent. Linear in the input.
 
 pub mod footer;
 mod markup;
@@ -23,13 +22,13 @@ use crate::ids::{MessageId, WorkspaceId};
 pub use url_text::ascii;
 use url_text::{is_web, trimmed};
 
-/// At most this many links of a message are redirected; further ones lead straight to their target.
+/// Maximum number of links of a message that are redirected; further ones lead straight to their target.
 pub const MAX_LINKS: usize = 1000;
 
-/// At most this many links of a campaign are counted apart (contract section 20).
+/// Maximum number of links of a campaign that are counted separately (contract section 20).
 pub const MAX_NUMBERED: usize = 64;
 
-/// Longer targets are not redirected: what answers a click with them must pass through every proxy.
+/// Maximum length of a redirected target, in bytes: the answer to a click must pass through every proxy.
 pub const MAX_URL: usize = 4096;
 
 /// The path of the pixel, before its token.
@@ -44,38 +43,38 @@ pub const UNSUBSCRIBE_PATH: &str = "/u/";
 /// Path of the page of preferences; its token follows.
 pub const PREFERENCES_PATH: &str = "/p/";
 
-/// Where the links of a message lead and what they record.
+/// Targets of the links of a message, and the events that they record.
 #[derive(Debug, Clone, Copy)]
 pub struct Links<'a> {
-    /// Makes the tokens.
+    /// Key that makes the tokens.
     pub key: &'a LinkKey,
-    /// Scheme and host, without a slash at the end; see [`base`].
+    /// Scheme and host of the links, without a slash at the end; see [`base`].
     pub base: &'a str,
     /// Workspace that sends the message.
     pub workspace: WorkspaceId,
     /// The message.
     pub message: MessageId,
-    /// Whether there is to be a pixel.
+    /// True if the message gets an open pixel.
     pub open: bool,
-    /// Whether links are to be redirected.
+    /// True if links are redirected.
     pub click: bool,
 }
 
-/// A link in HTML whose number is known: that of the link of the template that it came from.
+/// A link in HTML with the number of the link of the template that it came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberedLink {
-    /// Where its tag begins, in bytes.
+    /// Byte offset at which its tag begins.
     pub at: usize,
     /// Its number, below [`MAX_NUMBERED`].
     pub number: u8,
 }
 
-/// What a campaign asks of the links in its mail.
+/// Settings of a campaign for the links in its mail.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Campaigned<'a> {
-    /// Parameters that are added to those that lack them.
+    /// Parameters that are added to links that lack them.
     pub utm: Option<&'a Utm>,
-    /// The links whose numbers are known, in order.
+    /// Links with numbers, in order.
     pub numbers: &'a [NumberedLink],
 }
 
@@ -96,8 +95,8 @@ pub struct Tracked {
     pub urls: Vec<String>,
 }
 
-/// Scheme and host of the links in mail of a domain: its tracking sub-domain once that was seen to lead
-/// here, else the server's public base.
+/// Returns scheme and host of the links in mail of a domain: its tracking sub-domain if it was found to lead here, else
+/// the server's public base.
 ///
 /// The sub-domain is an alias of this server, so scheme and port are those of the public base.
 pub fn base(domain: Option<&SendingDomain>, public_url: &str) -> String {
@@ -120,8 +119,8 @@ pub fn track(html: &str, links: &Links<'_>) -> Tracked {
     rewrite(html, links, Campaigned::default())
 }
 
-/// Rewrites the links of an HTML part, adds the pixel, and adds to the targets what they lack of the parameters of a
-/// campaign; also where links are not redirected. Links that unsubscribe stay as they are.
+/// Rewrites the links of an HTML part, adds the pixel, and adds the parameters of a campaign to targets that lack them,
+/// also if links are not redirected. Links that unsubscribe stay as they are.
 pub fn rewrite(html: &str, links: &Links<'_>, campaigned: Campaigned<'_>) -> Tracked {
     let utm = campaigned.utm;
     if !links.open && !links.click && utm.is_none() {
@@ -172,28 +171,29 @@ impl Links<'_> {
         format!("{}{path}{}", self.base, self.key.link(self.workspace, self.message, link))
     }
 
-    /// A redirected link, ready for an attribute.
+    /// Returns a redirected link, escaped for an attribute.
     fn click_url(&self, key: UrlKey, number: Option<u8>) -> String {
         attribute(&self.url(CLICK_PATH, Link::Click(key, number)))
     }
 
-    /// Invisible, but not `display:none`: what is not displayed is not always loaded.
+    /// Returns the pixel. It is invisible, but not `display:none`, because mail programs do not always load what is not
+    /// displayed.
     fn pixel(&self) -> String {
         let source = attribute(&self.url(OPEN_PATH, Link::Open));
         format!("<img src=\"{source}\" alt=\"\" width=\"1\" height=\"1\" style=\"border:0;height:1px;width:1px\">")
     }
 
-    /// The page that unsubscribes the recipient of the message.
+    /// Returns the address of the page that unsubscribes the recipient of the message.
     pub fn unsubscribe_url(&self) -> String {
         self.url(UNSUBSCRIBE_PATH, Link::Unsubscribe)
     }
 
-    /// The page of preferences of the recipient.
+    /// Returns the address of the page of preferences of the recipient.
     pub fn preferences_url(&self) -> String {
         self.url(PREFERENCES_PATH, Link::Preferences)
     }
 
-    /// Whether a link is a page of ours for the recipient, under whichever of our names.
+    /// Returns true if a link leads to a page of ours for the recipient, under any of our host names.
     fn is_own(&self, url: &str) -> bool {
         [(UNSUBSCRIBE_PATH, Link::Unsubscribe), (PREFERENCES_PATH, Link::Preferences)].into_iter().any(
             |(path, page)| {
@@ -206,7 +206,7 @@ impl Links<'_> {
     }
 }
 
-/// Text of markup with its entities decoded.
+/// Returns text of markup with its entities decoded.
 #[cfg(feature = "templates")]
 pub(in crate::domain) fn decoded(text: &str) -> String {
     if !text.contains('&') {
@@ -216,7 +216,7 @@ pub(in crate::domain) fn decoded(text: &str) -> String {
     markup::read(&html).targets.pop().map_or_else(String::new, |target| target.url)
 }
 
-/// Text as the value of a quoted attribute.
+/// Returns text escaped for the value of a quoted attribute.
 fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('\'', "&#39;")
 }

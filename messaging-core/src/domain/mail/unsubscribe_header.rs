@@ -1,16 +1,16 @@
-//! The headers by which mail programs offer to unsubscribe.
+//! Headers by which mail programs offer to unsubscribe.
 //!
 //! Contract section 10, RFC 2369 and RFC 8058.
 
 use crate::domain::mail::link_token::ReturnPurpose;
 use crate::domain::mail::tracking::Links;
 
-/// The name and the value of the header that makes one click enough (RFC 8058 section 3.1). The value is
-/// also the body of the request that the click makes.
+/// Name and value of the header that makes one click enough (RFC 8058 section 3.1). The value is also the body of the
+/// request that the click makes.
 pub const ONE_CLICK: (&str, &str) = ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click");
 
-/// `List-Unsubscribe` and `List-Unsubscribe-Post` of a marketing email: a page and an address, of which
-/// mail programs take the one they like.
+/// Returns `List-Unsubscribe` and `List-Unsubscribe-Post` of a marketing email: a page and an address, of which mail
+/// programs take the one they like.
 pub fn headers(links: &Links<'_>, bounce_domain: &str) -> [(&'static str, String); 2] {
     let mailbox = links.key.local_part(ReturnPurpose::Unsubscribe, links.workspace, links.message, None);
     let value = format!("<{}>, <mailto:{mailbox}@{bounce_domain}>", links.unsubscribe_url());

@@ -1,9 +1,9 @@
-//! What follows from a look at a domain's records: its status, which keys are still needed, and when to
-//! look again.
+//! Consequences of a look-up of a domain's records: its status, the keys that are still needed, and the time of the
+//! next look-up.
 //!
-//! Contract section 14. What it leaves open: a look-up without an answer changes no status; a domain
-//! that failed is verified again as soon as its records are right; after a rotation the old keys stay
-//! until the new ones have been published for a week, so that mail under way still verifies.
+//! Contract section 14. Where it is silent: a look-up without an answer changes no status; a domain that failed is
+//! verified again as soon as its records are right; after a rotation the old keys stay until the new ones have been
+//! published for a week, so that mail under way still verifies.
 
 use std::time::Duration;
 
@@ -12,33 +12,33 @@ use crate::domain::mail::sending_domain::{Check, DkimKey, DomainStatus, RecordSt
 use crate::ids::{DomainId, Id as _};
 use crate::time::Timestamp;
 
-/// How long a verified domain may be broken before it fails.
+/// Time for which the records of a verified domain may be wrong before it fails.
 pub(crate) const BROKEN_FOR: Duration = Duration::from_hours(72);
 
-/// How long a replaced key stays published after its successor was found published. Mail that waits in
-/// a queue or a mailbox is verified days after it was signed.
+/// Time for which a replaced key stays published after its successor was found published. Mail that waits in a queue or
+/// a mailbox is verified days after it was signed.
 pub(crate) const OLD_KEYS_STAY: Duration = Duration::from_hours(7 * 24);
 
-/// Pairs of keys that a domain may have at a time.
+/// Maximum number of pairs of keys that a domain may have at a time.
 pub const MAX_KEY_PAIRS: usize = 3;
 
-/// Between looks at a domain; each domain has its own time of day.
+/// Time between look-ups of a domain; each domain has its own time of day.
 const INTERVAL: Duration = Duration::from_hours(24);
 
-/// By how much a look may come early, so that domains that were added together spread.
+/// Maximum time by which a look-up may come early, so that domains that were added together spread.
 const JITTER: Duration = Duration::from_hours(2);
 
-/// The domain that `messaging dev` sets up. Its top-level domain exists nowhere (RFC 6761 section 6.2),
-/// so there is nothing to look at: it stays as it was set up.
+/// The domain that `messaging dev` sets up. Its top-level domain exists nowhere (RFC 6761 section 6.2), so it has no
+/// records to look up: it stays as it was set up.
 pub const SANDBOX_DOMAIN: &str = "sandbox.test";
 
-/// What was thought of one record; an error is why there was no answer.
+/// Verdict on one record; an error is the reason why there was no answer.
 pub type Finding = Result<Check, String>;
 
-/// One look at all records of a domain.
+/// Results of one look-up of all records of a domain.
 #[derive(Debug, Clone)]
 pub struct Findings {
-    /// By selector.
+    /// Verdicts on the DKIM keys, by selector.
     pub dkim: Vec<(String, Finding)>,
     /// The SPF record.
     pub spf: Finding,
@@ -46,18 +46,18 @@ pub struct Findings {
     pub dmarc: Finding,
     /// The mail exchanger.
     pub return_path: Finding,
-    /// The host that was looked at and what was thought of it.
+    /// Tracking host that was looked up, and the verdict on it.
     pub tracking: Option<(String, Finding)>,
     /// The record that asks for TLS reports.
     pub tls_rpt: Finding,
 }
 
-/// Whether the records of a domain can be looked at at all.
+/// Returns true for the sandbox domain, whose records are not looked up.
 pub fn is_exempt(domain: &SendingDomain) -> bool {
     domain.domain == SANDBOX_DOMAIN
 }
 
-/// Counts everything as published, for a domain that [`is_exempt`].
+/// Marks all records as published, for a domain that [`is_exempt`].
 pub fn publish(domain: &mut SendingDomain, now: Timestamp) {
     let published = || Check::verified_but("Not looked up: the domain is for trying out and exists in no DNS.");
     for key in &mut domain.dkim {
@@ -71,10 +71,10 @@ pub fn publish(domain: &mut SendingDomain, now: Timestamp) {
     domain.verified_at.get_or_insert(now);
 }
 
-/// The domain after a look at its records. Keys and a tracking host that came after the look stay as
+/// Returns the domain after a look-up of its records. Keys and a tracking host that were set after the look-up stay as
 /// they are.
 pub fn apply(mut domain: SendingDomain, findings: Findings, now: Timestamp) -> SendingDomain {
-    // Whether it is certain that the domain is not proven: a look-up without an answer leaves hope.
+    // True if it is certain that the domain is not proven: a look-up without an answer leaves that open.
     let dkim_is_absent = !findings.dkim.is_empty() && findings.dkim.iter().all(|(_, finding)| is_bad(finding));
     let is_certain = is_bad(&findings.spf) || dkim_is_absent;
     for (selector, finding) in findings.dkim {
@@ -108,7 +108,7 @@ pub fn apply(mut domain: SendingDomain, findings: Findings, now: Timestamp) -> S
     domain
 }
 
-/// At least one key and the SPF record are published.
+/// Returns true if at least one key and the SPF record are published.
 fn is_proven(domain: &SendingDomain) -> bool {
     domain.spf.status == RecordStatus::Verified
         && domain.dkim.iter().any(|key| key.check.status == RecordStatus::Verified)
@@ -150,26 +150,26 @@ fn drop_old_keys(domain: &mut SendingDomain, now: Timestamp) {
     domain.dkim.retain(|key| !has_successor(key, &all));
 }
 
-/// How many pairs of keys the domain has.
+/// Returns the number of pairs of keys of the domain.
 pub fn key_pairs(domain: &SendingDomain) -> usize {
     let mut made: Vec<_> = domain.dkim.iter().map(|key| key.created_at).collect();
     made.dedup();
     made.len()
 }
 
-/// When to look at the domain next.
+/// Returns the time of the next look-up of the domain.
 pub fn next_look(domain: &SendingDomain, now: Timestamp) -> Timestamp {
     let daily = now + (INTERVAL - jitter(domain.id));
     let fails_at =
         domain.broken_since.filter(|_| domain.status == DomainStatus::Verified).map(|since| since + BROKEN_FOR);
     match fails_at {
-        // Not at once again: without an answer at that time the domain waits for the next one.
+        // Not at once again: without an answer at that time the domain waits for the next look-up.
         Some(at) if at > now => daily.min(at),
         _ => daily,
     }
 }
 
-/// Depends on the random part of the id alone.
+/// Returns a part of `JITTER` that depends on the random part of the id alone.
 fn jitter(id: DomainId) -> Duration {
     let bytes = id.to_bytes();
     let random = u64::from(u16::from_be_bytes([bytes[14], bytes[15]]));

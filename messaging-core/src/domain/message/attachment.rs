@@ -1,4 +1,4 @@
-//! Attachments of a message: what is accepted, and what type a file has.
+//! Attachments of a message: limits, and media types of files.
 //!
 //! Contract section 4.1 (`attachments`).
 
@@ -15,13 +15,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::domain::limits::MAX_FILENAME;
 use crate::ids::{BlobId, MessageId, WorkspaceId};
 
-/// At most this many (contract section 20).
+/// Maximum number of attachments (contract section 20).
 pub(crate) const MAX_ATTACHMENTS: u64 = 10;
-/// Characters of the media type of an attachment.
+/// Maximum number of characters of the media type of an attachment.
 const MAX_CONTENT_TYPE: u64 = 255;
-/// Characters of a content id (contract section 4.1).
+/// Maximum number of characters of a content id (contract section 4.1).
 const MAX_CONTENT_ID: u64 = 128;
-/// Decoded, all together (contract section 20).
+/// Maximum size of all attachments together, decoded, in bytes (contract section 20).
 pub(crate) const MAX_TOTAL_BYTES: usize = 15 << 20;
 
 /// A file as it is sent in.
@@ -38,27 +38,27 @@ pub struct AttachmentInput {
     pub content_type: Option<String>,
     /// The content in padded base64 without line breaks.
     pub content_b64: Base64,
-    /// Makes it part of the HTML, which shows it by `cid:` and this name: 1 to 128 visible ASCII characters without angle
-    /// brackets, each name once.
+    /// Makes it part of the HTML, which shows it by `cid:` and this name: 1 to 128 visible ASCII characters without
+    /// angle brackets, each name once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = MAX_CONTENT_ID))]
     pub content_id: Option<String>,
 }
 
-/// Bytes that travel as base64.
+/// Bytes that are base64 in JSON.
 ///
-/// Decoded while the body is parsed, straight from the request's buffer, so that a large file exists
-/// once. What does not decode is kept as such and refused with its place.
+/// Decoded while the body is parsed, straight from the request's buffer, so that a large file exists once. A text that
+/// does not decode is kept as malformed and refused with its place.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Base64 {
     /// The bytes.
     Decoded(Bytes),
-    /// Not padded base64.
+    /// The text is not padded base64.
     Malformed,
 }
 
 impl Base64 {
-    /// The bytes; empty when malformed.
+    /// Returns the bytes; empty when malformed.
     pub fn bytes(&self) -> Bytes {
         match self {
             Self::Decoded(bytes) => bytes.clone(),
@@ -121,23 +121,23 @@ pub struct StoredFile {
     pub size: u64,
     /// Id of the blob in the store that holds the bytes of the file.
     pub blob: BlobId,
-    /// What the HTML shows it by, if it is part of that.
+    /// Content id by which the HTML shows the file, if it is part of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<String>,
 }
 
-/// The bytes of a file as they are called in the store.
+/// Name of a file's bytes in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageBlob {
     /// Workspace of the message.
     pub workspace_id: WorkspaceId,
-    /// The message that names the bytes, from the commit that inserts it.
+    /// Message that names the bytes, from the commit on that inserts it.
     pub message_id: MessageId,
-    /// What the bytes are called; no other message names them.
+    /// Id of the bytes; no other message names them.
     pub id: BlobId,
 }
 
-/// The media type of a file: as given, by its extension, by its first bytes, or unknown.
+/// Returns the media type of a file: as given, by its extension, by its first bytes, or `application/octet-stream`.
 pub fn content_type(file: &AttachmentInput) -> String {
     if let Some(given) = file.content_type.as_deref().filter(|given| !given.is_empty()) {
         return given.to_owned();
@@ -148,7 +148,7 @@ pub fn content_type(file: &AttachmentInput) -> String {
     infer::get(&file.content_b64.bytes()).map_or("application/octet-stream", |kind| kind.mime_type()).to_owned()
 }
 
-/// `type/subtype`, optionally with parameters; printable ASCII, so that it fits a header.
+/// Returns true for `type/subtype`, optionally with parameters; printable ASCII, so that it fits a header.
 pub(crate) fn is_media_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default().trim_end();
     let token =
@@ -157,7 +157,7 @@ pub(crate) fn is_media_type(text: &str) -> bool {
         && essence.split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
 }
 
-/// What fits between the angle brackets of `Content-ID` (RFC 2045 section 7) and behind `cid:`.
+/// Returns true if a text fits between the angle brackets of `Content-ID` (RFC 2045 section 7) and behind `cid:`.
 pub fn is_content_id(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte))
 }

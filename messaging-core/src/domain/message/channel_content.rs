@@ -1,8 +1,8 @@
-//! What a message of a channel other than email holds.
+//! Content of messages of the channels other than email.
 //!
-//! Contract section 4.1: `buttons`, `media`, `data` and `provider_template` are the members of the request. What a
-//! channel makes of them and of the text is a [`ChannelContent`], which transports are given; how long it may be is
-//! asked of it when a request is accepted and again after a template was rendered.
+//! Contract section 4.1: `buttons`, `media`, `data` and `provider_template` are the members of the request. A
+//! [`ChannelContent`] is made of them and of the text, for the transport of the channel; its length is checked when a
+//! request is accepted and again after a template was rendered.
 
 mod limits;
 mod typed;
@@ -20,11 +20,12 @@ pub use typed::{
     ChannelContent, Parts, PushContent, SmsContent, TelegramContent, TelegramText, ViberContent, WhatsappContent,
 };
 
-/// Buttons of a message.
+/// Maximum number of buttons of a message.
 pub const MAX_BUTTONS: u64 = 10;
-/// Values of a push message.
+/// Maximum number of values of a push message.
 pub const MAX_DATA: u64 = 32;
-/// Values of a provider's template, and of its buttons. The contract is silent; no provider takes as many.
+/// Maximum number of values of a provider's template, and of its buttons. The contract is silent; no provider takes as
+/// many.
 pub const MAX_TEMPLATE_VALUES: u64 = 100;
 
 /// Values of a push message by name.
@@ -34,10 +35,10 @@ pub type PushData = BTreeMap<String, String>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct Button {
-    /// What is written on it, 1 to 30 characters.
+    /// Label of the button, 1 to 30 characters.
     #[validate(length(min = 1, max = 30))]
     pub text: String,
-    /// Where it leads, http or https, at most 2048 characters.
+    /// Address that the button opens, http or https, at most 2048 characters.
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
 }
@@ -46,7 +47,7 @@ pub struct Button {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct Media {
-    /// Where the provider fetches it, https, at most 2048 characters.
+    /// Address from which the provider fetches the file, https, at most 2048 characters.
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
     /// Kind of the file: picture, video or document.
@@ -70,20 +71,20 @@ pub enum MediaKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderTemplate {
-    /// Its name there.
+    /// Name of the template at WhatsApp.
     #[validate(length(min = 1, max = 512))]
     pub name: String,
-    /// Its language there, such as `en_US`.
+    /// Language of the template at WhatsApp, such as `en_US`.
     #[validate(length(min = 1, max = 32))]
     pub language: String,
-    /// The value of its header, where it has a variable.
+    /// Value for its header, if that has a variable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
-    /// The values of its body, in order.
+    /// Values for its body, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[validate(length(max = MAX_TEMPLATE_VALUES))]
     pub body: Vec<String>,
-    /// The values of its buttons' addresses, in order.
+    /// Values for the addresses of its buttons, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[validate(length(max = MAX_TEMPLATE_VALUES))]
     pub buttons: Vec<String>,

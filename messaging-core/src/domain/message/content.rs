@@ -1,9 +1,9 @@
 //! The stored form of the request for a message.
 //!
-//! Usually it is the request's bytes as they were received. A request with attachments or a template, or of an
-//! automation, is stored as an envelope behind a one-byte mark instead: its files are replaced by references, and
-//! the template's version stands beside it. The mark is a byte rather than a JSON member, so that no request can
-//! pretend to be an envelope and refer to somebody else's file.
+//! Usually it is the bytes of the request as they were received. A request with attachments or a template, or of an
+//! automation, is stored as an envelope behind a one-byte mark instead: its files are replaced by references, and the
+//! template's version is beside it. The mark is a byte rather than a JSON member, so that no request can pretend to be
+//! an envelope and refer to a file of others.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub struct AutomationContent {
 }
 
 impl RequestContent {
-    /// The content of a campaign's message, which is rendered from a template.
+    /// Returns the content of a campaign's message, which is rendered from a template.
     pub fn of_campaign(campaign: Arc<Campaign>, template: TemplateUse) -> Self {
         let input = MessageInput::new(campaign.plan.channel, "");
         Self { input, files: Vec::new(), template: Some(template), campaign: Some(campaign), automation: None }
@@ -74,16 +74,16 @@ struct Envelope<T> {
     automation: Option<AutomationContent>,
 }
 
-/// The stored content cannot be read, because it is not what this version writes.
+/// Error: the stored content cannot be read, because this version writes another form.
 #[derive(Debug, thiserror::Error)]
 #[error("the stored request cannot be read")]
 pub struct ContentError(#[source] serde_json::Error);
 
-/// The stored form of a request.
+/// Encodes a request for storage.
 ///
-/// It is `raw`, the bytes as received, or `input` as JSON if it did not come as bytes. With files, a template or an
-/// automation it is an envelope around `input`, without the attachments' bytes and without what the template
-/// provides.
+/// The result is `raw`, the bytes as received, or `input` as JSON if it did not come as bytes. With files, a template
+/// or an automation it is an envelope around `input`, without the bytes of attachments and without the members that the
+/// template provides.
 pub fn encode(
     raw: Option<&Bytes>,
     mut input: MessageInput,
@@ -110,8 +110,8 @@ pub fn encode(
     MessageContent { request: request.into() }
 }
 
-/// The stored form after `change` edited the members of its request; `None` if `change` answers false, because it
-/// changed nothing, or if the request is no JSON object.
+/// Returns the stored form after `change` edited the members of its request; `None` if `change` returns false, because
+/// it changed nothing, or if the request is no JSON object.
 pub fn edit_request(
     content: &MessageContent,
     change: impl FnOnce(&mut Map<String, Value>) -> bool,

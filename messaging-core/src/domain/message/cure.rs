@@ -1,4 +1,4 @@
-//! What can be done about a message that waits or was not sent.
+//! Remedies for a message that waits or was not sent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,34 +6,34 @@ use serde_json::{Value, json};
 
 use crate::domain::delivery::queue::QueueScope;
 
-/// What can be done about it: a call of the API, or something that only a person can do.
+/// Remedy for a message that waits or was not sent: a call of the API, or something that only a person can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageCure")]
 #[non_exhaustive]
 pub struct Cure {
-    /// What can be done, in words for people.
+    /// The remedy in words for people.
     pub text: String,
-    /// The id of the operation; null where none does it.
+    /// Id of the operation of the API; null if none is the remedy.
     pub operation: Option<String>,
-    /// The path to call, below the version.
+    /// Path to call, below the version.
     pub path: Option<String>,
     /// The body to send.
     pub body: Option<Value>,
 }
 
-/// A call of the API.
+/// Returns the remedy of a call of the API.
 pub(super) fn call(text: &str, operation: &str, path: String, body: Option<Value>) -> Cure {
     let (text, operation) = (text.to_owned(), Some(operation.to_owned()));
     Cure { text, operation, path: Some(path), body }
 }
 
-/// What ends the suspension of a part of the queue.
+/// Returns the remedy that ends the suspension of a part of the queue.
 pub(super) fn resume(scope: &QueueScope) -> Cure {
     let text = format!("Run `messaging queue resume {}`; only operators of the server can.", scope.flags());
     call(&text, "resumeQueue", "/system/queue/resume".to_owned(), Some(json!(scope)))
 }
 
-/// Advice that no call of the API carries out.
+/// Returns advice that no call of the API carries out.
 pub(super) fn advice(text: &str) -> Cure {
     Cure { text: text.to_owned(), operation: None, path: None, body: None }
 }

@@ -1,7 +1,7 @@
-//! Where a message is and why, in one plain sentence, and what can be done about it.
+//! Explanation of a message's status in one sentence, with the remedy.
 //!
-//! Contract section 4.2. Nothing that others wrote is quoted but the words of an obstacle, which come masked, so that a
-//! sentence shows no address.
+//! Contract section 4.2. Of the words of others, a sentence quotes only those of an obstacle and of a provider's
+//! failure, which the caller has masked for the reader.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,44 +23,44 @@ use crate::time::Timestamp;
 
 pub use super::cure::Cure;
 
-/// Where a message is and why.
+/// Explanation of a message's status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageExplanation")]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What, for programs: what a waiting message waits for, the class of a bounce, the reason of a failure or of a
-    /// suppression (`suppressed` where the address is on the list), else the status.
+    /// Code for programs: the reason of a hold, the class of a bounce, the reason of a failure or of a suppression
+    /// (`suppressed` where the address is on the list), else the status.
     pub code: String,
     /// The explanation for people, in one sentence.
     pub text: String,
-    /// Since when it is so.
+    /// When this state began.
     pub since: Timestamp,
-    /// When it is tried or looked at next; null where nothing is planned.
+    /// When the message is tried or checked next; null if nothing is planned.
     pub next_attempt_at: Option<Timestamp>,
-    /// What ends it; null where nothing does, or nothing has to.
+    /// Remedy for the state; null if there is none, or none is needed.
     pub cure: Option<Cure>,
 }
 
-/// What is known besides the message.
+/// Facts besides the message that an explanation uses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts<'a> {
-    /// Its latest event of the kind that [`telling_kind`] names.
+    /// Latest event of the message of the kind that [`telling_kind`] names.
     pub event: Option<&'a MessageEvent>,
-    /// Since when its campaign is paused, or the part of the queue suspended that it is in.
+    /// When its campaign was paused, or its part of the queue suspended.
     pub paused_since: Option<Timestamp>,
-    /// The entry of the suppression list that names its recipient.
+    /// Entry of the suppression list that names its recipient.
     pub suppression: Option<SuppressionId>,
     /// State of its channel or recipient that keeps it from being attempted.
     pub obstacle: Option<&'a Obstacle>,
-    /// The suspension of a part of the queue, where that is what `paused_since` is about.
+    /// The suspension of a part of the queue, if `paused_since` is about that.
     pub suspension: Option<&'a Suspension>,
-    /// Sentence about why no path is open to the message, where it waits for one and this process knows.
+    /// Sentence that says why no path is open to the message, if it waits for one and this process knows.
     pub path: Option<&'a str>,
-    /// True when the sandbox carries the message: what it takes never leaves the server.
+    /// True if the sandbox carries the message: it never leaves the server.
     pub is_captured: bool,
 }
 
-/// The kind of event that tells why a message is in a state; `None` where the state says all.
+/// Returns the kind of event that has the reason of a status; `None` if the status says all.
 pub const fn telling_kind(status: MessageStatus) -> Option<EventKind> {
     match status {
         MessageStatus::Deferred => Some(EventKind::Deferred),
@@ -71,8 +71,9 @@ pub const fn telling_kind(status: MessageStatus) -> Option<EventKind> {
     }
 }
 
-/// What a message waits for: its campaign's pause goes before anything else (contract section 12.5). A copy may have been
-/// taken during an attempt; nothing becomes of that until the copy may send, so its message is held like the others.
+/// Returns the hold of a message: a pause of its campaign goes before any other (contract section 12.5). A database may
+/// have been copied during an attempt; the attempt has no consequences until the restored server may send, so its
+/// message is held like the others.
 pub fn hold_of(message: &Message, paused_since: Option<Timestamp>) -> Option<Hold> {
     if message.status == MessageStatus::Sending {
         return message.hold.filter(|hold| hold.reason == HoldReason::Held);
@@ -86,24 +87,25 @@ pub fn hold_of(message: &Message, paused_since: Option<Timestamp>) -> Option<Hol
     }
 }
 
-/// What a message of a campaign that sends waits for where nothing else holds it: its turn among the others to its domain.
-/// There are too many of them to be told one by one, so that is in no row.
+/// Returns the hold of a message, or its turn among the others to its domain, if its campaign is sending and nothing
+/// else holds it. Too many messages wait for their turn to store it in a row for each.
 pub fn turn_of(message: &Message, campaign: CampaignStatus) -> Option<Hold> {
     let waits = message.status == MessageStatus::Queued && campaign == CampaignStatus::Sending;
     let turn = Hold { reason: HoldReason::DomainPace, until: None, since: message.created_at };
     message.hold.or((waits && !message.is_redacted()).then_some(turn))
 }
 
-/// When a message that waits for its time is due: what was asked for, or the time in the recipient's zone.
+/// Returns the time at which a message is due that waits for its time: the requested one, or that in the recipient's
+/// zone.
 pub fn scheduled_for(message: &Message) -> Option<Timestamp> {
     let hold = message.hold.filter(|_| message.status == MessageStatus::Queued)?;
     hold.until.filter(|_| matches!(hold.reason, HoldReason::Scheduled | HoldReason::ByTimezone))
 }
 
-/// Explains where a message is.
+/// Explains the status of a message.
 pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
     let details = EventDetails(facts.event.map(|event| &event.meta));
-    // Whoever waits for its turn behind a channel that does not send waits for that.
+    // A message that waits for its turn on a channel that does not send waits for the channel.
     let hold = hold_of(message, facts.paused_since);
     let hold = hold.filter(|hold| hold.reason != HoldReason::DomainPace || facts.obstacle.is_none());
     if let Some(hold) = hold.filter(|hold| hold.reason == HoldReason::Paused)
@@ -155,7 +157,7 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
         }
         MessageStatus::Failed => {
             let (code, text, cure) = failed(message, details.text("reason"));
-            // What the provider said last is known where the message was tried, or its account was.
+            // The last words of the provider are known if the message was tried, or its account was.
             let text = match code {
                 "provider_error" => format!("{text}{}.", quoted(details.text("message"))),
                 _ => text.to_owned(),
@@ -169,7 +171,7 @@ pub fn explain(message: &Message, facts: Facts<'_>) -> Explanation {
     }
 }
 
-/// True for the states in which a message waits for an attempt.
+/// Returns true for the statuses in which a message waits for an attempt.
 const fn may_be_attempted(status: MessageStatus) -> bool {
     matches!(status, MessageStatus::Queued | MessageStatus::Deferred)
 }
@@ -186,7 +188,7 @@ fn obstructed(message: &Message, details: EventDetails<'_>, obstacle: &Obstacle)
     }
 }
 
-/// The members of the event that tells.
+/// The members of the event that has the reason.
 #[derive(Clone, Copy)]
 struct EventDetails<'a>(Option<&'a Map<String, Value>>);
 
@@ -199,7 +201,7 @@ impl<'a> EventDetails<'a> {
         self.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The last reply of a mail server, where one replied.
+    /// Returns the last reply of a mail server, if one replied.
     fn last_reply(self) -> Option<Response> {
         let code = self.get("smtp_code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok())?;
         let enhanced = self.get("enhanced_code").and_then(Value::as_str).map(ToOwned::to_owned);
@@ -207,7 +209,7 @@ impl<'a> EventDetails<'a> {
         Some(Response { code: Some(code), enhanced, text, host: None })
     }
 
-    /// The codes of the reply, in parentheses.
+    /// Returns the codes of the reply, in parentheses.
     fn reply(self) -> String {
         let code = self.get("smtp_code").and_then(Value::as_u64).map(|code| code.to_string());
         let enhanced = self.get("enhanced_code").and_then(Value::as_str).map(ToOwned::to_owned);
@@ -285,7 +287,7 @@ fn suspended(hold: Hold, suspension: &Suspension) -> Explanation {
     }
 }
 
-/// Advice to whoever asks about a message that may not go in clear.
+/// Advice about a message that may not go in clear.
 const READ_TLS: &str = "Read in the attempts what the receiving server lacks; its operator has to mend that, or \
                         `require_tls` of the sending domain has to be lifted where that is what asks for TLS.";
 
@@ -305,7 +307,7 @@ fn deferred(message: &Message, details: EventDetails<'_>, since: Timestamp) -> E
     Explanation { code: "deferred".to_owned(), text, since, next_attempt_at, cure: None }
 }
 
-/// Code, sentence and advice of a class of bounces; the sentence goes on with the reply.
+/// Returns code, sentence and advice for a class of bounces; the reply is appended to the sentence.
 fn bounced(class: &str) -> (&'static str, &'static str, &'static str) {
     match class {
         "invalid_recipient" => (
@@ -351,8 +353,8 @@ fn bounced(class: &str) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Sentence and advice of a message that was put off until it expired: by its last reply, which says more than that it
-/// expired. The sentence goes on with the codes.
+/// Returns sentence and advice for a message that was put off until it expired: by its last reply, which says more than
+/// the expiry. The codes are appended to the sentence.
 fn expired(last: &Response) -> (&'static str, &'static str) {
     match bounce::classify(last) {
         BounceClass::MailboxFull => (

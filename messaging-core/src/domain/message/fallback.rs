@@ -1,7 +1,6 @@
-//! What follows a message that does not arrive: the next one of its chain (contract section 4.1, `fallback`).
+//! Fallbacks: the next message of a chain, if one does not arrive (contract section 4.1, `fallback`).
 //!
-//! Each message of a chain is looked after by a job of its own, in a lane of its own, which whoever settles the message
-//! wakes.
+//! Each message of a chain has a job in a lane of its own, which is woken when the message is settled.
 
 use crate::domain::channel::Channel;
 use crate::domain::channel::address;
@@ -10,10 +9,10 @@ use crate::domain::message::MessageStatus;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// How the resources of these lanes begin; the message follows.
+/// Beginning of the resources of these lanes; the id of the message follows.
 pub const RESOURCE: &str = "fallback:";
 
-/// The lane of the job that looks after a message.
+/// Returns the lane of the job for a message of a chain.
 pub fn lane(workspace: WorkspaceId, message: MessageId) -> Lane {
     Lane::new(JobClass::Transactional, workspace, &format!("{RESOURCE}{message}"))
 }
@@ -21,7 +20,7 @@ pub fn lane(workspace: WorkspaceId, message: MessageId) -> Lane {
 /// Next step for a chain of fallback messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The message may still arrive. It is looked at again when it is settled, and at this time where there is one.
+    /// The message may still arrive. The job checks again when it is settled, and at this time if there is one.
     Wait(Option<Timestamp>),
     /// The next message is sent.
     Send,
@@ -29,8 +28,8 @@ pub enum Next {
     End,
 }
 
-/// What becomes of the chain behind a message in a state. `until` is when it is not waited for any more, if that was asked
-/// for: else a message that a relay or provider has ends the chain.
+/// Returns the next step for a chain whose last message has a status. `until` is the end of the wait for that message,
+/// if one was requested: without it a message that a relay or provider has ends the chain.
 pub fn next(status: MessageStatus, until: Option<Timestamp>, now: Timestamp) -> Next {
     use MessageStatus as S;
     match status {
@@ -47,9 +46,9 @@ pub fn next(status: MessageStatus, until: Option<Timestamp>, now: Timestamp) -> 
     }
 }
 
-/// Where the next message goes: where the request says, else to the contact's address for its channel, else to the address
-/// of the message before, if it is one of that channel too. A phone number serves several channels; anything else is an
-/// address of its own channel alone, although it may have the form of a push token.
+/// Returns the address of the next message: the one in the request, else the contact's for its channel, else that of
+/// the message before, if it is an address of that channel too. A phone number serves several channels; any other
+/// address serves only its own channel, although it may have the form of a push token.
 pub fn address(
     channel: Channel,
     asked: Option<&str>,

@@ -7,49 +7,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// Why a message is not attempted yet, and until when.
+/// Reason why a message is not attempted yet, and the end of the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hold {
     /// Reason for which the message is held, such as quiet hours.
     pub reason: HoldReason,
-    /// When it is looked at again; `None` until somebody acts.
+    /// When the message is checked again; `None` until somebody acts.
     pub until: Option<Timestamp>,
     /// When it was first held for this reason.
     pub since: Timestamp,
 }
 
 impl Hold {
-    /// How long it is until the time that a message was scheduled for; `None` when that has come, or it waits for
-    /// something else.
+    /// Returns the time until the moment that a message is scheduled for; `None` if that has come, or the message waits
+    /// for something else.
     pub fn scheduled_in(self, now: Timestamp) -> Option<Duration> {
         let until = self.until.filter(|until| self.reason == HoldReason::Scheduled && *until > now)?;
         u64::try_from(until.as_millis() - now.as_millis()).ok().map(Duration::from_millis)
     }
 }
 
-/// What a message waits for (contract section 4.2).
+/// Reason why a message waits (contract section 4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldReason {
-    /// Its time, `send_at`.
+    /// The message waits for its time, `send_at`.
     Scheduled,
-    /// The wall-clock time in the recipient's zone.
+    /// The message waits for the wall-clock time in the recipient's zone.
     ByTimezone,
-    /// The end of the quiet hours.
+    /// The message waits for the end of the quiet hours.
     QuietHours,
-    /// A free place under the frequency cap.
+    /// The message waits until the frequency cap allows it.
     FrequencyCap,
-    /// Its turn: the rate limit of the campaign, or what the recipient's domain takes.
+    /// The message waits for its turn, under the rate limit of the campaign or the limits of the recipient's domain.
     DomainPace,
-    /// Somebody who lets the campaign, or a suspended part of the queue, go on.
+    /// The campaign is paused, or the part of the queue is suspended, until somebody resumes it.
     Paused,
-    /// Somebody who lets the server send again.
+    /// The server sends nothing until somebody resumes it.
     Held,
-    /// The warm-up of the addresses that it may leave from: they have sent what they may for now.
+    /// The addresses that the message may leave from are warming up, and have sent what they may for now.
     WarmingUp,
-    /// The end of a brake, because the recipient's provider wants less or nothing at the moment.
+    /// Sending is braked, because the recipient's provider wants less mail or none at the moment.
     Braked,
-    /// A node with an address that the message may leave from.
+    /// No live node has an address that the message may leave from.
     NoSource,
 }
 
@@ -68,7 +68,7 @@ impl HoldReason {
         Self::NoSource,
     ];
 
-    /// True for the reasons that the paths of email give.
+    /// Returns true for the reasons that come from the paths of email.
     pub const fn is_of_path(self) -> bool {
         matches!(self, Self::WarmingUp | Self::Braked | Self::NoSource)
     }

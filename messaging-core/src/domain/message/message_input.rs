@@ -1,8 +1,8 @@
 //! The body of `POST /messages` and the rules it must keep.
 //!
-//! Contract section 4.1. Counts and lengths that are the same for every channel are `validate` attributes; which channel
-//! takes which member is one table (`members`); what else depends on the channel is checked in `email` and `off_email`.
-//! What cannot be known from the request alone is checked by whoever accepts it: what it names, and by
+//! Contract section 4.1. Counts and lengths that are the same for every channel are `validate` attributes; the channels
+//! of each member are one table (`members`); other rules of channels are checked in `email` and `off_email`. The
+//! acceptance of a message checks what cannot be known from the request alone: the objects that it names, and by
 //! [`MessageInput::check_viber`] the limits of the service that sends on Viber.
 
 mod build;
@@ -33,15 +33,15 @@ use crate::violation::{FieldCode, Violations};
 use self::chain::FallbackInput;
 pub use options::{Category, MessageOptions};
 
-/// Recipients in `cc` and in `bcc` (contract section 20).
+/// Maximum number of recipients in `cc`, and in `bcc` (contract section 20).
 pub const MAX_COPIES: u64 = 50;
-/// Tags of a message.
+/// Maximum number of tags of a message.
 pub const MAX_TAGS: u64 = 20;
-/// `html` and `text` of an email, in bytes.
+/// Maximum size of `html`, and of `text`, in bytes.
 pub const MAX_PART_BYTES: usize = 2 << 20;
-/// `metadata`, in bytes of JSON.
+/// Maximum size of `metadata`, in bytes of JSON.
 pub const MAX_METADATA_BYTES: usize = 8 << 10;
-/// `variables`, in bytes of JSON. The contract is silent; a rendering reads them all.
+/// Maximum size of `variables`, in bytes of JSON. The contract is silent; a rendering reads them all.
 pub const MAX_VARIABLES_BYTES: usize = 512 << 10;
 
 /// A message to send.
@@ -188,7 +188,7 @@ impl Input for MessageInput {
 }
 
 impl MessageInput {
-    /// Whether it goes to a channel, itself or as what it falls back to.
+    /// Returns true if the message may go to a channel, itself or by a fallback.
     pub fn may_go_to(&self, channel: Channel) -> bool {
         self.channel == channel || self.fallback.iter().flatten().any(|step| step.channel == channel)
     }
@@ -206,7 +206,8 @@ impl MessageInput {
         }
     }
 
-    /// A template brings its own parts; those sent along are ignored.
+    /// Returns true if subject, HTML and text are those of the request: a template has its own, and those sent along
+    /// are ignored.
     fn has_own_parts(&self) -> bool {
         !is_given(self.template_id.as_ref())
     }

@@ -1,4 +1,4 @@
-//! Milestones of a message, which statistics count: when it was sent and delivered, and what was seen of it.
+//! Milestones of a message, which statistics count: when it was sent and delivered, and how recipients engaged with it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 /// Facts about a message, besides its status, that statistics count. Each is set once and stays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Milestones {
-    /// Set of what was seen of the message: opens, clicks, a complaint, an unsubscribe.
+    /// Engagement seen so far: opens, clicks, a complaint, an unsubscribe.
     pub seen: EngagementFlags,
     /// Links of its template that people followed: one bit for each of the first 64, the lowest for the first.
     pub links: u64,
@@ -21,8 +21,8 @@ pub struct Milestones {
 }
 
 impl Milestones {
-    /// The milestones after the message gets into a status at a time. It counts as sent from its first sent, delivered,
-    /// bounced or complained status (contract section 12.5).
+    /// Returns the milestones after the message gets into a status at a time. It counts as sent from its first sent,
+    /// delivered, bounced or complained status (contract section 12.5).
     #[must_use]
     pub fn with_status(mut self, status: MessageStatus, at: Timestamp) -> Self {
         use MessageStatus as S;
@@ -35,76 +35,77 @@ impl Milestones {
         self
     }
 
-    /// The milestones after an event; `is_machine` tells that no person opened or clicked.
+    /// Returns the milestones after an event; `is_machine` is true if no person opened or clicked.
     #[must_use]
     pub fn with_event(mut self, kind: EventKind, is_machine: bool) -> Self {
         self.seen = self.seen.union(EngagementFlags::of_event(kind, is_machine));
         self
     }
 
-    /// The milestones after a person followed a link, by its number in the template. Links from number 64 on are not
-    /// kept.
+    /// Returns the milestones after a person followed a link, by its number in the template. Links from number 64 on
+    /// are not kept.
     #[must_use]
     pub fn with_followed_link(mut self, link: u8) -> Self {
         self.links |= 1_u64.checked_shl(link.into()).unwrap_or_default();
         self
     }
 
-    /// True if a person followed a link, by its number in the template; also for all links from number 64 on, which are
-    /// not kept.
+    /// Returns true if a person followed a link, by its number in the template; also for all links from number 64 on,
+    /// which are not kept.
     pub fn has_followed(&self, link: u8) -> bool {
         self.with_followed_link(link) == *self
     }
 }
 
-/// A set of what was seen of a message at least once.
+/// Set of kinds of engagement that a message had at least once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EngagementFlags(u8);
 
 impl EngagementFlags {
-    /// A person opened it.
+    /// A person opened the message.
     pub const OPENED: Self = Self(1);
     /// A person followed a link.
     pub const CLICKED: Self = Self(1 << 1);
     /// The recipient complained.
     pub const COMPLAINED: Self = Self(1 << 2);
-    /// The recipient unsubscribed by it.
+    /// The recipient unsubscribed through the message.
     pub const UNSUBSCRIBED: Self = Self(1 << 3);
-    /// A machine opened it.
+    /// A machine opened the message.
     pub const MACHINE_OPENED: Self = Self(1 << 4);
 
-    /// The bits, as stored; unknown ones are dropped.
+    /// Returns the set for stored bits; unknown ones are dropped.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 0b1_1111)
     }
 
-    /// The bits, as stored.
+    /// Returns the bits, as stored.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// The union of two sets.
+    /// Returns the union of two sets.
     pub const fn union(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
-    /// This set without what is in the other.
+    /// Returns this set without the members of the other.
     #[must_use]
     pub const fn difference(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// The members of the set, each as a set of its own.
+    /// Iterates over the members of the set, each as a set of its own.
     pub fn iter(self) -> impl Iterator<Item = Self> {
         (0..u8::BITS).map(|bit| Self(1 << bit)).filter(move |one| self.has(*one))
     }
 
-    /// True if this set contains all of the other.
+    /// Returns true if this set contains all of the other.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The flag that an event sets. Empty for a click of a machine, and for events that concern only the status.
+    /// Returns the flag that an event sets. Empty for a click of a machine, and for events that concern only the
+    /// status.
     pub const fn of_event(kind: EventKind, is_machine: bool) -> Self {
         match (kind, is_machine) {
             (EventKind::Open, false) => Self::OPENED,
@@ -121,7 +122,7 @@ impl EngagementFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Skip {
-    /// The address is suppressed, for whatever reason.
+    /// The address is suppressed, for any reason.
     Suppressed,
     /// The contact has not consented.
     NoConsent,

@@ -1,31 +1,31 @@
 //! State of a channel's account or of a recipient's servers that keeps messages from being attempted.
 //!
-//! Contract section 4.2. It is no state of a message: an account that refuses us stops all that goes over it, and ends for
-//! all of them at once.
+//! Contract section 4.2. An obstacle is no state of a message: an account that refuses us stops all messages that use
+//! it, and ends for all of them at once.
 
 use super::cure::{Cure, call};
 use crate::domain::security::redaction::Redactor;
 use crate::ids::WorkspaceId;
 use crate::time::Timestamp;
 
-/// Most characters of a peer's words that a sentence repeats.
+/// Maximum number of characters of a peer's words that a sentence repeats.
 const MAX_WORDS: usize = 200;
 
-/// Something that keeps a message from being attempted, whatever the message is.
+/// State that keeps a message from being attempted, whatever the message is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
     /// Kind of obstacle.
     pub kind: ObstacleKind,
     /// Words of the peer that caused it, with addresses masked for the reader; `None` where nothing was said.
     pub words: Option<String>,
-    /// Time of the next attempt; `None` where one is due or under way.
+    /// Time of the next attempt; `None` if one is due or under way.
     pub until: Option<Timestamp>,
 }
 
 /// Kinds of obstacles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObstacleKind {
-    /// The workspace is under deletion: nothing leaves it.
+    /// The workspace is under deletion: none of its messages are sent.
     WorkspaceEnding,
     /// The provider or relay refuses the account or its settings: one message probes every five minutes.
     ChannelFailing,
@@ -50,7 +50,7 @@ impl ObstacleKind {
         Self::DomainUnreachable,
     ];
 
-    /// The code of the explanation.
+    /// Returns the code of the explanation.
     pub const fn code(self) -> &'static str {
         match self {
             Self::WorkspaceEnding => "workspace_ending",
@@ -61,13 +61,13 @@ impl ObstacleKind {
         }
     }
 
-    /// True where all messages on the channel wait.
+    /// Returns true if all messages on the channel wait.
     pub const fn is_of_channel(self) -> bool {
         matches!(self, Self::WorkspaceEnding | Self::ChannelFailing | Self::ChannelThrottled | Self::ChannelSlowed)
     }
 }
 
-/// The words of a peer as a sentence repeats them, with a space before; empty where nothing was said.
+/// Returns the words of a peer as a sentence repeats them, with a space before; empty if there are none.
 pub(super) fn quoted(words: &str) -> String {
     let words = words.trim();
     if words.is_empty() {
@@ -81,12 +81,12 @@ pub(super) fn quoted(words: &str) -> String {
 }
 
 impl Obstacle {
-    /// The obstacle as a reader sees it who may not see addresses.
+    /// Returns the obstacle with its words masked for a reader who may not see addresses.
     pub fn shown_to(self, redactor: Redactor) -> Self {
         Self { words: self.words.map(|words| redactor.text(words)), ..self }
     }
 
-    /// The obstacle as a sentence, without a full stop.
+    /// Returns the obstacle as a sentence, without a full stop.
     pub fn sentence(&self) -> String {
         let (before, after) = match self.kind {
             ObstacleKind::WorkspaceEnding => {
@@ -114,7 +114,7 @@ impl Obstacle {
         format!("{before}{}{after}", quoted(self.words.as_deref().unwrap_or_default()))
     }
 
-    /// What a person of the workspace can do about it.
+    /// Returns the remedy that a member of the workspace has, if there is one.
     pub fn cure(&self, workspace: WorkspaceId) -> Option<Cure> {
         match self.kind {
             ObstacleKind::WorkspaceEnding => {

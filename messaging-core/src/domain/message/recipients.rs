@@ -1,4 +1,4 @@
-//! Who receives an email: each address once.
+//! Recipients of an email, each address once.
 
 use std::collections::HashSet;
 
@@ -16,53 +16,52 @@ pub enum RecipientKind {
     Cc,
     /// `bcc`: appears in no header.
     Bcc,
-    /// Another device of the contact whom a push message is for. The message's status follows the one that stands as
-    /// `to`.
+    /// Another device of the contact that a push message is for. The message's status follows the device that is `to`.
     Device,
 }
 
 /// One recipient.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recipient {
-    /// Kind of the recipient; where several fields name the address, that of the first.
+    /// Kind of the recipient; if several fields name the address, that of the first.
     pub kind: RecipientKind,
     /// The address.
     pub address: String,
-    /// Whether an attempt was put off for another reason than that the provider failed. Without one, a
-    /// message that expires has failed and not bounced.
+    /// True if an attempt was put off for another reason than a failure of the provider. Otherwise a message that
+    /// expires has failed and not bounced.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_deferred: bool,
 }
 
 impl Recipient {
-    /// A recipient before the first attempt.
+    /// Returns a recipient before the first attempt.
     pub const fn new(kind: RecipientKind, address: String) -> Self {
         Self { kind, address, was_deferred: false }
     }
 
-    /// The domain of an email address in A-labels, by which delivery is divided; where it has none, the whole address
-    /// in its one spelling.
+    /// Returns the domain of an email address in A-labels, by which delivery is divided; if it has none, the whole
+    /// address in its normalized spelling.
     pub fn domain(&self) -> String {
         EmailAddress::parse(&self.address)
             .map_or_else(|_| normalize_email(&self.address), |address| address.ascii_domain())
     }
 }
 
-/// Names a recipient in what is kept for later, without its address: that stands in the message and its request
-/// alone, so that a job that waits for hours has nothing that would have to be erased.
+/// Identifies a recipient in stored jobs without its address, which only the message and its request have: a job that
+/// waits for hours holds nothing that would have to be erased.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecipientKey(String);
 
 impl RecipientKey {
-    /// The beginning of the SHA-256 digest of an address, whatever its case, in hexadecimal digits.
+    /// Returns the key of an address: the beginning of its SHA-256 digest, whatever its case, in hexadecimal digits.
     pub fn of(address: &str) -> Self {
         let digest = ring::digest::digest(&ring::digest::SHA256, normalize_email(address).as_bytes());
         Self(digest.as_ref()[..10].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
-/// The recipients of a message. An address that is named twice receives once, at its first place.
+/// Returns the recipients of a message. An address that is named twice occurs once, at its first place.
 pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
     let mut seen = HashSet::new();
     let named =
@@ -74,7 +73,7 @@ pub fn all(to: &str, cc: &[String], bcc: &[String]) -> Vec<Recipient> {
         .collect()
 }
 
-/// The domains of recipients, each once, in the order of the recipients.
+/// Returns the domains of recipients, each once, in the order of the recipients.
 pub fn domains(recipients: &[Recipient]) -> Vec<String> {
     let mut seen = HashSet::new();
     recipients.iter().map(Recipient::domain).filter(|domain| seen.insert(domain.clone())).collect()

@@ -1,4 +1,4 @@
-//! Recipients that never leave the server and behave as their name says.
+//! Simulated recipients: their messages never leave the server, and they behave as their names say.
 //!
 //! Contract section 4.3.
 
@@ -8,7 +8,7 @@ use crate::domain::delivery::outcome::{
     Acceptance, AddressFault, ContentFault, Outcome, OutcomeClass, Response, Scope, SoftCause,
 };
 
-/// The domain of simulated recipients; `.invalid` is nobody's (RFC 6761 section 6.4).
+/// Domain of simulated recipients; nobody can own a name in `.invalid` (RFC 6761 section 6.4).
 pub const DOMAIN: &str = "simulator.invalid";
 
 const HOST: &str = "simulator.invalid";
@@ -22,7 +22,7 @@ pub struct Simulated {
     pub complains: bool,
 }
 
-/// What the recipient does, if it is a simulated one.
+/// Returns the behaviour of a simulated recipient; `None` for any other.
 pub fn simulate(recipient: &EmailAddress) -> Option<Simulated> {
     if !recipient.domain().eq_ignore_ascii_case(DOMAIN) {
         return None;
@@ -45,21 +45,21 @@ pub fn simulate(recipient: &EmailAddress) -> Option<Simulated> {
     Some(Simulated { outcome, complains: behavior == "complaint" })
 }
 
-/// How the numbers of simulated recipients of the channels other than email begin; one digit follows.
+/// Beginning of the numbers of simulated recipients of the channels other than email; one digit follows.
 const NUMBERS: &str = "999000000";
 
-/// What a simulated recipient of a channel other than email does.
+/// Behaviour of a simulated recipient of a channel other than email for one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SimulatedDevice {
     /// The answer to the attempt.
     pub outcome: Outcome,
-    /// Whether it then tells that it was read.
+    /// True if the recipient reports afterwards that it read the message.
     pub reads: bool,
 }
 
-/// What the recipient does, if it is a simulated one: a phone number from `+9990000001` to `+9990000007`, and on push and
-/// Telegram an address that ends in those digits. 1 delivered, 2 bounce, 3 soft bounce, 4 deferred for as long as it is
-/// tried, 5 blocked by a policy, 6 failed, 7 delivered and read.
+/// Returns the behaviour of a simulated recipient: a phone number from `+9990000001` to `+9990000007`, and on push and
+/// Telegram an address that ends in those digits; `None` for any other. 1 delivered, 2 bounce, 3 soft bounce, 4
+/// deferred for as long as it is tried, 5 blocked by a policy, 6 failed, 7 delivered and read.
 pub fn simulate_device(channel: Channel, address: &str) -> Option<SimulatedDevice> {
     let number = match channel {
         Channel::Email => return None,

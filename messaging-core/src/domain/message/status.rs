@@ -1,23 +1,23 @@
-//! The states of messages, which move is allowed from where, and the kinds of their events.
+//! Statuses of messages, the permitted changes between them, and the kinds of events.
 //!
 //! Contract section 4.2.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The state of a message. Follows the `to` recipient.
+/// Status of a message, which follows the `to` recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageStatus {
-    /// Accepted.
+    /// The message is accepted.
     Queued,
     /// An attempt is running.
     Sending,
-    /// Handed to a relay or provider.
+    /// The message was handed to a relay or provider.
     Sent,
-    /// The recipient's server or the provider confirmed.
+    /// The recipient's server or the provider confirmed the delivery.
     Delivered,
-    /// Temporary refusal; will be tried again.
+    /// The message was refused temporarily and will be tried again.
     Deferred,
     /// Final: refused.
     Bounced,
@@ -46,7 +46,7 @@ impl MessageStatus {
         Self::Cancelled,
     ];
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -62,15 +62,15 @@ impl MessageStatus {
         }
     }
 
-    /// The status of a text form.
+    /// Returns the status with a text form.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
-    /// Whether a message in this state may get into `next` (the table of contract section 4.2).
+    /// Returns true if a message may change from this status to `next` (the table of contract section 4.2).
     ///
-    /// A report that arrives out of order asks for a move that is not in the table and is recorded
-    /// as an event only: the status never moves backwards.
+    /// A report that arrives out of order asks for a change that is not in the table and is recorded as an event only:
+    /// the status never moves backwards.
     pub const fn may_become(self, next: Self) -> bool {
         use MessageStatus as S;
         match self {
@@ -83,13 +83,13 @@ impl MessageStatus {
         }
     }
 
-    /// Whether nothing more is attempted for a message in this state.
+    /// Returns true if nothing more is attempted for a message with this status.
     pub const fn is_settled(self) -> bool {
         !matches!(self, Self::Queued | Self::Sending | Self::Deferred)
     }
 }
 
-/// The kinds of events of contract section 4.2.
+/// Kinds of events of messages (contract section 4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]

@@ -1,4 +1,4 @@
-//! From JSON to the branches of nodes, and whether a graph made of them can be gone through.
+//! Parser of edges, and checks that every node can be reached and every circle has a wait.
 //!
 //! Contract sections 13.2 and 13.4, "Cycles" and "Checks".
 
@@ -13,18 +13,18 @@ use super::reader::{InDrafts, Reader};
 use crate::domain::automation::graph::{Delay, DelayUnit, NodeIndex, NodeKind, Wait};
 use crate::violation::FieldCode;
 
-/// The branch of an edge that names none.
+/// Branch of an edge that names none.
 const NEXT: &str = "next";
-/// How long somebody who goes in a circle waits at least on the way, in seconds.
+/// Minimum wait on each circle, in seconds.
 const LEAST_WAIT: u64 = 60;
 
-/// Where the branches of a node lead.
+/// Node that each branch of a node leads to.
 pub(super) type Branches = BTreeMap<String, NodeIndex>;
 
-/// Reads the edges between nodes; answers the branches of each node, as far as they are right.
+/// Reads the edges between nodes and returns the branches of each node, as far as they are right.
 pub(super) fn read(reader: &mut Reader, nodes: &[Option<ReadNode>], edges: &[Value]) -> Vec<Branches> {
     let place = |id: &str| nodes.iter().position(|node| node.as_ref().is_some_and(|node| node.id == id));
-    // A node that is broken may be the one that is meant.
+    // A broken node may be the one that an edge names.
     let is_complete = nodes.iter().all(Option::is_some);
     let mut branches = vec![Branches::new(); nodes.len()];
     for (index, edge) in edges.iter().enumerate() {
@@ -61,7 +61,7 @@ pub(super) fn read(reader: &mut Reader, nodes: &[Option<ReadNode>], edges: &[Val
     branches
 }
 
-/// Where contacts begin: at the node that is named, else at the only one to which no edge leads.
+/// Returns the node at which contacts begin: the named one, else the only one to which no edge leads.
 pub(super) fn entry(
     reader: &mut Reader,
     named: Option<&str>,
@@ -89,7 +89,7 @@ pub(super) fn entry(
     first
 }
 
-/// Notes nodes that nobody can reach.
+/// Reports the nodes that no run can reach.
 pub(super) fn check_reachable(reader: &mut Reader, entry: NodeIndex, branches: &[Branches]) {
     let mut reached = vec![false; branches.len()];
     let mut waiting = vec![entry];
@@ -104,15 +104,15 @@ pub(super) fn check_reachable(reader: &mut Reader, entry: NodeIndex, branches: &
     }
 }
 
-/// Notes that there is a circle on which nobody waits.
+/// Reports a circle without a wait.
 pub(super) fn check_cycles(reader: &mut Reader, nodes: &[Option<ReadNode>], branches: &[Branches]) {
-    // Whoever leaves a node by a branch that takes time comes to rest: only the others can make a run go on for ever.
+    // A branch that takes time brings a run to rest: only the others can make it go on for ever.
     let hurries = |node: NodeIndex, branch: &str| {
         let kind = nodes[node].as_ref().and_then(|node| node.kind.as_ref());
         match kind {
             Some(NodeKind::Wait(Wait::Duration(delay))) => !lasts(*delay),
             Some(NodeKind::WaitEvent { timeout, .. }) => branch != "timeout" || !lasts(*timeout),
-            // What is incomplete was noted and is not judged.
+            // An incomplete node was reported and is not judged.
             Some(NodeKind::Wait(Wait::Until { .. })) | None => false,
             Some(_) => true,
         }
@@ -127,7 +127,7 @@ pub(super) fn check_cycles(reader: &mut Reader, nodes: &[Option<ReadNode>], bran
     }
 }
 
-/// Whether a delay keeps somebody who goes in a circle long enough.
+/// Returns true if a delay is long enough for the wait of a circle.
 fn lasts(delay: Delay) -> bool {
     let seconds = match delay.unit {
         DelayUnit::Seconds => 1,
@@ -136,7 +136,7 @@ fn lasts(delay: Delay) -> bool {
     u64::from(delay.value) * seconds >= LEAST_WAIT
 }
 
-/// Whether nodes can be taken away, each with nothing left that leads to it, until none is left; else there is a circle.
+/// Returns true if the graph has a circle: if nodes to which no edge leads are removed one after another, some remain.
 fn has_cycle(count: usize, next: &dyn Fn(NodeIndex) -> Vec<NodeIndex>) -> bool {
     let mut incoming = vec![0_usize; count];
     for node in 0..count {

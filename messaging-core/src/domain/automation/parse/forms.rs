@@ -1,8 +1,8 @@
-//! The members that triggers and graphs have in JSON, and the JSON types of these.
+//! Members of triggers and graphs in JSON, with their JSON types.
 //!
-//! Contract sections 13.1, 13.2. What a member means is read in the files beside this one; filters, and what only their
-//! grammar can say, are any JSON here. A draft may lack what an active automation needs, so that such members are
-//! optional here and asked for by [`Reader::need`](super::reader::Reader::need).
+//! Contract sections 13.1, 13.2. The files beside this one read the meaning of the members; filters, and all that only
+//! their grammar describes, are any JSON here. A draft may lack members that an active automation needs, so these are
+//! optional here and required by [`Reader::need`](super::reader::Reader::need).
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,15 @@ use crate::domain::campaign::settings::{FrequencyCap, HourMinute, QuietHours, We
 use crate::domain::channel::Channel;
 use crate::domain::limits::{MAX_DISPLAY_NAME, MAX_NAME, MAX_SUBJECT, MAX_URL};
 
-/// Edges of a graph: more than its nodes have branches.
+/// Maximum number of edges of a graph: more than its nodes can have branches.
 const MAX_EDGES: u64 = 2000;
-/// Nodes of a graph; [`MAX_NODES`](crate::domain::automation::MAX_NODES).
+/// Maximum number of nodes of a graph; [`MAX_NODES`](crate::domain::automation::MAX_NODES).
 const MAX_NODES: u64 = 200;
-/// Conditions to exit. The contract is silent; all of them are asked before each node.
+/// Maximum number of exit conditions. The contract is silent; all of them are asked before each node.
 const MAX_EXIT_CONDITIONS: u64 = 20;
-/// Tags that a node gives or takes.
+/// Maximum number of tags that a node gives or takes.
 const MAX_TAGS: u64 = 100;
-/// Characters of a text that may be a template.
+/// Maximum number of characters of a text that may be a template.
 const MAX_TEMPLATE: u64 = 1024;
 
 /// Trigger of an automation: the event, change, date or call by which a contact enters and its run begins.
@@ -104,7 +104,7 @@ pub(super) struct MessageEventConfig {
     filter: Option<Value>,
 }
 
-/// The config of a trigger that needs none.
+/// Config of a trigger that has no settings but its filter.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OnlyFilterConfig {
@@ -165,7 +165,7 @@ pub(super) struct EdgeForm {
     pub(super) branch: Option<String>,
 }
 
-/// Characters of the name of a branch.
+/// Maximum number of characters of the name of a branch.
 const MAX_BRANCH: u64 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

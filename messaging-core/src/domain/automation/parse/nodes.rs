@@ -1,4 +1,4 @@
-//! From JSON to typed nodes (contract section 13.2).
+//! Parser of nodes (contract section 13.2).
 
 mod actions;
 mod waits;
@@ -14,17 +14,17 @@ use crate::domain::automation::graph::{NodeKind, Share};
 use crate::domain::segment::parse::Reference;
 use crate::violation::FieldCode;
 
-/// A node as far as it could be read.
+/// A node, as far as it could be read.
 #[derive(Debug)]
 pub(super) struct ReadNode {
     pub(super) id: String,
-    /// What it does; `None` when that is incomplete or wrong.
+    /// Kind and settings; `None` when incomplete or wrong.
     pub(super) kind: Option<NodeKind>,
-    /// The branches that it has; `None` when they are not known yet.
+    /// Names of its branches; `None` while they are not known.
     pub(super) branches: Option<Vec<String>>,
 }
 
-/// Reads the node at a place of its graph; `None` when not even its id can be read.
+/// Reads the node at an index of its graph; `None` when not even its id can be read.
 pub(super) fn read(reader: &mut Reader, index: usize, sent: &Value) -> Option<ReadNode> {
     let pointer = format!("/graph/nodes/{index}");
     let id = sent.get("id").unwrap_or(&Value::Null);
@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut Reader, index: usize, sent: &Value) -> Option<Re
         reader.fault(format!("{pointer}/id"), FieldCode::Required, "is required");
     }
     let Some(form) = reader.form::<NodeForm>(sent.clone(), &pointer, InDrafts::Required) else {
-        // Edges may name a broken node, so that what is wrong with them is told as well.
+        // Edges may name a broken node, so that their faults are reported as well.
         let id = sent.get("id").and_then(Value::as_str)?.to_owned();
         return Some(ReadNode { id, kind: None, branches: None });
     };

@@ -1,4 +1,4 @@
-//! One reading of a design: what it collects, and how it notes a fault.
+//! Reader of a design, which collects its faults and references.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -12,41 +12,41 @@ use crate::ids::Id;
 use crate::input::{rest_by_schema, schema_of};
 use crate::violation::{At, FieldCode, Violations, escape};
 
-/// What a draft may lack and an active automation may not.
+/// Codes of faults that a draft may have and an active automation may not.
 const OF_ACTIVATION: [FieldCode; 2] = [FieldCode::Required, FieldCode::NotFound];
 
-/// Names of members of an attribute within one another, the attribute among them.
+/// Maximum number of keys in the path of an attribute, that of the attribute included.
 const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
 
-/// Whether a draft may be without the members that a form requires.
+/// Rule for members that a form requires when a draft lacks them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InDrafts {
-    /// Nothing could be judged without them.
+    /// A draft needs them, too: nothing could be judged without them.
     Required,
-    /// They may come later.
+    /// A draft may lack them.
     Optional,
 }
 
-/// One reading of a design.
+/// Faults and references collected while a design is read.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// What no automation may have, not even a draft.
+    /// Faults that no automation may have, not even a draft.
     pub(super) shape: Violations,
-    /// What keeps it from being active.
+    /// Faults that keep the automation from being active.
     pub(super) gaps: Violations,
     /// Objects that the design refers to by id, each with the JSON Pointer of the member that names it.
     pub(super) references: Vec<(String, Reference)>,
-    /// The templates that stand in it, and where.
+    /// Texts of the design that are templates, each with its JSON Pointer.
     pub(super) sources: Vec<(String, String)>,
-    /// The web addresses that it calls, and where.
+    /// Web addresses that the design calls, each with its JSON Pointer.
     pub(super) urls: Vec<(String, String)>,
     /// See [`Reading::needs_pii`](super::Reading::needs_pii).
     pub(super) needs_pii: bool,
-    /// Its sends, each with the place of its node.
+    /// Settings of the send nodes, each with the place of its node.
     pub(super) sends: Vec<(usize, Send)>,
 }
 
-/// An object and where it stands.
+/// A JSON object with its JSON Pointer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LocatedObject<'a> {
     pub(super) members: &'a Map<String, Value>,
@@ -54,12 +54,12 @@ pub(super) struct LocatedObject<'a> {
 }
 
 impl<'a> LocatedObject<'a> {
-    /// The pointer of a member.
+    /// Returns the pointer of a member.
     pub(super) fn at(&self, name: &str) -> String {
         format!("{}/{}", self.pointer, escape(name))
     }
 
-    /// A member; null is as good as none.
+    /// Returns a member; null counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
         self.members.get(name).filter(|value| !value.is_null())
     }
@@ -74,7 +74,7 @@ impl Reader {
         self.gaps.add(pointer, code, rule);
     }
 
-    /// Notes what was found: what a draft may have apart from the rest.
+    /// Adds the faults found in a form to `gaps` if a draft may have them, else to `shape`.
     fn note(&mut self, found: Violations, in_drafts: InDrafts) {
         for violation in found.as_slice() {
             let At::Pointer(pointer) = &violation.at else { continue };
@@ -86,7 +86,7 @@ impl Reader {
         }
     }
 
-    /// Reads an object without its broken members, which are noted.
+    /// Reads an object without its broken members, which are reported.
     pub(super) fn form<T: DeserializeOwned + JsonSchema + 'static>(
         &mut self,
         value: Value,
@@ -102,7 +102,7 @@ impl Reader {
         read.ok()
     }
 
-    /// The config of a trigger or node.
+    /// Reads the config of a trigger or node.
     pub(super) fn config<T: DeserializeOwned + JsonSchema + 'static>(
         &mut self,
         object: LocatedObject<'_>,
@@ -110,7 +110,7 @@ impl Reader {
         self.form(Value::Object(object.members.clone()), object.pointer, InDrafts::Optional)
     }
 
-    /// A member that an active automation needs.
+    /// Returns the value of a member, and reports it as a gap if it is missing: an active automation needs it.
     pub(super) fn need<T>(&mut self, object: LocatedObject<'_>, name: &str, value: Option<T>) -> Option<T> {
         if object.get(name).is_none() {
             self.gap(object.at(name), FieldCode::Required, "is required");
@@ -118,7 +118,7 @@ impl Reader {
         value
     }
 
-    /// A text that an active automation needs.
+    /// Returns a text, and reports it as a gap if it is missing or empty: an active automation needs it.
     pub(super) fn need_text(&mut self, object: LocatedObject<'_>, name: &str, text: Option<String>) -> Option<String> {
         let text = text.filter(|text| !text.is_empty());
         if text.is_none() && object.get(name).is_none_or(|value| value == "") {
@@ -127,7 +127,7 @@ impl Reader {
         text
     }
 
-    /// An id, which is noted as named.
+    /// Parses an id and adds it to the references.
     pub(super) fn id<I: Id>(&mut self, text: &str, pointer: String, reference: fn(I) -> Reference) -> Option<I> {
         let Ok(id) = text.parse() else {
             self.gap(pointer, FieldCode::NotFound, "nothing in this workspace has this id");
@@ -137,7 +137,7 @@ impl Reader {
         Some(id)
     }
 
-    /// An id that an active automation needs.
+    /// Like `id`, and reports a missing id as a gap: an active automation needs it.
     pub(super) fn need_id<I: Id>(
         &mut self,
         object: LocatedObject<'_>,
@@ -149,18 +149,18 @@ impl Reader {
         self.id(&text, object.at(name), reference)
     }
 
-    /// A filter.
+    /// Parses a filter and adds its references.
     pub(super) fn filter(&mut self, value: &Value, pointer: &str) -> Option<Filter> {
         let mut found = Violations::new();
         let parsed = parse(value, pointer, Purpose::Automation, &mut found);
         self.note(found, InDrafts::Optional);
-        // Those that are malformed were noted; the others are looked up by the caller.
+        // Malformed ids were reported; the caller looks the others up.
         self.references.extend(parsed.references);
         self.needs_pii |= parsed.needs_pii;
         parsed.filter
     }
 
-    /// One condition: unlike a filter it says something.
+    /// Parses a filter that may not be empty.
     pub(super) fn condition(&mut self, value: &Value, pointer: &str) -> Option<Filter> {
         if value.as_object().is_some_and(Map::is_empty) {
             self.gap(format!("{pointer}/type"), FieldCode::Required, "is required; this is one condition");
@@ -169,7 +169,7 @@ impl Reader {
         self.filter(value, pointer)
     }
 
-    /// A key with dots as the keys from the outside in, as in conditions on attributes.
+    /// Splits a key with dots into keys from the outside in, as in conditions on attributes.
     pub(super) fn attribute_path(&mut self, text: &str, pointer: String) -> Option<Vec<String>> {
         let path: Vec<_> = text.split('.').map(ToOwned::to_owned).collect();
         if !attributes::is_key(&path[0]) || path.len() > MAX_PATH || path.iter().any(String::is_empty) {
@@ -180,12 +180,12 @@ impl Reader {
         Some(path)
     }
 
-    /// A text that is a template.
+    /// Adds a text that is a template.
     pub(super) fn source(&mut self, pointer: impl Into<String>, text: &str) {
         self.sources.push((pointer.into(), text.to_owned()));
     }
 
-    /// A text that is a template of one line.
+    /// Adds a text that is a template and must be one line.
     pub(super) fn line(&mut self, pointer: String, text: &str) {
         if text.chars().any(char::is_control) {
             let rule = "must be one line without control characters";
@@ -194,7 +194,7 @@ impl Reader {
         self.source(pointer, text);
     }
 
-    /// The texts in a value, which are templates.
+    /// Adds all texts in a value as templates.
     pub(super) fn sources_in(&mut self, value: &Value, pointer: &str) {
         match value {
             Value::String(text) => self.source(pointer, text),

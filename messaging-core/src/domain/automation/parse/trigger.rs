@@ -1,4 +1,4 @@
-//! From JSON to the typed trigger (contract section 13.1).
+//! Parser of triggers (contract section 13.1).
 
 use jiff::civil::Time;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::domain::segment::filter::{Condition, Filter, Leaf};
 use crate::domain::segment::parse::Reference;
 use crate::violation::FieldCode;
 
-/// When contacts enter by a date, unless something else is said.
+/// Default time of day at which contacts enter by a date.
 const MORNING: Time = Time::constant(9, 0, 0, 0);
 
 /// Reads a trigger.
@@ -84,7 +84,7 @@ fn read_kind(reader: &mut Reader, kind: TriggerName, config: LocatedObject<'_>) 
     })
 }
 
-/// The name and the tests of an event are those of a condition on events, and stand at the same places.
+/// Reads an event trigger: `name` and `where` are those of a condition on events, at the same places.
 fn read_event(reader: &mut Reader, config: LocatedObject<'_>) -> Option<TriggerKind> {
     let mut leaf = json!({"type": "event"});
     for name in ["name", "where"] {

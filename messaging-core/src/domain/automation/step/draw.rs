@@ -5,8 +5,8 @@ use ring::digest::{Context, SHA256};
 use crate::domain::automation::graph::Share;
 use crate::ids::{AutomationId, ContactId};
 
-/// The share drawn, from 0 to below 1: the first 8 bytes of SHA-256 over the automation's id, the node's and the contact's,
-/// one after another as texts, as a fraction of 2^64 (contract section 13.4).
+/// Returns the drawn number, from 0 to below 1: the first 8 bytes of SHA-256 over the ids of the automation, the node
+/// and the contact, one after another as texts, as a fraction of 2^64 (contract section 13.4).
 #[expect(clippy::cast_precision_loss, reason = "53 of 64 bits are more than enough of a share")]
 pub(super) fn draw(automation: AutomationId, node: &str, contact: ContactId) -> f64 {
     let mut context = Context::new(&SHA256);
@@ -19,7 +19,7 @@ pub(super) fn draw(automation: AutomationId, node: &str, contact: ContactId) -> 
     (u64::from_be_bytes(first) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The first branch whose cumulated share exceeds what was drawn.
+/// Returns the first branch whose cumulated share exceeds the drawn number.
 #[expect(clippy::cast_precision_loss, reason = "weights are at most 10^12")]
 pub(super) fn branch(shares: &[Share], drawn: f64) -> &str {
     let total: u64 = shares.iter().map(|share| share.weight.millionths()).sum();

@@ -1,5 +1,5 @@
-//! Whatever an automation is made of, and whatever happens: its runs end, wait or fail. Random graphs that may be
-//! activated, with random histories; the seeds are fixed.
+//! Property test: every run of a valid graph ends, waits or fails. Random graphs that may be activated get random
+//! histories; the seeds are fixed.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn filter(dice: &mut Dice) -> Value {
     }
 }
 
-/// A node of a kind, and its branches.
+/// Returns a node of a random kind, and its branches.
 fn node(dice: &mut Dice) -> (Value, Vec<&'static str>) {
     let next = vec!["next"];
     match dice.below(11) {
@@ -71,7 +71,7 @@ fn node(dice: &mut Dice) -> (Value, Vec<&'static str>) {
     }
 }
 
-/// A graph of some nodes, most edges of which lead forward; what nothing leads to is left out.
+/// Returns a graph of some nodes, most edges of which lead forward; unreachable nodes are left out.
 fn graph(dice: &mut Dice) -> Value {
     let count = 1 + dice.below(9);
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());
@@ -171,7 +171,7 @@ fn acted(dice: &mut Dice, kind: &NodeKind, moment: Timestamp) -> NodeOutcome {
     }
 }
 
-/// One walk, whose questions are answered by chance; how often it asked.
+/// Does one walk, whose questions are answered by chance; returns how often it asked.
 fn walk(
     dice: &mut Dice,
     plan: &AutomationPlan,

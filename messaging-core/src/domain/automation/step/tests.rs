@@ -42,7 +42,7 @@ fn plan(graph: Value) -> AutomationPlan {
     design.parse().unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
-/// A run that is told what to think.
+/// A run whose questions are answered by the test.
 struct Conversation {
     plan: AutomationPlan,
     run: Run,
@@ -50,7 +50,7 @@ struct Conversation {
     told: Vec<String>,
 }
 
-/// What questions and nodes are answered.
+/// Answer of a test to a walk.
 enum Reply {
     Verdicts(Vec<bool>),
     NodeOutcome(NodeOutcome),
@@ -108,7 +108,7 @@ impl Conversation {
         self.bring_on(Input::Note(&note, Some(&Happened::Event(Box::new(event)))), replies)
     }
 
-    /// What was told since the last time.
+    /// Checks the steps since the last check.
     #[track_caller]
     fn check(&mut self, expected: &[&str]) {
         assert_eq!(std::mem::take(&mut self.told), expected);
@@ -198,7 +198,7 @@ fn an_event_at_the_due_instant_comes_before_the_timer_and_a_later_one_after_it()
     let due = at("2026-01-31T11:15:00Z");
     assert!(!goes_before(&talk.run, due, None));
     assert!(goes_before(&talk.run, due + std::time::Duration::from_millis(1), None));
-    // What a pause held up goes on at the activation, so what came until then comes first.
+    // A run held up by a pause continues at the activation, so events until then come first.
     assert!(!goes_before(&talk.run, at("2026-01-31T12:00:00Z"), Some(at("2026-01-31T12:00:00Z"))));
     let under_way = Run { status: RunStatus::Active, due_at: Some(due), ..talk.run.clone() };
     assert!(goes_before(&under_way, due, None));

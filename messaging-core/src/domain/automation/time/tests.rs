@@ -45,7 +45,7 @@ fn nothing_lies_beyond_the_calendar() {
         let past = earlier(at("2026-01-01T00:00:00Z"), Delay { value: u32::MAX, unit }, &named("Asia/Kolkata"));
         assert!(far > at("2026-01-01T00:00:00Z") && past < at("2026-01-01T00:00:00Z"), "{unit:?}");
     }
-    // Whoever waits from there waits until there.
+    // A wait from there ends there.
     let end = clamped(i64::MAX);
     assert!(later(end, Delay { value: 1, unit: Months }, &named("Pacific/Kiritimati")) <= end);
     assert!(next_wall_time(end, Time::midnight(), &[], &TimeZone::UTC) >= end);
@@ -153,7 +153,7 @@ fn a_leap_day_falls_on_the_28th_in_other_years_before_the_offset() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, rng_seed: RngSeed::Fixed(14), ..ProptestConfig::default() })]
 
-    /// Whatever the zone: what is later is later, and the clock shows the time that was asked for unless it was skipped.
+    /// In every zone, later is later, and the clock shows the requested time unless that time was skipped.
     #[test]
     fn times_lie_ahead_in_every_zone(place in 0_usize..10_000, minute in 0_i64..4_000_000, hour in 0_i8..24, value in 1_u32..40) {
         let zones: Vec<_> = jiff::tz::TimeZoneDatabase::bundled().available().map(|name| name.to_string()).collect();

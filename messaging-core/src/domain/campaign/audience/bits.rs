@@ -1,9 +1,10 @@
-//! A set of the 65,536 places of a piece.
+//! Set of places of a piece, which has 65,536 of them.
 //!
-//! In memory it is a bitmap of 8 KiB, so that the algebra of whole pieces is a loop over words; stored it is the
-//! bitmap or a sorted list of numbers of 16 bits, of those in it or of those not in it, whichever is shortest. This is one container of a Roaring bitmap
-//! without what those need to hold many: a key of pieces, headers, and containers that change their kind. The crate
-//! `roaring` would add those bytes to each row, and it keeps its containers to itself.
+//! In memory it is a bitmap of 8 KiB, so that set operations on whole pieces are loops over words. Stored it is the
+//! shortest of the bitmap, the sorted list of its places, and the sorted list of the places not in it, with 16 bits a
+//! place. This is one container of a Roaring bitmap without what those need to hold many: a key of pieces, headers, and
+//! containers that change their kind. The crate `roaring` would add those bytes to each row, and its containers are
+//! private.
 
 use std::fmt;
 
@@ -22,7 +23,7 @@ pub struct Bits {
     words: Box<[u64]>,
 }
 
-/// The bytes are no set: neither a bitmap nor a list that rises.
+/// Error: the bytes are neither a bitmap nor a rising list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a stored set of places")]
 pub struct MalformedBits;
@@ -59,7 +60,7 @@ const fn place_at(word: usize, bit: u32) -> u16 {
 }
 
 impl Bits {
-    /// Every place.
+    /// Returns the set of all places.
     pub fn full() -> Self {
         Self { words: vec![u64::MAX; WORDS].into_boxed_slice() }
     }
@@ -70,39 +71,39 @@ impl Bits {
         self.words[word] |= bit;
     }
 
-    /// Takes a place out.
+    /// Removes a place.
     pub fn remove(&mut self, place: u16) {
         let (word, bit) = word_and_bit(place);
         self.words[word] &= !bit;
     }
 
-    /// Whether a place is in it.
+    /// Returns true if a place is in the set.
     pub fn contains(&self, place: u16) -> bool {
         let (word, bit) = word_and_bit(place);
         self.words[word] & bit != 0
     }
 
-    /// How many places are in it, 0 to 65,536.
+    /// Returns the number of places in the set, 0 to 65,536.
     pub fn len(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether no place is in it.
+    /// Returns true if no place is in the set.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Adds what is in another.
+    /// Adds the places of another set.
     pub fn add_all(&mut self, other: &Self) {
         self.each(other, |mine, theirs| mine | theirs);
     }
 
-    /// Keeps what is in another too.
+    /// Keeps only the places that are in another set too.
     pub fn keep_all(&mut self, other: &Self) {
         self.each(other, |mine, theirs| mine & theirs);
     }
 
-    /// Takes out what is in another.
+    /// Removes the places of another set.
     pub fn remove_all(&mut self, other: &Self) {
         self.each(other, |mine, theirs| mine & !theirs);
     }
@@ -113,14 +114,14 @@ impl Bits {
         }
     }
 
-    /// How many are before a place.
+    /// Returns the number of places in the set that are less than `place`.
     pub fn rank(&self, place: u16) -> u32 {
         let (word, bit) = word_and_bit(place);
         let whole: u32 = self.words[..word].iter().map(|word| word.count_ones()).sum();
         whole + (self.words[word] & (bit - 1)).count_ones()
     }
 
-    /// The place before which there are so many: the first for 0.
+    /// Returns the place with `rank` places of the set before it: the first for 0.
     pub fn select(&self, rank: u32) -> Option<u16> {
         let mut left = rank;
         for (index, word) in self.words.iter().enumerate() {
@@ -137,7 +138,7 @@ impl Bits {
         None
     }
 
-    /// Its places from `from` on, rising.
+    /// Iterates over the places from `from` on, rising.
     pub fn iter_from(&self, from: u16) -> impl Iterator<Item = u16> + '_ {
         let (first, bit) = word_and_bit(from);
         let words = self.words.iter().copied().enumerate().skip(first);
@@ -151,18 +152,19 @@ impl Bits {
         })
     }
 
-    /// Its places, rising.
+    /// Iterates over the places, rising.
     pub fn iter(&self) -> impl Iterator<Item = u16> + '_ {
         self.iter_from(0)
     }
 
-    /// Every place that is not in it.
+    /// Returns the set of all places that are not in this one.
     pub fn complement(&self) -> Self {
         Self { words: self.words.iter().map(|word| !word).collect() }
     }
 
-    /// Its stored form: a sorted list of places while that is shorter, else the bitmap, or the list of the places that
-    /// are not in it and a zero while that is; 8 KiB at most. All little-endian. The length tells which it is.
+    /// Encodes the set for storage: as a sorted list of places while that is shorter than the bitmap, else as the list
+    /// of the places that are not in the set and a zero while that is shorter, else as the bitmap; 8 KiB at most.
+    /// Integers are little-endian. The length tells which form it is.
     pub fn encode(&self) -> Vec<u8> {
         let list = |of: &Self| of.iter().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
         let length = self.len() as usize;
@@ -177,7 +179,7 @@ impl Bits {
         }
     }
 
-    /// Reads what [`Bits::encode`] wrote.
+    /// Decodes a set that [`Bits::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, MalformedBits> {
         if bytes.len() == BITMAP_BYTES {
             let (words, _) = bytes.as_chunks::<8>();

@@ -58,7 +58,7 @@ fn numbers_have_a_piece_and_a_place() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Sets and single contacts agree; each matched contact has one verdict, and nobody else has one.
+    /// Sets and single contacts agree; each matched contact has one verdict, and no other contact has one.
     #[test]
     fn verdicts_are_disjoint_and_complete(contacts in prop::collection::vec((any::<u16>(), 0_u8..64), 0..500)) {
         let mut piece = Piece::default();

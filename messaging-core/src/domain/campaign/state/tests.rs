@@ -62,7 +62,7 @@ pub(in crate::domain::campaign) fn draft() -> Campaign {
     campaign(plan(json!({})), CampaignStatus::Draft)
 }
 
-/// What is found where everything is there.
+/// Results of the look-up when every object exists.
 fn all_there(plan: &CampaignPlan) -> Vec<ResolvedReference> {
     let parts = Parts { subject: true, html: true, text: false };
     plan.references()
@@ -104,7 +104,7 @@ fn told(refusal: &Refusal) -> String {
     }
 }
 
-/// The grid of contract section 12.2, with the moves of the system.
+/// The table of contract section 12.2, with the changes by the system.
 #[test]
 fn every_status_against_every_move() {
     type Move = fn(&Campaign) -> Option<Campaign>;
@@ -219,7 +219,7 @@ fn each_variant_needs_its_parts() {
     assert_eq!(told(two(json!({"subject": "Hi"}), json!({"subject": "Ho"})), no_subject, whole), "");
     assert_eq!(told(two(json!({"subject": "Hi"}), json!({})), no_subject, whole), "/template_id required");
     assert_eq!(told(two(json!({"template_id": OTHER}), json!({})), whole, no_body), "/variants/0/template_id required");
-    // A template that nobody gets may lack what it likes.
+    // A template that no recipient gets may lack any part.
     let both_other = two(json!({"template_id": OTHER}), json!({"template_id": OTHER}));
     assert_eq!(told(both_other, no_body, whole), "");
 }
@@ -271,7 +271,7 @@ fn a_paused_campaign_goes_on_without_a_time() {
 
     let again = schedule(&paused, json!({"at": "2026-06-02T00:00:00Z", "by_timezone": true}));
     assert_eq!(told(&again.unwrap_err()), "/by_timezone conflict");
-    // What it was frozen with is not looked for again.
+    // The objects of a frozen campaign are not looked up again.
     let ready = Readiness { found: &[], sender: SenderState::Verified, channel_is_configured: true };
     assert!(paused.schedule(&ScheduleInput::default(), &ready, now()).is_ok());
     let unverified = Readiness { sender: SenderState::NotVerified, ..ready };

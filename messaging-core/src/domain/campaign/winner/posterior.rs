@@ -1,25 +1,26 @@
-//! What is known of a rate after some trials: a Beta distribution, as a table.
+//! Posterior distribution of a rate after some trials: a Beta distribution, as a table.
 //!
-//! Before any trial each rate is as likely as another, Beta(1, 1); after `s` successes in `n` trials it is
-//! Beta(s + 1, n - s + 1). Its density is tabulated at [`POINTS`] points of the span outside of which nothing is left
-//! worth counting, so that ten million trials are as good as ten: the table follows the distribution, and no special
-//! function is needed, because the table is divided by its own sum. No random numbers, so that the same counts always
-//! give the same answer.
+//! Before any trial each rate is as likely as another, Beta(1, 1); after `s` successes in `n` trials the distribution
+//! is Beta(s + 1, n - s + 1). Its density is tabulated at [`POINTS`] points of the interval outside of which it is
+//! negligible, so that ten million trials are as good as ten: the table follows the distribution. No special function
+//! is needed, because the table is divided by its own sum, and no random numbers, so that the same counts always give
+//! the same answer.
 
 use serde::{Deserialize, Serialize};
 
 /// Points of the table.
 pub const POINTS: usize = 2048;
 
-/// Where the density is below e^-32 of its highest value, it is left out.
+/// Natural logarithm of the ratio of the highest density to the lowest one in the table: below e^-32 of its highest
+/// value the density is left out.
 const DEPTH: f64 = 32.0;
 
-/// What came of the messages of one variant.
+/// Deliveries and successes of one variant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trials {
     /// Delivered messages.
     pub delivered: u64,
-    /// Those of them that were opened, or clicked; more than were delivered count as all.
+    /// Delivered messages that were opened, or clicked; a number greater than `delivered` counts as `delivered`.
     pub successes: u64,
 }
 
@@ -46,13 +47,14 @@ impl LogDensity {
         term(self.a, x.ln()) + term(self.b, (-x).ln_1p())
     }
 
-    /// The rate with the highest density.
+    /// Returns the rate with the highest density.
     fn mode(self) -> f64 {
         let all = self.a + self.b;
         if all == 0.0 { 0.5 } else { self.a / all }
     }
 
-    /// Where, between the mode and `end`, the density falls below what counts; `end` if it does not.
+    /// Returns the point between the mode and `end` at which the density falls below the tabulated ones; `end` if it
+    /// does not.
     fn edge(self, end: f64) -> f64 {
         let floor = self.at(self.mode()) - DEPTH;
         if self.at(end) >= floor {
@@ -69,7 +71,7 @@ impl LogDensity {
 }
 
 impl Posterior {
-    /// What is known after some trials.
+    /// Returns the distribution after some trials.
     #[expect(clippy::cast_precision_loss, reason = "counts of messages are far below 2^52")]
     pub fn of(trials: Trials) -> Self {
         let successes = trials.successes.min(trials.delivered);
@@ -96,13 +98,13 @@ impl Posterior {
         Self { low, step, cumulated }
     }
 
-    /// The rate at a point of the table.
+    /// Returns the rate at a point of the table.
     #[expect(clippy::cast_precision_loss, reason = "at most 2048")]
     fn point(&self, place: usize) -> f64 {
         self.low + self.step * place as f64
     }
 
-    /// The probability that the rate is at most `x`.
+    /// Returns the probability that the rate is at most `x`.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -122,7 +124,7 @@ impl Posterior {
         low + (high - low) * (place - below as f64)
     }
 
-    /// The rate that is not exceeded with this probability.
+    /// Returns the rate that is not exceeded with this probability.
     pub fn quantile(&self, probability: f64) -> f64 {
         let above = self.cumulated.partition_point(|value| *value < probability).clamp(1, POINTS - 1);
         let (low, high) = (self.cumulated[above - 1], self.cumulated[above]);
@@ -131,10 +133,10 @@ impl Posterior {
     }
 }
 
-/// The probability of each rate to be the highest. They sum to 1.
+/// Returns the probability of each rate to be the highest. They sum to 1.
 ///
-/// The integral of the density of one times the probabilities that all others are lower, over the points of all
-/// tables: wherever one of them is steep there are many.
+/// Each is the integral of the rate's density times the probabilities that all others are lower, over the points of all
+/// tables: wherever one of them is steep there are many points.
 pub fn probabilities_best(posteriors: &[Posterior]) -> Vec<f64> {
     let mut points: Vec<f64> = posteriors.iter().flat_map(|one| (0..POINTS).map(|place| one.point(place))).collect();
     points.sort_by(f64::total_cmp);

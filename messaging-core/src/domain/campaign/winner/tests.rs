@@ -128,7 +128,7 @@ fn intervals_have_the_known_quantiles() {
     }
 }
 
-/// At ten million the distribution is normal for all purposes.
+/// At ten million trials the distribution is normal for all purposes.
 #[test]
 fn ten_million_deliveries_are_as_good_as_ten() {
     for rate in [0.5_f64, 0.01, 0.000_1] {

@@ -1,9 +1,9 @@
-//! The classes of refusals (contract section 10).
+//! Classes of refusals (contract section 10).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether the address is bad or only this attempt was.
+/// Type of a bounce: the address is bad, or only this attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BounceType {
@@ -41,7 +41,7 @@ impl BounceClass {
         Self::Blocked,
     ];
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidRecipient => "invalid_recipient",
@@ -55,12 +55,12 @@ impl BounceClass {
         }
     }
 
-    /// The class of a text form.
+    /// Returns the class with a text form.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == text)
     }
 
-    /// Hard are a bad address, a bad domain, and a recipient who refuses us.
+    /// Returns the type: a bad address, a bad domain and a recipient who refuses us are hard.
     pub const fn bounce_type(self) -> BounceType {
         match self {
             Self::InvalidRecipient | Self::InvalidDomain | Self::Blocked => BounceType::Hard,

@@ -1,39 +1,37 @@
-//! Codes, in their place or within a text.
+//! Basic and enhanced codes of replies, in their place or within the text.
 
 use super::BounceClass;
 
-/// The most of a text that is looked at, in octets. Replies are far shorter; a notification may hold
-/// anything.
+/// Maximum number of octets of a text that are read. Replies are far shorter; a notification may hold anything.
 const MAX_TEXT: usize = 2048;
 
-/// What an enhanced status code says.
+/// Weight of an enhanced status code against the basic code and the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
     /// The code alone says what is wrong: this class of bounce.
     Definite(BounceClass),
-    /// That something is wrong with an address or a mailbox: the recipient's, unless the text says in so many
-    /// words that it is not.
+    /// Something is wrong with an address or a mailbox: the recipient's, unless the text plainly says that it is not.
     Recipient,
     /// Something is wrong with the sender's address.
     Sender,
-    /// Something that the contract does not list: the text may say what, the basic code does not.
+    /// The code means something that the contract does not list: the text may say what, the basic code does not.
     Other,
     /// There is no way to the domain; the text may say that there is no such domain.
     Unroutable,
-    /// That trying again might have helped, and perhaps what was wrong.
+    /// The refusal was temporary; with its class, if the code says it.
     Temporary(Option<BounceClass>),
-    /// Nothing, or there is no code.
+    /// The code says nothing, or there is none.
     Generic,
 }
 
-/// The beginning of a text, as much of it as is looked at.
+/// Returns the part of a text that is read.
 pub(super) fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
-/// The weight of the first enhanced code that has a meaning: the one in its place, else those in the text. One
-/// that only says that something is wrong with an address gives way to one behind it that says what: some
-/// servers put the code of the next server into their own text.
+/// Returns the weight of the first enhanced code that has a meaning: the one in its place, else those in the text. A
+/// code that only says that something is wrong with an address gives way to a later one that says what: some servers
+/// put the code of the next server into their own text.
 pub(super) fn enhanced(field: Option<&str>, text: &str) -> Weight {
     let in_place = field.and_then(|code| parse(code.trim()));
     let in_text =
@@ -47,7 +45,7 @@ pub(super) fn enhanced(field: Option<&str>, text: &str) -> Weight {
     }
 }
 
-/// `5.1.1` as numbers, if it is an enhanced code of a refusal and not, say, the end of an address.
+/// Parses `5.1.1` as numbers, if it is an enhanced code of a refusal and not, say, the end of an address.
 fn parse(code: &str) -> Option<[u16; 3]> {
     let mut parts = code.split('.').map(|part| {
         let is_number = (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -57,7 +55,7 @@ fn parse(code: &str) -> Option<[u16; 3]> {
     (parts.next().is_none() && matches!(numbers, [4 | 5, 0..=7, _])).then_some(numbers)
 }
 
-/// Contract section 10.
+/// Returns the weight of a code (contract section 10).
 const fn weigh(code: [u16; 3]) -> Weight {
     use BounceClass as C;
     match code {
@@ -81,8 +79,8 @@ const fn weigh(code: [u16; 3]) -> Weight {
     }
 }
 
-/// The first basic code of a refusal in the text, where one may stand: at its beginning, after a mark, or
-/// after a word that announces it.
+/// Returns the first basic code of a refusal in the text, at a place where one may stand: at its beginning, after a
+/// mark, or after a word that announces it.
 pub(super) fn basic(text: &str) -> Option<u16> {
     let mut before = "";
     let mut is_announced = true;

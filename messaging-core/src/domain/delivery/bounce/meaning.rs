@@ -1,23 +1,23 @@
-//! What a text says is wrong.
+//! Reason of a refusal by the words of its text.
 //!
-//! A class is found from words: who is spoken of (a recipient, a sender, a domain) and what is said of
-//! them nearby. The questions are asked in an order: what is surely about us goes before what is surely
-//! about the recipient, and that before words that may be meant in any way. The words are in [`words`],
-//! one list for each notion and in each list all languages.
+//! A class is found from words: a noun (a recipient, a sender, a domain) and a statement about it nearby. The questions
+//! are asked in an order: plain statements about the sender go before plain ones about the recipient, and these before
+//! words that may have several meanings. The words are in [`words`], one list for each notion and in each list all
+//! languages.
 
 mod words;
 
 use super::BounceClass;
 use super::reading::Reading;
 
-/// How many words may stand between a noun and what is said of it: `The user you want to reach is unknown`.
+/// Maximum number of words between a noun and a statement about it: `The user you want to reach is unknown`.
 const NEAR: usize = 6;
 
-/// The same for an adjective: `bad destination mailbox address`.
+/// Maximum number of words between a noun and an adjective: `bad destination mailbox address`.
 const BESIDE: usize = 2;
 
-/// The class that the text speaks of; `None` when it says nothing in particular. [`BounceClass::Unknown`]
-/// when it speaks of something that no class is for, but that is not the recipient.
+/// Returns the class that the text speaks of; `None` when it says nothing in particular. [`BounceClass::Unknown`] when
+/// it speaks of something that no class is for, but that is not the recipient.
 pub(super) fn of(reading: &Reading) -> Option<BounceClass> {
     if is_about_sender(reading) {
         return Some(BounceClass::Policy);
@@ -69,24 +69,25 @@ fn is_about_sender(reading: &Reading) -> bool {
     reading.says(words::SENDER_REFUSED) || reading.says_of(words::SENDER, words::REFUSED, BESIDE + 1)
 }
 
-/// Whether the text says that it is too much, or too fast.
+/// Returns true if the text says that it is too much mail, or too fast.
 pub(super) fn is_about_rate(reading: &Reading) -> bool {
     reading.says(words::RATE) || reading.says_of(words::THEM, words::MANY, BESIDE)
 }
 
-/// Whether the text says that a domain is not there or takes no mail. Whose domain is another question.
+/// Returns true if the text says that a domain does not exist or takes no mail, whether the sender's or the
+/// recipient's.
 pub(super) fn names_domain(reading: &Reading) -> bool {
     reading.says(words::BAD_DOMAIN) || reading.says_of(words::DOMAIN, words::MISSING, BESIDE + 1)
 }
 
-/// Whether the text says that the recipient's domain does not exist, and not that asking failed.
+/// Returns true if the text says that the recipient's domain does not exist, rather than that its look-up failed.
 pub(super) fn is_missing_domain(reading: &Reading) -> bool {
     let is_unsure = [words::SENDER, words::TEMPORARY, words::FOUND].into_iter().any(|words| reading.says(words));
     let is_missing = reading.says_of(words::DOMAIN, words::MISSING, BESIDE + 1) || reading.says(words::NO_SUCH_DOMAIN);
     is_missing && !is_unsure
 }
 
-/// Whether the text says that the mailbox is unknown or disabled, and gives no other reason: then it is plain
+/// Returns true if the text says that the mailbox is unknown or disabled, and gives no other reason: then it is plain
 /// enough to count against a code that says something else.
 pub(super) fn is_only_bad_recipient(reading: &Reading) -> bool {
     let gives_another_reason = is_about_sender(reading)
@@ -108,7 +109,7 @@ pub(super) fn is_only_bad_recipient(reading: &Reading) -> bool {
     is_bad_recipient(reading) && !gives_another_reason
 }
 
-/// Whether the text says that the mailbox is unknown or disabled.
+/// Returns true if the text says that the mailbox is unknown or disabled.
 pub(super) fn is_bad_recipient(reading: &Reading) -> bool {
     if reading.says(words::NOT_THE_RECIPIENT) {
         return false;

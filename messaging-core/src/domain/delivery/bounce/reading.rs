@@ -1,14 +1,14 @@
-//! A text as words: without case, accents, addresses, hosts and codes, which say nothing or mislead.
+//! Text of a refusal as words: without case, accents, addresses, hosts and codes, which say nothing or mislead.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::domain::mail::public_suffix::known_suffix;
 
-/// What an address becomes: whoever it belongs to can be spoken of as anybody else.
+/// Word that stands for an address, which may belong to anybody.
 const SOMEBODY: &str = "@";
 
-/// Letters and what they are read as.
+/// Letters with accents, and the plain letters that they are read as.
 const FOLDED: &[(&str, &str)] = &[
     ("àáâãäåāąă", "a"),
     ("çćč", "c"),
@@ -32,11 +32,11 @@ const FOLDED: &[(&str, &str)] = &[
     ("\u{2018}\u{2019}`\u{b4}", "'"),
 ];
 
-/// Last labels of names that no public suffix is known for.
+/// Last labels of host names that have no public suffix.
 const LOCAL_SUFFIXES: [&str; 9] =
     ["local", "lan", "internal", "localdomain", "corp", "test", "example", "invalid", "home"];
 
-/// Names of block lists: the one thing that a host name may say.
+/// Names of block lists, the only meaning that a host name can have.
 const BLOCK_LISTS: [&str; 10] =
     ["spamhaus", "spamcop", "dnsbl", "rbl", "barracudacentral", "sorbs", "uceprotect", "abusix", "surbl", "openspf"];
 
@@ -63,17 +63,17 @@ impl Reading {
         Self { clauses }
     }
 
-    /// Whether the text has no words.
+    /// Returns true if the text has no words.
     pub(super) fn is_empty(&self) -> bool {
         self.clauses.is_empty()
     }
 
-    /// Whether one of the phrases, parted by commas, is in the text.
+    /// Returns true if one of the phrases, which commas separate, is in the text.
     pub(super) fn says(&self, phrases: &str) -> bool {
         self.clauses.iter().any(|clause| split(phrases).any(|phrase| places(clause, phrase).next().is_some()))
     }
 
-    /// Whether, within a clause, one of `of` is spoken of with one of `what`, with at most `gap` words between.
+    /// Returns true if a clause has one of the phrases `of` and one of `what`, with at most `gap` words between.
     pub(super) fn says_of(&self, of: &str, what: &str, gap: usize) -> bool {
         self.clauses.iter().any(|clause| {
             let subjects: Vec<_> = split(of).flat_map(|phrase| places(clause, phrase)).collect();
@@ -88,8 +88,7 @@ impl Reading {
     }
 }
 
-/// Openings of quotations of the dialog, and what ends them. In the words of Postfix, Exim, and those who show
-/// a transcript.
+/// Beginnings and ends of quotations of the dialog, in the words of Postfix, Exim, and servers that show a transcript.
 const DIALOG: &[(&str, &str)] = &[
     ("(in reply to ", ")"),
     ("in reply to ", "command"),
@@ -100,15 +99,14 @@ const DIALOG: &[(&str, &str)] = &[
     ("after pipelined ", ": "),
     (">>> rcpt to:", "<<<"),
     (">>> mail from:", "<<<"),
-    // In front of whatever a server said of an address.
+    // In front of a server's words about an address.
     ("unknown address error", "error"),
 ];
 
-/// The longest quotation, in octets: an address is at most 254.
+/// Maximum length of a quotation, in octets: an address has at most 254.
 const MAX_QUOTATION: usize = 320;
 
-/// The text without what it quotes of the dialog, which names commands and addresses and says nothing of
-/// them.
+/// Removes quotations of the dialog, which name commands and addresses and say nothing about them.
 fn without_dialog(text: &str) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
     if !DIALOG.iter().any(|(opening, _)| lower.contains(opening)) {
@@ -137,7 +135,7 @@ fn split(phrases: &str) -> impl Iterator<Item = &str> {
     phrases.split(',').map(str::trim)
 }
 
-/// Where a phrase is in a clause. A star at the end or the beginning of one of its words stands for
+/// Returns the places of a phrase in a clause. A star at the end or the beginning of one of its words stands for
 /// anything; languages without spaces have it at both.
 fn places<'a>(clause: &'a [String], phrase: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
     let length = phrase.split(' ').count();
@@ -157,7 +155,7 @@ fn fits(word: &str, pattern: &str) -> bool {
     }
 }
 
-/// Appends the words of what stands between two spaces.
+/// Appends the words of a token, which is the text between two spaces.
 fn read_token(token: &str, words: &mut Vec<String>) {
     if token.contains('@') && !token.starts_with('@') {
         words.push(SOMEBODY.to_owned());
@@ -188,7 +186,7 @@ fn read_token(token: &str, words: &mut Vec<String>) {
     }
 }
 
-/// The block list whose host or page this is.
+/// Returns the block list that a host or page belongs to.
 fn block_list_in(name: &str) -> Option<String> {
     let mut labels = name.split(|c: char| !c.is_ascii_alphanumeric());
     labels
@@ -274,8 +272,8 @@ fn fold(text: &str) -> String {
     out
 }
 
-/// Whether a word is the name of a host, or of a file. A text may lack the space after a full stop, so the
-/// end must be known.
+/// Returns true if a word is the name of a host, or of a file. A text may lack the space after a full stop, so the last
+/// label must be a known suffix.
 fn is_host(word: &str) -> bool {
     let Some((before, last)) = word.rsplit_once('.') else { return false };
     let is_label =

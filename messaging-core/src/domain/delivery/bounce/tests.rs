@@ -35,7 +35,7 @@ fn text_and_basic_code() {
     check(450, None, "mailbox full", C::MailboxFull);
 }
 
-/// Contract section 10: what a text says plainly wins over a generic or contradicting code.
+/// Contract section 10: a plain statement of the text wins over a generic or contradicting code.
 #[test]
 fn a_plain_text_goes_before_a_code_that_says_less() {
     use BounceClass as C;
@@ -65,7 +65,7 @@ fn a_plain_text_goes_before_a_code_that_says_less() {
     check(550, None, "The recipient may not exist or you have no permission to send to it", C::Policy);
 }
 
-/// Who only says at which command it happened says nothing about the sender or the recipient.
+/// A text that only names the command that failed says nothing about the sender or the recipient.
 #[test]
 fn a_quoted_dialog_says_nothing() {
     use BounceClass as C;
@@ -78,7 +78,7 @@ fn a_quoted_dialog_says_nothing() {
     }
 }
 
-/// A refusal and what a postmaster says it means.
+/// A refusal, and its meaning by a postmaster's own words.
 struct Sample<'a> {
     format: &'a str,
     expected: BounceClass,
@@ -104,7 +104,7 @@ fn samples(table: &str) -> Vec<Sample<'_>> {
     samples
 }
 
-/// Prints what went where, and answers precision and recall of hard bounces.
+/// Prints the confusion matrix, and returns precision and recall of hard bounces.
 fn confusion(samples: &[Sample<'_>]) -> (f64, f64) {
     use std::collections::BTreeMap;
     let (mut right, mut found, mut expected) = (0.0, 0.0, 0.0);

@@ -1,8 +1,8 @@
 use super::*;
 use crate::domain::delivery::outcome::{AddressFault, Response, SoftCause};
 
-/// Every class with what follows: while there are attempts left; at the last one on email, where the recipient had
-/// never been in the way, and where it had; at the last one elsewhere. Then address and account.
+/// Consequences of every class: while attempts are left; at the last one on email for a recipient that had never been
+/// the cause of a deferral, and for one that had; at the last one elsewhere. Then address and account.
 const TABLE: &[(OutcomeClass, [&str; 4], &str, &str)] = &[
     (
         OutcomeClass::Accepted(Acceptance::Delivered),

@@ -1,7 +1,7 @@
-//! Sources, the addresses of nodes that mail leaves from, and what is kept of them and of their paths.
+//! Sources, the addresses of nodes that mail leaves from, and the stored state of them and of their paths.
 //!
-//! Contract section 14.1. A source belongs to the operator; a path is a source and the site that its mail goes to. What is
-//! kept outlives the process: whichever node has the address next goes on with it.
+//! Contract section 14.1. A source belongs to the operator; a path is a source and the site that its mail goes to. The
+//! stored state outlives the process: the next node that has the address continues with it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use super::parse_ip;
 use crate::domain::delivery::path::PathStatus;
 use crate::time::Timestamp;
 
-/// Sources that a node may have at most.
+/// Maximum number of sources of a node.
 pub const MAX_SOURCES: usize = 100;
 
 /// Text of [`SourceAddress::Default`].
@@ -37,7 +37,7 @@ pub enum SourceAddress {
 }
 
 impl SourceAddress {
-    /// The address, if it is known.
+    /// Returns the address, if it is known.
     pub const fn ip(self) -> Option<IpAddr> {
         match self {
             Self::Default => None,
@@ -100,33 +100,34 @@ impl JsonSchema for SourceAddress {
 pub struct NamedSource {
     /// The address; a node has each once.
     pub ip: SourceAddress,
-    /// The name that it greets with (EHLO).
+    /// Host name that the source greets with (EHLO).
     pub name: String,
 }
 
-/// A source of a node that lives.
+/// A source of a live node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeSource {
     /// The source.
     pub source: NamedSource,
     /// The name of the node.
     pub node: String,
-    /// Number of the node's start: whoever started later has a larger one, and no two have the same. 0 on one file.
+    /// Number of the node's start: a node that started later has a larger one, and no two are equal. 0 in an
+    /// installation on SQLite.
     pub joined: i64,
     /// True for a source of the process that asks.
     pub is_own: bool,
 }
 
 impl NodeSource {
-    /// A source of the process itself, by its own word.
+    /// Returns a source of the process itself.
     pub fn own(source: &NamedSource) -> Self {
         Self { source: source.clone(), node: String::new(), joined: 0, is_own: true }
     }
 }
 
-/// The sources that mail may leave from. Of several nodes that name one address the one that has lived longest uses it, and
-/// the others as soon as it is gone, so that warm-up and limits of a path are counted once. `default` is another address on
-/// every node.
+/// Returns the sources that mail may leave from. If several nodes name one address, the one that has lived longest uses
+/// it, and the others as soon as it is gone, so that warm-up and limits of a path are counted once. `default` is
+/// another address on every node.
 pub fn in_use(live: &[NodeSource]) -> Vec<&NodeSource> {
     let mut named: HashMap<SourceAddress, &NodeSource> = HashMap::new();
     for one in live.iter().filter(|one| one.source.ip != SourceAddress::Default) {
@@ -143,20 +144,20 @@ pub fn in_use(live: &[NodeSource]) -> Vec<&NodeSource> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceStatus {
-    /// It is new, or was not used for long, and sends little more each day.
+    /// The source is new, or was not used for long, and sends little more each day.
     #[default]
     Warming,
-    /// It sends as much as sites take.
+    /// The source sends as much as sites take.
     Warm,
-    /// It sends nothing until a time.
+    /// The source sends nothing until a time.
     Resting,
-    /// It sends nothing until the operator says otherwise.
+    /// The source sends nothing until the operator says otherwise.
     Stopped,
 }
 
 impl SourceStatus {
-    /// State that follows from the paths in use, each with its status and true while it warms up: at rest while none of them
-    /// sends and one goes on by itself, warm once none warms up. `None` where nothing follows.
+    /// Returns the state that follows from the paths in use, each with its status and true while it warms up: at rest
+    /// while none of them sends and one continues by itself, warm once none warms up. `None` where nothing follows.
     pub fn of_paths(paths: &[(PathStatus, bool)]) -> Option<Self> {
         let rests = |(status, _): &(PathStatus, bool)| *status == PathStatus::Resting;
         let is_still = |path: &(PathStatus, bool)| rests(path) || path.0 == PathStatus::Stopped;
@@ -168,7 +169,7 @@ impl SourceStatus {
     }
 }
 
-/// State of a source as it is kept, whatever node has the address.
+/// Stored state of a source, whatever node has the address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRow {
     /// The address, by which the row is found.
@@ -187,12 +188,12 @@ pub struct SourceRow {
 }
 
 impl SourceRow {
-    /// A source that nothing is known of.
+    /// Returns the row of a new source.
     pub const fn new(ip: SourceAddress, now: Timestamp) -> Self {
         Self { ip, status: SourceStatus::Warming, found: None, level: 0, last_used_at: None, updated_at: now }
     }
 
-    /// State as it is shown: what the node found, unless the operator stopped the source.
+    /// Returns the state to show: the one that the node found, unless the operator stopped the source.
     pub fn shown(&self) -> SourceStatus {
         match self.status {
             SourceStatus::Stopped => SourceStatus::Stopped,
@@ -201,7 +202,7 @@ impl SourceRow {
     }
 }
 
-/// State of a path as it is kept.
+/// Stored state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathRow {
     /// The address of the source; with the site it is the key.
@@ -214,7 +215,7 @@ pub struct PathRow {
     pub sent_today: u64,
     /// The day of `sent_today`, counted from 1970-01-01 in UTC.
     pub day: i64,
-    /// True while the path is stopped until a person looks: such a row is not forgotten, however old it is.
+    /// True while the path is stopped until a person acts: such a row is not deleted, however old it is.
     pub is_stopped: bool,
     /// Time of the last write of the row.
     pub updated_at: Timestamp,
@@ -239,7 +240,7 @@ mod tests {
         check(&[(Resting, false), (Stopped, false)], Some(SourceStatus::Resting));
         check(&[(Resting, true), (Ok, true)], None);
         check(&[(Resting, false), (Ok, false)], Some(SourceStatus::Warm));
-        // Nothing goes on by itself where a person has to act.
+        // Nothing continues by itself where a person has to act.
         check(&[(Stopped, true)], None);
     }
 
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(row(Warming, Some(Warm)).shown(), Warm);
         assert_eq!(row(Warm, Some(Resting)).shown(), Resting);
         assert_eq!(row(Stopped, Some(Resting)).shown(), Stopped);
-        // Rows of before have no such member.
+        // Rows of earlier versions have no such member.
         let old: SourceRow = serde_json::from_value(serde_json::json!({"ip": "default", "status": "warm", "level": 3,
             "last_used_at": null, "updated_at": "2026-03-01T12:00:00.000Z"}))
         .unwrap();

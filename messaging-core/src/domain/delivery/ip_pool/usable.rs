@@ -1,4 +1,4 @@
-//! The sources that a message may leave from.
+//! Choice of the sources that a message may leave from.
 
 use std::net::IpAddr;
 
@@ -15,8 +15,8 @@ pub enum MailKind {
     Marketing,
 }
 
-/// The pool of a message, of those that its sending domain names: marketing mail leaves from the second where there is
-/// one. `None` where the domain names none for it.
+/// Returns the pool of a message, of those that its sending domain names: marketing mail leaves from the second where
+/// there is one. `None` where the domain names none for it.
 pub const fn pool_of(kind: MailKind, pool: Option<PoolId>, marketing_pool: Option<PoolId>) -> Option<PoolId> {
     match (kind, marketing_pool) {
         (MailKind::Marketing, Some(_)) => marketing_pool,
@@ -24,20 +24,20 @@ pub const fn pool_of(kind: MailKind, pool: Option<PoolId>, marketing_pool: Optio
     }
 }
 
-/// The sources that a message may leave from.
+/// Sources that a message may leave from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usable<'a> {
-    /// These, of the live ones and in their order. Empty when no live node has one.
+    /// Live sources, in their order. Empty when no live node has one.
     Sources(Vec<&'a NodeSource>),
-    /// None, because the pool is not there or belongs to another workspace.
+    /// No source, because the pool does not exist or belongs to another workspace.
     NoPool,
 }
 
-/// The live sources that a message of a workspace may leave from, given the pool that its domain names for it and the pools
-/// of all workspaces.
+/// Returns the live sources that a message of a workspace may leave from, given the pool that its domain names for it
+/// and the pools of all workspaces.
 ///
-/// With a pool those of its addresses. Without one all that no pool of another workspace holds, the default source of a
-/// node included, which no pool can name; a shared pool holds nothing back.
+/// With a pool these are its addresses. Without one they are all that no pool of another workspace holds, including the
+/// default source of a node, which no pool can name; a shared pool reserves nothing.
 pub fn usable_sources<'a>(
     workspace: WorkspaceId,
     pool: Option<PoolId>,
@@ -74,7 +74,7 @@ mod tests {
         PoolId::from_bytes([n; 16])
     }
 
-    /// The address that ends with a number.
+    /// Returns the address that ends with a number.
     fn ip(n: u8) -> IpAddr {
         IpAddr::from([203, 0, 113, n])
     }
@@ -129,7 +129,7 @@ mod tests {
         check(Some(4), &pools, Some(&[]));
         check(Some(5), &pools, Some(&[]));
         check(Some(6), &pools, None);
-        // Without a pool: what no other workspace holds. A shared pool holds nothing back.
+        // Without a pool: all that no other workspace holds. A shared pool reserves nothing.
         check(None, &pools, Some(&[1, 4, 0]));
         check(None, &[], Some(&[1, 2, 3, 4, 0]));
         check(None, &[pool(2, Some(OTHER), &[1, 2, 3, 4])], Some(&[0]));

@@ -18,13 +18,13 @@ pub const LONGEST_REST: Duration = Duration::from_hours(12);
 /// Time without a bad answer after which the rate grows by a quarter.
 pub const RECOVERY_STEP: Duration = Duration::from_mins(15);
 
-/// Bad answers within this time are answers to what was sent at one rate, and halve it once.
+/// Time within which bad answers count as answers to messages sent at one rate, and halve it once.
 const SETTLING: Duration = Duration::from_mins(1);
 
-/// A path that sends less is slowed down as if it sent so many messages a minute.
+/// Minimum rate that is halved, in messages a minute; a path that sends less is slowed down as if it sent this many.
 const LEAST_USUAL: u32 = 20;
 
-/// No brake is dated later than this: what is was set by a clock that was ahead, and is over.
+/// Maximum time that a brake can lie ahead; a later one was set by a clock that was ahead, and is over.
 const LATEST: Duration = Duration::from_hours(36);
 
 /// Steps after which any rate has recovered.
@@ -34,13 +34,13 @@ const MAX_STEPS: u32 = 200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PathStatus {
-    /// At its full rate.
+    /// The path sends at its full rate.
     Ok,
-    /// At a lower rate.
+    /// The path sends at a lower rate.
     Slowed,
-    /// Not at all for a while.
+    /// The path sends nothing until a time.
     Resting,
-    /// Not at all until a person acts.
+    /// The path sends nothing until a person acts.
     Stopped,
 }
 
@@ -48,7 +48,7 @@ impl PathStatus {
     /// Every status.
     pub const ALL: [Self; 4] = [Self::Ok, Self::Slowed, Self::Resting, Self::Stopped];
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -75,7 +75,7 @@ pub enum BrakeReason {
 }
 
 impl BrakeReason {
-    /// The reason of a reply; `None` for what concerns one mailbox.
+    /// Returns the reason for a meaning of a reply; `None` if it concerns one mailbox.
     pub const fn of(meaning: Meaning) -> Option<Self> {
         Some(match meaning {
             Meaning::Rate => Self::Rate,
@@ -88,7 +88,7 @@ impl BrakeReason {
         })
     }
 
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Rate => "rate",
@@ -102,7 +102,7 @@ impl BrakeReason {
         }
     }
 
-    /// The reason in words that follow a colon.
+    /// Returns the reason in words that follow a colon.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Rate => "the site says that it is too much or too fast",
@@ -147,7 +147,7 @@ struct Slowed {
 }
 
 impl Slowed {
-    /// The rate that it has grown to; `None` once it has recovered.
+    /// Returns the rate that it has grown to; `None` once it has recovered.
     fn grown(self, now: Timestamp) -> Option<u32> {
         if self.since > now + LATEST {
             return None;
@@ -160,7 +160,7 @@ impl Slowed {
 }
 
 impl Brake {
-    /// True if nothing was ever said against the path.
+    /// Returns true if the brake was never used, or was released.
     pub(super) fn is_released(&self) -> bool {
         *self == Self::default()
     }
@@ -185,25 +185,25 @@ impl Brake {
         self.evidence.as_deref()
     }
 
-    /// The lower rate, while there is one.
+    /// Returns the lower rate, while there is one.
     pub(super) fn rate(&self, now: Timestamp) -> Option<u32> {
         self.slowed?.grown(now)
     }
 
-    /// True while nothing is sent.
+    /// Returns true while nothing is sent.
     pub(super) fn holds(&self, now: Timestamp) -> bool {
         matches!(self.status(now), PathStatus::Stopped | PathStatus::Resting)
     }
 
-    /// The end of the rest, while there is one.
+    /// Returns the end of the rest, while there is one.
     pub(super) fn rests_until(&self, now: Timestamp) -> Option<Timestamp> {
         self.rest_until.filter(|_| self.status(now) == PathStatus::Resting)
     }
 
-    /// Halves the rate, which is `usual` on a path that is not slowed. Returns whether anything changes.
+    /// Halves the rate, which is `usual` on a path that is not slowed. Returns true if anything changes.
     pub(super) fn slow_down(&mut self, now: Timestamp, usual: u32, reason: BrakeReason, evidence: &str) -> bool {
         match self.status(now) {
-            // Answers to what was under way.
+            // Late answers to messages sent before.
             PathStatus::Stopped | PathStatus::Resting => return false,
             PathStatus::Ok => *self = Self::default(),
             PathStatus::Slowed => {}
@@ -215,7 +215,7 @@ impl Brake {
         halved
     }
 
-    /// Lets the path rest, and go on at half the rate. Returns whether anything changes.
+    /// Lets the path rest, and continue at half the rate. Returns true if anything changes.
     pub(super) fn rest(&mut self, now: Timestamp, usual: u32, reason: BrakeReason, evidence: &str) -> bool {
         match self.status(now) {
             PathStatus::Stopped | PathStatus::Resting => return false,
@@ -231,7 +231,7 @@ impl Brake {
         true
     }
 
-    /// Stops the path. Returns whether anything changes.
+    /// Stops the path. Returns true if anything changes.
     pub(super) fn stop(&mut self, reason: Option<BrakeReason>, evidence: &str) -> bool {
         if self.is_stopped && (reason.is_some() || self.reason.is_none()) {
             return false;

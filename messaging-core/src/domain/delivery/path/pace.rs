@@ -1,4 +1,4 @@
-//! The rate of a path: so many messages a minute, evenly, with bursts of a tenth of it.
+//! The rate of a path: a number of messages a minute, evenly spaced, with bursts of a tenth of it.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::time::Timestamp;
 
 const MINUTE_MILLIS: i64 = 60_000;
 
-/// A burst may have what belongs to so long a time.
+/// Time whose messages may be sent in one burst.
 const BURST: Duration = Duration::from_secs(6);
 
 /// Messages that a path sent lately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Pace {
-    /// When all that was sent so far would have been sent at the rate of the path: the theoretical arrival time of the
+    /// When all messages sent so far would have been sent at the rate of the path: the theoretical arrival time of the
     /// generic cell rate algorithm.
     due: Option<Timestamp>,
     /// Minutes since the epoch.
@@ -25,7 +25,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// When the next message may begin, if not at once.
+    /// Returns the time at which the next message may begin, if it may not at once.
     pub(super) fn wait(self, rate: Option<u32>, now: Timestamp) -> Option<Timestamp> {
         let interval = interval(rate?);
         let burst = BURST.saturating_sub(interval);
@@ -45,13 +45,13 @@ impl Pace {
         });
     }
 
-    /// Takes a message back.
+    /// Takes back a message that was counted.
     pub(super) fn uncount(&mut self, rate: Option<u32>) {
         self.sent = self.sent.saturating_sub(1);
         self.due = self.due.zip(rate).map(|(due, rate)| due - interval(rate));
     }
 
-    /// Messages a minute that the path sends: the larger of this minute and the one before.
+    /// Returns the messages a minute that the path sends: the larger of this minute and the one before.
     pub(super) fn measured(mut self, now: Timestamp) -> u32 {
         self.turn(now);
         self.sent.max(self.sent_before)

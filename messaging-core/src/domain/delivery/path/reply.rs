@@ -4,7 +4,7 @@ use crate::domain::delivery::outcome::{Answer, OutcomeClass};
 use crate::domain::delivery::site::{SiteName, SiteRules, Verdict};
 use crate::domain::security::redaction::mask_text;
 
-/// The most characters of evidence that are kept.
+/// Maximum number of characters of evidence that are kept.
 pub(super) const MAX_EVIDENCE: usize = 512;
 
 /// Kind of a reply, for the figures of a path.
@@ -14,13 +14,13 @@ pub enum ReplyKind {
     Accepted,
     /// The site refused for now.
     Deferred,
-    /// There is no such mailbox or domain.
+    /// The mailbox or the domain does not exist.
     HardBounced,
     /// The site refused for good, for another reason.
     Refused,
 }
 
-/// What a site answered about one recipient, judged by its rules.
+/// Answer of a site about one recipient, judged by the rules of the site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathReply {
     /// Kind of the reply.
@@ -43,7 +43,7 @@ impl PathReply {
             OutcomeClass::Blocked | OutcomeClass::OptedOut | OutcomeClass::Soft(_) | OutcomeClass::Content(_) => {
                 ReplyKind::Refused
             }
-            // Not what the site said, but what we demand of it.
+            // Not an answer of the site, but a requirement of ours, or no answer at all.
             OutcomeClass::Ambiguous | OutcomeClass::TlsRequired => return None,
         };
         let reply = &answer.response;

@@ -14,7 +14,8 @@ fn beginning() -> Timestamp {
     "2026-03-01T00:00:00Z".parse().unwrap()
 }
 
-/// A site that takes from an address half as much again as on its best day, defers what is more, and blocks who goes on.
+/// A site that accepts from an address half as much again as on its best day, defers the rest, and blocks an address
+/// that continues.
 struct Site {
     capacity: u32,
     day: u64,
@@ -133,7 +134,7 @@ fn a_bad_list_is_braked_within_a_quarter_of_an_hour() {
         let hard = PathReply { kind: ReplyKind::HardBounced, verdict: None, evidence: "no such user".to_owned() };
         (0..good_before).for_each(|_| assert_eq!(path.answered(&limits, now, &accepted), None));
         let begun = now;
-        // What a warm source sends of 300,000 a day.
+        // The interval at which a warm source sends 300,000 messages a day.
         for turn in 1.. {
             path.sent(&limits, now);
             path.answered(&limits, now, if turn % 25 == 0 { &hard } else { &accepted });

@@ -31,7 +31,7 @@ fn refused(meaning: Meaning) -> PathReply {
     PathReply { kind: ReplyKind::Refused, verdict: Some(Verdict::new(meaning, true)), evidence: "554 no".to_owned() }
 }
 
-/// A warm path that sent so many messages in the minute before noon.
+/// A warm path that sent a number of messages in the minute before noon.
 fn busy(messages: u32) -> PathState {
     let mut path = PathState::known();
     (0..messages).for_each(|_| path.sent(&unlimited(), noon() - MINUTE));
@@ -83,7 +83,7 @@ fn a_reply_about_the_rate_halves_it_once_a_minute_and_to_one_at_least() {
     assert_eq!((change.action, change.reason, change.until), (PathAction::SlowDown, BrakeReason::Rate, None));
     assert_eq!(change.evidence, "451 later");
     assert_eq!((path.status(noon()), rate(&path, noon())), (PathStatus::Slowed, Some(50)));
-    // Answers to what was under way.
+    // Late answers to messages sent before.
     assert_eq!(path.answered(&unlimited(), noon(), &deferred(Meaning::Rate)), None);
     assert_eq!(rate(&path, noon()), Some(50));
     let mut now = noon();
@@ -132,7 +132,7 @@ fn rests_are_twice_as_long_each_time_up_to_twelve_hours() {
         assert_eq!(path.report(&unlimited(), now).rate_per_minute, Some(0));
         let wait = Wait { until: Some(until), reason: WaitReason::Braked(Some(BrakeReason::Reputation)) };
         assert_eq!(path.may_send(&unlimited(), now, Priority::Marketing), Permission::Wait(wait));
-        // What was under way adds nothing.
+        // Late answers to messages sent before add nothing.
         assert_eq!(path.answered(&unlimited(), now, &deferred(Meaning::Reputation)), None);
         assert_eq!(path.status(until), PathStatus::Slowed);
         now = until;
@@ -152,7 +152,7 @@ fn a_brake_of_a_clock_that_was_ahead_is_over() {
     path.answered(&unlimited(), ahead, &deferred(Meaning::Reputation)).unwrap();
     assert_eq!(path.status(ahead), PathStatus::Resting);
     assert_eq!((path.status(noon()), rate(&path, noon())), (PathStatus::Ok, None));
-    // What it sends is measured by the right clock again: half of it is less.
+    // The sending rate is measured by the right clock again: half of it is less.
     (0..1000).for_each(|minute| path.sent(&unlimited(), noon() + MINUTE * minute));
     path.answered(&unlimited(), noon() + MINUTE * 1000, &deferred(Meaning::Rate)).unwrap();
     assert_eq!(rate(&path, noon() + MINUTE * 1000), Some(10));
@@ -264,7 +264,7 @@ fn more_than_twenty_deferrals_in_a_hundred_slow_a_path_down() {
     let change = path.answered(&unlimited(), noon(), &deferred(None)).unwrap();
     assert_eq!((change.action, change.reason), (PathAction::SlowDown, BrakeReason::Rate));
     assert_eq!(change.evidence, "21 of the last 100 transactions were deferred; the last reply: 451 later");
-    // What led to it is counted once.
+    // The replies that led to it are counted once.
     assert_eq!(path.answered(&unlimited(), noon() + MINUTE, &deferred(None)), None);
 }
 
@@ -319,7 +319,7 @@ fn complaints_that_another_node_was_told_of_are_counted_once() {
     assert_eq!(path.status(noon()), PathStatus::Resting);
     path.release();
     assert_eq!(path.hear_complaints(&stored, &unlimited(), noon()), []);
-    // What is heard is stored, and not heard once more.
+    // Complaints that were counted are stored, and not counted once more.
     let text = serde_json::to_string(&path).unwrap();
     let mut read: PathState = serde_json::from_str(&text).unwrap();
     assert_eq!(read.hear_complaints(&stored, &unlimited(), noon()), []);

@@ -1,4 +1,4 @@
-//! The figures of a path: what became of its latest transactions, and how many readers complained.
+//! The figures of a path: outcomes of its latest transactions, and complaints of readers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::reply::{PathReply, ReplyKind};
 use crate::domain::delivery::site::{Meaning, PathAction};
 use crate::time::Timestamp;
 
-/// Of the latest hundred transactions so many may be deferred.
+/// Maximum number of deferred transactions among the latest hundred.
 pub const MAX_DEFERRED: u32 = 20;
 
 /// Hard bounces in a thousand messages beyond which a path slows down.
@@ -22,10 +22,10 @@ pub const MAX_COMPLAINT_RATE: u32 = 3;
 /// Messages of a tally; rates are those of the current one and the one before.
 const TALLY: u32 = 1500;
 
-/// Least number of messages that a bounce rate is taken of, so that a few bad addresses make no high rate.
+/// Minimum number of messages that a bounce rate is taken of, so that a few bad addresses make no high rate.
 const LEAST_FOR_BOUNCES: u32 = 100;
 
-/// Least number of messages that a complaint rate is taken of; complaints are rarer than bounces.
+/// Minimum number of messages that a complaint rate is taken of; complaints are rarer than bounces.
 const LEAST_FOR_COMPLAINTS: u32 = 1500;
 
 const DAY_MILLIS: i64 = 86_400_000;
@@ -37,7 +37,7 @@ const UPPER: u64 = (1 << 36) - 1;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Window {
-    /// One bit for each of the latest hundred transactions, the latest lowest: whether it was deferred.
+    /// One bit for each of the latest hundred transactions, the latest lowest: set if it was deferred.
     deferred: [u64; 2],
     /// Transactions among those bits, at most 100.
     known: u8,
@@ -56,7 +56,7 @@ struct Tally {
 }
 
 impl Window {
-    /// Counts a reply. Returns why the path has to slow down, and the figures, if it has to.
+    /// Counts a reply. Returns the reason and the figures if the path has to slow down.
     pub(super) fn answered(&mut self, reply: &PathReply) -> Option<(BrakeReason, String)> {
         if self.current.answered >= TALLY {
             self.before = std::mem::take(&mut self.current);
@@ -79,7 +79,7 @@ impl Window {
             return None;
         }
         let of = self.known;
-        // What led to this is not counted once more.
+        // The deferrals that led to this are not counted once more.
         (self.deferred, self.known) = ([0; 2], 0);
         let text = format!("{count} of the last {of} transactions were deferred; the last reply: {}", reply.evidence);
         Some((BrakeReason::Rate, text))
@@ -95,8 +95,7 @@ impl Window {
         Some((BrakeReason::Bounces, text))
     }
 
-    /// Counts a complaint. Returns what the path has to do, and the figures, if it has to do something or people have
-    /// to know.
+    /// Counts a complaint. Returns the action of the path and the figures, if it has to act or people have to know.
     pub(super) fn complained(&mut self, now: Timestamp) -> Option<(PathAction, String)> {
         self.current.complaints += 1;
         let complaints = self.current.complaints + self.before.complaints;
@@ -116,13 +115,13 @@ impl Window {
     }
 }
 
-/// Whether a count is more than so many thousandths.
+/// Returns true if `count` is more than `thousandths` thousandths of `of`.
 fn exceeds(count: u32, of: u32, thousandths: u32) -> bool {
     u64::from(count) * 1000 > u64::from(of) * u64::from(thousandths)
 }
 
-/// A deferral that says something about the sender, or nothing. One for the sake of a mailbox, the message or missing
-/// authentication is the same at every rate.
+/// Returns true for a deferral that says something about the sender, or nothing. One because of a mailbox, the message
+/// or missing authentication is the same at every rate.
 fn counts_as_deferred(reply: &PathReply) -> bool {
     let is_elsewhere = reply
         .verdict

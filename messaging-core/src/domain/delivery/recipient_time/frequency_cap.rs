@@ -1,4 +1,4 @@
-//! Frequency caps: how many marketing messages a contact gets on a channel in any 24 and in any 168 hours.
+//! Frequency caps: maximum numbers of marketing messages for a contact on a channel in any 24 and in any 168 hours.
 
 use std::time::Duration;
 
@@ -8,25 +8,26 @@ use crate::time::Timestamp;
 /// The shorter window.
 const DAY: Duration = Duration::from_hours(24);
 
-/// The longer window: older sends count for no cap.
+/// The longer window; older sends count for no cap.
 pub const WEEK: Duration = Duration::from_hours(168);
 
-/// What a cap says about one more message.
+/// Verdict of a cap on one more message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapLook {
-    /// There is a place.
+    /// The message may be sent.
     Free,
-    /// There is none, and the message does not wait for one.
+    /// The cap is reached, and the message does not wait.
     Reached,
-    /// There is none before this.
+    /// The cap is reached until this time.
     FreeAt(Timestamp),
-    /// There is none before this, when the message gives up.
+    /// The cap is reached until after this time, at which the longest wait of the message ends.
     GivesUpAt(Timestamp),
 }
 
 impl FrequencyCap {
-    /// Looks for a place at `now`. `sends` are the times at which attempts began, in any order; `since` is when the
-    /// cap first held this message; one that lies ahead, because the clock was set back, counts as now.
+    /// Returns the verdict on one more message at `now`. `sends` are the times at which attempts began, in any order;
+    /// `since` is when the cap first held this message; one in the future, because the clock was set back, counts as
+    /// now.
     pub fn look(&self, sends: &[Timestamp], since: Option<Timestamp>, now: Timestamp) -> CapLook {
         let Some(free) = self.free_at(sends, now) else { return CapLook::Free };
         if self.when_reached == WhenReached::Suppress {
@@ -40,7 +41,7 @@ impl FrequencyCap {
         }
     }
 
-    /// The cap where the recipient wants at most one message a week besides.
+    /// Returns `cap` with at most one message a week, for a recipient who wants no more.
     #[must_use]
     pub fn at_most_weekly(cap: Option<Self>) -> Self {
         let weekly = Self {
@@ -52,15 +53,16 @@ impl FrequencyCap {
         cap.map_or(weekly, |cap| Self { per_week: Some(1), ..cap })
     }
 
-    /// When a place comes free; `None` if there is one at `now`.
+    /// Returns the time at which the cap allows one more message; `None` if it does at `now`.
     pub fn free_at(&self, sends: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
         let windows = [(self.per_day, DAY), (self.per_week, WEEK)];
-        // Once free, a window stays free until something is sent: the later of the two is when both are.
+        // Once free, a window stays free until something is sent: at the later of the two times both are.
         windows.into_iter().filter_map(|(most, window)| free_in(sends, most?, window, now)).max()
     }
 }
 
-/// When fewer than `most` of the sends lie in the window that ends then; `None` if it is so at `now`.
+/// Returns the time at which fewer than `most` of the sends lie in the window that ends then; `None` if that is so at
+/// `now`.
 fn free_in(sends: &[Timestamp], most: u32, window: Duration, now: Timestamp) -> Option<Timestamp> {
     // A send is in the window from its own instant until just before `window` has passed.
     let mut ends: Vec<_> = sends.iter().map(|sent| *sent + window).filter(|end| *end > now).collect();
@@ -70,7 +72,7 @@ fn free_in(sends: &[Timestamp], most: u32, window: Duration, now: Timestamp) -> 
     ends.get(surplus).copied()
 }
 
-/// What is worth keeping of the sends: those of the longer window.
+/// Returns the sends that still count: those within the longer window.
 pub fn remembered(sends: &[Timestamp], now: Timestamp) -> Vec<Timestamp> {
     let mut kept: Vec<_> = sends.iter().copied().filter(|sent| *sent + WEEK > now).collect();
     kept.sort_unstable();
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(both.free_at(&[at(5), at(0)], at(6)), Some(at(24)));
         assert_eq!(both.free_at(&[at(0), at(30), at(40)], at(41)), Some(at(168)));
         assert_eq!(both.free_at(&[at(0), at(150), at(160)], at(161)), Some(at(174)));
-        // More than were allowed, as when the cap was lowered.
+        // More sends than allowed, as when the cap was lowered.
         assert_eq!(daily.free_at(&[at(0), at(1), at(2)], at(3)), Some(at(26)));
     }
 
@@ -122,7 +124,7 @@ mod tests {
         assert_eq!(hasty.look(&sends, Some(at(1)), at(6)), CapLook::Reached);
         // The clock was set back: a message does not wait for a date that is far ahead.
         assert_eq!(hasty.look(&sends, Some(at(100)), at(1)), CapLook::GivesUpAt(at(6)));
-        // A message that was withdrawn gave its place back.
+        // A message that was cancelled does not count.
         assert_eq!(hasty.look(&[], Some(at(1)), at(6)), CapLook::Free);
         assert_eq!(hasty.look(&sends, None, at(19)), CapLook::FreeAt(at(24)));
     }
@@ -146,7 +148,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Against counting: the answer is the first hour at which neither window is full.
+        /// Compared with counting: the answer is the first hour at which neither window is full.
         #[test]
         fn a_place_comes_free_when_counting_says_so(
             sends in prop::collection::vec(0_i64..400, 0..12), now in 0_i64..400, day in 1_u32..4, week in 1_u32..6,

@@ -1,4 +1,4 @@
-//! The rate limit of a campaign: so many messages a minute, and never more than a tenth of it, at least one, in any
+//! The rate limit of a campaign: a number of messages a minute, and never more than a tenth of it, at least one, in any
 //! 6 seconds.
 
 use std::collections::VecDeque;
@@ -14,10 +14,10 @@ const SPURT: Duration = Duration::from_secs(6);
 /// The longer window.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What a campaign has sent lately, as far as its rate limit asks.
+/// Messages that a campaign began lately, as far as they count for its rate limit.
 ///
-/// Exact to the millisecond. Remembers the milliseconds in which messages began: at most 6,000 of them, or fewer than
-/// ten where the minute counts too, because a tenth of the limit is less than one.
+/// Exact to the millisecond. Remembers the milliseconds in which messages began: at most 6,000, or fewer than ten if
+/// the minute counts too, because a tenth of the limit is less than one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pacing {
     limit: u32,
@@ -25,54 +25,55 @@ pub struct Pacing {
 }
 
 impl Pacing {
-    /// Nothing was sent yet under a limit, in messages a minute; 0 counts as 1.
+    /// Returns the state before the first message, for a limit in messages a minute; 0 counts as 1.
     pub fn new(limit: u32) -> Self {
         Self { limit: limit.max(1), begun: VecDeque::new() }
     }
 
-    /// What was sent before `now` is not known: as much as the limit allows.
+    /// Returns the state when the messages before `now` are not known: as if as many began as the limit allows.
     pub fn used_up(limit: u32, now: Timestamp) -> Self {
         let pacing = Self::new(limit);
         let most = pacing.windows().map(|(_, most)| most).max().unwrap_or(1);
         Self { begun: VecDeque::from([(now, most)]), ..pacing }
     }
 
-    /// How many may begin within 6 seconds.
+    /// Returns the number of messages that may begin within 6 seconds.
     pub fn per_spurt(&self) -> u32 {
         (self.limit / 10).max(1)
     }
 
-    /// The windows that count. A tenth of ten or more, ten times, is never more than the limit: then the minute needs
-    /// no look.
+    /// Returns the windows that count. A tenth of a limit of ten or more, ten times, is never more than the limit: then
+    /// the minute needs no check.
     fn windows(&self) -> impl Iterator<Item = (Duration, u32)> {
         let minute = (self.limit < 10).then_some((MINUTE, self.limit));
         std::iter::once((SPURT, self.per_spurt())).chain(minute)
     }
 
-    /// How many messages may begin at `now`.
+    /// Returns the number of messages that may begin at `now`.
     pub fn free(&self, now: Timestamp) -> u32 {
         let left = |(window, most): (Duration, u32)| most.saturating_sub(self.within(window, now));
         self.windows().map(left).min().unwrap_or(0)
     }
 
-    /// When the next message may begin; `None` is at `now`.
+    /// Returns the time at which the next message may begin; `None` for `now`.
     pub fn next_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.windows().filter_map(|(window, most)| self.free_in(window, most, now)).max()
     }
 
-    /// Notes that messages began. Returns how many of them may: what is beyond must not.
+    /// Counts messages that begin. Returns how many of `wanted` may begin; the others must not.
     pub fn take(&mut self, wanted: u32, now: Timestamp) -> u32 {
         let longest = if self.limit < 10 { MINUTE } else { SPURT };
         while self.begun.front().is_some_and(|(begun, _)| *begun + longest <= now) {
             self.begun.pop_front();
         }
-        // The clock was set back: what it showed before was wrong.
+        // The clock was set back: its earlier times were wrong.
         while self.begun.back().is_some_and(|(begun, _)| *begun > now + longest) {
             self.begun.pop_back();
         }
         let taken = wanted.min(self.free(now));
         if taken > 0 {
-            // Set back a little, the clock notes it with the latest: too early to forget would be a breach.
+            // If the clock was set back a little, they count with the latest ones: forgetting too early would exceed
+            // the limit.
             let at = self.begun.back().map_or(now, |(begun, _)| (*begun).max(now));
             match self.begun.back_mut() {
                 Some((begun, count)) if *begun == at => *count += taken,

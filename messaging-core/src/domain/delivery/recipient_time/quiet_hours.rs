@@ -1,7 +1,8 @@
 //! Quiet hours: no attempt begins while the recipient's local time is within them.
 //!
-//! Each instant is judged by the wall clock that the time zone has then. An hour that occurs twice at the end of daylight
-//! saving time is quiet both times, and one that is skipped at its beginning never occurs. Quiet hours may cross midnight.
+//! Each instant is judged by the wall clock that the time zone has then. An hour that occurs twice at the end of
+//! daylight saving time is quiet both times, and one that is skipped at its beginning never occurs. Quiet hours may
+//! cross midnight.
 
 use jiff::SignedDuration;
 use jiff::civil::Time;
@@ -15,13 +16,14 @@ use crate::time::Timestamp;
 const MAX_CHANGES: usize = 16;
 
 impl QuietHours {
-    /// True if a time of day is within the quiet hours: from the start, which is included, to the end, which is not.
+    /// Returns true if a time of day is within the quiet hours: from the start, which is included, to the end, which is
+    /// not.
     pub fn contains(self, time: Time) -> bool {
         let (start, end) = (self.start.time(), self.end.time());
         if start <= end { start <= time && time < end } else { start <= time || time < end }
     }
 
-    /// The first instant from `from` on at which the local time of a zone is outside the quiet hours.
+    /// Returns the first instant from `from` on at which the local time of a zone is outside the quiet hours.
     pub fn next_allowed(self, zone: &TimeZone, from: Timestamp) -> Timestamp {
         let mut at = from.to_jiff();
         for _ in 0..MAX_CHANGES {

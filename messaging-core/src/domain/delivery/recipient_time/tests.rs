@@ -19,7 +19,7 @@ fn willing(zone: &TimeZone) -> Recipient<'_> {
     Recipient { zone, suppression: None, has_consent: true, sends: &[], cap_since: None }
 }
 
-/// What is said of somebody in Berlin, as text.
+/// Checks the verdict on a recipient in Berlin, as text.
 #[track_caller]
 fn check(terms: &Terms, change: impl FnOnce(&mut Recipient<'_>), now: &str, expected: &str) {
     let zone = zone_of(Some("Europe/Berlin"), "UTC");
@@ -76,22 +76,22 @@ fn all_rules_together() {
         frequency_cap: cap(json!({"per_day": 1, "when_reached": "defer", "defer_hours": 48})),
         ..Terms::default()
     };
-    // The zone's time comes within the quiet hours: until heeds both.
+    // The zone's time falls into the quiet hours: `until` heeds both.
     check(&terms, |_| {}, "2026-04-30T18:00:00Z", "by_timezone 2026-05-01T06:00:00.000Z");
     check(&terms, |_| {}, "2026-05-01T05:30:00Z", "quiet_hours 2026-05-01T06:00:00.000Z");
-    // A place comes free in the night, so the message waits for the morning.
+    // The cap allows one more in the night, so the message waits for the morning.
     check(
         &terms,
         |recipient| recipient.sends = sends,
         "2026-05-01T06:00:00Z",
         "frequency_cap 2026-05-02T06:00:00.000Z",
     );
-    // Whoever waits for the clock is judged when it comes.
+    // A message that waits for the clock is judged when its time comes.
     let gone = |recipient: &mut Recipient<'_>| recipient.has_consent = false;
     check(&terms, gone, "2026-05-01T05:30:00Z", "quiet_hours 2026-05-01T06:00:00.000Z");
     check(&terms, gone, "2026-05-01T06:00:00Z", "suppress no_consent");
     check(&Terms { is_paused: true, ..terms }, gone, "2026-05-01T06:00:00Z", "paused null");
-    // Patience ends when it ends, also in the night.
+    // The longest wait for the cap ends also in the night.
     let since = time("2026-04-30T23:00:00Z");
     let hasty =
         Terms { frequency_cap: cap(json!({"per_day": 1, "when_reached": "defer", "defer_hours": 23})), ..terms };

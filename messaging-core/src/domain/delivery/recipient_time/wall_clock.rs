@@ -8,7 +8,8 @@ use jiff::tz::TimeZone;
 
 use crate::time::Timestamp;
 
-/// When the clock of a zone shows a date and time. Where the calendar ends it is the first instant that there is.
+/// Returns the instant at which the clock of a zone shows a date and time. Where the calendar has no such instant it is
+/// the Unix epoch.
 pub fn instant(wall: DateTime, zone: &TimeZone) -> Timestamp {
     let found = zone.to_ambiguous_timestamp(wall).compatible();
     found.map_or(Timestamp::from_millis(0), Into::into)

@@ -1,4 +1,4 @@
-//! Rules of sites as TOML.
+//! Parser of rules of sites from TOML.
 //!
 //! ```toml
 //! replace = false           # true: without the rules that are built in
@@ -28,13 +28,13 @@ use toml::Spanned;
 
 use super::{Meaning, PathAction, ReplyPattern, Site, SiteLimits, SiteName, SiteRules};
 
-/// The largest file of rules, in octets.
+/// Maximum size of a file of rules, in octets.
 pub const MAX_RULES_BYTES: usize = 1024 * 1024;
 
-/// The most sites of a file.
+/// Maximum number of sites of a file.
 pub const MAX_SITES: usize = 1000;
 
-/// The most patterns of replies of a file.
+/// Maximum number of patterns of replies of a file.
 pub const MAX_REPLIES: usize = 1000;
 
 const MAX_CONNECTIONS: u32 = 1000;
@@ -51,11 +51,11 @@ const EMBEDDED: &str = include_str!("site-rules.toml");
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct RulesFault {
-    /// Line, from 1.
+    /// Line, counted from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong, in one line.
+    /// Description of the fault, in one line.
     pub problem: String,
 }
 
@@ -107,7 +107,7 @@ struct ReplyEntry {
 type Fault = (Range<usize>, String);
 
 impl SiteRules {
-    /// The rules that are built in.
+    /// Returns the rules that are built in.
     pub fn embedded() -> Arc<Self> {
         static RULES: LazyLock<Arc<SiteRules>> = LazyLock::new(|| {
             let rules = SiteRules::of_file(EMBEDDED, SiteLimits::default(), Vec::new(), Vec::new());
@@ -116,8 +116,7 @@ impl SiteRules {
         Arc::clone(&RULES)
     }
 
-    /// Reads a file of rules. Its sites and patterns go before those that are built in, unless it says
-    /// `replace = true`.
+    /// Parses a file of rules. Its sites and patterns go before the built-in ones, unless it says `replace = true`.
     pub fn parse(text: &str) -> Result<Self, RulesFault> {
         if text.len() > MAX_RULES_BYTES {
             return Err(RulesFault { line: 1, column: 1, problem: "the file is larger than 1 MiB".to_owned() });
@@ -134,7 +133,7 @@ impl SiteRules {
         Self::of_file(text, unknown, sites, replies)
     }
 
-    /// The rules of a text, and behind them others.
+    /// Returns the rules of a text, followed by others.
     fn of_file(
         text: &str,
         unknown: SiteLimits,
@@ -186,7 +185,7 @@ impl File {
             }
             sites.push(entry.site()?);
         }
-        // A site that the file describes anew takes the place of the other, with all its exchangers.
+        // A site that the file describes anew replaces the other one, with all its exchangers.
         sites.extend(others.into_iter().filter(|other| !names.contains(other.name.as_str())));
         let mut replies = Vec::new();
         for entry in &self.reply {
@@ -280,7 +279,7 @@ impl ReplyEntry {
     }
 }
 
-/// Whether a text is a basic or an enhanced code of a refusal, or the beginning of one and a star.
+/// Returns true if a text is a basic or an enhanced code of a refusal, or the beginning of one and a star.
 fn is_code(text: &str) -> bool {
     let digits = text.strip_suffix('*').unwrap_or(text);
     (1..=9).contains(&digits.len())

@@ -5,18 +5,18 @@ use regex_lite::{Regex, RegexBuilder};
 use super::verdict::{Meaning, PathAction, Verdict};
 use crate::domain::delivery::response::Response;
 
-/// The most octets of a reply that are looked at.
+/// Maximum number of octets of a reply that are read.
 const MAX_TEXT: usize = 1024;
 
-/// The most memory of a compiled expression, in bytes.
+/// Maximum memory of a compiled expression, in bytes.
 const MAX_COMPILED: usize = 256 * 1024;
 
-/// A form of replies, and what they say.
+/// Pattern of replies, with their meaning.
 #[derive(Debug, Clone)]
 pub struct ReplyPattern {
     /// Basic or enhanced codes, of which the reply has one; a star at the end stands for anything. Empty fits all.
     codes: Vec<String>,
-    /// What is found in the reply.
+    /// Expression to find in the text of the reply; `None` fits every text.
     text: Option<Regex>,
     meaning: Meaning,
     action: Option<PathAction>,
@@ -33,8 +33,7 @@ impl PartialEq for ReplyPattern {
 impl Eq for ReplyPattern {}
 
 impl ReplyPattern {
-    /// A pattern. The expression is read without regard to case; `None` fits every text. An action takes the place of
-    /// the usual one.
+    /// Returns a pattern. The expression ignores case; `None` fits every text. An action replaces the usual one.
     pub fn new(
         codes: Vec<String>,
         text: Option<&str>,
@@ -86,7 +85,7 @@ impl Subject {
         }
     }
 
-    /// True for a refusal for good, by the first code.
+    /// Returns true for a permanent refusal, by the first code.
     pub(super) fn is_permanent(&self) -> bool {
         self.codes.first().is_some_and(|code| code.starts_with('5'))
     }

@@ -9,7 +9,7 @@ fn site(name: &str) -> SiteName {
     SiteName::parse(name).unwrap()
 }
 
-/// A published reply, what it says, and the page where it stands.
+/// A published reply, its meaning, and the page where it stands.
 struct Published<'a> {
     site: SiteName,
     page: &'a str,

@@ -1,4 +1,4 @@
-//! What a reply says about the sender, and what a path does about it.
+//! Meaning of a reply for the sender, and the action of the path.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::domain::delivery::bounce::Concern;
 pub enum Meaning {
     /// Too much, too fast, too many connections.
     Rate,
-    /// The site thinks little of the source: complaints, spam, a bad reputation.
+    /// The source has a bad reputation at the site: complaints, spam.
     Reputation,
     /// The address of the source, or its network, is on a block list.
     BlockedIp,
@@ -18,7 +18,7 @@ pub enum Meaning {
     BlockedDomain,
     /// SPF, DKIM, DMARC, reverse DNS or the greeting are missing or wrong.
     Authentication,
-    /// This message is refused for what it holds.
+    /// This message is refused for its content.
     Content,
     /// The reply is about one mailbox, or about one sender writing to it.
     User,
@@ -34,11 +34,11 @@ pub enum PathAction {
     SlowDown,
     /// Sends nothing for a while, longer each time.
     Rest,
-    /// Sends nothing until a person looks.
+    /// Sends nothing until a person acts.
     Stop,
 }
 
-/// What a reply says, and what follows for the path.
+/// Meaning of a reply and action of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Verdict {
     /// Meaning of the reply.
@@ -48,8 +48,8 @@ pub struct Verdict {
 }
 
 impl Meaning {
-    /// The usual consequence. A block that the site itself calls temporary ends by itself, so the path only rests. A
-    /// domain's block is the fault of one tenant, so it never stops a source that others share.
+    /// Returns the usual action. A block that the site itself calls temporary ends by itself, so the path only rests. A
+    /// block of a domain is the fault of one tenant, so it never stops a source that others share.
     pub const fn action(self, is_permanent: bool) -> PathAction {
         match (self, is_permanent) {
             (Self::Rate, _) => PathAction::SlowDown,
@@ -61,7 +61,7 @@ impl Meaning {
 }
 
 impl Verdict {
-    /// A meaning with its usual consequence.
+    /// Returns a meaning with its usual action.
     pub const fn new(meaning: Meaning, is_permanent: bool) -> Self {
         Self { meaning, action: meaning.action(is_permanent) }
     }

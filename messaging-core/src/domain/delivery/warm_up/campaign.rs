@@ -1,9 +1,9 @@
-//! How many days a campaign takes while sources warm up.
+//! Number of days that a campaign takes while sources warm up.
 
 use super::{RESERVE, WarmUp};
 use crate::time::Timestamp;
 
-/// More days than this are not counted.
+/// Maximum number of days that are counted.
 pub const MAX_DAYS: u32 = 366;
 
 /// Recipients of a campaign at one site, and the sources that may reach them.
@@ -11,16 +11,16 @@ pub const MAX_DAYS: u32 = 366;
 pub struct SiteDemand<'a> {
     /// Number of recipients at the site.
     pub recipients: u64,
-    /// How many times the allowance of an unknown site the site takes.
+    /// Factor of the site: how many times the allowance of an unknown site it takes.
     pub factor: u32,
     /// Warm-up of each source's path to the site, as it is at the beginning
     /// ([`PathState::warm_up`](crate::domain::delivery::path::PathState::warm_up)).
     pub sources: &'a [WarmUp],
 }
 
-/// Days, counting the first, that the warm-up spreads a campaign over: 1 where it all goes at once, at most
-/// [`MAX_DAYS`]. Assumes that every day is a healthy one and that nothing else is sent; the day of `now` is counted by
-/// what is left of it.
+/// Returns the number of days, counting the first, that the warm-up spreads a campaign over: 1 if it all goes at once,
+/// at most [`MAX_DAYS`]. Assumes that every day is a healthy one and that nothing else is sent; the day of `now` counts
+/// by the hours that are left of it.
 pub fn days(now: Timestamp, demands: &[SiteDemand<'_>]) -> u32 {
     demands.iter().map(|demand| days_at(now, demand)).max().unwrap_or(1)
 }
@@ -47,7 +47,7 @@ fn days_at(now: Timestamp, demand: &SiteDemand<'_>) -> u32 {
     MAX_DAYS
 }
 
-/// Hours of the day that have not ended.
+/// Returns the number of hours of the day that have not ended.
 fn hours_left(now: Timestamp) -> u64 {
     let hour = now.as_millis().rem_euclid(super::DAY_MILLIS) / super::HOUR_MILLIS;
     24 - hour.unsigned_abs().min(23)

@@ -5,7 +5,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// Sends marketing mail as fast as a day allows, and answers how much went.
+/// Sends marketing mail as fast as a day allows, and returns how many messages left.
 fn full_day(warm_up: &mut WarmUp, midnight: Timestamp, factor: u32) -> u32 {
     let mut now = midnight;
     let end = midnight + Duration::from_hours(24);
@@ -187,7 +187,7 @@ fn days_that_a_clock_was_ahead_of_are_not_waited_for() {
     let ahead = at("2036-01-01T10:00:00Z");
     let mut warm_up = WarmUp::default().at(ahead, 1, false);
     (0..40).for_each(|_| warm_up.count(ahead, 1));
-    // The clock is right again. What was sent counts for today, and tomorrow has room.
+    // The clock is right again. The messages sent count for today, and tomorrow has room.
     let noon = at("2026-03-02T12:00:00Z");
     let midnight = at("2026-03-03T00:00:00Z");
     let mut today = warm_up.at(noon, 1, false);

@@ -1,4 +1,4 @@
-//! Accounts at DNS providers: what is given to sign in there, and how it is kept.
+//! Accounts at DNS providers: their credentials, and the form in which they are stored.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use crate::ids::DomainId;
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// Octets that a credential may have.
+/// Maximum number of octets of a credential.
 const MAX_LENGTH: usize = 512;
 
-/// Records that wait to be removed, of keys that were replaced.
+/// Maximum number of records of replaced keys that wait to be removed.
 const MAX_RETIRED: usize = 32;
 
 /// Host of a zone, or the protocol that its name server speaks.
@@ -38,7 +38,7 @@ impl DnsProviderName {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Cloudflare, Self::Rfc2136, Self::DigitalOcean, Self::Hetzner, Self::Route53];
 
-    /// The name in requests.
+    /// Returns the name in requests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cloudflare => "cloudflare",
@@ -49,7 +49,7 @@ impl DnsProviderName {
         }
     }
 
-    /// The members of [`DnsCredentials`] that it takes, and whether each has to be given.
+    /// Returns the members of [`DnsCredentials`] that the provider takes, each with true if it is required.
     const fn members(self) -> &'static [(&'static str, bool)] {
         match self {
             Self::Cloudflare | Self::DigitalOcean | Self::Hetzner => &[("api_token", true)],
@@ -73,8 +73,8 @@ pub enum TsigAlgorithm {
     HmacSha512,
 }
 
-/// Credentials of an account at a DNS provider: `api_token` for cloudflare, digitalocean and hetzner; `access_key_id` and
-/// `secret_access_key` for route53; the others for rfc2136.
+/// Credentials of an account at a DNS provider: `api_token` for cloudflare, digitalocean and hetzner; `access_key_id`
+/// and `secret_access_key` for route53; the others for rfc2136.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -105,7 +105,7 @@ pub struct DnsCredentials {
     pub algorithm: Option<TsigAlgorithm>,
 }
 
-/// Nothing of it is shown.
+/// Shows nothing of the credentials.
 impl fmt::Debug for DnsCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DnsCredentials").finish_non_exhaustive()
@@ -113,7 +113,7 @@ impl fmt::Debug for DnsCredentials {
 }
 
 impl DnsCredentials {
-    /// Whether they are what a provider takes; faults are at `/credentials`.
+    /// Checks that the members are those that a provider takes; faults are at `/credentials`.
     pub fn check(&self, provider: DnsProviderName, violations: &mut Violations) {
         for (name, is_given, text) in self.given() {
             let pointer = format!("/credentials/{name}");
@@ -137,7 +137,7 @@ impl DnsCredentials {
         }
     }
 
-    /// Each member by name: whether it is given, and its text.
+    /// Returns each member by name, with true if it is given, and its text.
     fn given(&self) -> [(&'static str, bool, Option<&str>); 8] {
         [
             ("api_token", self.api_token.is_some(), self.api_token.as_deref()),
@@ -151,25 +151,25 @@ impl DnsCredentials {
         ]
     }
 
-    /// Host and port of `server`; `None` when it is no such text.
+    /// Returns host and port of `server`; `None` if it is not of this form.
     pub fn host_and_port(&self) -> Option<(&str, u16)> {
         let (host, port) = self.server.as_deref()?.rsplit_once(':')?;
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let is_host =
             !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:-_".contains(&byte));
-        // An IPv6 address stands in brackets, or its last group would be taken for the port.
+        // An IPv6 address must be in brackets, or its last group would be taken for the port.
         let is_bracketed = !bare.contains(':') || bare.len() != host.len();
         let port = port.parse().ok().filter(|port| *port != 0)?;
         (is_host && is_bracketed).then_some((bare, port))
     }
 
-    /// The octets of `key_secret`.
+    /// Returns the octets of `key_secret`.
     pub fn key(&self) -> Option<Vec<u8>> {
         STANDARD.decode(self.key_secret.as_deref()?).ok().filter(|key| !key.is_empty())
     }
 }
 
-/// Whether a text can be the member of this name at all.
+/// Returns true if a text has the form of the member with this name.
 fn fits(name: &str, text: &str) -> bool {
     match name {
         "server" => DnsCredentials { server: Some(text.to_owned()), ..Default::default() }.host_and_port().is_some(),
@@ -182,7 +182,7 @@ fn fits(name: &str, text: &str) -> bool {
             };
             name.len() <= 253 && name.split('.').all(is_label)
         }
-        // They stand in headers.
+        // These are sent in headers.
         _ => text.bytes().all(|byte| byte.is_ascii_graphic()),
     }
 }
@@ -196,7 +196,7 @@ const fn wanted(name: &str) -> &'static str {
     }
 }
 
-/// An account at a DNS provider that is kept for a sending domain, so that new keys are published without a person.
+/// An account at a DNS provider that is stored for a sending domain, so that new keys are published without a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptDnsAccount {
     /// The provider.
@@ -208,22 +208,22 @@ pub struct KeptDnsAccount {
     pub retired: Vec<RetiredKeyRecord>,
 }
 
-/// The TXT record of a key that signs no more.
+/// The TXT record of a key that no longer signs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredKeyRecord {
-    /// Its name.
+    /// Name of the record.
     pub host: String,
-    /// Its text.
+    /// Text of the record.
     pub value: String,
 }
 
 impl KeptDnsAccount {
-    /// The place of the credentials, for the vault.
+    /// Returns the name under which the vault seals the credentials.
     pub fn place(domain: DomainId) -> String {
         format!("dns/{domain}")
     }
 
-    /// Remembers that a record is to be removed. The oldest is forgotten when there are too many, and stays in the zone.
+    /// Adds a record that is to be removed. If there are too many, the oldest is dropped, and stays in the zone.
     pub fn retire(&mut self, host: String, value: String) {
         let record = RetiredKeyRecord { host, value };
         if self.retired.contains(&record) {

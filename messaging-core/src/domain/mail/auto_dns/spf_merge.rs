@@ -1,20 +1,20 @@
-//! Our include in an SPF record of somebody else.
+//! Merging of our include into an SPF record of others.
 //!
-//! RFC 7208. Only the place is chosen, right before `all`; every other term stays where it is and as it is written.
+//! RFC 7208. The include is put right before `all`; every other term stays at its place and as it is written.
 
 use crate::domain::mail::spf::evaluation::MAX_LOOKUPS;
 use crate::domain::mail::spf::record::{self, Mechanism, Qualifier};
 
-/// What becomes of the texts at the bounce host.
+/// Result of a merge.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Merge {
     /// There is no SPF record.
     Absent,
-    /// The one that is there lets us send.
+    /// The present record lets us send.
     Present,
-    /// The one that is there, and how it reads with our include.
+    /// The present record, and the same with our include.
     Merged { before: String, merged: String },
-    /// A person has to decide; why.
+    /// A person has to decide, for the reason in the text.
     Impossible(String),
 }
 
@@ -59,7 +59,7 @@ pub(super) fn merge(name: &str, texts: &[String]) -> Merge {
     Merge::Merged { before: text.clone(), merged: with_include(text, name) }
 }
 
-/// The record with the include before its `all`, else before its `redirect`, else at its end.
+/// Returns the record with the include before its `all`, else before its `redirect`, else at its end.
 fn with_include(text: &str, name: &str) -> String {
     let include = format!("include:{name}");
     let mut terms: Vec<_> = text.split(' ').filter(|term| !term.is_empty()).collect();

@@ -31,7 +31,7 @@ fn list(values: &[&str]) -> Vec<String> {
     values.iter().map(|&value| value.to_owned()).collect()
 }
 
-/// The change that is planned for the record of a purpose, where the zone has this at its name.
+/// Returns the change that is planned for the record of a purpose, if the zone has these records at its name.
 fn planned(purpose: Purpose, found: &HostRecords, covered_by: Option<&str>) -> PlannedChange {
     let (here, domain) = (here(), domain());
     let around = Surroundings { here: &here, domain: &domain, covered_by };
@@ -58,7 +58,7 @@ fn check_txt(purpose: Purpose, found: &[&str], expected: &str) {
     let change = planned(purpose, &found, None);
     assert!(said(&change).starts_with(expected), "{found:?}: {}", said(&change));
     if matches!(change.action, ChangeAction::Create | ChangeAction::Update) {
-        // What was written is kept the next time.
+        // The written record is kept the next time.
         let again = planned(purpose, &HostRecords { txt: change.after, ..HostRecords::default() }, None);
         assert_eq!(again.action, ChangeAction::Keep, "{again:?}");
     }
@@ -127,7 +127,7 @@ fn nothing_stands_beside_an_alias() {
     for purpose in [Purpose::Spf, Purpose::Dmarc, Purpose::ReturnPath, Purpose::Dkim] {
         assert!(said(&planned(purpose, &alias("other.test"), None)).contains("is an alias (CNAME) of other.test"));
     }
-    // Whoever looks after a policy is not told to remove it.
+    // The owner of a policy is not told to remove it.
     assert!(said(&planned(Purpose::Dmarc, &alias("other.test"), None)).contains("Leave it if that is meant"));
     for (found, expected) in [
         (HostRecords::default(), "create track.service.test"),

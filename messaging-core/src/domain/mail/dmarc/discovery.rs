@@ -1,19 +1,19 @@
-//! The policy that applies to a domain: the DNS tree walk (RFC 9989 section 4.10).
+//! Discovery of the policy that applies to a domain: the DNS tree walk (RFC 9989 section 4.10).
 //!
-//! Nothing is waited for here: [`discover`] is given the answers there are, and says which are missing.
+//! Nothing waits here: [`discover`] gets the answers so far, and returns the questions that are missing.
 
 use super::record::{PolicyRecord, Psd, is_policy};
 use crate::domain::mail::spf::{Answers, Question, QuestionKind};
 
-/// Names that are asked for a policy at most, the domain's own included.
+/// Maximum number of names that are asked for a policy, the domain's own included.
 pub const MAX_QUERIES: usize = 8;
 
-/// Reason why receivers ignore what stands at a name.
+/// Reason why receivers ignore the records at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The record is damaged.
     Damaged,
-    /// There are several.
+    /// There are several policy records.
     Several,
 }
 
@@ -22,17 +22,17 @@ pub enum Fault {
 pub struct Discovery {
     /// The policy that applies; `None` without one.
     pub policy: Option<PolicyRecord>,
-    /// The first domain whose record receivers ignore, and why.
+    /// The first domain whose record receivers ignore, with the reason.
     pub fault: Option<(String, Fault)>,
 }
 
-/// The name at which a domain's DMARC policy is published.
+/// Returns the name at which a domain's DMARC policy is published.
 pub fn dmarc_host(domain: &str) -> String {
     format!("_dmarc.{domain}")
 }
 
-/// The domains whose policies are looked for, from the domain itself upwards: at most [`MAX_QUERIES`]. Of long names the
-/// walk goes on with the last seven labels.
+/// Returns the domains whose policies are looked for, from the domain itself upwards: at most [`MAX_QUERIES`]. For long
+/// names the walk continues with the last seven labels.
 fn targets(domain: &str) -> Vec<&str> {
     let mut starts: Vec<_> = domain.match_indices('.').map(|(at, _)| at + 1).collect();
     starts.drain(..starts.len().saturating_sub(MAX_QUERIES - 1));
@@ -55,7 +55,7 @@ fn found(domain: &str, texts: &[String]) -> Found {
     }
 }
 
-/// The policy among the texts at a domain's own name.
+/// Returns the policy among the texts at a domain's own name.
 pub fn published(domain: &str, texts: &[String]) -> Result<Option<PolicyRecord>, Fault> {
     match found(domain, texts) {
         Found::Nothing => Ok(None),
@@ -64,15 +64,15 @@ pub fn published(domain: &str, texts: &[String]) -> Result<Option<PolicyRecord>,
     }
 }
 
-/// Walks up from a domain (lower case A-labels) as far as the answers lead. The error is what has to be looked up first:
-/// the domain's own record, and where that is none, those of all names above it.
+/// Walks up from a domain (lower case A-labels) as far as the answers lead. The error has the questions to look up
+/// first: the domain's own record, and if it has none, those of all names above it.
 pub fn discover(domain: &str, answers: &Answers) -> Result<Discovery, Vec<Question>> {
     let question = |target: &str| Question { kind: QuestionKind::Texts, name: dmarc_host(target) };
     let targets = targets(domain);
     let Some(own) = answers.texts.get(&dmarc_host(domain)) else { return Err(vec![question(domain)]) };
     match found(domain, own) {
         Found::Policy(policy) => return Ok(Discovery { policy: Some(policy), fault: None }),
-        // Receivers pass over it, but it is what the owner has to correct first, whatever is above.
+        // Receivers ignore it, but it is what the owner has to correct first, whatever is above.
         Found::Ignored(reason) => return Ok(Discovery { policy: None, fault: Some((domain.to_owned(), reason)) }),
         Found::Nothing => {}
     }
@@ -102,7 +102,8 @@ pub fn discover(domain: &str, answers: &Answers) -> Result<Discovery, Vec<Questi
     Ok(Discovery { policy: applicable(policies), fault })
 }
 
-/// The policy of the organizational domain, or else that of the public suffix, among those found from below upwards.
+/// Returns the policy of the organizational domain, or else that of the public suffix, among those found from below
+/// upwards.
 fn applicable(mut policies: Vec<PolicyRecord>) -> Option<PolicyRecord> {
     let last = policies.pop()?;
     if last.psd != Psd::Yes {
@@ -120,7 +121,7 @@ fn applicable(mut policies: Vec<PolicyRecord>) -> Option<PolicyRecord> {
 mod tests {
     use super::*;
 
-    /// Walks with a DNS of these records; answers the questions that were asked, and the result.
+    /// Walks with a DNS of these records; returns the questions that were asked, and the result.
     fn walk(domain: &str, records: &[(&str, &[&str])]) -> (Vec<String>, Discovery) {
         let mut answers = Answers::default();
         let mut asked = Vec::new();

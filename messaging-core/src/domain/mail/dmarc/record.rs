@@ -1,4 +1,4 @@
-//! One policy record (RFC 9989 section 4.7).
+//! DMARC policy records (RFC 9989 section 4.7).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,14 +11,14 @@ use crate::domain::mail::tag_list;
 pub enum DmarcAction {
     /// No special handling.
     None,
-    /// They put it aside.
+    /// Receivers put the mail aside.
     Quarantine,
-    /// They refuse it.
+    /// Receivers refuse the mail.
     Reject,
 }
 
 impl DmarcAction {
-    /// The word of the tag.
+    /// Returns the word of the tag.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -27,12 +27,12 @@ impl DmarcAction {
         }
     }
 
-    /// The action of a word, in any case.
+    /// Returns the action with a word, in any case.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::None, Self::Quarantine, Self::Reject].into_iter().find(|one| word.eq_ignore_ascii_case(one.as_str()))
     }
 
-    /// The next weaker action, which receivers apply while the owner only tests (`t=y`).
+    /// Returns the next weaker action, which receivers apply while the owner only tests (`t=y`).
     pub const fn weaker(self) -> Self {
         match self {
             Self::Reject => Self::Quarantine,
@@ -41,14 +41,14 @@ impl DmarcAction {
     }
 }
 
-/// Statement of a record on whether its domain is a public suffix (`psd`).
+/// Statement of a record that its domain is a public suffix or is not (`psd`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Psd {
     /// `psd=y`: names below it are registered by others.
     Yes,
     /// `psd=n`: the domain is an organizational domain.
     No,
-    /// `psd=u`, or nothing.
+    /// `psd=u`, or no statement.
     Unknown,
 }
 
@@ -56,7 +56,7 @@ pub enum Psd {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "tags of a record are independent of each other")]
 pub struct PolicyRecord {
-    /// Domain whose policy it is; the record stands at `_dmarc.` below it.
+    /// Domain whose policy it is; the record is at `_dmarc.` below it.
     pub domain: String,
     /// The record as published.
     pub text: String,
@@ -68,7 +68,7 @@ pub struct PolicyRecord {
     pub nonexistent: Option<DmarcAction>,
     /// True if receivers shall apply the next weaker action (`t=y`).
     pub is_testing: bool,
-    /// Whether the domain is a public suffix (`psd`).
+    /// Statement that the domain is a public suffix, or is not (`psd`).
     pub psd: Psd,
     /// True if the domain of a DKIM signature must be that of the sender (`adkim=s`).
     pub strict_dkim: bool,
@@ -85,14 +85,14 @@ pub struct PolicyRecord {
 /// Tags that RFC 9989 removed.
 const OBSOLETE: [&str; 3] = ["pct", "rf", "ri"];
 
-/// True if a TXT record is to be a policy, valid or not: others are passed over (section 4.10, step 2).
+/// Returns true if a TXT record is meant as a policy, valid or not: others are skipped (section 4.10, step 2).
 pub(super) fn is_policy(text: &str) -> bool {
     let rest = text.strip_prefix('v').map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
     rest.is_some_and(|rest| rest.trim_start().starts_with("DMARC1"))
 }
 
 impl PolicyRecord {
-    /// Reads the record of a domain; `None` if receivers ignore it.
+    /// Parses the record of a domain; `None` if receivers ignore it.
     pub fn parse(domain: &str, text: &str) -> Option<Self> {
         let tags = tag_list::parse(text)?;
         if tags[0] != ("v", "DMARC1") {
@@ -126,29 +126,30 @@ impl PolicyRecord {
             strict_spf: is("aspf", "s"),
             rua,
             obsolete: OBSOLETE.into_iter().filter(|name| tag(name).is_some()).collect(),
-            // Without `p` the record says what receivers do; a word that nobody knows does not.
+            // A record without `p` has a defined meaning for receivers; one with an unknown word has not.
             is_doubtful: is_doubtful && (tag("p").is_some() || tag("sp").is_some() || tag("np").is_some()),
         })
     }
 
-    /// The action that is asked for mail of a domain that exists: `sp` counts below the domain of the record.
+    /// Returns the action that the record asks for, for mail of a domain that exists: `sp` counts below the domain of
+    /// the record.
     pub fn asked_of(&self, domain: &str) -> DmarcAction {
         if domain == self.domain { self.action } else { self.subdomains.unwrap_or(self.action) }
     }
 
-    /// The action that receivers apply to mail of a domain that exists.
+    /// Returns the action that receivers apply to mail of a domain that exists.
     pub fn applied_to(&self, domain: &str) -> DmarcAction {
         let asked = self.asked_of(domain);
         if self.is_testing { asked.weaker() } else { asked }
     }
 
-    /// The record with one more receiver of reports; everything else stays as the owner has it.
+    /// Returns the record with one more receiver of reports; everything else stays as the owner has it.
     pub fn with_receiver(&self, receiver: &str) -> String {
         self.rewritten(self.action, Some(receiver), |_| true)
     }
 
-    /// The record with another action for the domain itself, no longer for testing, and perhaps one more receiver of
-    /// reports; without tags that no receiver reads.
+    /// Returns the record with another action for the domain itself, no longer for testing, and perhaps one more
+    /// receiver of reports; without tags that no receiver reads.
     pub fn with_action(&self, action: DmarcAction, receiver: Option<&str>) -> String {
         self.rewritten(action, receiver, |name| name != "t" && !OBSOLETE.contains(&name))
     }
@@ -166,7 +167,7 @@ impl PolicyRecord {
     }
 }
 
-/// URIs of a list, without the limits of size that RFC 7489 allowed behind them.
+/// Returns the URIs of a list, without the limits of size that RFC 7489 allowed behind them.
 pub(crate) fn uris(list: &str) -> Vec<String> {
     let uri = |uri: &str| uri.split('!').next().unwrap_or_default().trim().to_owned();
     list.split(',').map(uri).filter(|uri| uri.contains(':')).collect()

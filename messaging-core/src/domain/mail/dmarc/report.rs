@@ -1,5 +1,6 @@
-//! Reports that receivers send about a domain: aggregate reports of DMARC (RFC 7489 appendix C, RFC 9990) and TLS reports
-//! (RFC 8460). Reading them is the matter of whoever receives them; here is what they say, and what is kept of it.
+//! Reports that receivers send about a domain: aggregate reports of DMARC (RFC 7489 appendix C, RFC 9990) and TLS
+//! reports (RFC 8460). The receiver of the mail parses them; this module has their content, and the part that is
+//! stored.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,26 +13,26 @@ use crate::domain::mail::public_suffix::organizational;
 use crate::ids::{DomainId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Time that rows of reports are kept (400 days).
+/// Time for which rows of reports are kept (400 days).
 pub const KEPT: Duration = Duration::from_hours(400 * 24);
 
-/// Time by which the end of a report may lie ahead: clocks of reporters differ.
+/// Maximum time by which the end of a report may lie ahead: clocks of reporters differ.
 const MAX_AHEAD: Duration = Duration::from_hours(48);
 
-/// Rows that are kept of one report: those with most messages.
+/// Maximum number of rows that are kept of one report: those with most messages.
 pub const MAX_ROWS_OF_REPORT: usize = 10_000;
 
-/// Messages that a row counts at most, however many reports add to it: the sum of all rows of a domain is a number that
-/// stores can hold, whatever a reporter claims.
+/// Maximum number of messages that a row counts, however many reports add to it: the sum of all rows of a domain is a
+/// number that stores can hold, whatever a reporter claims.
 pub const MAX_MESSAGES_OF_ROW: u64 = 1_000_000_000_000;
 
-/// Rows that are kept of a domain; the oldest go first.
+/// Maximum number of rows that are kept of a domain; the oldest are removed first.
 pub const MAX_ROWS_OF_DOMAIN: u64 = 500_000;
 
-/// Reports that are remembered of a domain; the oldest go first.
+/// Maximum number of reports that are remembered of a domain; the oldest are removed first.
 pub const MAX_REPORTS_OF_DOMAIN: u64 = 50_000;
 
-/// Reports of a domain from which on one that is not verified is not remembered.
+/// Number of reports of a domain from which on an unverified one is not remembered.
 const MAX_UNVERIFIED_AMONG: u64 = MAX_REPORTS_OF_DOMAIN / 2;
 
 /// Days since 1970-01-01 (UTC).
@@ -40,12 +41,12 @@ pub type Day = i64;
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
-/// The day of a moment.
+/// Returns the day of a moment.
 pub const fn day_of(at: Timestamp) -> Day {
     at.as_millis().div_euclid(DAY)
 }
 
-/// The beginning of a day.
+/// Returns the beginning of a day.
 pub const fn start_of(day: Day) -> Timestamp {
     Timestamp::from_millis(day.saturating_mul(DAY))
 }
@@ -67,15 +68,15 @@ pub struct AggregateResult {
 }
 
 impl AggregateResult {
-    /// Bits of a stored result of which one at least is set where a message passed DMARC.
+    /// Bits of a stored result; at least one is set if the messages passed DMARC.
     pub const ALIGNED: i64 = 16 | 32;
 
-    /// True if the messages passed DMARC.
+    /// Returns true if the messages passed DMARC.
     pub const fn is_aligned(self) -> bool {
         self.spf_aligned || self.dkim_aligned
     }
 
-    /// The result as one number, as stores keep it.
+    /// Returns the result as one number, the form of stores.
     pub fn to_bits(self) -> i64 {
         let disposition = match self.disposition {
             DmarcAction::None => 0,
@@ -89,7 +90,7 @@ impl AggregateResult {
             | (i64::from(self.dkim_aligned) << 5)
     }
 
-    /// The result of a stored number; `None` for one that stands for nothing.
+    /// Returns the result of a stored number; `None` for a number that no result has.
     pub fn from_bits(bits: i64) -> Option<Self> {
         let disposition = match bits & 3 {
             0 => DmarcAction::None,
@@ -142,7 +143,7 @@ pub enum ReportRows {
 }
 
 impl ReportRows {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::Dmarc(rows) => rows.len(),
@@ -150,12 +151,12 @@ impl ReportRows {
         }
     }
 
-    /// True without rows.
+    /// Returns true if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The kind of the report.
+    /// Returns the kind of the report.
     pub const fn purpose(&self) -> ReportPurpose {
         match self {
             Self::Dmarc(_) => ReportPurpose::Dmarc,
@@ -169,7 +170,7 @@ impl ReportRows {
 pub struct DomainReport {
     /// The reporter's domain as the report states it: that of its contact address.
     pub contact: Option<String>,
-    /// The reporter's name for the report.
+    /// Id that the reporter gave the report.
     pub report_id: String,
     /// Beginning of the period that the report is about.
     pub begin: Timestamp,
@@ -180,13 +181,13 @@ pub struct DomainReport {
 }
 
 impl DomainReport {
-    /// True if the period is one that is kept.
+    /// Returns true if the period of the report is recent enough to be kept, and does not end too far ahead.
     pub fn is_timely(&self, now: Timestamp) -> bool {
         self.begin <= self.end && self.end <= now + MAX_AHEAD && self.begin >= now - KEPT
     }
 
-    /// The organizational domain of the reporter: that of the contact address, or else of the domain that the mail is
-    /// from.
+    /// Returns the organizational domain of the reporter: that of the contact address, or else of the domain that the
+    /// mail is from.
     pub fn reporter(&self, from: Option<&str>) -> Option<String> {
         let domain = self.contact.as_deref().or(from)?.trim_end_matches('.').to_ascii_lowercase();
         let is_name = domain.contains('.') && domain.len() <= 253 && domain.bytes().all(|byte| byte.is_ascii_graphic());
@@ -194,14 +195,14 @@ impl DomainReport {
     }
 }
 
-/// A report as it is kept.
+/// A report as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptReport {
     /// Workspace that owns the domain.
     pub workspace_id: WorkspaceId,
     /// Domain that the report is about.
     pub domain_id: DomainId,
-    /// Stands for the report, so that it counts once.
+    /// Key of the report, so that it counts once.
     pub key: ReportKey,
     /// The reporter's domain.
     pub reporter: String,
@@ -211,31 +212,31 @@ pub struct KeptReport {
     pub at: Timestamp,
     /// End of the period that the report is about.
     pub last_seen: Timestamp,
-    /// True if the mail of the report was authenticated as the reporter's. The rows of another count nowhere.
+    /// True if the mail of the report was authenticated as the reporter's. Rows of other reports do not count.
     pub is_verified: bool,
     /// Rows of the report; empty if it is not verified.
     pub rows: ReportRows,
-    /// Reports of the domain that are forgotten for this one.
+    /// Number of reports of the domain that are removed for this one.
     pub forget_reports: u64,
-    /// Rows of the domain that are forgotten for those of this one.
+    /// Number of rows of the domain that are removed for those of this one.
     pub forget_rows: u64,
 }
 
 impl KeptReport {
-    /// True if it is remembered beside so many others of its domain: one that is not verified takes no place from those that
-    /// are.
+    /// Returns true if the report is remembered beside `others` of its domain: an unverified one takes no place from
+    /// verified ones.
     pub const fn has_room(&self, others: u64) -> bool {
         self.is_verified || others < MAX_UNVERIFIED_AMONG
     }
 }
 
-/// Stands for a report about a domain: a digest of its kind, its reporter, its name, and of whether it is verified, so
-/// that a forged one does not take the place of the genuine one.
+/// Key of a report about a domain: a digest of its kind, its reporter, its id, and of whether it is verified, so that a
+/// forged one does not take the place of the genuine one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReportKey(pub [u8; 16]);
 
 impl ReportKey {
-    /// The key of a report.
+    /// Returns the key of a report.
     pub fn of(purpose: ReportPurpose, reporter: &str, report_id: &str, is_verified: bool) -> Self {
         let mut context = Context::new(&SHA256);
         for part in [purpose.word(), reporter, report_id, if is_verified { "1" } else { "0" }] {
@@ -245,7 +246,7 @@ impl ReportKey {
         Self(context.finish().as_ref().first_chunk().copied().unwrap_or_default())
     }
 
-    /// The id of a row of the report that arrived at a time; later ones are larger.
+    /// Returns the id of a row of the report that arrived at a time; ids of later reports are larger.
     pub fn row_id(self, at: Timestamp, row: usize) -> [u8; 16] {
         let mut context = Context::new(&SHA256);
         context.update(&self.0);

@@ -1,5 +1,4 @@
-//! What the reports of a domain mean for its policy, in words: how safe a stricter one is, and the next record to
-//! publish.
+//! Verdict on the reports of a domain, in words: the safety of a stricter policy, and the next record to publish.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -31,11 +30,11 @@ pub struct SourceFacts {
 pub struct VerdictFacts<'a> {
     /// The domain.
     pub domain: &'a str,
-    /// Its policy: an error is why it is not known, `None` if there is none.
+    /// Policy of the domain; `None` if there is none. An error is the reason why it is not known.
     pub policy: Result<Option<&'a PolicyRecord>, String>,
     /// The record that is offered to a domain without one.
     pub offered: &'a str,
-    /// The URI that receives reports here, if the policy does not name it yet.
+    /// URI that receives reports here, if the policy does not name it yet.
     pub missing_receiver: Option<&'a str>,
     /// The sources, those with most messages first.
     pub sources: &'a [SourceFacts],
@@ -52,9 +51,9 @@ pub struct VerdictFacts<'a> {
 pub enum VerdictStatus {
     /// All mail that matters passes.
     Ok,
-    /// Something is to be looked at.
+    /// The owner should look at something.
     Attention,
-    /// A stricter policy would stop mail that nobody has explained, or the present one stops mail of ours.
+    /// A stricter policy would stop unexplained mail, or the present one stops mail of ours.
     Unsafe,
     /// No report counts yet.
     NoData,
@@ -71,13 +70,13 @@ pub struct Verdict {
     pub next_record: Option<String>,
 }
 
-/// A failing source prevents a stricter policy if it sends more than one message in this many.
+/// A failing source prevents a stricter policy if it sends more than one in this many messages.
 const UNEXPLAINED: u64 = 100;
 
-/// All failing sources together prevent a stricter policy if they send more than one message in this many.
+/// All failing sources together prevent a stricter policy if they send more than one in this many messages.
 const UNEXPLAINED_TOGETHER: u64 = 20;
 
-/// Sources that sentences name.
+/// Maximum number of sources that a sentence names.
 const NAMED: usize = 3;
 
 /// Judges the reports of a domain.
@@ -148,7 +147,7 @@ impl Source<'_> {
     }
 }
 
-/// The sources with messages that pass, or fail, DMARC; those with most first.
+/// Returns the sources with messages that pass, or fail, DMARC; those with most first.
 fn by_source(sources: &[SourceFacts], is_aligned: bool) -> Vec<Source<'_>> {
     let mut found: BTreeMap<IpAddr, Source<'_>> = BTreeMap::new();
     for one in sources.iter().filter(|one| one.result.is_aligned() == is_aligned) {
@@ -176,7 +175,7 @@ fn without_reports(policy: Option<&PolicyRecord>, facts: &VerdictFacts<'_>, same
     Verdict { status: VerdictStatus::NoData, text: text.to_owned(), next_record: same }
 }
 
-/// The verdict where sources that nobody has explained send more than one message in a hundred and fail.
+/// Returns the verdict if unexplained sources send more than one message in a hundred and fail.
 fn unexplained(large: &[&Source<'_>], action: DmarcAction, facts: &VerdictFacts<'_>, same: Option<String>) -> Verdict {
     let sentence = |source: &&&Source<'_>| {
         let rate = match source.messages / facts.days {
@@ -206,7 +205,7 @@ fn unexplained(large: &[&Source<'_>], action: DmarcAction, facts: &VerdictFacts<
     Verdict { status, text, next_record: same }
 }
 
-/// The verdict where nothing stands in the way of a stricter policy.
+/// Returns the verdict if nothing prevents a stricter policy.
 fn stricter(summary: &str, policy: Option<&PolicyRecord>, facts: &VerdictFacts<'_>) -> Verdict {
     let Some(policy) = policy else {
         let text = format!("{summary} There is no DMARC policy any more. Publish the record.");
@@ -215,7 +214,7 @@ fn stricter(summary: &str, policy: Option<&PolicyRecord>, facts: &VerdictFacts<'
     let asked = policy.asked_of(facts.domain);
     let wanted = match asked {
         DmarcAction::None => Some(DmarcAction::Quarantine),
-        // What is only tested so far is meant from now on.
+        // A policy that was only tested so far takes effect.
         tested if policy.is_testing => Some(tested),
         DmarcAction::Quarantine => Some(DmarcAction::Reject),
         DmarcAction::Reject => None,
@@ -229,8 +228,8 @@ fn stricter(summary: &str, policy: Option<&PolicyRecord>, facts: &VerdictFacts<'
     Verdict { status: VerdictStatus::Ok, text, next_record: changed.or_else(added) }
 }
 
-/// The record to publish at the domain itself: the policy with one more receiver of reports, and nothing stricter. Where
-/// the policy is that of a domain above, its owner's words on names below are not repeated.
+/// Returns the record to publish at the domain itself: the policy with one more receiver of reports, and nothing
+/// stricter. If the policy is that of a domain above, its rules for names below are not repeated.
 fn with_receiver(facts: &VerdictFacts<'_>, policy: &PolicyRecord, receiver: &str) -> String {
     if policy.domain == facts.domain {
         return policy.with_receiver(receiver);
@@ -239,7 +238,7 @@ fn with_receiver(facts: &VerdictFacts<'_>, policy: &PolicyRecord, receiver: &str
     own_record(policy, policy.asked_of(facts.domain), testing, Some(receiver))
 }
 
-/// The record to publish for the domain with another action.
+/// Returns the record to publish for the domain with another action.
 fn with_action(facts: &VerdictFacts<'_>, policy: &PolicyRecord, action: DmarcAction) -> String {
     if policy.domain == facts.domain {
         return policy.with_action(action, facts.missing_receiver);
@@ -253,7 +252,7 @@ fn own_record(policy: &PolicyRecord, action: DmarcAction, testing: &str, receive
     format!("v=DMARC1; p={}{testing}{rua}", action.as_str())
 }
 
-/// `All mail passes, from us (3,412) and from one other sender (mail.zendesk.example, 40).`
+/// Returns a summary: `All mail passes, from us (3,412) and from one other sender (mail.zendesk.example, 40).`
 fn summary(passing: &[Source<'_>], facts: &VerdictFacts<'_>) -> String {
     let ours: u64 = passing.iter().filter(|source| source.is_ours).map(|source| source.messages).sum();
     let others: Vec<_> = passing.iter().filter(|source| !source.is_ours).collect();
@@ -284,7 +283,7 @@ fn messages(count: u64) -> String {
     if count == 1 { "1 message".to_owned() } else { format!("{} messages", grouped(count)) }
 }
 
-/// `3412` as `3,412`.
+/// Formats `3412` as `3,412`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,7 +1,7 @@
-//! Whether a published DKIM key record is the one of our key.
+//! Comparison of a published DKIM key record with our key.
 //!
-//! RFC 6376 section 3.6.1, RFC 8463 section 4. Compared is the key, not the text: order, white space and
-//! tags that change nothing are the publisher's.
+//! RFC 6376 section 3.6.1, RFC 8463 section 4. The keys are compared, not the texts: order, white space and tags that
+//! change nothing may differ.
 
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
@@ -11,7 +11,7 @@ use crate::domain::mail::dkim::Algorithm;
 use crate::domain::mail::sending_domain::{Check, DkimKey};
 use crate::domain::mail::tag_list;
 
-/// Octets before the bare key in what we publish for RSA: the head of a `SubjectPublicKeyInfo`. Some
+/// Octets before the bare key in the form that we publish for RSA: the head of a `SubjectPublicKeyInfo`. Some owners
 /// publish the bare key, as RFC 6376 section 3.6.1 says, and receivers take both.
 const SPKI_HEAD: usize = 24;
 
@@ -21,9 +21,9 @@ pub(crate) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What is thought of the TXT records at a key's selector.
+/// Returns the verdict on the TXT records at a key's selector.
 pub fn judge_dkim(key: &DkimKey, found: &[String]) -> Check {
-    // Texts that are no key records at all are passed over by receivers.
+    // Receivers skip texts that are no key records at all.
     let keys: Vec<_> = found.iter().filter(|text| looks_like_key(text)).collect();
     match keys.as_slice() {
         [] if found.is_empty() => Check::pending("There is no TXT record here yet. Publish the record as shown."),
@@ -47,7 +47,7 @@ fn judge_one(key: &DkimKey, text: &str) -> Check {
         return Check::failed("The DKIM key record here is damaged. Publish the record exactly as shown.");
     };
     let tag = |name| tag_list::value(&tags, name);
-    // The version may be left out; where it is given, it comes first.
+    // The version may be left out; if it is given, it comes first.
     if tag("v").is_some_and(|version| version != "DKIM1" || tags[0].0 != "v") {
         return Check::failed("The DKIM key record here is of an unknown version. Publish the record as shown.");
     }

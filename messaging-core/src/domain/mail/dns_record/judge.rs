@@ -1,10 +1,10 @@
-//! What is thought of MX and CNAME records that were found.
+//! Verdicts on MX and CNAME records.
 
 use std::net::IpAddr;
 
 use crate::domain::mail::sending_domain::Check;
 
-/// What is thought of the mail exchangers of the bounce domain: we are one of them.
+/// Returns the verdict on the mail exchangers of the bounce domain, of which we have to be one.
 pub fn judge_return_path(hostname: &str, found: &[(u16, String)]) -> Check {
     let Some(ours) = found.iter().filter(|(_, host)| host == hostname).map(|(preference, _)| preference).min() else {
         return if found.is_empty() {
@@ -21,8 +21,8 @@ pub fn judge_return_path(hostname: &str, found: &[(u16, String)]) -> Check {
     Check::verified()
 }
 
-/// What is thought of the tracking host: an alias of our public host, or, as some DNS providers do with
-/// aliases, the same addresses.
+/// Returns the verdict on the tracking host, which has to be an alias of our public host, or have the same addresses,
+/// as some DNS providers resolve aliases themselves.
 pub fn judge_tracking(public_host: &str, alias: Option<&str>, addresses: &[IpAddr], our_addresses: &[IpAddr]) -> Check {
     if alias == Some(public_host) {
         return Check::verified();

@@ -1,13 +1,13 @@
-//! What is thought of the records that ask for reports: DMARC policies and TLS-RPT.
+//! Verdicts on the records that ask for reports: DMARC policies and TLS-RPT.
 
 use crate::domain::mail::dmarc::record::uris;
 use crate::domain::mail::dmarc::{Discovery, Fault, PolicyRecord};
 use crate::domain::mail::sending_domain::Check;
 use crate::domain::mail::tag_list;
 
-/// Judgment of the DMARC policy of a domain: any valid one will do, also one of a domain above, and it is kept.
-/// The detail says what to add and to remove. `is_ours` tells which URIs receive reports here; `ours` is the one to
-/// publish.
+/// Returns the verdict on the DMARC policy of a domain: any valid one will do, also one of a domain above, and it is
+/// kept. The detail says what to add and to remove. `is_ours` tells which URIs receive reports here; `ours` is the one
+/// to publish.
 pub fn judge_dmarc(domain: &str, found: &Discovery, ours: &str, is_ours: impl Fn(&str) -> bool) -> Check {
     match (&found.policy, &found.fault) {
         (Some(policy), _) => judge_policy(domain, policy, ours, is_ours),
@@ -16,7 +16,7 @@ pub fn judge_dmarc(domain: &str, found: &Discovery, ours: &str, is_ours: impl Fn
     }
 }
 
-/// Sentence on why receivers ignore a policy.
+/// Returns the sentence that says why receivers ignore a policy.
 pub const fn policy_fault(fault: Fault) -> &'static str {
     match fault {
         Fault::Damaged => "The DMARC policy is damaged: after v=DMARC1 it needs p=none, p=quarantine or p=reject.",
@@ -49,7 +49,7 @@ fn judge_policy(domain: &str, policy: &PolicyRecord, ours: &str, is_ours: impl F
     if notes.is_empty() { Check::verified() } else { Check::verified_but(notes.join(" ")) }
 }
 
-/// Judgment of the TXT records at `_smtp._tls.` below a domain (RFC 8460 section 3).
+/// Returns the verdict on the TXT records at `_smtp._tls.` below a domain (RFC 8460 section 3).
 pub fn judge_tls_rpt(found: &[String], ours: &str, is_ours: impl Fn(&str) -> bool) -> Check {
     let records: Vec<_> = found.iter().filter(|text| text.starts_with("v=TLSRPTv1")).collect();
     let record = match records.as_slice() {

@@ -1,13 +1,13 @@
-//! What is thought of the SPF record of the bounce domain.
+//! Verdict on the SPF record of the bounce domain.
 
 use crate::domain::mail::sending_domain::Check;
 use crate::domain::mail::spf::evaluation::{MAX_LOOKUPS, MAX_VOID_LOOKUPS};
 use crate::domain::mail::spf::record::{self, Mechanism, Qualifier};
 use crate::domain::mail::spf::{Answers, Evaluation, Problem, Question, QuestionKind, Step, evaluate};
 
-/// What is thought of the SPF record of `host`, or what has to be looked up first: there is exactly one, it lets
-/// `include` send before its `all`, receivers can evaluate it, and the record of `include` itself resolves and lets
-/// somebody send.
+/// Returns the verdict on the SPF record of `host`, or the questions to look up first. The record is right if there is
+/// exactly one, it lets `include` send before its `all`, receivers can evaluate it, and the record of `include` itself
+/// resolves and lets at least one address send.
 ///
 /// RFC 7208 sections 3.1, 4.5, 4.6 and 5.
 pub fn judge_spf(host: &str, include: &str, answers: &Answers) -> Result<Check, Vec<Question>> {
@@ -29,7 +29,7 @@ pub fn judge_spf(host: &str, include: &str, answers: &Answers) -> Result<Check, 
     Ok(judge_target(include, &target).or_else(|| judge_whole(host, &whole)).map_or_else(Check::verified, Check::failed))
 }
 
-/// What is thought of the record's own text.
+/// Returns the verdict on the record's own text.
 fn judge_text(include: &str, found: &[String]) -> Check {
     let records: Vec<_> = found.iter().filter_map(|text| record::strip_version(text)).collect();
     let terms = match records.as_slice() {
@@ -61,7 +61,7 @@ fn judge_text(include: &str, found: &[String]) -> Check {
     }
 }
 
-/// What is wrong with what the record includes: the business of whoever runs this server.
+/// Returns the fault of the included record, which the operator of this server has to fix.
 fn judge_target(include: &str, target: &Evaluation) -> Option<String> {
     let whose = "whoever runs this server has to publish one that lets its addresses send, such as v=spf1 a -all";
     if let Some(problem) = &target.problem {
@@ -84,7 +84,7 @@ fn judge_target(include: &str, target: &Evaluation) -> Option<String> {
     None
 }
 
-/// What is wrong with the record with all that it names.
+/// Returns the fault of the record together with all records that it names.
 fn judge_whole(host: &str, whole: &Evaluation) -> Option<String> {
     if let Some(problem) = &whole.problem {
         return Some(format!("Receivers refuse the SPF record here: {}.", sentence(problem)));
@@ -105,7 +105,7 @@ fn judge_whole(host: &str, whole: &Evaluation) -> Option<String> {
     None
 }
 
-/// A problem as part of a sentence.
+/// Returns a problem as part of a sentence.
 pub fn sentence(problem: &Problem) -> String {
     match problem {
         Problem::NoRecord { host } => format!("{host}, which it names, has no SPF record"),
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Answers every question from the zone, as somebody with a DNS would.
+    /// Answers every question from the zone, as a resolver would.
     fn ask<T>(zone: &Zone, mut step: impl FnMut(&Answers) -> Result<T, Vec<Question>>) -> T {
         let mut answers = Answers::default();
         for _ in 0..MAX_ROUNDS {
@@ -280,7 +280,7 @@ mod tests {
             Failed,
             "a:last.test of bounce.acme.test",
         );
-        // Those of what is included count as well.
+        // Look-ups of the included records count as well.
         check(
             &[
                 "bounce.acme.test TXT v=spf1 include:mx.service.test include:other.test ~all",

@@ -1,34 +1,35 @@
-//! Tokens of forms: the address of a form's page, and when a page was made.
+//! Tokens of forms: for the address of a form's page, and for the time at which a page was made.
 
 use super::LinkKey;
 use crate::ids::{FormId, Id as _, WorkspaceId};
 use crate::time::Timestamp;
 
-/// The first octet of the token of a form's page.
+/// First octet of the token of a form's page.
 const FORM: u8 = 15;
 
-/// The first octet of the token that says when a form's page was made.
+/// First octet of the token that holds the time at which a form's page was made.
 const FORM_PAGE: u8 = 16;
 
 impl LinkKey {
-    /// The token of the page of a form.
+    /// Returns the token of the page of a form.
     pub fn form(&self, workspace: WorkspaceId, form: FormId) -> String {
         self.token([&[FORM][..], &workspace.to_bytes(), &form.to_bytes()].concat())
     }
 
-    /// The form whose page a token is for, if it is one of ours.
+    /// Returns the workspace and form of a page's token, if it is one of ours.
     pub fn read_form(&self, token: &str) -> Option<(WorkspaceId, FormId)> {
         let said = self.read(token)?;
         let (FORM, 33) = (*said.first()?, said.len()) else { return None };
         Some((WorkspaceId::from_bytes(said[1..17].try_into().ok()?), FormId::from_bytes(said[17..].try_into().ok()?)))
     }
 
-    /// The token that says when a page of a form was made; the salt makes it the token of that page alone.
+    /// Returns the token that holds the time at which a page of a form was made; the salt makes it the token of that
+    /// page alone.
     pub fn form_page(&self, form: FormId, at: Timestamp, salt: [u8; 8]) -> String {
         self.token([&[FORM_PAGE][..], &form.to_bytes(), &at.as_millis().to_be_bytes(), &salt].concat())
     }
 
-    /// When a page of this form was made that has a token, if it is one of ours.
+    /// Returns the time at which the page of this form with a token was made, if the token is one of ours.
     pub fn read_form_page(&self, form: FormId, token: &str) -> Option<Timestamp> {
         let said = self.read(token)?;
         let (FORM_PAGE, 33) = (*said.first()?, said.len()) else { return None };

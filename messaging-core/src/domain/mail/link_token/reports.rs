@@ -1,4 +1,4 @@
-//! Tokens of the addresses that receive reports about a sending domain. They stand in the DNS for years, so they name the
+//! Tokens of the addresses that receive reports about a sending domain. They are in the DNS for years, so they name the
 //! domain alone.
 
 use subtle::ConstantTimeEq as _;
@@ -21,7 +21,7 @@ impl ReportPurpose {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Dmarc, Self::TlsRpt];
 
-    /// The word before the plus sign.
+    /// Returns the word before the plus sign.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Dmarc => "dmarc",
@@ -31,15 +31,15 @@ impl ReportPurpose {
 }
 
 impl LinkKey {
-    /// The local part of the address that receives reports about a domain: at most 49 characters, lower case, because mail
-    /// systems may change the case.
+    /// Returns the local part of the address that receives reports about a domain: at most 49 characters, lower case,
+    /// because mail systems may change the case.
     pub fn report_local_part(&self, purpose: ReportPurpose, domain: DomainId) -> String {
         let mut octets = domain.to_bytes().to_vec();
         octets.extend(mac(&self.0[0], purpose, domain));
         format!("{}+{}", purpose.word(), base32(&octets))
     }
 
-    /// The domain whose reports an address receives, if the local part is one of ours.
+    /// Returns the domain whose reports an address receives, if the local part is one of ours.
     pub fn read_report_local_part(&self, local_part: &str) -> Option<(ReportPurpose, DomainId)> {
         let (word, token) = local_part.split_once('+')?;
         let purpose = ReportPurpose::ALL.into_iter().find(|purpose| purpose.word().eq_ignore_ascii_case(word))?;

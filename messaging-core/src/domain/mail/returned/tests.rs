@@ -80,7 +80,7 @@ fn of_one_recipient_there_is_no_doubt() {
         &complaint("abuse", &[]),
         r#"complained; Complaint ann@example.com; suppress [("ann@example.com", Complaint)]; reached []; soft []"#,
     );
-    // When the copies are forgotten there may have been more recipients.
+    // When the copies are deleted there may have been more recipients.
     check(Returned { complete: false, ..message }, &report, NOTHING);
     let named = Report::Delivery(vec![about("ANN@example.com", Failed, 550, "5.7.1")]);
     check(

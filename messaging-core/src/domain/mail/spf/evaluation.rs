@@ -1,7 +1,7 @@
-//! A record followed to its end, with the limits that receivers keep (RFC 7208 section 4.6.4).
+//! Evaluation of a record to its end, with the limits that receivers keep (RFC 7208 section 4.6.4).
 //!
-//! Nothing is waited for here: [`evaluate`] is given the answers there are, and says which are missing. Whoever has the
-//! DNS fetches those and asks again; each round knows more, and there are at most [`MAX_ROUNDS`].
+//! Nothing waits here: [`evaluate`] gets the answers so far, and returns the questions that are missing. The caller
+//! looks these up and calls it again; each round knows more, and there are at most [`MAX_ROUNDS`].
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -10,16 +10,17 @@ use ipnet::IpNet;
 
 use super::record::{self, Mechanism, Prefixes, Qualifier, has_macros};
 
-/// Terms that cost receivers a look-up; one more is an error to them.
+/// Maximum number of terms that cost receivers a look-up; one more is an error to them.
 pub const MAX_LOOKUPS: usize = 10;
 
-/// Look-ups that may find nothing; one more is an error to receivers.
+/// Maximum number of look-ups that may find nothing; one more is an error to receivers.
 pub const MAX_VOID_LOOKUPS: usize = 2;
 
-/// Mail exchangers of one name; one more is an error to receivers.
+/// Maximum number of mail exchangers of one name; one more is an error to receivers.
 const MAX_EXCHANGERS: usize = 10;
 
-/// Rounds of questions after which every record has been read: one for each look-up and one for what it names.
+/// Maximum number of rounds of questions until every record has been read: one for each look-up and one for the names
+/// that it returns.
 pub const MAX_ROUNDS: usize = 2 * MAX_LOOKUPS + 4;
 
 /// The type of a question.
@@ -33,7 +34,7 @@ pub enum QuestionKind {
     Exchangers,
 }
 
-/// Something to look up.
+/// A question to the DNS.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Question {
     /// The type.
@@ -42,7 +43,7 @@ pub struct Question {
     pub name: String,
 }
 
-/// What the DNS has answered so far; a name without records has an empty answer.
+/// Answers of the DNS so far; a name without records has an empty answer.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
     /// TXT records by name.
@@ -53,16 +54,16 @@ pub struct Answers {
     pub exchangers: HashMap<String, Vec<String>>,
 }
 
-/// Either what is missing, or the end.
+/// Result of one round: missing answers, or the evaluation.
 #[derive(Debug)]
 pub enum Step {
-    /// These have to be looked up first.
+    /// These questions have to be looked up first.
     Ask(Vec<Question>),
     /// The record was followed to its end.
     Done(Evaluation),
 }
 
-/// Why receivers give up on a record (`permerror`).
+/// Reason why receivers give up on a record (`permerror`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     /// A name that is to have an SPF record has none.
@@ -70,12 +71,12 @@ pub enum Problem {
         /// The name.
         host: String,
     },
-    /// There are several.
+    /// A name has several SPF records.
     SeveralRecords {
         /// The name.
         host: String,
     },
-    /// A term is none.
+    /// A term is malformed.
     Malformed {
         /// The name of the record.
         host: String,
@@ -89,7 +90,7 @@ pub enum Problem {
         /// The name of its record.
         host: String,
     },
-    /// Too many mail exchangers of a name.
+    /// A name has too many mail exchangers.
     TooManyExchangers {
         /// The name.
         host: String,
@@ -99,7 +100,7 @@ pub enum Problem {
 /// A mechanism that found nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Void {
-    /// The name of the record in which it stands.
+    /// Name of the record that has the mechanism.
     pub host: String,
     /// The mechanism as written.
     pub term: String,
@@ -108,11 +109,11 @@ pub struct Void {
 /// Result of following an SPF record to its end.
 #[derive(Debug, Clone, Default)]
 pub struct Evaluation {
-    /// Terms that cost a look-up.
+    /// Number of terms that cost a look-up.
     pub lookups: usize,
     /// Look-ups that found nothing.
     pub voids: Vec<Void>,
-    /// Why receivers give up on it.
+    /// Reason why receivers give up on the record; `None` if they do not.
     pub problem: Option<Problem>,
     policy: Policy,
 }
@@ -120,7 +121,7 @@ pub struct Evaluation {
 /// A record whose names are resolved.
 type Policy = Vec<(Qualifier, Match)>;
 
-/// What an address is compared with, resolved.
+/// Resolved mechanism that an address is compared with.
 #[derive(Debug, Clone)]
 enum Match {
     /// Blocks.
@@ -129,25 +130,25 @@ enum Match {
     All,
     /// Addresses that another record, named by `include`, lets send.
     Included(Policy),
-    /// The record that follows.
+    /// The record that `redirect` names.
     Redirected(Policy),
-    /// Depends on more than the address.
+    /// The match depends on more than the address.
     Unknown,
 }
 
 /// Verdict of an SPF record on one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// Yes.
+    /// The address may send.
     Allowed,
-    /// No, or nothing is said.
+    /// The address may not send, or the record says nothing about it.
     Refused,
     /// A macro or `ptr` comes before the answer.
     Unknown,
 }
 
 impl Evaluation {
-    /// Whether an address may send, by what the record says.
+    /// Returns the verdict of the record on an address.
     pub fn permits(&self, address: IpAddr) -> Permission {
         match result(&self.policy, address) {
             Ok(Some(Qualifier::Pass)) => Permission::Allowed,
@@ -156,16 +157,16 @@ impl Evaluation {
         }
     }
 
-    /// True if some address may send, also where a macro or `ptr` leaves open which.
+    /// Returns true if some address may send, also if a macro or `ptr` leaves open which.
     pub fn permits_somebody(&self) -> bool {
         lets_send(&self.policy)
     }
 }
 
-/// It depends on more than the address.
+/// The result depends on more than the address.
 struct Undecided;
 
-/// The qualifier of the first match.
+/// Returns the qualifier of the first match.
 fn result(policy: &[(Qualifier, Match)], address: IpAddr) -> Result<Option<Qualifier>, Undecided> {
     for (qualifier, matched) in policy {
         let is_match = match matched {
@@ -191,7 +192,7 @@ fn lets_send(policy: &[(Qualifier, Match)]) -> bool {
     })
 }
 
-/// Follows the record of `host` as far as the answers lead.
+/// Evaluates the record of `host` as far as the answers lead.
 pub fn evaluate(host: &str, answers: &Answers) -> Step {
     let mut walk = Walk { answers, missing: HashSet::new(), evaluation: Evaluation::default() };
     let policy = walk.record(host, None);
@@ -212,7 +213,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// The record of a name; `named_by` is the term of another record that led here.
+    /// Resolves the record of a name; `named_by` is the term of another record that led here.
     fn record(&mut self, host: &str, named_by: Option<(&str, &str)>) -> Policy {
         let Some(texts) = self.known(QuestionKind::Texts, host, |answers| &answers.texts) else { return Vec::new() };
         if let Some((by, term)) = named_by
@@ -303,7 +304,7 @@ impl<'a> Walk<'a> {
         found.clone()
     }
 
-    /// The addresses of all mail exchangers of a name.
+    /// Returns the addresses of all mail exchangers of a name.
     fn exchangers(&mut self, name: &str, host: &str, term: &str) -> Vec<IpAddr> {
         let Some(names) = self.known(QuestionKind::Exchangers, name, |answers| &answers.exchangers) else {
             return Vec::new();
@@ -326,7 +327,7 @@ impl<'a> Walk<'a> {
         found
     }
 
-    /// What was answered; a question when nothing was yet.
+    /// Returns the answer to a question; without one yet, adds the question.
     fn known<T>(
         &mut self,
         kind: QuestionKind,
@@ -340,7 +341,7 @@ impl<'a> Walk<'a> {
         found
     }
 
-    /// Counts a look-up; false when it is one too many.
+    /// Counts a look-up; returns false if it is one too many.
     fn count(&mut self, host: &str, term: &str) -> bool {
         if self.evaluation.lookups == MAX_LOOKUPS {
             self.fail(Problem::TooManyLookups { term: term.to_owned(), host: host.to_owned() });
@@ -354,7 +355,7 @@ impl<'a> Walk<'a> {
         self.evaluation.voids.push(Void { host: host.to_owned(), term: term.to_owned() });
     }
 
-    /// The first problem is told.
+    /// Records a problem, if it is the first.
     fn fail(&mut self, problem: Problem) {
         self.evaluation.problem.get_or_insert(problem);
     }

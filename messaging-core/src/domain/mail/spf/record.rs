@@ -49,7 +49,7 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// The block of addresses that share the prefix of an address.
+    /// Returns the block of addresses that share the prefix of an address.
     pub fn around(self, address: IpAddr) -> IpNet {
         let bits = if address.is_ipv4() { self.four } else { self.six };
         IpNet::new(address, bits).unwrap_or_else(|_| IpNet::from(address))
@@ -77,7 +77,7 @@ pub struct Record {
     pub redirect: Option<String>,
 }
 
-/// The text after the version; `None` if the text is no SPF record (section 4.5).
+/// Returns the text after the version; `None` if the text is no SPF record (section 4.5).
 pub fn strip_version(text: &str) -> Option<&str> {
     let (version, rest) = text.split_at_checked(VERSION.len())?;
     (version.eq_ignore_ascii_case(VERSION) && (rest.is_empty() || rest.starts_with(' '))).then_some(rest)
@@ -111,8 +111,8 @@ pub fn parse(terms: &str) -> Result<Record, String> {
     Ok(record)
 }
 
-/// Name and value of a modifier, `name=value` (section 12); `None` for a directive. A directive can have an `=` only in
-/// its domain, after a `:`, which no name of a modifier contains.
+/// Returns name and value of a modifier, `name=value` (section 12); `None` for a directive. A directive can have an `=`
+/// only in its domain, after a `:`, which no name of a modifier contains.
 fn modifier(term: &str) -> Option<(&str, &str)> {
     let (name, value) = term.split_once('=')?;
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -177,18 +177,18 @@ fn block(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 
-/// Tells a possible domain name, which may have macros in place of labels (section 7), from other text: only its length
-/// and characters are looked at.
+/// Returns true for a possible domain name, which may have macros in place of labels (section 7): only its length and
+/// characters are checked.
 fn is_domain(text: &str) -> bool {
     !text.is_empty() && text.len() <= 253 && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// True if a name has macros, so that it is another one for each sending host or sender (section 7).
+/// Returns true if a name has macros, so that it is another one for each sending host or sender (section 7).
 pub(super) fn has_macros(domain: &str) -> bool {
     domain.contains('%')
 }
 
-/// A domain name without a dot at its end.
+/// Returns a domain name without a dot at its end.
 fn without_trailing_dot(domain: &str) -> String {
     domain.strip_suffix('.').unwrap_or(domain).to_owned()
 }

@@ -1,23 +1,23 @@
-//! The footer of marketing email whose author forgot how to unsubscribe.
+//! Footer of marketing email without an unsubscribe link.
 //!
-//! Contract section 12.5: an HTML body without the link gets a footer with one. Add it before links are rewritten:
+//! Contract section 12.5: an HTML body without the link gets a footer with one. It is added before links are rewritten:
 //! rewriting leaves links that unsubscribe alone.
 
 use super::url_text::trimmed;
 use super::{NumberedLink, attribute, markup};
 use crate::domain::mail::plain_text;
 
-/// Whether a rendered body shows the link that unsubscribes its recipient: as the target of a link, or as text. In a
-/// comment or a script it is not shown.
+/// Returns true if a rendered body shows the link that unsubscribes its recipient: as the target of a link, or as text.
+/// In a comment or a script it is not shown.
 pub fn has_unsubscribe_url(html: &str, url: &str) -> bool {
-    // Most bodies without it do not have its token anywhere, whatever is escaped around it.
+    // Most bodies without the link do not contain its token either, however the rest is escaped.
     let token = url.rsplit('/').next().unwrap_or(url);
     html.contains(token)
         && (markup::read(html).targets.iter().any(|target| trimmed(&target.url) == url)
             || plain_text::from_html(html).contains(url))
 }
 
-/// Gives the body a link that unsubscribes, unless it shows one already. Links behind it move.
+/// Adds a link that unsubscribes to the body, unless it shows one already. The offsets of links behind it are moved.
 pub fn add_unsubscribe_url(html: &mut String, numbers: &mut [NumberedLink], url: &str) {
     if has_unsubscribe_url(html, url) {
         return;

@@ -1,7 +1,7 @@
-//! Finds the links of an HTML part and the place of the pixel.
+//! Search for the links of an HTML part and the place of the pixel.
 //!
-//! The tokenizer knows comments, scripts, entities and quotes; where a value begins and ends is read
-//! from the source behind the attribute's name. If the two ever disagree the link is left alone.
+//! The tokenizer knows comments, scripts, entities and quotes; the beginning and end of a value are found in the source
+//! behind the attribute's name. If the two ever disagree the link is left alone.
 
 use std::ops::Range;
 
@@ -27,11 +27,11 @@ pub(super) struct Target {
     pub(super) quoted: bool,
     /// The target, entities decoded.
     pub(super) url: String,
-    /// Whether the sender wants no redirect: `data-no-track`.
+    /// True if the sender wants no redirect: `data-no-track`.
     pub(super) untracked: bool,
 }
 
-/// Reads the markup.
+/// Finds links and the place of the pixel in the markup.
 pub(super) fn read(html: &str) -> TrackableHtml {
     let mut reader = Reader::new(html);
     html_events::read(html, RawText::Text, &mut |event, span| reader.see(event, span));
@@ -43,11 +43,12 @@ struct Reader<'a> {
     targets: Vec<Target>,
     /// Byte offset of the last `</body>` so far.
     body_end: Option<usize>,
-    /// Where the last tag ended after which there is markup, not the text of a script or the like.
+    /// Byte offset of the end of the last tag that is followed by markup, not by the text of a script or a similar
+    /// element.
     sound_end: usize,
-    /// Whether the source ends inside something that would swallow what is appended.
+    /// True if the source ends inside a construct that would swallow text appended to it.
     broken_end: bool,
-    /// Whether the last token was a comment; one that has no end goes on to the end of the source.
+    /// True if the last token was a comment; one without an end continues to the end of the source.
     after_comment: bool,
     tag: Option<Tag>,
 }
@@ -58,18 +59,18 @@ struct Tag {
     /// Byte offset at which the name of the tag ends.
     name_end: usize,
     is_link: bool,
-    /// Whether what follows is text up to the end tag: a script, a style sheet.
+    /// True if text up to the end tag follows: a script, a style sheet.
     is_raw: bool,
     untracked: bool,
     attribute: Attribute,
-    /// Where the name of the first `href` ends, and its value.
+    /// Byte offset at which the name of the first `href` ends, and its value.
     href: Option<(usize, String)>,
 }
 
-/// Which attribute the next value belongs to.
+/// Attribute that the next value belongs to.
 #[derive(Default, PartialEq)]
 enum Attribute {
-    /// The first `href`, whose name ends there. Only the first of a name counts.
+    /// The first `href`, with the byte offset at which its name ends. Only the first attribute of a name counts.
     Href(usize),
     #[default]
     Other,
@@ -173,7 +174,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The value of the attribute whose name ends at `name_end`, and whether it is quoted.
+/// Returns the byte range of the value of the attribute whose name ends at `name_end`, with true if it is quoted.
 fn value_after(html: &str, name_end: usize) -> Option<(Range<usize>, bool)> {
     let named = html.get(..name_end)?;
     if !named.get(named.len().checked_sub(4)?..)?.eq_ignore_ascii_case("href") {

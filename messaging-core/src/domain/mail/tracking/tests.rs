@@ -32,14 +32,14 @@ fn shown(html: &str, links: &Links<'_>) -> String {
     text
 }
 
-/// What clicks become, without the pixel.
+/// Checks how links are rewritten, without the pixel.
 #[track_caller]
 fn check(html: &str, expected: &str) {
     let key = key();
     assert_eq!(shown(html, &Links { open: false, ..links(&key) }), expected);
 }
 
-/// Nothing is redirected.
+/// Checks that nothing is redirected.
 #[track_caller]
 fn check_untouched(html: &str) {
     check(html, html);
@@ -182,7 +182,7 @@ fn the_pixel_stands_before_the_end_of_the_body() {
     check_pixel("", "[pixel]");
     check_pixel("a</body>b</body>c", "a</body>b[pixel]</body>c");
     check_pixel("<!-- </body> --><script>'</body>'</script>x", "<!-- </body> --><script>'</body>'</script>x[pixel]");
-    // Where the end would swallow it, it goes before what is not finished.
+    // If the end would swallow the pixel, it goes before the unfinished construct.
     check_pixel("<p>x</p>y<!-- z", "<p>x</p>[pixel]y<!-- z");
     check_pixel("<p>x</p><style>y", "<p>x</p>[pixel]<style>y");
     check_pixel("<p>x</p><a href='y", "<p>x</p>[pixel]<a href='y");
@@ -253,7 +253,7 @@ fn the_host_is_the_tracking_sub_domain_once_it_leads_here() {
     }
 }
 
-/// Every token with texts next to each other joined, and errors left out.
+/// Returns every token, with adjacent texts joined, and without errors.
 fn tokens(html: &str) -> Vec<Token> {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
@@ -268,7 +268,7 @@ fn tokens(html: &str) -> Vec<Token> {
     tokens
 }
 
-/// The tokens without the pixel and with the redirects undone.
+/// Returns the tokens without the pixel and with the redirects undone.
 fn restored(tracked: &Tracked, links: &Links<'_>) -> Vec<Token> {
     let back = |href: &[u8]| {
         let token = std::str::from_utf8(href).ok()?.strip_prefix(BASE)?.strip_prefix(CLICK_PATH)?;

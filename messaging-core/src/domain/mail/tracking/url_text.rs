@@ -2,17 +2,17 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-/// What is percent-encoded wherever it stands; letters beyond ASCII always are.
+/// Characters that are percent-encoded everywhere; letters beyond ASCII always are.
 const UNSAFE: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`');
 
-/// Without control characters and spaces around it, and without tabs and line ends inside ("basic URL
+/// Returns a text without control characters and spaces around it, and without tabs and line ends inside ("basic URL
 /// parser", steps 1 to 3).
 pub(super) fn trimmed(text: &str) -> String {
     let text = text.trim_matches(|c: char| c <= ' ');
     text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect()
 }
 
-/// Whether it leads to a web page: http or https and a host.
+/// Returns true if a URL leads to a web page: it has the scheme http or https, and a host.
 pub(super) fn is_web(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
@@ -20,7 +20,7 @@ pub(super) fn is_web(url: &str) -> bool {
         && !url.contains(|c: char| c.is_control())
 }
 
-/// The URL in ASCII, as a `Location` header takes it: the host as A-labels, the rest percent-encoded.
+/// Returns the URL in ASCII, as a `Location` header takes it: the host as A-labels, the rest percent-encoded.
 pub fn ascii(url: &str) -> String {
     let encoded = |text: &str| utf8_percent_encode(text, UNSAFE).to_string();
     let Some((scheme, rest)) = url.split_once("://") else { return encoded(url) };

@@ -1,14 +1,14 @@
 //! Link parameters of a campaign: `utm_source`, `utm_medium`, `utm_campaign`.
 //!
-//! Contract section 12.5: each is judged alone, and one that is there although empty is there. What the author wrote
-//! stays byte for byte; what is added is form-encoded and stands before the fragment.
+//! Contract section 12.5: each parameter is judged alone, and an empty one counts as present. The author's text stays
+//! byte for byte; added parameters are form-encoded and precede the fragment.
 
 use std::borrow::Cow;
 
 use crate::domain::campaign::settings::Utm;
 
-/// A URL with those parameters that it lacks; borrowed if it lacks none. What is no `http` or `https` URL is left
-/// alone by the caller.
+/// Returns a URL with the parameters that it lacks; borrowed if it lacks none. The caller leaves URLs alone that are
+/// not `http` or `https`.
 pub fn add<'a>(url: &'a str, utm: &Utm) -> Cow<'a, str> {
     let (address, fragment) = url.split_at(url.find('#').unwrap_or(url.len()));
     let query = address.split_once('?').map(|(_, query)| query);

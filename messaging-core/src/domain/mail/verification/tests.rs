@@ -48,7 +48,7 @@ fn silent() -> Finding {
     Err("no answer".to_owned())
 }
 
-/// A look at a domain with the same finding for all its keys.
+/// Looks up a domain with the same verdict for all its keys.
 fn look(domain: SendingDomain, dkim: Finding, spf: Finding, now: Timestamp) -> SendingDomain {
     let dkim = domain.dkim.iter().map(|key| (key.selector.clone(), dkim.clone())).collect();
     let findings = Findings { dkim, spf, dmarc: absent(), return_path: absent(), tracking: None, tls_rpt: absent() };
@@ -104,7 +104,7 @@ fn silence_changes_no_status() {
     assert_eq!((silenced.status, silenced.broken_since), (DomainStatus::Verified, None));
     assert_eq!(silenced.spf.status, RecordStatus::Verified);
     assert!(silenced.spf.detail.unwrap().contains("no answer"));
-    // Broken, and then nobody answers any more: not known to be broken for 72 hours.
+    // Broken, and then without any answers: not known to be broken for 72 hours.
     let broken = look(look(domain(), good(), good(), at(1)), good(), bad(), at(10));
     let silenced = look(broken, silent(), silent(), at(100));
     assert_eq!(silenced.status, DomainStatus::Verified);

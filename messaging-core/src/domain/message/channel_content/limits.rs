@@ -1,4 +1,4 @@
-//! How long the content of each channel may be.
+//! Maximum lengths of the content of each channel.
 //!
 //! Contract section 4.1, rows `html, text` and `buttons`; the limits of Viber's two services are those of its API.
 
@@ -7,28 +7,29 @@ use crate::domain::channel::address;
 use crate::domain::channel::sms;
 use crate::violation::FieldCode;
 
-/// Characters of a text message.
+/// Maximum number of characters of an SMS.
 pub const MAX_SMS: usize = 1600;
-/// Characters of the text of a push notification.
+/// Maximum number of characters of the text of a push notification.
 const MAX_PUSH: usize = 4000;
-/// Title, text and data of a push notification together, in bytes: what fits beside the rest into the 4 KiB of a
-/// provider.
+/// Maximum size of title, text and data of a push notification together, in bytes: with the rest they fit into the 4
+/// KiB of a provider.
 pub const MAX_PUSH_BYTES: usize = 3500;
-/// Characters of a Telegram or WhatsApp message.
+/// Maximum number of characters of a Telegram or WhatsApp message.
 const MAX_CHAT: usize = 4096;
-/// Characters of one with buttons or a medium.
+/// Maximum number of characters of a Telegram or WhatsApp message with buttons or a medium.
 const MAX_CAPTION: usize = 1024;
-/// Characters of a button of WhatsApp.
+/// Maximum number of characters of a button of WhatsApp.
 const MAX_WHATSAPP_BUTTON: usize = 20;
-/// Characters of a Viber message of a business.
+/// Maximum number of characters of a Viber message of a business.
 const MAX_VIBER: usize = 1000;
-/// Characters of a Viber message of a bot, and of one with a picture.
+/// Maximum numbers of characters of a Viber message of a bot, and of one with a picture.
 const MAX_VIBER_BOT: (usize, usize) = (7000, 768);
 
-/// Bytes of a tag of Telegram's HTML, of which links are the longest; what is longer is taken for text.
+/// Maximum number of bytes of a tag of Telegram's HTML, of which links are the longest; a longer one is taken for
+/// text.
 const MAX_TAG_BYTES: usize = 4096;
 
-/// Who sends a Viber message: the two have other addresses and other limits.
+/// Service that sends a Viber message: the two have other addresses and other limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViberService {
     /// A business, to phone numbers.
@@ -38,20 +39,20 @@ pub enum ViberService {
 }
 
 impl ViberService {
-    /// Whether a Viber address is one of those that the service sends to.
+    /// Returns true if the service sends to a Viber address.
     pub fn sends_to(self, address: &str) -> bool {
         self == Self::Bot || address::is_e164(address)
     }
 }
 
-/// A part of a content is too long for its channel.
+/// Error: a part of a content is too long for its channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooLong {
-    /// The member that is.
+    /// The member that is too long.
     pub member: &'static str,
-    /// Which rule, for programs.
+    /// Code of the rule, for programs.
     pub code: FieldCode,
-    /// Which rule, for people.
+    /// Text of the rule, for people.
     pub rule: String,
 }
 
@@ -62,7 +63,7 @@ impl TooLong {
 }
 
 impl ChannelContent {
-    /// What is too long for the channel; of Viber by the limits of the service that sends it.
+    /// Returns the member that is too long for the channel; on Viber by the limits of the service that sends it.
     pub fn too_long(&self, viber: ViberService) -> Option<TooLong> {
         match self {
             Self::Sms(sms) => sms_too_long(&sms.text),
@@ -74,7 +75,7 @@ impl ChannelContent {
     }
 }
 
-/// Whether a text has more characters than so many; reads no more of it than it must.
+/// Returns true if a text has more than `most` characters; reads no more of it than necessary.
 fn exceeds(text: &str, most: usize) -> bool {
     text.len() > most && text.chars().nth(most).is_some()
 }
@@ -134,11 +135,11 @@ fn viber_too_long(message: &ViberContent, service: ViberService) -> Option<TooLo
     text_too_long("text", exceeds(&message.text, most), most)
 }
 
-/// The characters that Telegram counts of HTML: those that are left when tags are taken out, a reference to a
-/// character being one. By Unicode scalar values, not by UTF-16 units: the API was found to take 4096 of those outside
-/// of the basic plane.
+/// Returns the number of characters that Telegram counts in HTML: those that are left when tags are removed, a
+/// character reference being one. Counts Unicode scalar values, not UTF-16 units: the API was found to take 4096 of
+/// those outside of the basic plane.
 ///
-/// No more are counted than so many, which bounds what hostile markup costs.
+/// At most `most` are counted, which bounds the cost of hostile markup.
 fn shown_length(html: &str, most: usize) -> usize {
     let mut shown = 0;
     let mut rest = html;
@@ -148,14 +149,14 @@ fn shown_length(html: &str, most: usize) -> usize {
             '&' => reference_length(rest),
             _ => None,
         };
-        // What opens no tag stands for itself.
+        // A `<` that opens no tag is a character.
         shown += usize::from(first != '<' || length.is_none());
         rest = &rest[length.unwrap_or(first.len_utf8())..];
     }
     shown
 }
 
-/// The bytes of the tag that a text begins with. A `>` within quotes does not end it.
+/// Returns the length in bytes of the tag that a text begins with. A `>` within quotes does not end it.
 fn tag_length(text: &str) -> Option<usize> {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate().take(MAX_TAG_BYTES).skip(1) {
@@ -169,8 +170,8 @@ fn tag_length(text: &str) -> Option<usize> {
     None
 }
 
-/// The bytes of the reference to a character that a text begins with: a number, or one of the four names that Telegram
-/// knows.
+/// Returns the length in bytes of the character reference that a text begins with: a number, or one of the four names
+/// that Telegram knows.
 fn reference_length(text: &str) -> Option<usize> {
     const LONGEST: usize = "&#x10FFFF;".len();
     let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
@@ -227,8 +228,8 @@ mod tests {
         check_text(Channel::Viber, 7000, bot, plain);
         check_text(Channel::Viber, 7000, bot, with_buttons);
         check_text(Channel::Viber, 768, bot, with_media);
-        // Ten segments hold fewer of them than the 1600 characters that are allowed: the sign takes two places, of which
-        // a segment of 153 has 76.
+        // Ten segments hold fewer of them than the 1600 characters that are allowed: the sign takes two places, of
+        // which a segment of 153 has 76.
         check_text(Channel::Sms, 760, business, plain);
         check(Channel::Whatsapp, Parts { text: Some("t"), ..with_buttons }, business, None);
         let long = Parts { text: Some("t"), buttons: &long_buttons, ..plain };

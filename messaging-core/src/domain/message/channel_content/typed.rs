@@ -1,9 +1,9 @@
-//! The content of each channel, and how it follows from what a message says.
+//! Content of each channel, made of the parts of a message.
 
 use super::{Button, Media, ProviderTemplate, PushData};
 use crate::domain::channel::Channel;
 
-/// What a message says, given or rendered; an empty text counts as none.
+/// Parts of a message, given or rendered; an empty text counts as none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Parts<'a> {
     /// The title of a push notification.
@@ -16,15 +16,15 @@ pub struct Parts<'a> {
     pub buttons: &'a [Button],
     /// A medium.
     pub media: Option<&'a Media>,
-    /// Values for an app.
+    /// Values for the app.
     pub data: Option<&'a PushData>,
     /// A template that the provider keeps.
     pub provider_template: Option<&'a ProviderTemplate>,
-    /// Whether a preview of the first link is unwanted.
+    /// True if a preview of the first link is unwanted.
     pub without_preview: bool,
 }
 
-/// What a message of a channel other than email says.
+/// Content of a message of a channel other than email.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelContent {
     /// A text message.
@@ -40,8 +40,7 @@ pub enum ChannelContent {
 }
 
 impl ChannelContent {
-    /// What a channel makes of the parts of a message, taking those that it knows; `None` of email, which is more
-    /// than this.
+    /// Returns the content for a channel, made of the parts that it knows; `None` for email, whose content has more.
     pub fn of(channel: Channel, parts: Parts<'_>) -> Option<Self> {
         let given = |part: Option<&str>| part.filter(|part| !part.is_empty()).map(ToOwned::to_owned);
         let text = parts.text.unwrap_or_default().to_owned();
@@ -73,7 +72,7 @@ impl ChannelContent {
 /// A text message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmsContent {
-    /// The text; core has counted that its segments are not too many.
+    /// The text; checks have made sure that it has not too many segments.
     pub text: String,
 }
 
@@ -84,7 +83,7 @@ pub struct PushContent {
     pub title: Option<String>,
     /// The text.
     pub text: String,
-    /// Where the picture is fetched, https.
+    /// Address from which the picture is fetched, https.
     pub image: Option<String>,
     /// Values for the app.
     pub data: PushData,
@@ -95,20 +94,20 @@ pub struct PushContent {
 pub struct TelegramContent {
     /// The text, or the caption of the medium.
     pub text: TelegramText,
-    /// Buttons below it, one a row.
+    /// Buttons below the text, one a row.
     pub buttons: Vec<Button>,
-    /// A medium that it goes with.
+    /// A medium that is sent with the text.
     pub media: Option<Media>,
-    /// Whether a preview of the first link is shown.
+    /// True if a preview of the first link is shown.
     pub preview: bool,
 }
 
 /// The text of a Telegram message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TelegramText {
-    /// As it is.
+    /// Plain text.
     Plain(String),
-    /// With the tags that Telegram knows.
+    /// HTML with the tags that Telegram knows.
     Html(String),
 }
 
@@ -121,9 +120,9 @@ pub enum WhatsappContent {
         text: String,
         /// The button.
         button: Option<Button>,
-        /// A medium that it goes with.
+        /// A medium that is sent with the text.
         media: Option<Media>,
-        /// Whether a preview of the first link is shown.
+        /// True if a preview of the first link is shown.
         preview: bool,
     },
     /// A template that the provider keeps.
@@ -137,6 +136,6 @@ pub struct ViberContent {
     pub text: String,
     /// The button.
     pub button: Option<Button>,
-    /// Where the picture is fetched, https.
+    /// Address from which the picture is fetched, https.
     pub image: Option<String>,
 }

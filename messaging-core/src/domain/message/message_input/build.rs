@@ -1,4 +1,4 @@
-//! A message in a program: the required parts, and one setter for each of the others.
+//! Building a message in a program: the required parts, and one setter for each of the others.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -11,9 +11,9 @@ use crate::domain::message::channel_content::{Button, Media, MediaKind, Provider
 use crate::ids::ContactId;
 use crate::time::Timestamp;
 
-/// Puts a message together. What does not belong together is found when it is accepted.
+/// Builds a message. Members that do not belong together are refused when it is accepted.
 impl MessageInput {
-    /// A message of a channel to a recipient, or to nobody yet where that is empty.
+    /// Returns a message of a channel to a recipient, or without one yet if `to` is empty.
     pub fn new(channel: Channel, to: impl Into<String>) -> Self {
         let to = Some(to.into()).filter(|to| !to.is_empty());
         Self {
@@ -45,173 +45,173 @@ impl MessageInput {
         }
     }
 
-    /// An email to an address.
+    /// Returns an email to an address.
     pub fn email(to: impl Into<String>) -> Self {
         Self::new(Channel::Email, to)
     }
 
-    /// An SMS to a phone number in E.164.
+    /// Returns an SMS to a phone number in E.164.
     pub fn sms(to: impl Into<String>) -> Self {
         Self::new(Channel::Sms, to)
     }
 
-    /// A push notification to a token of a device, or to a browser's subscription.
+    /// Returns a push notification to a token of a device, or to a browser's subscription.
     pub fn push(to: impl Into<String>) -> Self {
         Self::new(Channel::Push, to)
     }
 
-    /// A message of a Telegram bot to a chat.
+    /// Returns a message of a Telegram bot to a chat.
     pub fn telegram(to: impl Into<String>) -> Self {
         Self::new(Channel::Telegram, to)
     }
 
-    /// A WhatsApp message to a phone number in E.164.
+    /// Returns a WhatsApp message to a phone number in E.164.
     pub fn whatsapp(to: impl Into<String>) -> Self {
         Self::new(Channel::Whatsapp, to)
     }
 
-    /// A Viber message to a phone number in E.164, or to a user of a bot by the id that Viber gives.
+    /// Returns a Viber message to a phone number in E.164, or to a user of a bot by the id that Viber gives.
     pub fn viber(to: impl Into<String>) -> Self {
         Self::new(Channel::Viber, to)
     }
 
-    /// A message to a contact, by the address it has for the channel.
+    /// Returns a message to a contact, by the address it has for the channel.
     pub fn to_contact(channel: Channel, contact: ContactId) -> Self {
         Self { contact_id: Some(contact.to_string()), ..Self::new(channel, "") }
     }
 
-    /// The sender of an email; belongs to a verified domain of the workspace.
+    /// Sets the sender of an email; belongs to a verified domain of the workspace.
     pub fn from_email(mut self, from_email: impl Into<String>) -> Self {
         self.from_email = Some(from_email.into());
         self
     }
 
-    /// The display name of an email's sender.
+    /// Sets the display name of an email's sender.
     pub fn from_name(mut self, from_name: impl Into<String>) -> Self {
         self.from_name = Some(from_name.into());
         self
     }
 
-    /// Where replies to an email go.
+    /// Sets the address to which recipients of an email reply.
     pub fn reply_to(mut self, reply_to: impl Into<String>) -> Self {
         self.reply_to = Some(reply_to.into());
         self
     }
 
-    /// The domain whose `noreply@` is the sender of an email that names none.
+    /// Sets the domain whose `noreply@` is the sender of an email that names none.
     pub fn sending_domain_id(mut self, sending_domain_id: impl Into<String>) -> Self {
         self.sending_domain_id = Some(sending_domain_id.into());
         self
     }
 
-    /// The template that gives subject, HTML and text.
+    /// Sets the template that gives subject, HTML and text.
     pub fn template_id(mut self, template_id: impl Into<String>) -> Self {
         self.template_id = Some(template_id.into());
         self
     }
 
-    /// The subject of an email, the title of a push message.
+    /// Sets the subject of an email, or the title of a push message.
     pub fn subject(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());
         self
     }
 
-    /// The HTML form.
+    /// Sets the HTML form.
     pub fn html(mut self, html: impl Into<String>) -> Self {
         self.html = Some(html.into());
         self
     }
 
-    /// The text.
+    /// Sets the text.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
         self
     }
 
-    /// One more button of a Telegram message, or the one of WhatsApp or Viber.
+    /// Adds a button of a Telegram message, or the one of WhatsApp or Viber.
     pub fn button(mut self, text: impl Into<String>, url: impl Into<String>) -> Self {
         self.buttons.get_or_insert_default().push(Button { text: text.into(), url: url.into() });
         self
     }
 
-    /// What a chat shows with the text; of push and Viber a picture.
+    /// Sets the file that a chat shows with the text; on push and Viber a picture.
     pub fn media(mut self, kind: MediaKind, url: impl Into<String>) -> Self {
         self.media = Some(Media { url: url.into(), kind });
         self
     }
 
-    /// One more value of a push notification for the app.
+    /// Adds a value of a push notification for the app.
     pub fn data(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.data.get_or_insert_default().insert(name.into(), value.into());
         self
     }
 
-    /// A template that WhatsApp keeps, in the place of the text.
+    /// Sets a template that WhatsApp keeps, in place of the text.
     pub fn provider_template(mut self, template: ProviderTemplate) -> Self {
         self.provider_template = Some(Box::new(template));
         self
     }
 
-    /// How it is to be delivered.
+    /// Sets the delivery options.
     pub fn options(mut self, options: MessageOptions) -> Self {
         self.options = Some(options);
         self
     }
 
-    /// When it is to be sent.
+    /// Sets the time at which the message is sent.
     pub const fn send_at(mut self, at: Timestamp) -> Self {
         self.send_at = Some(at);
         self
     }
 
-    /// One more message that is sent when those before did not arrive.
+    /// Adds a message that is sent if those before did not arrive.
     pub fn fallback(mut self, step: FallbackInput) -> Self {
         self.fallback.get_or_insert_default().push(step);
         self
     }
 
-    /// One more recipient of an email that everybody sees.
+    /// Adds a recipient of an email, visible to all others (`cc`).
     pub fn cc(mut self, address: impl Into<String>) -> Self {
         self.cc.get_or_insert_default().push(address.into());
         self
     }
 
-    /// One more recipient of an email that nobody sees.
+    /// Adds a recipient of an email, hidden from all others (`bcc`).
     pub fn bcc(mut self, address: impl Into<String>) -> Self {
         self.bcc.get_or_insert_default().push(address.into());
         self
     }
 
-    /// One more value for the template.
+    /// Adds a value for the template.
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.variables.get_or_insert_default().insert(name.into(), value.into());
         self
     }
 
-    /// One more header of an email.
+    /// Adds a header of an email.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.get_or_insert_default().insert(name.into(), value.into());
         self
     }
 
-    /// One more file of an email. Its type is found by its name or its first bytes.
+    /// Adds a file of an email. Its type is found by its name or its first bytes.
     pub fn attachment(self, filename: impl Into<String>, content: impl Into<Bytes>) -> Self {
         self.attachment_of(AttachmentInput::new(filename, Base64::Decoded(content.into())))
     }
 
-    /// One more file of an email, put together by the caller.
+    /// Adds a file of an email, built by the caller.
     pub fn attachment_of(mut self, file: AttachmentInput) -> Self {
         self.attachments.get_or_insert_default().push(file);
         self
     }
 
-    /// One more member of your own data.
+    /// Adds a member of your own data.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.get_or_insert_default().insert(name.into(), value.into());
         self
     }
 
-    /// One more of your own tags.
+    /// Adds one of your own tags.
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.tags.get_or_insert_default().push(tag.into());
         self

@@ -1,4 +1,4 @@
-//! The rules of email: subject and parts, copies, sender, headers, attachments.
+//! Rules for email: subject and parts, copies, sender, headers, attachments.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use crate::domain::message::attachment::{self, Base64};
 use crate::violation::{FieldCode, Violations, escape};
 
 impl MessageInput {
-    /// Adds what is wrong with it as an email.
+    /// Adds the faults that the message has as an email.
     pub(super) fn check_email(&self, violations: &mut Violations) {
         check(self, violations);
     }
 }
 
-/// Adds what is wrong with an email.
+/// Adds the faults of an email.
 fn check(input: &MessageInput, violations: &mut Violations) {
     check_copies(input, violations);
     if input.has_own_parts() {

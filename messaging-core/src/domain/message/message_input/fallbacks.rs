@@ -1,4 +1,4 @@
-//! What follows a message: the requests that its fallbacks are, each checked as the message that it would be.
+//! Fallbacks of a message: the request of each, checked as the message that it would be.
 
 use super::chain::FallbackInput;
 use super::{MessageInput, is_given};
@@ -8,23 +8,23 @@ use crate::input::Input as _;
 use crate::violation::{At, FieldCode, Violations};
 
 impl MessageInput {
-    /// Adds what is wrong with what follows it.
+    /// Adds the faults of its fallbacks.
     pub(super) fn check_fallbacks(&self, violations: &mut Violations) {
         check(self, violations);
     }
 
-    /// Adds what is wrong with what follows it on Viber.
+    /// Adds the faults of its fallbacks on Viber.
     pub(super) fn check_viber_fallbacks(&self, service: ViberService, violations: &mut Violations) {
         check_viber(self, service, violations);
     }
 
-    /// Whether another message is sent should this one not arrive.
+    /// Returns true if another message is sent should this one not arrive.
     pub fn has_fallback(&self) -> bool {
         self.fallback.as_ref().is_some_and(|rest| !rest.is_empty())
     }
 
-    /// The request of a message that follows this one: what the step says, and of this message its contact, variables,
-    /// metadata and tags, and the subject of an email. Its `to` is left out where the step names none; whoever sends it
+    /// Returns the request of a fallback: the members of the step, and of this message its contact, variables, metadata
+    /// and tags, and the subject of an email. `to` is left out if the step has none; the sender of the fallback
     /// decides.
     pub fn fallback_message(&self, step: &FallbackInput) -> Self {
         let text = step.text.clone().filter(|_| !is_given(step.template_id.as_ref()));
@@ -41,7 +41,7 @@ impl MessageInput {
     }
 }
 
-/// Adds what is wrong with the fallbacks of a request: each is checked as the message that it would be.
+/// Adds the faults of a request's fallbacks: each is checked as the message that it would be.
 fn check(input: &MessageInput, violations: &mut Violations) {
     for (index, step) in input.fallback.iter().flatten().enumerate() {
         let at = |name: &str| format!("/fallback/{index}{name}");
@@ -59,7 +59,7 @@ fn check(input: &MessageInput, violations: &mut Violations) {
     }
 }
 
-/// Adds what is wrong with those fallbacks that go to Viber.
+/// Adds the faults of fallbacks that go to Viber.
 fn check_viber(input: &MessageInput, service: ViberService, violations: &mut Violations) {
     for (index, step) in input.fallback.iter().flatten().enumerate() {
         let mut found = Violations::new();
@@ -68,20 +68,21 @@ fn check_viber(input: &MessageInput, service: ViberService, violations: &mut Vio
     }
 }
 
-/// The message of a step, to anybody where it names nobody, without what was checked with the request.
+/// Returns the message of a step, with any recipient if it names none, without the members that were checked with the
+/// request.
 fn step_alone(input: &MessageInput, step: &FallbackInput) -> MessageInput {
     let bare = MessageInput { subject: input.subject.clone(), ..MessageInput::new(step.channel, "") };
     let message = bare.fallback_message(step);
     MessageInput { contact_id: Some("the contact, or who has the address".to_owned()), ..message }
 }
 
-/// Takes over what was found about the message of a step, under the members of the step.
+/// Adds the faults of a step's message, under the members of the step.
 fn take(found: &Violations, index: usize, step: &FallbackInput, violations: &mut Violations) {
     for violation in found.as_slice() {
         let At::Pointer(pointer) = &violation.at else { continue };
         let name = match pointer.as_str() {
             "/to" if step.to.is_some() => "/to",
-            // What else is wrong with the subject is said of the first message.
+            // Other faults of the subject are reported for the first message.
             "/subject" if violation.code == FieldCode::Required => "/template_id",
             "/to" | "/subject" => continue,
             _ => "/text",

@@ -1,14 +1,14 @@
-//! Which channels take which member of a request: the second table of contract section 4.1.
+//! Channels that take each member of a request: the second table of contract section 4.1.
 
 use super::MessageInput;
 use crate::domain::channel::Channel;
 use crate::violation::{FieldCode, Violations};
 
-/// A member that some channels do not take. What stands in no row is taken by all.
+/// A member that some channels do not take. A member without a row is taken by all.
 pub(super) struct Member {
     pub(super) name: &'static str,
     pub(super) channels: &'static [Channel],
-    /// Whether a request has it; what is empty says nothing.
+    /// Returns true if a request has the member; an empty one does not count.
     is_given: fn(&MessageInput) -> bool,
 }
 
@@ -19,7 +19,7 @@ const fn member(name: &'static str, channels: &'static [Channel], is_given: fn(&
 const EMAIL: &[Channel] = &[Channel::Email];
 const CHATS: &[Channel] = &[Channel::Telegram, Channel::Whatsapp, Channel::Viber];
 
-/// The table.
+/// Table of the members that only some channels take.
 pub(super) const MEMBERS: &[Member] = &[
     member("cc", EMAIL, |input| holds_any(input.cc.as_ref())),
     member("bcc", EMAIL, |input| holds_any(input.bcc.as_ref())),
@@ -44,7 +44,7 @@ fn holds_any<T>(list: Option<&Vec<T>>) -> bool {
 }
 
 impl MessageInput {
-    /// Adds its members that its channel does not take.
+    /// Adds the members of the message that its channel does not take.
     pub(super) fn check_members(&self, violations: &mut Violations) {
         check(self, violations);
     }

@@ -1,4 +1,4 @@
-//! The rules of messages of the channels other than email: buttons, media, data, and how long all of it may be.
+//! Rules for messages of the channels other than email: buttons, media, data, and the lengths of all of it.
 
 use super::{MessageInput, is_given};
 use crate::domain::channel::Channel;
@@ -9,16 +9,17 @@ use crate::domain::message::channel_content::{
 use crate::domain::security::web_url::is_absolute;
 use crate::violation::{FieldCode, Violations, escape};
 
-/// Prefixes of names that Firebase keeps for itself, besides `from`.
+/// Prefixes of names that Firebase reserves, besides `from`.
 const KEPT_PREFIXES: [&str; 2] = ["google", "gcm"];
 
 impl MessageInput {
-    /// Adds what is wrong with it as a message of another channel.
+    /// Adds the faults that it has as a message of a channel other than email.
     pub(super) fn check_off_email(&self, violations: &mut Violations) {
         check(self, violations);
     }
 
-    /// What a channel other than email sends of the request itself, without what a template gives; `None` of email.
+    /// Returns the content that a channel other than email sends of the request itself, without the parts of a
+    /// template; `None` for email.
     pub fn channel_content(&self) -> Option<ChannelContent> {
         let mut parts = self.parts();
         if is_given(self.template_id.as_ref()) {
@@ -27,7 +28,7 @@ impl MessageInput {
         ChannelContent::of(self.channel, parts)
     }
 
-    /// The parts of the request, as it gives them.
+    /// Returns the parts of the request, as given.
     pub fn parts(&self) -> Parts<'_> {
         Parts {
             subject: self.subject.as_deref(),
@@ -41,8 +42,8 @@ impl MessageInput {
         }
     }
 
-    /// Adds what is wrong with a message to Viber, or one that falls back to it, by the limits and addresses of the
-    /// service that sends it: only the settings of the channel tell which.
+    /// Adds the faults of a message to Viber, or of one that falls back to it, by the limits and addresses of the
+    /// service that sends it, which only the settings of the channel tell.
     pub fn check_viber(&self, service: ViberService, violations: &mut Violations) {
         if self.channel == Channel::Viber {
             let to = self.to.as_deref().unwrap_or_default();
@@ -62,7 +63,7 @@ impl MessageInput {
     }
 }
 
-/// Adds what is wrong with a message of a channel other than email.
+/// Adds the faults of a message of a channel other than email.
 fn check(input: &MessageInput, violations: &mut Violations) {
     check_text(input, violations);
     check_buttons(input, violations);
@@ -70,13 +71,13 @@ fn check(input: &MessageInput, violations: &mut Violations) {
     if let Some(data) = input.data.as_ref().filter(|_| input.channel == Channel::Push) {
         check_data(data, violations);
     }
-    // Who sends on Viber is not known here: see `check_viber`.
+    // The service that sends on Viber is not known here: see `check_viber`.
     if input.channel != Channel::Viber {
         input.check_length(ViberService::Business, violations);
     }
 }
 
-/// A template brings the text, of WhatsApp's own as of ours.
+/// Checks that there is a text. A template of ours or of WhatsApp has one.
 fn check_text(input: &MessageInput, violations: &mut Violations) {
     let has_own = is_given(input.text.as_ref())
         || match input.channel {
@@ -115,7 +116,8 @@ fn check_media(input: &MessageInput, violations: &mut Violations) {
     check_url(&media.url, &["https"], || "/media/url".to_owned(), violations);
 }
 
-/// A web address that a provider or a device opens: what is behind it is no business of ours.
+/// Checks a web address that a provider or a device opens; its host is not checked, because this server does not call
+/// it.
 fn check_url(url: &str, schemes: &[&str], at: impl Fn() -> String, violations: &mut Violations) {
     if !is_absolute(url, schemes) {
         let rule = format_args!("must be an absolute URL that begins with {}://", schemes.join(":// or "));

@@ -1,4 +1,4 @@
-//! How a message is to be delivered.
+//! Delivery options of a message.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// The longest time that a provider may try, in seconds: 28 days.
+/// Longest time that a provider may try, in seconds: 28 days.
 const MAX_TTL: u32 = 2_419_200;
-/// Characters of a key that replaces a message on the device.
+/// Maximum number of characters of a key that replaces a message on the device.
 const MAX_COLLAPSE_KEY: u64 = 64;
 
-/// How a message is to be delivered; what a channel does not know is ignored.
+/// Delivery options of a message; a channel ignores options that it does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[setters(default)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +31,7 @@ pub struct MessageOptions {
     /// Telegram and WhatsApp: whether a preview of the first link is shown; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<bool>,
-    /// What it is: `transactional` by default.
+    /// Category of the message: `transactional` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Category>,
     /// Email: whether opening it is recorded; by default not, and of `marketing` what its sending domain says.
@@ -42,21 +42,21 @@ pub struct MessageOptions {
     pub track_clicks: Option<bool>,
 }
 
-/// What a message is, where a provider or a default asks. Neither makes it wait for consent.
+/// Category of a message, for providers and defaults that depend on it. Neither makes it wait for consent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MessageCategory")]
 pub enum Category {
-    /// About something that the recipient did.
+    /// The message is about something that the recipient did.
     #[default]
     Transactional,
-    /// An offer.
+    /// The message is an offer.
     Marketing,
 }
 
-/// Adds what is wrong with options.
+/// Adds the faults of options.
 pub(super) fn check(options: &MessageOptions, violations: &mut Violations) {
-    // It goes into headers of providers.
+    // The key is sent in headers of providers.
     if options.collapse_key.as_ref().is_some_and(|key| key.chars().any(char::is_control)) {
         violations.add("/options/collapse_key", FieldCode::InvalidFormat, "must not contain control characters");
     }

@@ -34,7 +34,7 @@ fn listed(violations: &Violations) -> String {
     lines.join(", ")
 }
 
-/// An email that is good, with some members replaced; `null` takes a member away.
+/// A valid email, with some members replaced; `null` removes a member.
 fn email(changes: Value) -> Value {
     let mut body = json!({"channel": "email", "to": "ann@example.com", "subject": "s", "text": "t"});
     for (name, value) in changes.as_object().unwrap() {
@@ -261,7 +261,7 @@ fn a_template_makes_the_parts_sent_along_void() {
     check(email(json!({"template_id": template, "subject": long})), "ok");
     let sms = json!({"channel": "sms", "to": "+14155550123", "template_id": template, "text": "t".repeat(1601)});
     check(sms, "ok");
-    // What the channel has not is refused all the same.
+    // A member that the channel does not have is refused all the same.
     let sms = json!({"channel": "sms", "to": "+14155550123", "template_id": template, "html": "x"});
     check(sms, "/html not_allowed");
 }
@@ -390,7 +390,7 @@ fn telegram_needs_html_or_text() {
     check(telegram(json!({"html": format!("<b>{}</b>", "&lt;".repeat(4096))})), "ok");
     check(telegram(json!({"html": format!("<b>{}</b>", "&lt;".repeat(4097))})), "/html too_long");
     check(telegram(json!({"html": "h", "text": "t".repeat(4097)})), "ok");
-    // However much of it opens tags that never end.
+    // Any number of tags that never end may be opened.
     check(telegram(json!({"html": "<\"".repeat(1 << 20)})), "/html too_long");
 }
 

@@ -1,4 +1,4 @@
-//! Nodes that do something.
+//! Parsers of the nodes that send, change the contact or call a web address.
 
 use http::HeaderName;
 use serde_json::Value;
@@ -16,13 +16,13 @@ use crate::domain::segment::parse::Reference;
 use crate::time::zone;
 use crate::violation::{FieldCode, Violations, escape};
 
-/// Characters of a text that may be a template.
+/// Maximum number of characters of a text that may be a template.
 const MAX_TEMPLATE: usize = 1024;
-/// Headers of a call, as of a message.
+/// Maximum number of headers of a call; the same as of a message.
 const MAX_HEADERS: usize = 30;
-/// What a call sends, and the values for a template, in bytes of JSON.
+/// Maximum size of the body of a call, and of the values for a template, in bytes of JSON.
 const MAX_JSON: usize = 64 << 10;
-/// Headers that say how a request is carried, or that are ours.
+/// Headers that a call may not have: those about the transfer of the request, and the server's own idempotency key.
 const OUR_HEADERS: [&str; 9] = [
     "connection",
     "content-length",
@@ -35,7 +35,7 @@ const OUR_HEADERS: [&str; 9] = [
     "upgrade",
 ];
 
-/// A message to send.
+/// Reads the config of a send node.
 pub(super) fn send(reader: &mut Reader, config: LocatedObject<'_>, form: SendConfig) -> Option<Send> {
     for (name, address) in [("from_email", &form.from_email), ("reply_to", &form.reply_to)] {
         if let Some(text) = address {
@@ -78,7 +78,7 @@ pub(super) fn send(reader: &mut Reader, config: LocatedObject<'_>, form: SendCon
     })
 }
 
-/// What of a contact to change. What is no template is judged like a contact that is sent.
+/// Reads the changes to a contact. Values that are not templates are checked like those of `POST /contacts`.
 pub(super) fn update(reader: &mut Reader, config: LocatedObject<'_>, form: UpdateContactConfig) -> ContactUpdate {
     if let Some(sent) = &form.attributes {
         let mut found = Violations::new();
@@ -116,7 +116,7 @@ pub(super) fn update(reader: &mut Reader, config: LocatedObject<'_>, form: Updat
     }
 }
 
-/// A tag to give or take.
+/// Reads a tag to add or remove.
 pub(super) fn tag(reader: &mut Reader, config: LocatedObject<'_>, form: TagConfig) -> Option<String> {
     let tag = reader.need_text(config, "tag", form.tag)?;
     check_tag(reader, config.at("tag"), &tag);
@@ -133,7 +133,7 @@ fn check_tag(reader: &mut Reader, pointer: String, tag: &str) {
     reader.source(pointer, tag);
 }
 
-/// A web address to call. Whether it may be called is asked by the caller: [`Reader::urls`].
+/// Reads the config of a call. The caller checks that the web address may be called: [`Reader::urls`].
 pub(super) fn call(reader: &mut Reader, config: LocatedObject<'_>, form: WebhookConfig) -> Option<Call> {
     let headers = form.headers.unwrap_or_default();
     if headers.len() > MAX_HEADERS {
@@ -161,7 +161,7 @@ pub(super) fn call(reader: &mut Reader, config: LocatedObject<'_>, form: Webhook
     Some(Call { url, is_put: form.method == Some(Method::Put), headers, body: form.body })
 }
 
-/// A free value whose texts are templates.
+/// Checks the size of a JSON value, and adds all texts in it as templates.
 fn bounded(reader: &mut Reader, pointer: String, value: &Value) {
     if value.to_string().len() > MAX_JSON {
         reader.fault(pointer.as_str(), FieldCode::TooLarge, "is at most 64 KiB of JSON");

@@ -1,4 +1,4 @@
-//! Nodes that wait.
+//! Parsers of the nodes that wait.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ use crate::domain::segment::filter::{Condition, Filter, Leaf};
 use crate::time::zone;
 use crate::violation::{FieldCode, escape};
 
-/// The zone of the contact, by its name in a config.
+/// Name in a config for the contact's time zone.
 const OF_CONTACT: &str = "contact";
 /// Members whose presence makes a condition a group.
 const GROUPS: [&str; 3] = ["and", "or", "not"];
 /// The forms of a wait.
 const FORMS: [&str; 3] = ["duration", "until", "until_attribute"];
 
-/// Until when to wait.
+/// Reads the config of a wait.
 pub(super) fn wait(reader: &mut Reader, config: LocatedObject<'_>, form: WaitConfig) -> Option<Wait> {
     let WaitConfig { duration, until, until_attribute } = form;
     let until = until.and_then(|form| read_until(reader, config, form));
@@ -66,7 +66,8 @@ fn read_until_attribute(reader: &mut Reader, config: LocatedObject<'_>, form: Un
     Some(Wait::UntilAttribute { key, offset: form.offset, is_before: form.direction == Some(Direction::Before) })
 }
 
-/// What a run waits for: a condition on product events or on events of messages, once, since it began to wait.
+/// Reads the event that a run waits for: one condition on product events or on events of messages, without `within` and
+/// `count`.
 pub(super) fn awaited(reader: &mut Reader, config: LocatedObject<'_>) -> Option<Awaited> {
     let sent = config.get("on");
     let sent = reader.need(config, "on", sent)?;

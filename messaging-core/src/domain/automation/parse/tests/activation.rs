@@ -1,4 +1,4 @@
-//! What keeps a draft from being active.
+//! Faults that keep a draft from being active.
 
 use super::*;
 

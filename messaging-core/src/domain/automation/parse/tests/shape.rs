@@ -1,4 +1,4 @@
-//! What no automation may have, not even a draft.
+//! Faults that no automation may have, not even a draft.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn graph(graph: Value, expected: &str) {
     assert_eq!(shown(&design(manual(), graph.clone()).read().shape), expected, "{graph}");
 }
 
-/// A graph of one node whose config has faults, told by their places within it.
+/// Checks the faults of a graph with one node, named by their places within its config.
 #[track_caller]
 fn config(kind: &str, config: Value, expected: &str) {
     let shown = shown(&design(manual(), one(kind, config.clone())).read().shape);

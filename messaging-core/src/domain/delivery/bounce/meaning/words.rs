@@ -1,10 +1,9 @@
-//! Words by notion.
+//! Lists of words in refusals, one for each notion.
 //!
-//! Without accents and in small letters, as [`Reading`](super::Reading) has them. A star stands for the
-//! rest of a word. English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian, Chinese
-//! and Japanese.
+//! Without accents and in lower case, as [`Reading`](super::Reading) has them. A star stands for the rest of a word.
+//! English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian, Chinese and Japanese.
 
-/// Those who receive.
+/// Nouns for a recipient.
 pub(super) const RECIPIENT: &str = "\
     @, user, users, username, userid, recipient, recipients, recip, rcpt, addressee, mailbox, mailboxes, inbox,
     account, accounts, address, addresses, alias, local part, localpart, destination, subscriber, customer,
@@ -24,14 +23,14 @@ pub(super) const ACCOUNT: &str = "\
     emailadres, uzytkownik*, skrzynk*, kont*, пользовател*, ящик*, адрес*, учетн*, аккаунт*, *用户*, *邮箱*, *帐号*,
     *账号*, *アカウント*, *メールボックス*";
 
-/// What can be full or out of reach.
+/// Nouns for a mailbox that can be full or out of reach.
 pub(super) const MAILBOX: &str = "\
     @, user, recipient, recipients, users, mailbox, inbox, account, mail box, mail folder, maildrop, disk,
     store, postfach, konto, boite, compte, buzon, casilla, cuenta, bandeja, caixa, conta, casella, postvak,
     postbus, skrzynk*, ящик*, *邮箱*, *郵箱*, *メールボックス*, *容量*, *空间*, messagerie, correspondant, destinataire,
     destinatario, empfanger*, ontvanger, получател*";
 
-/// Not there.
+/// Statements that a recipient or domain does not exist.
 pub(super) const MISSING: &str = "\
     unknown, not known, isn known, no such, not found, can not find, could not find, could not be found,
     can not be found, unable to find, not exist, not exists, not exit, no exist, no exists, nonexistent,
@@ -53,13 +52,13 @@ pub(super) const MISSING: &str = "\
     not be located, unable to locate, not been found, not live here, not assigned, never heard of, inesistent*,
     *没有*";
 
-/// Wrong, said right beside the noun.
+/// Adjectives for a wrong address, right beside the noun.
 pub(super) const WRONG: &str = "\
     invalid, not valid, bad, illegal, wrong, incorrect, misspelled, ungultig*, falsch*, invalide*, invalid*,
     incorrecte, incorrect*, erronee, non valid*, non valable, no valid*, ongeldig*, nieprawidlow*, niepoprawn*,
     неверн*, некоррект*, недействит*, недопустим*, *无效*, *無効*, *错误*";
 
-/// Switched off for good.
+/// Statements that a mailbox is switched off for good.
 pub(super) const DISABLED: &str = "\
     disabled, deactivated, suspended, closed, terminated, deleted, removed, discontinued, canceled, cancelled,
     not active, not activated, expired, retired, decommissioned, purged, locked, frozen, deprovisioned,
@@ -71,11 +70,11 @@ pub(super) const DISABLED: &str = "\
     zablokowan*, usunie*, nieaktywn*, wylaczon*, zamknie*, archived, archivee*, archivad*, отключен*, заблокирован*, удален*, закрыт*,
     деактивирован*, неактив*, *禁用*, *停用*, *注销*, *冻结*, *被禁*, *無効化*, *停止され*, *削除され*, *閉鎖*";
 
-/// Not used by anybody: said before a mailbox is blocked for it.
+/// Statements that a mailbox is unused, for which it is blocked.
 pub(super) const ABANDONED: &str = "\
     inactiv*, dormant, abandoned, due to inactivity, for inactivity, inaktiv*";
 
-/// Nobody is there, in so many words.
+/// Phrases that by themselves say that there is no such recipient.
 pub(super) const NOBODY: &str = "\
     no mailbox, no account, no user, no recipient, no inbox, no alias, no address, no valid recipient*,
     no user here, no one here, nobody here, nobody by, no one by, no recipient by, by that name, by this name,
@@ -98,7 +97,7 @@ pub(super) const NOT_THE_RECIPIENT: &str = "\
     not authorized to send, not have permission, no permission, no rights, not valid for this,
     no valid certificate, no valid tls, went wrong, something wrong, wrong with";
 
-/// Those who send.
+/// Nouns for the sender.
 pub(super) const SENDER: &str = "\
     sender, senders, mail from, mailfrom, return path, returnpath, envelope from, from address, from domain,
     from header, sending domain, sending host, sending server, sending ip, reply to, originator, your domain,
@@ -119,14 +118,14 @@ pub(super) const REFUSED: &str = "\
     exceeded, unroutable, unrouteable, not routable, undeliverable, not deliverable, unreachable, not local,
     no such, nonexistent, non existent, not recognized, not recognised, unrecognized, unrecognised";
 
-/// Sentences about the sender that name nobody.
+/// Phrases about the sender that name none.
 pub(super) const SENDER_REFUSED: &str = "\
     sender verify, sender verification, sender callout, callback setup failed, badmailfrom, bad mail from,
     sending for this account, message sending, must have a valid, domain of sender, sender domain must,
     not like sender, not like your, requires a valid sender, unknown sender, unknown senders, envelope sender,
     null sender, invalid from, unauthorized sender, untrusted sender";
 
-/// Too much, too fast.
+/// Phrases for too much or too fast mail.
 pub(super) const RATE: &str = "\
     rate limit*, ratelimit*, rate limited, rate exceeded, sending rate, sending quota, sending limit,
     daily limit, daily quota, hourly, per hour, per day, per minute, throttl*, too many recipients,
@@ -139,7 +138,7 @@ pub(super) const RATE: &str = "\
     zu viele empfanger, zu viele verbindungen, trop de, demasiados destinatarios, *频率*, *过于频繁*, outgoing limit,
     an hour, a day, per second, at a rate, too rapidly, rapidly";
 
-/// Who we are, or what is thought of us.
+/// Phrases about the identity or reputation of the sender.
 pub(super) const REPUTATION: &str = "\
     blacklist*, black list*, black listed, blocklist*, block list*, block listed, denylist*, deny list,
     blackhole*, black hole, rbl, rbls, dnsbl*, rhsbl, surbl, spamhaus*, spamcop*, spam cop, sorbs,
@@ -155,7 +154,7 @@ pub(super) const REPUTATION: &str = "\
     lista negra, lista nera, zwarte lijst, czarn* list*, черн* спис*, спам*, *黑名单*, *黑名單*, *ブラックリスト*, *垃圾邮件*,
     *スパム*, *迷惑*, *信誉*, tls is required, require tls";
 
-/// We asked a server that is not for this recipient.
+/// Phrases by which a server says that it does not relay to this recipient.
 pub(super) const RELAYING: &str = "\
     relaying, relay access, relay denied, relay not, not relay, no relay*, unable to relay, can not relay,
     not allowed to relay, relay prohibited, relay operation, relay for, relay from, relay is, open relay,
@@ -164,20 +163,20 @@ pub(super) const RELAYING: &str = "\
     not accept mail for this domain, not a local domain, not local domain, not in my list, not in the list of,
     denies relay, relay deny, refuses relay, not in the allowed, allowed recipients";
 
-/// Messages.
+/// Nouns for a message or a part of it.
 pub(super) const MESSAGE: &str = "\
     message, messages, mail, email, size, body, attachment*, content, nachricht, mitteilung, taille, courrier,
     mensaje, mensagem, tamano, tamanho, messaggio, dimensione, bericht, wiadomosc*, сообщени*, письм*, размер*,
     *邮件*, *メール*, *サイズ*, header, headers, line, lines, subject";
 
-/// Too big, said of a message.
+/// Statements that a message is too big.
 pub(super) const LARGE: &str = "\
     too large, too big, too long, exceeds, exceed, exceeded, exceeding, limit, larger than, bigger than,
     oversize*, over size*, maximum, zu gross, ubersteigt, uberschreitet, trop gros*, trop volumineu*,
     trop grand, demasiado grande, excede, supera, muito grande, troppo grande, te groot, za duz*, przekracza,
     превыша*, слишком больш*, *过大*, *太大*, *超过*, *大きすぎ*";
 
-/// Words for faults of a message's content: viruses, forbidden attachments, malformed headers and the like.
+/// Words for faults of a message's content, such as viruses, forbidden attachments and malformed headers.
 pub(super) const CONTENT: &str = "\
     virus*, malware, infected, trojan, worm, executable, attachment*, file type, file extension, bare lf,
     bare cr, bare newline*, bare linefeed*, bare line, bare carriage, smuggling, 8bit, non ascii, smtputf8,
@@ -190,7 +189,7 @@ pub(super) const CONTENT: &str = "\
     piece jointe, anexo, adjunto, allegato, bijlage, zalacznik*, вложени*, вирус*, *病毒*, *附件*, *内容*, *ウイルス*,
     *添付*, illegal character*, invalid character*, subject line";
 
-/// Full, in so many words.
+/// Phrases that by themselves say that a mailbox is full.
 pub(super) const FULL: &str = "\
     quota, quotas, over quota, overquota, out of storage, storage limit, storage allocation, storage space,
     storage quota, exceeded storage, exceeds storage, insufficient storage, insufficient system storage,
@@ -206,18 +205,18 @@ pub(super) const FULL: &str = "\
     no more room, allocated space, allotted space, space allocated, allowed size, disk usage, postfachgross*,
     mailboxgross*, no space";
 
-/// Full, said of a mailbox.
+/// Statements that a mailbox is full.
 pub(super) const FILLED: &str = "\
     overfull, overflow, filled, voll, uberfullt, plein*, sature*, llen*, cheia, cheio, lotad*, pien*, vol,
     peln*, полон, полн*, *满*, *超出*, заполнен*, erschopft, reached its, reached the maximum, reached their,
     reached the limit";
 
-/// Domains.
+/// Nouns for a domain.
 pub(super) const DOMAIN: &str = "\
     domain, domains, domainname, host, hostname, domane, domaine, dominio, domein,
     domen*, домен*, *域名*, *ドメイン*";
 
-/// A domain without mail, in so many words.
+/// Phrases that by themselves say that a domain takes no mail.
 pub(super) const BAD_DOMAIN: &str = "\
     nxdomain, no mx, null mx, nullmx, no mail exchanger*, no mail exchange, no mail server, no mail servers,
     invalid domain, bad domain, domain invalid, domain is invalid, domain is not valid, domain expired,
@@ -225,13 +224,14 @@ pub(super) const BAD_DOMAIN: &str = "\
     bad destination system, bad destination host, nonexistent domain, non existent hosts, no a record,
     no dns record*";
 
-/// What name servers answer, whatever else is said of asking them.
+/// Answer of a name server for a domain that does not exist, which counts whatever else the text says about the
+/// look-up.
 pub(super) const NO_SUCH_DOMAIN: &str = "nxdomain";
 
-/// There is such a domain, only not what was asked for.
+/// Phrases that show that the domain exists and only lacks the record that was asked for.
 pub(super) const FOUND: &str = "host found, domain found, no data";
 
-/// The way there.
+/// Phrases for a server that could not be reached.
 pub(super) const UNREACHABLE: &str = "\
     timed out, time out, timeout, timeouts, connection refused, refused connection, refused to connect,
     connection reset, connection lost, lost connection, connection closed, closed connection,
@@ -252,7 +252,7 @@ pub(super) const UNREACHABLE: &str = "\
     истекло, *超时*, *连接失败*, *タイムアウト*, *接続でき*, no reply, next hop, unable to contact, not contact,
     could not reach, time limit";
 
-/// Rules of the receiver.
+/// Phrases for rules of the recipient's server.
 pub(super) const POLICY: &str = "\
     spam*, junk, ube, uce, unsolicited, bulk, abuse, abusive, policy, policies, denied, deny, refuse, refused,
     refuses, prohibited, prohibition, forbidden, not permitted, not allowed, not authorized, not authorised,
@@ -272,13 +272,13 @@ pub(super) const POLICY: &str = "\
     authoris*, chosen not, not to receive, not wish to receive, opted out, only reachable, from inside,
     from outside, external sender*, outside sender*, internal sender*, openspf";
 
-/// Not for ever.
+/// Words for a temporary refusal.
 pub(super) const TEMPORARY: &str = "\
     temporar*, currently disabled, currently suspended, try again, try later, again later, later, transient,
     maintenance, vorubergehend, zeitweise, temporaire*, temporal*, tijdelijk, tymczasow*, временн*, позже, *暂时*,
     *稍后*, *一時的*, please retry";
 
-/// Something broke over there.
+/// Phrases for a fault of the recipient's server.
 pub(super) const TROUBLE: &str = "\
     internal error, local error, system error, server error, configuration error, misconfigur*, database, ldap,
     unable to process, can not process, could not process, internal server, fatal error, software error,
@@ -288,22 +288,22 @@ pub(super) const TROUBLE: &str = "\
     unable to verify, could not verify, can not verify, unverified, not verified, callout, syntax error,
     backend, looking up, lookup error, retry, went wrong, something wrong, wrong with";
 
-/// Turned away.
+/// Words for a refusal without a reason.
 pub(super) const REJECTED: &str = "\
     reject*, declined, not taken, aborted";
 
-/// Out of reach, said of a mailbox.
+/// Statements that a mailbox is out of reach.
 pub(super) const UNAVAILABLE: &str = "\
     unavailable, not available, not accessible, nicht verfugbar, indisponible, no disponible, indisponivel,
     non disponibile, niet beschikbaar, niedostepn*, недоступ*";
 
-/// Many of them.
+/// Words for too many recipients.
 pub(super) const MANY: &str = "too many, limit, limits, exceed*, excessive*, large number, lots of";
 
-/// What one message, or one session, has too many of.
+/// Nouns for recipients of which one message or session has too many.
 pub(super) const THEM: &str = "users, recipients, addresses, mailboxes, empfanger, destinataires, destinatarios";
 
-/// None: said right before the noun. What is said of a mailbox further on may be that there is no access to it.
+/// Words for "no" right before a noun. Farther from a mailbox they may say that there is no access to it.
 pub(super) const NONE: &str = "\
     kein, keine, keinen, aucun, aucune, ningun*, nenhum*, nessun*, geen, zaden, zadna";
 
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
     use crate::domain::delivery::bounce::reading::Reading;
 
-    /// A phrase that no text is ever read as would be there in vain.
+    /// A phrase that no text is ever read as would be useless.
     #[test]
     fn every_phrase_can_be_found() {
         for list in [

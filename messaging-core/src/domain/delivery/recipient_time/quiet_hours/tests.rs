@@ -52,13 +52,13 @@ fn gaps_and_folds_are_what_the_clock_shows() {
     check(quiet("22:00", "12:00"), "Pacific/Apia", "2011-12-30T09:00:00Z", "2011-12-30T22:00:00.000Z");
 }
 
-/// What the clock of a zone shows in the minutes around a change of its offset.
+/// Local times of a zone in the minutes around a change of its offset.
 struct Window {
     start: i64,
     minutes: Vec<i16>,
 }
 
-/// The minutes of the day from so long before the change to so long after.
+/// Returns the minutes of the day from `before` the change to `after` it.
 fn window(zone: &TimeZone, change: jiff::Timestamp, (before, after): (i64, i64)) -> Window {
     let start = change.as_second().div_euclid(60) - before;
     let minute = |minute: i64| {
@@ -68,9 +68,9 @@ fn window(zone: &TimeZone, change: jiff::Timestamp, (before, after): (i64, i64))
     Window { start, minutes: (start..start + before + after).map(minute).collect() }
 }
 
-/// `next_allowed` against looking at every minute, around the changes of the offsets of all zones in ten years. Zones
-/// that show the same times in such a window are looked at once. `EVERY_MINUTE=1` asks from every minute, with more
-/// spans; otherwise from some minutes.
+/// Compares `next_allowed` with a search minute by minute, around the changes of the offsets of all zones in ten years.
+/// Zones that show the same times in such a window are tested once. `EVERY_MINUTE=1` starts from every minute, with
+/// more quiet hours; otherwise from some minutes.
 #[test]
 fn a_search_by_minutes_finds_the_same() {
     let is_thorough = env::var_os("EVERY_MINUTE").is_some();
