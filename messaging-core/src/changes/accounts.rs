@@ -10,7 +10,7 @@ use crate::ids::{ApiKeyId, FactorId, UserId};
 use crate::revision::Expect;
 use crate::time::Timestamp;
 
-/// A change of what belongs to users and keys.
+/// A change of data of users and keys.
 #[derive(Debug, Clone)]
 pub enum AccountWrite {
     /// Removes a user with their sessions, tickets, second factors and memberships. A conflict when the user changed since.
@@ -57,7 +57,7 @@ pub enum AccountWrite {
 }
 
 impl AccountWrite {
-    /// Whether it stores something new on behalf of somebody, see [`Changes::adds`](super::Changes::adds).
+    /// True if it stores something new on behalf of a caller, see [`Changes::adds`](super::Changes::adds).
     pub(super) const fn adds(&self) -> bool {
         matches!(
             self,

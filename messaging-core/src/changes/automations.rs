@@ -150,7 +150,7 @@ pub enum AutomationWrite {
 }
 
 impl AutomationWrite {
-    /// Whether it stores something new on behalf of somebody, see [`Changes::adds`](super::Changes::adds).
+    /// True if it stores something new on behalf of a caller, see [`Changes::adds`](super::Changes::adds).
     pub(super) const fn adds(&self) -> bool {
         matches!(self, Self::PutRun(_) | Self::PutEntry(..) | Self::PutDateFires(_))
     }

@@ -40,7 +40,7 @@ pub struct ProductEvent {
     pub workspace_id: WorkspaceId,
     /// Contact that did what the event reports.
     pub contact_id: ContactId,
-    /// What happened, in the workspace's own words.
+    /// Name of the event, chosen by the workspace.
     pub name: String,
     /// Time of the event as the client reports it, which may be long before its arrival.
     pub occurred_at: Timestamp,
