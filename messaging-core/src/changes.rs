@@ -251,13 +251,13 @@ pub enum Write {
     /// Stores the target of redirected links under its [`UrlKey`](crate::domain::mail::link_token::UrlKey); no conflict
     /// if it is there already.
     PutUrl(WorkspaceId, String),
-    /// Claims bytes that were put before for the message of this commit. A conflict if they were abandoned. The
-    /// committer keeps them afterwards in its [`BlobStore`](crate::ports::BlobStore).
+    /// Marks bytes that were put before as used by the message of this commit. A conflict if they were abandoned. The
+    /// committer then keeps them in its [`BlobStore`](crate::ports::BlobStore).
     KeepBlob(MessageBlob),
-    /// Abandons bytes that were put and that no commit has claimed: from now on none can. A conflict if their message
-    /// is there; none if they were abandoned already. The committer removes them afterwards.
+    /// Abandons bytes that were put and that no commit has marked as used: from now on none can. A conflict if their
+    /// message exists; none if they were abandoned already. The committer then removes them.
     AbandonBlob(MessageBlob),
-    /// Names bytes that are no longer needed. The committer removes them afterwards.
+    /// Marks bytes as no longer needed. The committer then removes them.
     DeleteBlob(WorkspaceId, BlobId),
     /// Stores a set of contacts of a frozen audience, in place of an earlier one of the same piece and kind. Sets
     /// without contacts are not stored.

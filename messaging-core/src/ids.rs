@@ -213,7 +213,7 @@ struct State {
     used: usize,
 }
 
-/// Most milliseconds that the clock may step back while ids continue from the last one.
+/// Maximum number of milliseconds that the clock may step back while ids continue from the last one.
 const STEP_BACK: u64 = 60_000;
 
 /// Bytes of the stock; an id takes ten.

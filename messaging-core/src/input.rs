@@ -88,7 +88,7 @@ impl Input for Empty {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct PageQuery {
-    /// Most items on the page.
+    /// Maximum number of items on the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
@@ -427,8 +427,8 @@ fn has_nul<T: Serialize>(input: &T) -> bool {
     written.is_err() || search.0
 }
 
-/// True if the text may hold U+0000, which no string may (contract section 1.1). JSON can only write it as an escape;
-/// an escaped backslash before it would make this too strict, so escapes are skipped in pairs.
+/// True if a JSON text may hold U+0000, which no string may (contract section 1.1). JSON can only write it as the
+/// escape `\u0000`; escapes are skipped in pairs, because after an escaped backslash `u0000` is plain text.
 fn has_nul_escape(bytes: &[u8]) -> bool {
     // Most texts hold no escape at all, which this finds fastest.
     if !bytes.contains(&b'\\') {

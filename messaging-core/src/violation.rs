@@ -7,13 +7,13 @@ use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 
-/// Most violations that are reported (contract section 1.4).
+/// Maximum number of violations that are reported (contract section 1.4).
 pub const MAX_REPORTED: usize = 100;
 
 /// Unknown members of a request for which the nearest known name is looked up.
 pub const MAX_SUGGESTIONS: usize = 10;
 
-/// Most bytes of a pointer. A deeper place is reported by the place around it.
+/// Maximum length of a pointer, in bytes. A deeper place is reported by the place around it.
 pub(crate) const MAX_POINTER: usize = 1024;
 
 /// The field codes of contract section 1.4.
@@ -247,7 +247,7 @@ pub(crate) const NO_MEMBER: &str = "is not a member of this";
 /// Returns the message for a member that is not among the `known` ones: it names the nearest one by edit distance,
 /// never the name that was sent.
 fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
-    /// Most characters of a name that are compared.
+    /// Number of characters of a name that are compared; the rest is ignored.
     const COMPARED: usize = 64;
     /// Least similarity of a name and its misspelling.
     const ALIKE: f64 = 0.5;

@@ -8,7 +8,7 @@ use crate::domain::delivery::bounce::BounceClass;
 use crate::domain::message::{EventKind, Message};
 use crate::ids::{ImportId, MessageId, WebhookId, WorkspaceId};
 
-/// Most bytes of a provider's code and of a host name in an observation.
+/// Maximum length of a code or a host name in an observation, in bytes.
 const MAX_WORD: usize = 255;
 
 /// A consequence of a commit that its other writes do not show. No member holds an address, a subject, or any other

@@ -3,34 +3,35 @@
 //!
 //! Their types are those that `validate` attributes take, so that attribute, schema and check use the same constant.
 
-/// Most items of a page.
+/// Maximum number of items of a page.
 pub const MAX_PAGE_SIZE: u32 = 200;
 
-/// Most contacts, events or list members in one request.
+/// Maximum number of contacts, events or list members in one request.
 pub const MAX_BULK: u64 = 1000;
 
-/// Most characters of the names that people give: of workspaces, lists, segments, templates, and labels of fields.
+/// Maximum length, in characters, of the names that people give: of workspaces, lists, segments, templates, and labels
+/// of fields.
 pub const MAX_NAME: u64 = 200;
 
-/// Most characters of the name that is shown beside a sender's address.
+/// Maximum length of the name that is shown beside a sender's address, in characters.
 pub const MAX_DISPLAY_NAME: u64 = 128;
 
-/// Most characters of a subject (RFC 5322 section 2.1.1).
+/// Maximum length of a subject, in characters (RFC 5322 section 2.1.1).
 pub const MAX_SUBJECT: u64 = 998;
 
-/// Most characters of a contact's external id.
+/// Maximum length of a contact's external id, in characters.
 pub(crate) const MAX_EXTERNAL_ID: u64 = 255;
 
-/// Most characters of a tag of a contact.
+/// Maximum length of a tag of a contact, in characters.
 pub(crate) const MAX_TAG: usize = 64;
 
-/// Most tags of a contact.
+/// Maximum number of tags of a contact.
 pub(crate) const MAX_CONTACT_TAGS: u64 = 100;
 
-/// Most characters of the name of a file.
+/// Maximum length of the name of a file, in characters.
 pub const MAX_FILENAME: u64 = 255;
 
-/// Most characters of a URL that the server calls or fetches.
+/// Maximum length of a URL that the server calls or fetches, in characters.
 pub const MAX_URL: u64 = 2048;
 
 #[cfg(test)]

@@ -27,9 +27,10 @@ use crate::ids::{SegmentId, WorkspaceId};
 use crate::time::Timestamp;
 use crate::violation::Violations;
 
-/// Most segments of a workspace. The contract sets no limit; the work for a change of a contact grows with them.
+/// Maximum number of segments of a workspace. The contract sets no limit; the work for a change of a contact grows with
+/// them.
 pub const MAX_SEGMENTS: usize = 1000;
-/// Most bytes of a filter, as JSON.
+/// Maximum size of a filter as JSON, in bytes.
 pub const MAX_FILTER_BYTES: usize = 256 << 10;
 
 /// The contacts that a filter matches, under a name.

@@ -60,7 +60,7 @@ use crate::time::Timestamp;
 
 /// Characters of a preheader.
 pub const MAX_PREHEADER: u64 = 500;
-/// Most names that an author declares.
+/// Maximum number of names that an author declares.
 pub const MAX_DECLARED: u64 = 200;
 
 /// Author's input: everything that a version of a template is made of.

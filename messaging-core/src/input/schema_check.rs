@@ -48,7 +48,7 @@ pub(super) enum InputSource {
     Query,
 }
 
-/// Most faults that are counted; one is reported for each place.
+/// Maximum number of faults that are counted; one is reported for each place.
 const MAX_NOTED: usize = 1000;
 
 /// One walk over a value.

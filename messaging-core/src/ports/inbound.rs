@@ -140,7 +140,7 @@ pub trait InboundSink: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the role that an address has, if its mail is forwarded to people. By default none is.
+    /// Returns the role address that an address is, if its mail is forwarded to people. By default none is.
     async fn role_address(&self, _address: &str) -> Result<Option<RoleAddress>, StoreError> {
         Ok(None)
     }

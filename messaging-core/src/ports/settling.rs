@@ -6,7 +6,7 @@ use crate::changes::{Changes, Write};
 use crate::time::Timestamp;
 
 /// Settles pending blobs that were put before a time, at most `limit`: they are kept if their message exists, and
-/// removed if not, in which case a later commit that names one is a conflict. Returns how many were settled.
+/// removed if not, in which case a later commit that marks one as used is a conflict. Returns how many were settled.
 pub async fn settle_blobs(
     store: &dyn Store,
     blobs: &dyn BlobStore,

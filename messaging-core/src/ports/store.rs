@@ -286,6 +286,6 @@ pub struct Slice<T> {
 pub struct PageRequest {
     /// [`Slice::next`] of the previous page.
     pub after: Option<StoreCursor>,
-    /// Most items on the page.
+    /// Maximum number of items on the page.
     pub limit: usize,
 }

@@ -24,7 +24,7 @@ pub(crate) const BURST_LINKS: usize = 3;
 /// Span of time for [`BURST_LINKS`].
 pub(crate) const BURST_TIME: Duration = Duration::from_secs(1);
 
-/// Most messages whose clicks are remembered; the memory is cleared beyond that.
+/// Maximum number of messages whose clicks are remembered; the memory is cleared beyond that.
 const MAX_MESSAGES: usize = 10_000;
 
 /// Clicks of one message that are remembered: more than enough to be a burst.

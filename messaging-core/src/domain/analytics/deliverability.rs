@@ -23,7 +23,7 @@ const MAX_DEFERRED: u64 = 10;
 /// Least number of attempts at a site for which shares of bounces and deferrals are judged.
 const LEAST_ATTEMPTS: u64 = 20;
 
-/// Most sentences of a summary.
+/// Maximum number of sentences of a summary.
 const SENTENCES: usize = 2;
 
 /// Facts that the summary is made of.

@@ -59,7 +59,7 @@ pub struct Import {
     pub total_rows: Option<u64>,
     /// Rows that created a contact.
     pub created: u64,
-    /// Rows that updated an existing contact.
+    /// Rows about a contact that existed before.
     pub updated: u64,
     /// Rows that were refused.
     pub failed: u64,

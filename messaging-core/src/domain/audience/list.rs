@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{ListId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Most public lists of a workspace: all of them are on one page for the reader.
+/// Maximum number of public lists of a workspace: all of them are on one page for the reader.
 pub const MAX_PUBLIC: usize = 100;
 
 /// Visibility of a list: to the workspace alone, or to its readers too.

@@ -19,10 +19,10 @@ pub const CONFIRM_WITHIN: Duration = Duration::from_hours(30 * 24);
 /// Least time between two confirmations to a contact for a list.
 pub const ASK_AGAIN_AFTER: Duration = Duration::from_mins(10);
 
-/// Most confirmations to a contact for a list within [`CONFIRM_WITHIN`].
+/// Maximum number of confirmations to a contact for a list within [`CONFIRM_WITHIN`].
 pub const MAX_ASKED: usize = 3;
 
-/// Most characters of a user agent that are kept in a proof.
+/// Maximum number of characters of a user agent that are kept in a proof.
 const MAX_USER_AGENT: usize = 512;
 
 /// Status of a contact on a public list.

@@ -21,7 +21,7 @@ pub fn opts_in(word: &str) -> bool {
     OPT_IN.contains(&word.trim().to_uppercase().as_str())
 }
 
-/// A message or a decision of a recipient that is not about one message.
+/// A message or a decision of a recipient, not about one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundMessage {
     /// Workspace that owns the account to which it came.
@@ -42,7 +42,7 @@ impl InboundKey {
     /// Time that these ids are kept: Meta repeats a call for 7 days, Telegram keeps an update for one.
     pub const KEPT: Duration = Duration::from_hours(8 * 24);
 
-    /// Returns the key of an event that the provider names so: the first 16 octets of a SHA-256 digest.
+    /// Returns the key of an event with this id at the provider: the first 16 octets of a SHA-256 digest.
     pub fn of(provider: &str, id: &str) -> Self {
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
         for part in [provider.as_bytes(), b"\0", id.as_bytes()] {

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Most segments of a message (contract section 4.1).
+/// Maximum number of segments of a message (contract section 4.1).
 pub const MAX_SEGMENTS: usize = 10;
 
-/// Septets in the segment of a message of one, and in each of several, in the GSM 7-bit alphabet.
+/// Septets per segment in the GSM 7-bit alphabet: of a message of one segment, and of one of several.
 const SEPTETS: (usize, usize) = (160, 153);
-/// UTF-16 units in the segment of a message of one, and in each of several, in UCS-2.
+/// UTF-16 units per segment in UCS-2: of a message of one segment, and of one of several.
 const UNITS: (usize, usize) = (70, 67);
 
 /// The GSM 7-bit default alphabet, besides ASCII letters and digits.

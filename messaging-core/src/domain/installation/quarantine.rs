@@ -7,10 +7,10 @@ use crate::domain::delivery::lane::Lane;
 use crate::ids::{AutomationId, ContactId, JobId, RunId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Most records that are kept; the oldest are deleted.
+/// Maximum number of records that are kept; the oldest are deleted.
 pub const KEPT: usize = 1000;
 
-/// Most characters of a reason; the rest is cut.
+/// Maximum length of a reason, in characters; the rest is cut.
 const MAX_REASON: usize = 500;
 
 /// Quarantined work. The data of a job may repeat words of a peer, and these an address: erasing a person deletes the

@@ -70,7 +70,8 @@ impl User {
         self.created_by == Some(workspace) && !self.signed_in && self.password_hash.is_none()
     }
 
-    /// Returns the user after the operator has vouched for the person. Earlier sessions end.
+    /// Returns the user after the operator has vouched for the person. If a workspace had created the user, earlier
+    /// sessions end.
     #[must_use]
     pub fn vouched_for(self) -> Self {
         let password_version = self.password_version.wrapping_add(u32::from(self.created_by.is_some()));

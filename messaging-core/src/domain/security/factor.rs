@@ -14,7 +14,7 @@ use crate::domain::security::passkey::Passkey;
 use crate::ids::{FactorId, UserId};
 use crate::time::Timestamp;
 
-/// Most factors of a person, unconfirmed ones included.
+/// Maximum number of factors of a person, unconfirmed ones included.
 pub const MAX_FACTORS: usize = 10;
 
 /// Time in which a new factor can be confirmed.

@@ -20,15 +20,15 @@ use crate::ids::UserId;
 use crate::time::Timestamp;
 use group_roles::GroupRole;
 
-/// Most characters of an issuer.
+/// Maximum length of an issuer, in characters.
 pub const MAX_ISSUER: usize = 512;
-/// Most characters of a client id.
+/// Maximum length of a client id, in characters.
 pub const MAX_CLIENT_ID: usize = 512;
-/// Most characters of the provider's display name.
+/// Maximum length of the provider's display name, in characters.
 pub const MAX_NAME: usize = 60;
-/// Most characters of the name of a claim.
+/// Maximum length of the name of a claim, in characters.
 pub const MAX_CLAIM: usize = 200;
-/// Most entries of the map from groups to roles.
+/// Maximum number of entries of the map from groups to roles.
 pub const MAX_GROUP_ROLES: usize = 500;
 
 /// The provider that people sign in with, as the settings name it.

@@ -32,7 +32,8 @@ const HAS_KEY: u8 = 1 << 6;
 /// Milliseconds that the browser waits for the person.
 const PATIENCE: u32 = 300_000;
 
-/// Most characters of a part of an answer: it is far shorter even with the certificates that some devices add unasked.
+/// Maximum length of a part of an answer, in characters: it is far shorter even with the certificates that some devices
+/// add unasked.
 const MAX_PART: usize = 64 << 10;
 
 /// Bytes of a COSE key at most; one of RSA with 8192 bits has 1100.

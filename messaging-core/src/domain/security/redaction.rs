@@ -21,7 +21,7 @@ pub(crate) use cross_out::cross_out;
 /// Replacement for masked text.
 const STARS: &str = "***";
 
-/// Most units of a quoted local part that are searched backwards; RFC 5321 allows 64 octets.
+/// Maximum number of units of a quoted local part that are searched backwards; RFC 5321 allows 64 octets.
 const MAX_QUOTED: usize = 128;
 
 /// Digits of a phone number in E.164.
@@ -30,7 +30,7 @@ const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 /// Digits of a phone number that stay visible.
 const SHOWN_DIGITS: usize = 4;
 
-/// Most separators between two groups of digits of a phone number, such as `) `.
+/// Maximum number of separators between two groups of digits of a phone number, such as `) `.
 const MAX_SEPARATORS: usize = 2;
 
 /// Spellings of `@` that also occur by chance; they count if a domain follows.

@@ -17,16 +17,17 @@ use crate::time::Timestamp;
 /// Time for which requests are kept.
 pub const KEPT: Duration = Duration::from_hours(7 * 24);
 
-/// Most requests of a workspace that are kept.
+/// Maximum number of requests of a workspace that are kept.
 pub const KEPT_ROWS: usize = 100_000;
 
-/// Most bytes of a body that is kept; of a longer one nothing is, because secrets in a part of it would not be found.
+/// Maximum size of a stored body, in bytes; a larger one is not stored, because secrets in a part of it would not be
+/// found.
 pub const MAX_BODY: usize = 16 << 10;
 
-/// Most characters of a path that are kept.
+/// Maximum number of characters of a path that are kept.
 pub const MAX_PATH: usize = 500;
 
-/// Most characters of a program's name that are kept.
+/// Maximum number of characters of a program's name that are kept.
 pub const MAX_USER_AGENT: usize = 200;
 
 /// Setting of a workspace: the requests that are kept with their bodies.

@@ -64,7 +64,7 @@ impl fmt::Debug for SecretKey {
 pub struct KeyRing(Vec<SecretKey>);
 
 impl KeyRing {
-    /// Most keys of a ring.
+    /// Maximum number of keys of a ring.
     pub const MAX_KEYS: usize = 32;
 
     /// Returns a ring of these keys, each counted once; `None` if there is none or too many.
@@ -106,7 +106,7 @@ impl KeyRing {
         Self::new(std::iter::once(key).chain(self.0.iter().copied()))
     }
 
-    /// Returns the ring with those keys of the other that it lacks at the end, as far as there is room.
+    /// Returns this ring followed by the keys that only the other has, as far as there is room.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         let more: Vec<_> = other.0.iter().filter(|key| !self.0.contains(key)).copied().collect();

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Rule for the texts that [`path`] accepts, as the error for other texts states it.
 pub const PATH_RULE: &str = "must be event. and the name of a property; names of members follow after dots";
 
-/// Most names in a path.
+/// Maximum number of names in a path.
 const MAX_NAMES: usize = 16;
 
 /// Parses a path into the names of the nested members, from the outside in: `event.cart.id` into `cart`, `id`. `None` if

@@ -26,9 +26,9 @@ use crate::violation::{FieldCode, Violations};
 pub(crate) use self::reader::{MAX_GROUPS, MAX_LEAVES, MAX_VALUES};
 pub use self::reader::{MAX_TEXT, Purpose, Reference};
 
-/// Most conditions that are read, groups included: more than a filter within its limits can need.
+/// Maximum number of conditions that are read, groups included: more than a filter within its limits can need.
 const MAX_CONDITIONS: usize = MAX_LEAVES * (MAX_GROUPS + 1);
-/// Most keys of a path: an attribute may be an object, three deep.
+/// Maximum number of keys of a path: an attribute may be an object, three deep.
 const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
 
 /// Result of reading a filter from JSON: its tree and the objects that it names.

@@ -25,13 +25,13 @@ impl ReadMask {
     pub const LISTS: Self = Self(1 << 5);
     /// Its consent to marketing, by kind.
     pub const CONSENT: Self = Self(1 << 6);
-    /// Channels with a suppressed address of the contact.
+    /// Suppressions of the contact's addresses.
     pub const SUPPRESSIONS: Self = Self(1 << 7);
     /// Its product events.
     pub const EVENTS: Self = Self(1 << 8);
     /// Events of messages to the contact.
     pub const MESSAGES: Self = Self(1 << 9);
-    /// Suppressions of addresses that no index finds: no filter reads them, but automations that start at any change of
+    /// Suppressions of addresses that no index finds: no filter reads them, but automations that follow every change of
     /// a contact do. Not part of [`ReadMask::ALL`].
     pub const TRACED_SUPPRESSIONS: Self = Self(1 << 10);
     /// Everything that filters read.

@@ -10,9 +10,9 @@ use super::filter::{Condition, Filter, Leaf};
 use super::{Segment, SegmentKind};
 use crate::ids::SegmentId;
 
-/// Most levels of segments within one another.
+/// Maximum nesting depth of segments.
 pub const MAX_NESTING: usize = 5;
-/// Most leaves of a filter after the segments that it names are replaced.
+/// Maximum number of leaves of a filter after the segments that it names are replaced.
 pub const MAX_RESOLVED_LEAVES: usize = 1000;
 
 /// Reason why a filter cannot be resolved. Stored filters can be: this is a last check.

@@ -41,7 +41,7 @@ pub(super) fn scheme_rest(text: &str) -> Cow<'_, str> {
     if is_harmless { rest(text) } else { NOWHERE.into() }
 }
 
-/// Returns a value in the `content` of `meta`, which may redirect: `0; url=…`.
+/// Returns a value in the `content` of `meta`, which may redirect (`0; url=…`); `#` for one that would run a script.
 pub(super) fn refresh(text: &str) -> Cow<'_, str> {
     let squeezed: String =
         text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).flat_map(char::to_lowercase).collect();
@@ -49,7 +49,7 @@ pub(super) fn refresh(text: &str) -> Cow<'_, str> {
     if runs { NOWHERE.into() } else { text.into() }
 }
 
-/// Returns the digit of a heading.
+/// Returns the digit of a heading; `6` for any other text.
 pub(super) fn level(text: &str) -> Cow<'_, str> {
     if matches!(text, "1" | "2" | "3" | "4" | "5" | "6") { text.into() } else { "6".into() }
 }

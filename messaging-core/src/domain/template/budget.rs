@@ -24,13 +24,13 @@ impl Limits {
     pub const SHORT: Self = Self { fuel: 20_000, work: 1 << 20 };
 }
 
-/// Most bytes of a rendered part.
+/// Maximum size of a rendered part, in bytes.
 pub(crate) const MAX_OUTPUT: usize = 2 << 20;
 
 /// Bytes that an item of a list counts as.
 const ITEM: u64 = 32;
 
-/// Most levels of lists and maps within one another; JSON nests at most 128 deep, and a template adds a few.
+/// Maximum nesting depth of lists and maps; JSON nests at most 128 deep, and a template adds a few.
 const MAX_DEPTH: usize = 160;
 
 /// Work that is left; kept in the state of a rendering.
@@ -65,8 +65,8 @@ pub fn room(state: &mut State<'_, '_>, bytes: u64) -> Result<(), Error> {
     }
 }
 
-/// Returns the most bytes of a text when a list that holds it is printed or becomes JSON: quotes and control characters
-/// are spelled with up to six characters.
+/// Returns the maximum size, in bytes, of a text in a list that is printed or becomes JSON: quotes and control
+/// characters are spelled with up to six characters.
 pub fn spelled(text: &str) -> u64 {
     let cost = |byte: u8| match byte {
         b'"' | b'\'' | b'\\' | b'<' | b'>' | b'&' | 0..=31 | 127 => 6,

@@ -64,12 +64,13 @@ pub struct Rendering {
 }
 
 impl Compiled {
-    /// Compiles a stored version. Occupies its thread for a moment.
+    /// Compiles a stored version, on a thread of its own with a large stack; the caller waits.
     pub fn of(template: &Template) -> Result<Self, Vec<(Part, Fault)>> {
         on_large_stack(|| Self::of_design(&template.design, template.ready.as_deref(), template.channel))
     }
 
-    /// Compiles a stored version as a campaign sends it: with its links numbered. Occupies its thread for a moment.
+    /// Compiles a stored version as a campaign sends it, with its links numbered; on a thread of its own with a large
+    /// stack, for which the caller waits.
     pub fn of_campaign(template: &Template, replaced: &Replaced) -> Result<Self, Vec<(Part, Fault)>> {
         let design = Design { html: None, mjml: None, ..template.design.clone() };
         let html = template.ready.as_ref().or(template.design.html.as_ref());

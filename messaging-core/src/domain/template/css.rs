@@ -14,19 +14,19 @@ use std::fmt::Write as _;
 use super::gate::Tokens;
 use super::markup::{self, Element};
 
-/// Most levels of elements within one another.
+/// Maximum nesting depth of elements.
 const MAX_DEPTH: usize = 128;
-/// Most open elements that format text.
+/// Maximum number of open elements that format text.
 const MAX_FORMATTING: usize = 16;
-/// Most elements.
+/// Maximum number of elements.
 const MAX_ELEMENTS: usize = 10_000;
-/// Most bytes of style sheets.
+/// Maximum size of style sheets, in bytes.
 const MAX_STYLES: usize = 128 << 10;
-/// Most matches: elements times rules.
+/// Maximum number of matches: elements times rules.
 const MAX_MATCHES: usize = 4_000_000;
-/// Most characters of a selector.
+/// Maximum length of a selector, in characters.
 const MAX_SELECTOR: usize = 1000;
-/// Most bytes of the source.
+/// Maximum size of the source, in bytes.
 const MAX_HTML: usize = 512 << 10;
 
 /// The attribute that numbers elements in the library's copy.

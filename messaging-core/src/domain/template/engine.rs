@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::variables::{self, Names};
 use super::{escape, filters, gate, guard};
 
-/// Most levels of macros and their calls within one another.
+/// Maximum nesting depth of macros and their calls.
 const MAX_CALLS: usize = 50;
 
 /// Stack that reading and compiling a source within the limits of [`gate`] needs at most.
@@ -193,7 +193,7 @@ impl io::Write for Bounded {
     }
 }
 
-/// Runs recursive work on nested input on a large stack. The caller waits.
+/// Runs work that recurses for nested input on a thread of its own with a large stack. The caller waits.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("template".to_owned()).stack_size(STACK);

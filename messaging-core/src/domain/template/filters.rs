@@ -148,7 +148,7 @@ fn special(state: &mut State<'_, '_>, value: Value, escape: fn(&str) -> String) 
     made(state, Value::from_safe_string(escape(&text)))
 }
 
-/// Checks the filters whose result is as large as an argument says.
+/// Checks the size of the result for filters whose arguments determine it.
 fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<(), Error> {
     let too_large = |value: &Value| value.as_i64().is_some_and(|number| !(-MAX_COUNT..=MAX_COUNT).contains(&number));
     let texts: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
@@ -204,7 +204,7 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
     }
 }
 
-/// Returns the most bytes that a filter makes from a text.
+/// Returns the maximum number of bytes that a filter makes from a text.
 fn growth(name: &str, text: &str, separator: Option<&str>) -> u64 {
     /// Bytes of memory that an item of a list takes.
     const ITEM: u64 = 32;
@@ -244,7 +244,7 @@ fn lines_of(value: &Value) -> u64 {
     count(value, 0)
 }
 
-/// Returns the bytes of the longest value among arguments, named ones included.
+/// Returns the size, in bytes, of the longest value among arguments, named ones included.
 fn longest(arguments: &[Value]) -> u64 {
     let of = |value: &Value| value.as_str().map_or_else(|| value.to_string().len(), str::len) as u64;
     arguments.iter().map(of).max().unwrap_or(0).saturating_mul(6)

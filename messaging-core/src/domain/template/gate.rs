@@ -8,25 +8,25 @@ use minijinja::machinery::{Span, Token, tokenize};
 
 use super::fault::{Fault, Position};
 
-/// Most bytes of the source of one part.
+/// Maximum size of the source of one part, in bytes.
 pub const MAX_SOURCE: usize = 2 << 20;
-/// Most tokens of one tag.
+/// Maximum number of tokens of one tag.
 const MAX_TAG_TOKENS: usize = 1000;
-/// Most levels of brackets within one another.
+/// Maximum nesting depth of brackets.
 const MAX_BRACKETS: usize = 32;
-/// Most characters of a name.
+/// Maximum length of a name, in characters.
 const MAX_NAME: usize = 128;
-/// Most characters of a text constant.
+/// Maximum length of a text constant, in characters.
 const MAX_TEXT: usize = 16 << 10;
-/// Most tags of one part.
+/// Maximum number of tags of one part.
 const MAX_TAGS: usize = 20_000;
-/// Most branches of all conditions: each is compiled inside the one before.
+/// Maximum number of branches of all conditions: each is compiled inside the one before.
 const MAX_BRANCHES: usize = 300;
-/// Most levels of blocks within one another.
+/// Maximum nesting depth of blocks.
 const MAX_BLOCKS: usize = 32;
-/// Most signs and negations of one tag.
+/// Maximum number of signs and negations of one tag.
 const MAX_SIGNS: usize = 100;
-/// Most operators, filters and look-ups of one tag: each is compiled inside the next.
+/// Maximum number of operators, filters and look-ups of one tag: each is compiled inside the next.
 const MAX_STEPS: usize = 300;
 
 /// Statements that would load other templates.

@@ -14,7 +14,7 @@ use crate::domain::mail::tracking::{MAX_NUMBERED, NumberedLink, decoded};
 /// First character of a mark; two digits follow.
 const MARK: char = '\0';
 
-/// Most characters of an address in a template that are kept.
+/// Maximum number of characters of an address in a template that are kept.
 const MAX_KEPT: usize = 2048;
 
 /// A source with marks.

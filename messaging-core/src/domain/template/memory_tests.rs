@@ -13,7 +13,7 @@ use super::values::Values;
 use super::{Design, Part};
 use crate::domain::channel::Channel;
 
-/// Most memory of one rendering, in KiB.
+/// Maximum memory of one rendering, in KiB.
 const MAX_RESIDENT: u64 = 64 << 10;
 
 /// Environment variable that tells a child process its case.

@@ -13,9 +13,9 @@ use super::markup;
 
 /// The longest source, in bytes.
 pub const MAX_MJML: usize = 512 << 10;
-/// Most levels of elements within one another: the library recurses for each.
+/// Maximum nesting depth of elements: the library recurses for each.
 const MAX_DEPTH: usize = 64;
-/// Most elements.
+/// Maximum number of elements.
 const MAX_ELEMENTS: usize = 10_000;
 
 /// The elements of the language.

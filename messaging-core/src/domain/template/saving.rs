@@ -1,4 +1,4 @@
-//! Making of a version that can be sent from an author's input.
+//! Saving of templates: an author's input becomes a version that can be sent.
 
 use super::compiled::Compiled;
 use super::engine::on_large_stack;
@@ -8,7 +8,7 @@ use super::{Design, Part, Parts, css, gate, lint, mjml};
 use crate::domain::channel::Channel;
 use crate::violation::{FieldCode, Violations};
 
-/// Most names that are listed.
+/// Maximum number of names that are listed.
 const MAX_SHOWN: usize = 1000;
 
 /// A design with everything that is made from it.

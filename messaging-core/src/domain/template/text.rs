@@ -20,7 +20,7 @@ impl TextTemplate {
         ["{{", "{%", "{#"].iter().any(|tag| source.contains(tag))
     }
 
-    /// Compiles a text. Occupies its thread for a moment.
+    /// Compiles a text, on a thread of its own with a large stack; the caller waits.
     pub fn compile(source: &str) -> Result<Self, Fault> {
         let program = on_large_stack(|| Program::compile(source, Kind::Plain))?;
         Ok(Self { program, size: source.len() })

@@ -12,7 +12,7 @@ use minijinja::machinery::ast::{CallArg, Expr, Stmt};
 pub(crate) const SYSTEM: [&str; 8] =
     ["contact", "unsubscribe_url", "preferences_url", "archive_url", "workspace", "campaign", "message_id", "event"];
 
-/// Most names of one part.
+/// Maximum number of names of one part.
 const MAX_NAMES: usize = 1000;
 
 /// Names, filters and tests that a source uses.

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 pub trait Blobs {
     /// Deletes the records of up to `limit` abandoned blobs
     /// ([`Write::AbandonBlob`](crate::changes::Write::AbandonBlob)) that were put before a time; returns how many. A
-    /// commit that names one of them is no conflict from then on.
+    /// commit that marks one of them as used is no conflict from then on.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
     async fn forget_abandoned_blobs(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;

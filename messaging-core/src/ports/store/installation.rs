@@ -6,8 +6,9 @@ use super::StoreError;
 use crate::domain::installation::fence::Fence;
 use crate::domain::installation::quarantine::Quarantined;
 
-/// Reads of the check value, the name and the fence of an installation, and of its keys; see
-/// [`SecretKey`](crate::domain::security::secret_key::SecretKey).
+/// Values of the whole installation: the check value of its
+/// [`SecretKey`](crate::domain::security::secret_key::SecretKey), its name and fence, quarantined work and sealed
+/// secrets.
 #[async_trait]
 pub trait Installation {
     /// Returns the check value of the secret key, as [`Write::PutKeyCheck`](crate::changes::Write::PutKeyCheck) stored

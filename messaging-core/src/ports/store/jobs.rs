@@ -106,17 +106,18 @@ pub struct Claim {
     pub monotonic: Monotonic,
     /// Duration for which the jobs are claimed, from `monotonic` on.
     pub lease: Duration,
-    /// Most jobs in all.
+    /// Maximum number of jobs in all.
     pub max: usize,
-    /// Most bulk jobs, out of `max`.
+    /// Maximum number of bulk jobs, out of `max`.
     pub bulk: usize,
-    /// Most jobs of one flow.
+    /// Maximum number of jobs of one flow.
     pub per_flow: usize,
     /// Flows with another limit than `per_flow`.
     pub flows: HashMap<Flow, usize>,
     /// Turns of a workspace for each turn of another; 1 if it is not here.
     pub weights: HashMap<WorkspaceId, u32>,
-    /// Most jobs of one lane, all its senders together; the lanes of a flow that waited longest come first.
+    /// Maximum number of jobs of one lane, all its senders together; the lanes of a flow that waited longest come
+    /// first.
     pub per_lane: usize,
     /// Lanes, without their senders, with another limit than `per_lane`.
     pub shares: HashMap<Lane, usize>,

@@ -64,8 +64,8 @@ pub trait Webhooks {
     /// A write outside of [`Changes`](crate::changes::Changes), like the next one: it decides nothing and may
     /// stop anywhere.
     async fn expire_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
-    /// Gives up to `limit` deliveries up that wait in a backlog or for a paused webhook, of any workspace; returns how
-    /// many. Deliveries with a job of their own are left alone.
+    /// Gives up at most `limit` deliveries that wait in a backlog or for a paused webhook, of any workspace; returns
+    /// how many. Deliveries with a job of their own are left alone.
     async fn give_up_backlogs(&self, limit: usize) -> Result<u64, StoreError>;
     /// Deletes up to `limit` deliveries created before a time; returns how many.
     async fn forget_deliveries(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;

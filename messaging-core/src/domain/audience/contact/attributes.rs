@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 use crate::domain::audience::custom_field::FieldTypes;
 use crate::violation::{FieldCode, Violations, escape};
 
-/// Most attributes of a contact.
+/// Maximum number of attributes of a contact.
 pub(crate) const MAX_ATTRIBUTES: usize = 200;
-/// Most bytes of all attributes of a contact, as JSON.
+/// Maximum size of all attributes of a contact as JSON, in bytes.
 pub(crate) const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
-/// Most levels of objects within one another.
+/// Maximum nesting depth of objects.
 pub const MAX_DEPTH: usize = 3;
-/// Most characters of a key.
+/// Maximum length of a key, in characters.
 pub const MAX_KEY_LENGTH: usize = 64;
 
 /// The attributes of a contact, by key.

@@ -52,7 +52,7 @@ impl ContactField {
         }
     }
 
-    /// Returns the kind of identifier that it is, if it is one.
+    /// Returns the kind of identifier that the field is; `None` if it is none.
     pub const fn identifier(self) -> Option<IdentifierKind> {
         match self {
             Self::ExternalId => Some(IdentifierKind::ExternalId),
@@ -62,7 +62,7 @@ impl ContactField {
         }
     }
 
-    /// Returns the identifier that a text in this field is, if the field is one.
+    /// Returns a text of the field as an identifier; `None` if the field is none.
     pub fn identifier_of(self, text: String) -> Option<Identifier> {
         self.identifier().map(|kind| match kind {
             IdentifierKind::ExternalId => Identifier::ExternalId(text),

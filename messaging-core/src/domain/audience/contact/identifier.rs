@@ -53,7 +53,7 @@ impl Identifier {
         }
     }
 
-    /// Returns the identifier that an address of a channel is, if it is one.
+    /// Returns an address of a channel as an identifier; `None` if it is none.
     pub fn of_address(channel: Channel, address: &str) -> Option<Self> {
         match channel {
             Channel::Email => Some(Self::Email(address::normalize(channel, address))),

@@ -16,7 +16,7 @@ use crate::input::Input;
 use crate::patch::Patch;
 use crate::violation::{FieldCode, Violations};
 
-/// Most characters of a locale.
+/// Maximum length of a locale, in characters.
 const MAX_LOCALE: u64 = 64;
 
 /// Data of a contact. A member that is left out stays as it is; null clears it.

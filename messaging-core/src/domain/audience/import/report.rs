@@ -15,15 +15,15 @@ use crate::violation::At;
 /// The first line of the report.
 pub const HEADER: &str = "row,column,code,message\r\n";
 
-/// Most faults of one row in the report.
+/// Maximum number of faults of one row in the report.
 const MAX_FAULTS: usize = 10;
-/// Most characters of a column's header in the report.
+/// Maximum length of a column's header in the report, in characters.
 const MAX_COLUMN: usize = 64;
 
-/// Most rows in a piece of the report.
+/// Maximum number of rows in a piece of the report.
 pub const PIECE_ROWS: usize = 1000;
 
-/// Most bytes of a report in one answer; about 200 000 lines.
+/// Maximum size of a report in one answer, in bytes; about 200 000 lines.
 const MAX_REPORT: usize = 16 << 20;
 
 /// A report as it is answered.

@@ -3,10 +3,10 @@
 use super::{CheckId, CheckReport, LookUp, Looked, listed};
 use crate::domain::installation::fence::{Fence, FenceState, MEANING};
 
-/// Clock error, in milliseconds, that is judged to be harmless.
+/// Largest clock error, in milliseconds, that is judged harmless.
 const CLOCK_TOLERANCE_MS: u64 = 2_000;
 
-/// Clock error, in milliseconds, from which signatures, sessions and links of other machines are affected.
+/// Smallest clock error, in milliseconds, that affects signatures, sessions and links of other machines.
 const CLOCK_FAULT_MS: u64 = 60_000;
 
 /// Judges the milliseconds by which the clock is ahead of a time server, negative if it is behind; `None` if no server

@@ -108,7 +108,7 @@ pub fn judge_inbound(hostname: &str, fact: &InboundFact) -> CheckReport {
 /// Result of a TLS handshake with the public URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateFact {
-    /// Valid.
+    /// The certificate is valid.
     Valid {
         /// True if the certificate expires within two weeks.
         ends_soon: bool,
@@ -143,7 +143,7 @@ pub fn judge_tls(public_url: &str, fact: Option<&CertificateFact>) -> CheckRepor
     }
 }
 
-/// Days of validity that a certificate needs left for no warning.
+/// Remaining validity, in days, from which on a certificate needs no warning.
 const RENEWED_DAYS: i64 = 14;
 
 /// The certificate of the SMTP listeners.
@@ -165,7 +165,7 @@ pub enum SmtpCertificateFact {
 /// Result of a client's verification of a certificate for the host name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateTrust {
-    /// Valid.
+    /// The certificate is valid.
     Trusted,
     /// Issued for other names.
     OtherName,
@@ -265,7 +265,7 @@ pub fn judge_blocklist(zone: &str, address: IpAddr, answer: &LookUp<Vec<IpAddr>>
     }
 }
 
-/// Returns the report for no blocklist being asked.
+/// Returns the report of the check when no blocklist is asked.
 pub fn skipped_blocklist(text: &str, cure: &str) -> CheckReport {
     Looked::at(CheckId::Blocklist, "-", "not listed").skipped(text, cure)
 }

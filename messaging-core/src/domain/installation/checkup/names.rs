@@ -121,7 +121,7 @@ pub fn judge_ptr(address: IpAddr, hostname: &str, names: &LookUp<Vec<LedBack>>) 
     }
 }
 
-/// Returns the report for no address being known.
+/// Returns the report of the check when there is no address to look up.
 pub fn skipped_ptr(hostname: &str) -> CheckReport {
     Looked::at(CheckId::Ptr, hostname, "a PTR record with the host name, which leads back to the address")
         .skipped("No public address of this machine is known.", "see the check address")

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::jws::JwsAlgorithm;
 use crate::domain::security::web_url::is_absolute;
 
-/// Most octets of a document.
+/// Maximum length of a document, in octets.
 pub const MAX_DOCUMENT_BYTES: usize = 128 << 10;
 
 /// Path of an issuer's document, below the issuer (section 4).

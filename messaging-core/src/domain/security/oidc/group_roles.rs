@@ -14,7 +14,7 @@ use crate::ids::{UserId, WorkspaceId};
 use crate::scope::Role;
 use crate::time::Timestamp;
 
-/// Most characters of the name of a group.
+/// Maximum length of the name of a group, in characters.
 const MAX_GROUP: usize = 512;
 
 /// Role that the members of a group have in a workspace.

@@ -9,13 +9,13 @@ use super::token_fault::TokenFault;
 use crate::domain::security::user_email::UserEmail;
 use crate::time::Timestamp;
 
-/// Most seconds by which the clocks of the provider and of this server may differ.
+/// Maximum number of seconds by which the clocks of the provider and of this server may differ.
 const SKEW_SECONDS: i64 = 60;
-/// Most octets of a subject (OpenID Connect Core section 2).
+/// Maximum length of a subject, in octets (OpenID Connect Core section 2).
 const MAX_SUBJECT: usize = 255;
-/// Most characters of a person's name that are kept.
+/// Maximum number of characters of a person's name that are kept.
 const MAX_NAME: usize = 200;
-/// Most groups of a person that are read.
+/// Maximum number of groups of a person that are read.
 const MAX_GROUPS: usize = 5000;
 
 /// Values that an ID token must have, and the claim with groups.

@@ -3,16 +3,16 @@
 use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::violation::{FieldCode, Violations};
 
-/// Most levels of groups within one another.
+/// Maximum nesting depth of groups.
 pub(crate) const MAX_GROUPS: usize = 8;
 
-/// Most leaves of a filter.
+/// Maximum number of leaves of a filter.
 pub(crate) const MAX_LEAVES: usize = 100;
 
-/// Most values of a leaf.
+/// Maximum number of values of a leaf.
 pub(crate) const MAX_VALUES: usize = 1000;
 
-/// Most characters of a text that a value is compared with.
+/// Maximum length of a text that a value is compared with, in characters.
 pub const MAX_TEXT: usize = 1024;
 
 /// Members that make an object a group.

@@ -10,7 +10,7 @@ use crate::domain::segment::parse::reader::Purpose;
 use crate::domain::segment::{event, values};
 use crate::violation::FieldCode;
 
-/// Most days between an anniversary and the requested day.
+/// Maximum number of days between an anniversary and the requested day.
 const MAX_OFFSET: i64 = 366;
 
 /// The operators: their meaning, and whether they invert the outcome.
