@@ -1,9 +1,9 @@
-//! The rules of the messaging platform: its values, what is allowed, what follows from what, and the ports through
-//! which everything else is reached.
+//! The rules of the messaging platform: its values, what is allowed, and what follows, with the ports through which
+//! everything else is reached.
 //!
-//! Nothing here waits for anything, opens a socket or a file, or knows how an operation is called: functions take
-//! values and answer values. Stores and transports implement [`ports`]; `messaging-engine` reads through them,
-//! decides with [`domain`], and commits [`changes`].
+//! No function here waits, opens a socket or a file, or knows the name of an operation: functions take values and
+//! return values. Stores and transports implement [`ports`]; `messaging-engine` reads through them, decides with
+//! [`domain`], and commits [`changes`].
 //!
 //! ```
 //! use messaging_core::domain::message::message_input::MessageInput;
