@@ -20,9 +20,9 @@
 //! # How to add
 //!
 //! * **A rule**: a pure function in the module of [`domain`] that has the subject, with a table of cases beside it.
-//! * **A row** (something that is stored): its type in [`domain`], a variant of [`changes::Write`] for each way in which
-//!   it changes, the reading methods in a trait of [`ports::store`], a case in
-//!   `messaging-conformance`, then the store itself with a migration.
+//! * **A row** (something that is stored): its type in [`domain`], a variant of [`changes::Write`] for each way in
+//!   which it changes, the reading methods in a trait of [`ports::store`], a case in `messaging-conformance`, then the
+//!   store itself with a migration.
 //! * **A member of a request**: the field with its `validate` attribute in the input type. Schema, document and the
 //!   check of all faults at once follow from it ([`input`]).
 

@@ -13,7 +13,8 @@ use crate::time::Timestamp;
 /// A change of data of users and keys.
 #[derive(Debug, Clone)]
 pub enum AccountWrite {
-    /// Removes a user with their sessions, tickets, second factors and memberships. A conflict when the user changed since.
+    /// Removes a user with their sessions, tickets, second factors and memberships. A conflict if the user changed
+    /// since.
     DeleteUser(UserId, u32),
     /// Opens a session.
     PutSession(Session),

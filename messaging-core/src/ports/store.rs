@@ -188,8 +188,8 @@ pub trait Store:
     ///   Whether a write that expects something (a revision, that nothing is there, a state, a claim) finds it so is
     ///   decided then, not when it was read. Of several that fail, any may be the one that is reported;
     ///   [`Write::Remember`](crate::changes::Write::Remember) may be tried before the others.
-    /// * Commits are in one order, the same for all readers. A read that begins after a commit returned sees it, through
-    ///   whichever handle of the database; so does what follows from [`Store::news`].
+    /// * Commits are in one order, the same for all readers. A read that begins after a commit returned sees it,
+    ///   through any handle of the database; so does a read after a notice of [`Store::news`].
     /// * Nothing is promised of rows that were read but of which no write of the commit expects anything: another
     ///   commit may have changed them. Two reads may see two states, and a commit between them; a single read sees one.
     ///   A caller that decides by several rows expects each of them, or is told of changes and decides again
@@ -198,7 +198,8 @@ pub trait Store:
     ///   that follow rows (members of lists, contacts of a workspace) are exact after every commit.
     /// * An error other than `OutcomeUnknown` means that nothing of the commit is there or will be. A caller that stops
     ///   waiting does not take back its commit.
-    /// * Ids and dates are the caller's: their order says nothing of the order of commits. The event log has that order.
+    /// * Ids and dates are the caller's: their order says nothing about the order of commits. The event log has that
+    ///   order.
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError>;
 
     /// Returns the default store for the bytes of attachments; a program that embeds the application may use another.

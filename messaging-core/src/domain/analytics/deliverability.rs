@@ -1,7 +1,7 @@
 //! Summary of a workspace's deliverability in one or two sentences: the worst problems, in numbers, and what to do.
 //!
-//! Contract section 14.6. The limits are those that Gmail and Yahoo publish for bulk senders: complaints stay below 0.1 % of
-//! delivered messages, and never reach 0.3 %.
+//! Contract section 14.6. The limits are those that Gmail and Yahoo publish for bulk senders: complaints stay below 0.1
+//! % of delivered messages, and never reach 0.3 %.
 
 use crate::domain::analytics::site_tally::{SiteCounter, SiteCounts};
 use crate::domain::delivery::path::{BrakeReason, PathStatus};

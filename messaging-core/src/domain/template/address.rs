@@ -35,7 +35,8 @@ pub(super) fn scheme(text: &str) -> Cow<'_, str> {
     if is_known || text.contains(ENDS) || text.contains(':') { whole(text) } else { NOWHERE.into() }
 }
 
-/// Returns a value between other text and a colon, if it is the end of `https` or ends the scheme itself; otherwise `#`.
+/// Returns a value between other text and a colon, if it is the end of `https` or ends the scheme itself; otherwise
+/// `#`.
 pub(super) fn scheme_rest(text: &str) -> Cow<'_, str> {
     let is_harmless = text.is_empty() || text == "s" || text.contains(ENDS);
     if is_harmless { rest(text) } else { NOWHERE.into() }

@@ -24,8 +24,8 @@ pub trait Installation {
     /// Returns the newest records of quarantined work, at most `limit`, and the number of all.
     async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError>;
     /// Announces the ids of the secret keys that this process holds, the one that it encrypts with first. After this
-    /// returns, [`Write::SwitchSecretKey`](crate::changes::Write::SwitchSecretKey) counts this process among the holders. On
-    /// SQLite only the process that does jobs has to be counted.
+    /// returns, [`Write::SwitchSecretKey`](crate::changes::Write::SwitchSecretKey) counts this process among the
+    /// holders. On SQLite only the process that does jobs has to be counted.
     async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError>;
     /// Returns the processes that work on the database, with the secret keys that they hold.
     async fn key_holders(&self) -> Result<Vec<KeyHolder>, StoreError>;

@@ -118,7 +118,7 @@ pub enum Form {
     Pem,
     /// A JSON document: a string or an object, at most 64 KiB.
     Document,
-    /// Other providers of the channel by name, each with its settings; the recipient's address tells which one is meant.
+    /// Other providers of the channel by name, each with its settings; the recipient's address selects one.
     Routes,
     /// Any value that the provider's own schema allows.
     BySchema,
