@@ -317,8 +317,8 @@ pub enum Write {
     ForgetQuarantined(JobId),
     /// Changes sources and their paths, or the workspaces that may name them.
     Source(SourceWrite),
-    /// Adds an entry at the end of an audit log, linked to the row before it. Commits that add to the same log wait for one
-    /// another.
+    /// Adds an entry at the end of an audit log, linked to the row before it. Commits that add to the same log wait for
+    /// one another.
     Audit(Box<AuditRow>),
     /// Deletes the rows of an audit log up to a number, whose link stays as the anchor. A conflict if they are gone
     /// already.
