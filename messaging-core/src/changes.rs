@@ -1,7 +1,7 @@
-//! What an operation or job wants changed: collected while it decides, committed as one by its caller.
+//! Writes of an operation or job: collected while it decides, committed together by its caller.
 //!
-//! Nobody can forget to commit, no transaction is open while a socket is, and a dropped request leaves
-//! nothing half done. See "Read, decide, commit" in docs/design/commits.md.
+//! No code can forget to commit, no transaction is open while a socket is, and a dropped request leaves nothing half
+//! done. See "Read, decide, commit" in docs/design/commits.md.
 
 mod accounts;
 mod automations;
@@ -71,7 +71,7 @@ pub use crate::revision::Expect;
 
 /// A set of writes that happens completely or not at all.
 ///
-/// A clone shares the writes, so that a commit that may have to be tried again costs no copy.
+/// A clone shares the writes, so that a commit that may be retried costs no copy.
 #[derive(Debug, Default, Clone)]
 pub struct Changes {
     writes: Arc<Vec<Write>>,
@@ -84,30 +84,30 @@ impl Changes {
         Arc::make_mut(&mut self.writes).push(write);
     }
 
-    /// Adds all writes of others, after its own.
+    /// Adds all writes of `others`, after its own.
     pub fn append(&mut self, others: Self) {
         Arc::make_mut(&mut self.writes).append(&mut Arc::unwrap_or_clone(others.writes));
     }
 
-    /// Whether nothing is to be changed.
+    /// True if there are no writes.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// The writes, in order.
+    /// Returns the writes, in order.
     pub fn writes(&self) -> &[Write] {
         &self.writes
     }
 
-    /// The same as part of setting the installation up, which whoever runs it does on the machine itself: a few rows, which
-    /// the space that is kept free is there for.
+    /// Marks the writes as part of the installation's setup, which the operator runs on the machine itself: a few rows,
+    /// for which the reserved disk space may be used.
     #[must_use]
     pub fn of_setup(self) -> Self {
         Self { is_setup: true, ..self }
     }
 
-    /// Whether the commit makes the database grow for something new: what a store refuses when the disk is
-    /// nearly full. What a job commits does not count, because it goes on with work that was accepted before.
+    /// True if the commit makes the database grow for something new, which a store refuses when the disk is nearly
+    /// full. Commits of jobs do not count, because they continue work that was accepted before.
     pub fn adds(&self) -> bool {
         !self.is_setup
             && self.writes.iter().any(Write::adds)
@@ -136,7 +136,7 @@ impl FromIterator<Write> for Changes {
     }
 }
 
-/// The change to another secret key.
+/// A change to another secret key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SwitchSecretKey {
     /// The check value that is replaced.
@@ -154,27 +154,28 @@ pub enum Write {
     Put(Document, Expect),
     /// Removes a document; no conflict when it is gone already.
     Delete(DocumentKey),
-    /// Changes nothing. A conflict unless something is as it was read.
+    /// Changes nothing. A conflict unless the condition still holds.
     Expect(Condition),
-    /// Changes what belongs to users and keys: sessions, tickets, second factors, attempts to sign in, last uses.
+    /// Changes data of users and keys: sessions, tickets, second factors, attempts to sign in, last uses.
     Account(AccountWrite),
-    /// Keeps the check value of the secret key. A conflict when there is one.
+    /// Stores the check value of the secret key. A conflict if there is one.
     PutKeyCheck(String),
-    /// Makes another secret key the one that secrets are sealed under, for all processes. A conflict when the check value
-    /// is another one than `before`, or when a process that works on the database does not hold the key
+    /// Makes another secret key the one that secrets are sealed under, for all processes. A conflict if the check value
+    /// is not `before`, or if a process that works on the database does not hold the key
     /// ([`Installation::key_holders`](crate::ports::store::Installation::key_holders)).
     SwitchSecretKey(Box<SwitchSecretKey>),
-    /// Keeps the name of the installation. A conflict when there is another one than the second, `None` for none.
+    /// Stores the name of the installation. A conflict if the present name is not the second one; `None` for no name.
     PutInstallationName(String, Option<String>),
-    /// Fences the installation, or ends that. A conflict when the fence is another one than the second; `None` for none.
+    /// Fences the installation, or ends that. A conflict if the present fence is not the second one; `None` for no
+    /// fence.
     PutFence(Option<Fence>, Option<Fence>),
-    /// Keeps the MTA-STS policy of a domain of recipients, in the place of the one before.
+    /// Stores the MTA-STS policy of a domain of recipients, in place of an earlier one.
     PutStsPolicy(Box<StsPolicy>),
-    /// Ends the removal of a workspace: of it nothing stays but that its id is taken. A conflict when it is not being removed.
+    /// Ends the removal of a workspace: only its id stays taken. A conflict if it is not being removed.
     EndWorkspace(WorkspaceId),
     /// Creates or replaces a suppression. The address is unique per channel.
     PutSuppression(Suppression, Expect),
-    /// Makes a streak of soft bounces one longer. A conflict when it is not as long as it was read.
+    /// Makes a streak of soft bounces longer by one. A conflict if its length is not the one that was read.
     CountSoftBounce(Streak),
     /// Ends the streak of an address (normalised); no conflict when there is none.
     EndSoftBounces(WorkspaceId, Channel, String),
@@ -188,27 +189,27 @@ pub enum Write {
     /// Adds product events, in order. A conflict when a contact is gone, and when a unique id arrived already
     /// within [`UNIQUE_FOR`](crate::domain::audience::product_event::UNIQUE_FOR) before the event.
     AppendProductEvents(Vec<ProductEvent>),
-    /// Gives product events of a merged contact to the one it became.
+    /// Moves product events of a merged contact to its primary.
     MoveProductEvents(MoveProductEvents),
-    /// Deletes up to so many product events of a contact that is gone; no conflict when there are none.
+    /// Deletes up to this many product events of a deleted contact; no conflict if there are none.
     DeleteProductEvents(WorkspaceId, ContactId, usize),
-    /// Makes a contact a member of a list, at the present time. A conflict when it is one already, and when either is gone.
+    /// Makes a contact a member of a list, at the present time. A conflict if it is one already, and if either is gone.
     JoinList(WorkspaceId, ListId, ContactId, Timestamp),
     /// Ends a membership, at the present time; no conflict when there is none.
     LeaveList(WorkspaceId, ListId, ContactId, Timestamp),
-    /// Keeps what is recorded of a contact on a public list. A conflict when something else is recorded than was read, and
-    /// when either is gone. Membership itself is [`JoinList`](Self::JoinList) and [`LeaveList`](Self::LeaveList).
+    /// Stores the subscription of a contact to a public list. A conflict if another one is stored than was read, and if
+    /// contact or list is gone. Membership itself is [`JoinList`](Self::JoinList) and [`LeaveList`](Self::LeaveList).
     PutSubscription(Box<Subscription>, Expect),
-    /// Forgets what is recorded of a contact on a list; no conflict when that is nothing.
+    /// Deletes the subscription of a contact to a list; no conflict if there is none.
     ForgetSubscription(WorkspaceId, ListId, ContactId),
-    /// Creates a segment, or replaces all of it but its size, which follows its members.
+    /// Creates a segment, or replaces all of it except its size, which follows its members.
     PutSegment(Box<Segment>, Expect),
-    /// Removes a segment; its members are let go later. No conflict when it is gone already.
+    /// Deletes a segment; its members are removed later. No conflict if it is gone already.
     DeleteSegment(WorkspaceId, SegmentId),
-    /// Keeps which rows of an import were refused.
+    /// Stores refused rows of an import.
     AppendRowErrors(RowErrors),
-    /// Removes a template; its versions stay for the messages that were accepted with them and go later. No
-    /// conflict when it is gone already.
+    /// Deletes a template; its versions stay for the messages that were accepted with them and are deleted later. No
+    /// conflict if it is gone already.
     DeleteTemplate(WorkspaceId, TemplateId, Timestamp),
     /// Stores a new message with its content.
     InsertMessage(Box<Message>, MessageContent),
@@ -220,119 +221,119 @@ pub enum Write {
     CountSites(Box<CountSites>),
     /// Counts a click on a link.
     CountLink(Box<CountLink>),
-    /// Notes that something was first seen of a message of a campaign; no conflict when it was noted already.
+    /// Records the first engagement of a kind with a message of a campaign; no conflict if it is recorded already.
     NoteEngagement(Engagement),
     /// Attributes a message to another contact.
     AttributeMessage(AttributeMessage),
-    /// Removes whom a message went to and what it said: its content, attempts, capture.
+    /// Removes the recipient and the content of a message: its address, content, attempts, capture.
     RedactMessage(Box<RedactMessage>),
-    /// Takes somebody who was copied out of a message of somebody else.
+    /// Removes a copied person from somebody else's message.
     EraseCopy(Box<EraseCopy>),
-    /// Notes whom a new message copies, so that erasing finds it.
+    /// Records the copied recipients of a new message, so that erasing finds them.
     ListCopies(WorkspaceId, MessageId, Vec<CopyKey>),
-    /// Forgets that a message copies somebody; no conflict when that was not noted.
+    /// Removes the record of a copied recipient of a message; no conflict if there is none.
     UnlistCopy(WorkspaceId, MessageId, CopyKey),
-    /// Keeps a provider's name for a message, in place of another message of that name, and lets go of some that are
-    /// older than [`KEPT`](crate::domain::channel::provider_link::KEPT).
+    /// Stores a provider's id of a message, in place of another message with that id, and deletes some that are older
+    /// than [`KEPT`](crate::domain::channel::provider_link::KEPT).
     PutProviderLink(Box<ProviderLink>),
     /// Adds an event to a message.
     AppendEvent(Box<MessageEvent>),
-    /// Changes nothing: what the commit makes true, for the log and the metrics of the process that commits.
+    /// Changes nothing: a consequence of the commit for the log and the metrics of the process that commits.
     Observe(Box<Observation>),
-    /// Adds an event, which is appended with it, to the log of its workspace.
+    /// Adds an event, which is appended in the same commit, to the log of its workspace.
     LogEvent(LogEvent),
-    /// Wants the events of a workspace logged until a time.
+    /// Has the events of a workspace logged until a time.
     FollowEvents(WorkspaceId, Timestamp),
-    /// Keeps what was said on the wire.
+    /// Stores the dialog of an attempt.
     AppendAttempt(Box<MessageAttempt>),
-    /// Keeps what the sandbox captured; replaces an earlier capture of the same message.
+    /// Stores a capture of the sandbox; replaces an earlier one of the same message.
     PutCapture(Box<Capture>),
-    /// Stores the target of redirected links under its [`UrlKey`](crate::domain::mail::link_token::UrlKey); no
-    /// conflict when it is there already.
+    /// Stores the target of redirected links under its [`UrlKey`](crate::domain::mail::link_token::UrlKey); no conflict
+    /// if it is there already.
     PutUrl(WorkspaceId, String),
-    /// Names bytes that were put before, because the message of this commit does. A conflict when they were abandoned.
-    /// Whoever commits keeps them afterwards in their [`BlobStore`](crate::ports::BlobStore).
+    /// Marks bytes that were put before as used by the message of this commit. A conflict if they were abandoned. The
+    /// committer then keeps them in its [`BlobStore`](crate::ports::BlobStore).
     KeepBlob(MessageBlob),
-    /// Gives up bytes that were put and that no commit has named: from now on none can. A conflict when their message
-    /// is there; none when they were abandoned already. Whoever commits removes them afterwards.
+    /// Abandons bytes that were put and that no commit has marked as used: from now on none can. A conflict if their
+    /// message exists; none if they were abandoned already. The committer then removes them.
     AbandonBlob(MessageBlob),
-    /// Names bytes that nobody needs any more. Whoever commits removes them afterwards.
+    /// Marks bytes as no longer needed. The committer then removes them.
     DeleteBlob(WorkspaceId, BlobId),
-    /// Keeps a set of contacts of a frozen audience, in place of an earlier one of the same piece and kind. Sets without
-    /// contacts are not kept.
+    /// Stores a set of contacts of a frozen audience, in place of an earlier one of the same piece and kind. Sets
+    /// without contacts are not stored.
     PutAudience(Box<AudienceRow>),
-    /// Notes that something that came in over a channel of a workspace has its effect with this commit, and when that is;
-    /// forgets some of what is older than [`InboundKey::KEPT`]. A conflict when it is noted already.
+    /// Records the key and time of an inbound event of a channel, which has its effect with this commit; deletes some
+    /// that are older than [`InboundKey::KEPT`]. A conflict if it is recorded already.
     NoteInbound(WorkspaceId, Channel, InboundKey, Timestamp),
-    /// Keeps a report about a sending domain with its rows, and lets go of the oldest ones of the domain as it says. A
-    /// conflict when the report is kept already.
+    /// Stores a report about a sending domain with its rows, and deletes the oldest ones of the domain as it says. A
+    /// conflict if the report is stored already.
     PutDomainReport(Box<KeptReport>),
-    /// Notes digests of addresses that a campaign has taken, so that whoever has them as well is a duplicate; not more
-    /// than those of a piece at a time.
+    /// Records digests of addresses that a campaign has taken, so that another contact with one of them is a duplicate;
+    /// at most those of one piece at a time.
     TakeAddresses(WorkspaceId, CampaignId, Vec<u64>),
-    /// Forgets the digests of addresses that a campaign has taken, because its audience is complete.
+    /// Deletes the digests of addresses that a campaign has taken, because its audience is complete.
     ForgetAddresses(WorkspaceId, CampaignId),
-    /// Notes digests of addresses of recipients of a piece that other recipients have taken, in place of what was noted of
-    /// the piece: [`Audiences::campaign_recipients`](crate::ports::store::Audiences::campaign_recipients) and
+    /// Records digests of addresses in a piece that other recipients have taken, in place of earlier ones of the piece:
+    /// [`Audiences::campaign_recipients`](crate::ports::store::Audiences::campaign_recipients) and
     /// [`Audiences::addresses_left_in`](crate::ports::store::Audiences::addresses_left_in) leave them out.
     LeaveOutAddresses(WorkspaceId, CampaignId, u64, Vec<(u16, u64)>),
-    /// Stores a new image with its octets. A conflict when the workspace has one of the same octets.
+    /// Stores a new image with its octets. A conflict if the workspace has one with the same octets.
     PutImage(Box<Image>, Bytes),
     /// Removes an image; no conflict when it is gone already.
     DeleteImage(WorkspaceId, ImageId),
-    /// Keeps what is searched of a block of contacts, in place of what was kept of it. A conflict when one of the notes that
-    /// it takes away is gone: somebody else has followed it.
+    /// Stores the search text of a block of contacts, in place of an earlier one. A conflict if one of the notes that
+    /// it removes is gone: another commit has followed it.
     PutContactBlock(Box<ContactBlock>),
-    /// Keeps what is searched of a block of messages. A conflict when the block that it replaces is not as it was read, and
-    /// when there is one that begins with the same message.
+    /// Stores the search text of a block of messages. A conflict if the block that it replaces is not as it was read,
+    /// and if there is one that begins with the same message.
     PutMessageBlock(Box<MessageBlock>),
-    /// Forgets which addresses are left out, because no message of the campaign is attempted any more.
+    /// Deletes the records of addresses that are left out, because no message of the campaign is attempted any more.
     ForgetLeftOut(WorkspaceId, CampaignId),
     /// Stores new messages of a campaign that wait to be released.
     InsertWaiting(WorkspaceId, CampaignId, Vec<NewWaiting>),
-    /// Takes messages of a campaign off those that wait, because this commit releases or cancels them. A conflict when
+    /// Removes messages of a campaign from those that wait, because this commit releases or cancels them. A conflict if
     /// one of them does not wait.
     TakeWaiting(WorkspaceId, CampaignId, Vec<WaitingKey>),
-    /// Lets a message of a campaign wait again. A conflict when it does already.
+    /// Makes a message of a campaign wait again. A conflict if it does already.
     PutWaiting(WorkspaceId, CampaignId, WaitingKey),
-    /// Creates or replaces an automation. A conflict when it is to hold something from now on, and some of that is gone.
+    /// Creates or replaces an automation. A conflict if it begins to hold resources and one of these is gone.
     PutAutomation(Box<PutAutomation>, Expect),
     /// Removes an automation with its versions, runs and notes; its messages stay. No conflict when it is gone already.
     DeleteAutomation(WorkspaceId, AutomationId),
-    /// Changes what automations do and wait for.
+    /// Changes the state of automations and their runs.
     Automation(AutomationWrite),
-    /// Changes deliveries of webhooks, or how a webhook fares.
+    /// Changes deliveries of webhooks, or the state of a webhook.
     Webhook(WebhookWrite),
     /// Adds a job, or changes one.
     Job(JobWrite),
-    /// Suspends a part of the queue; one that is suspended already stays so since then.
+    /// Suspends a part of the queue; one that is suspended already keeps its time.
     Suspend(Suspension),
     /// Lifts the suspension of exactly this part of the queue, if there is one.
     LiftSuspension(QueueScope),
-    /// Records that something was put aside, and lets the oldest records go beyond
+    /// Records that something was quarantined, and deletes the oldest records beyond
     /// [`KEPT`](crate::domain::installation::quarantine::KEPT).
     Quarantine(Box<Quarantined>),
-    /// Removes the record of something that was put aside. A conflict when it is gone.
+    /// Removes the record of something that was quarantined. A conflict if it is gone.
     ForgetQuarantined(JobId),
-    /// Changes what is kept of sources and their paths, or which workspaces may name them.
+    /// Changes sources and their paths, or the workspaces that may name them.
     Source(SourceWrite),
-    /// Adds an entry at the end of an audit log, linked to the row before it. Commits that add to the same log wait for one
-    /// another.
+    /// Adds an entry at the end of an audit log, linked to the row before it. Commits that add to the same log wait for
+    /// one another.
     Audit(Box<AuditRow>),
-    /// Lets the rows of an audit log go up to a number, whose link stays as the anchor. A conflict when they are gone already.
+    /// Deletes the rows of an audit log up to a number, whose link stays as the anchor. A conflict if they are gone
+    /// already.
     TrimAudit(Option<WorkspaceId>, u64),
-    /// Logs requests, each with bodies where they are kept.
+    /// Logs requests, each with its bodies if these are kept.
     LogRequests(Vec<(LoggedRequest, LoggedBodies)>),
-    /// Forgets the bodies of logged requests; no conflict when there are none.
+    /// Deletes the bodies of logged requests; no conflict if there are none.
     ForgetRequestBodies(WorkspaceId, Vec<RequestId>),
-    /// Remembers the answer to a request with an Idempotency-Key. A conflict when there is one that
-    /// has not expired.
+    /// Remembers the answer to a request with an Idempotency-Key. A conflict if there is one that has not expired.
     Remember(Box<Reply>),
 }
 
 impl Write {
-    /// Whether it stores something new on behalf of somebody. What removes, ends, or moves to another state
-    /// is let through on a nearly full disk, with the events and the remembered reply that go with it.
+    /// True if it stores something new on behalf of a caller. Writes that remove, end, or move to another state are
+    /// allowed on a nearly full disk, with the events and the remembered reply that belong to them.
     const fn adds(&self) -> bool {
         match self {
             Self::Put(document, _) => document.adds(),
@@ -398,7 +399,7 @@ impl Write {
         }
     }
 
-    /// The claim that must be held for the write; `None` for one that is not about a claimed job.
+    /// Returns the claim that must be held for the write; `None` if it is not about a claimed job.
     pub const fn claim(&self) -> Option<&JobHandle> {
         match self {
             Self::Job(write) => write.claim(),
@@ -406,12 +407,12 @@ impl Write {
         }
     }
 
-    /// Creates or replaces a document.
+    /// Returns a write that creates or replaces a document.
     pub fn put(document: impl Into<Document>, expect: Expect) -> Self {
         Self::Put(document.into(), expect)
     }
 
-    /// Creates or replaces one contact.
+    /// Returns a write that creates or replaces one contact.
     pub fn put_contact(contact: impl Into<Arc<Contact>>, expect: Expect) -> Self {
         Self::PutContacts(vec![PutContact { contact: contact.into(), expect }])
     }

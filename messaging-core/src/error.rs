@@ -1,19 +1,19 @@
-//! What a rule refuses, and errors printed with their causes.
+//! Errors of rules, and errors printed with their causes.
 
 use std::fmt;
 
 use crate::ids::ContactId;
 use crate::violation::{Position, Violations};
 
-/// What a rule refuses. `messaging-engine` turns it into the answer of contract section 1.4.
+/// A refusal by a rule. `messaging-engine` turns it into the answer of contract section 1.4.
 ///
 /// No variant carries a rejected value, an address, a key or a body.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
-    /// The body is not a JSON object; where it stops being JSON, if it is none.
+    /// The body is not a JSON object; with the syntax error, if it is not JSON.
     #[error("the body is not a JSON object")]
     NotAnObject(Option<JsonFault>),
-    /// Members break their rules.
+    /// Members that break their rules.
     #[error("{}", .0.summary())]
     Invalid(Violations),
     /// An identifier belongs to another contact.
@@ -33,12 +33,12 @@ pub enum DomainError {
     /// The sender's domain is not a verified domain of the workspace.
     #[error("the sender's domain is not a verified sending domain of this workspace")]
     SenderDomainNotVerified,
-    /// The database cannot hold it, however often it is asked.
+    /// The database cannot store it, however often it is retried.
     #[error("the database cannot hold this; look for a value that is unusually long, and see the server's log")]
     NotStorable,
 }
 
-/// Where a text stops being JSON, and why: in words that quote nothing of it.
+/// Position and reason of a JSON syntax error, in words that quote nothing of the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{rule} at line {}, column {}", position.line, position.column)]
 pub struct JsonFault {
@@ -48,7 +48,7 @@ pub struct JsonFault {
 }
 
 impl JsonFault {
-    /// What the parser found; `None` of a fault that is not of the syntax.
+    /// Returns the parser's finding; `None` for an error that is not of the syntax.
     pub fn of(error: &serde_json::Error) -> Option<Self> {
         if !error.is_syntax() && !error.is_eof() {
             return None;
@@ -62,7 +62,7 @@ impl JsonFault {
 }
 
 impl DomainError {
-    /// The code of contract section 1.4.
+    /// Returns the code of contract section 1.4.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NotAnObject(_) => "invalid_json",
@@ -82,7 +82,7 @@ impl From<Violations> for DomainError {
     }
 }
 
-/// Prints an error and its causes, one after another: what a log line wants.
+/// Prints an error and its causes, one after another, for a log line.
 #[derive(Debug)]
 pub struct Chain<'a>(pub &'a (dyn std::error::Error + 'static));
 
@@ -99,7 +99,8 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-/// Errors of JSON repeat the text that was not expected, which may be anybody's: of those only the place is told.
+/// Prints one error. JSON errors quote the unexpected text, which may be personal data: only the position of these is
+/// printed.
 fn write_one(f: &mut fmt::Formatter<'_>, error: &(dyn std::error::Error + 'static)) -> fmt::Result {
     match error.downcast_ref::<serde_json::Error>() {
         Some(json) => write!(f, "malformed JSON at line {}, column {}", json.line(), json.column()),

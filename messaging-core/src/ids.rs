@@ -21,13 +21,13 @@ use crate::time::Timestamp;
 #[error("not an id of this type")]
 pub struct MalformedId;
 
-/// What every id type can do; lets generic code (paths, stores) handle ids without naming their type.
+/// Operations of every id type; lets generic code (paths, stores) handle ids without naming their type.
 pub trait Id: Copy + Ord + fmt::Display + FromStr<Err = MalformedId> {
     /// The three letters before the underscore.
     const PREFIX: &'static str;
     /// The 16 bytes of the ULID, big-endian: byte order is creation order.
     fn to_bytes(self) -> [u8; 16];
-    /// The time in it: milliseconds since 1970 when it was made.
+    /// Returns the time in it: milliseconds since 1970 when it was made.
     fn millis(self) -> i64 {
         let [a, b, c, d, e, f, ..] = self.to_bytes();
         i64::from_be_bytes([0, 0, a, b, c, d, e, f])
@@ -164,13 +164,13 @@ ids! {
 }
 
 impl EventId {
-    /// When it was made: when what it names was accepted.
+    /// Returns the time at which it was made, when its object was accepted.
     pub fn made_at(self) -> Timestamp {
         let millis = self.to_bytes()[..6].iter().fold(0, |sum, byte| sum << 8 | i64::from(*byte));
         Timestamp::from_millis(millis)
     }
 
-    /// The last that could have been made at a moment; nobody made it.
+    /// Returns the largest id that could have been made at a moment; no object has it.
     pub fn last_of(at: Timestamp) -> Self {
         let mut bytes = [0xFF; 16];
         bytes[..6].copy_from_slice(&at.as_millis().max(0).to_be_bytes()[2..]);
@@ -179,7 +179,7 @@ impl EventId {
 }
 
 impl BlobId {
-    /// The same randomness with another time, by which the blob is kept.
+    /// Returns an id with the same randomness and another time, under which the blob is kept.
     #[must_use]
     pub fn dated(self, at: Timestamp) -> Self {
         let mut bytes = self.to_bytes();
@@ -196,9 +196,9 @@ fn parse(text: &str, prefix: &str) -> Result<Ulid, MalformedId> {
     if ulid.array_to_str(&mut canonical) == code { Ok(ulid) } else { Err(MalformedId) }
 }
 
-/// Makes ids: strictly increasing within the process, also when the clock stands still or steps back a little.
+/// Generator of ids: strictly increasing within the process, also when the clock stands still or steps back a little.
 ///
-/// When it is set back by more than a minute, ids follow it: it was wrong before, and ids with its time would be
+/// If the clock is set back by more than a minute, ids follow it: it was wrong before, and ids with its time would be
 /// the newest until that time comes.
 #[derive(Debug, Default)]
 pub struct IdSource {
@@ -208,15 +208,15 @@ pub struct IdSource {
 #[derive(Debug)]
 struct State {
     last: u128,
-    /// Randomness in stock: fetching a few bytes from the system costs as much as fetching many.
+    /// Stock of random bytes: fetching a few from the system costs as much as fetching many.
     noise: [u8; NOISE],
     used: usize,
 }
 
-/// Milliseconds by which the clock may step back, and ids go on from the last one.
+/// Maximum number of milliseconds that the clock may step back while ids continue from the last one.
 const STEP_BACK: u64 = 60_000;
 
-/// An id takes ten bytes of it.
+/// Bytes of the stock; an id takes ten.
 const NOISE: usize = 640;
 
 impl Default for State {
@@ -226,7 +226,7 @@ impl Default for State {
 }
 
 impl State {
-    /// 80 random bits.
+    /// Returns 80 random bits.
     fn noise(&mut self, entropy: &dyn Entropy) -> u128 {
         if self.used == NOISE {
             entropy.fill(&mut self.noise);
@@ -240,7 +240,7 @@ impl State {
 }
 
 impl IdSource {
-    /// The next id of type `I`.
+    /// Returns the next id of type `I`.
     pub fn next<I: Id>(&self, now: Timestamp, entropy: &dyn Entropy) -> I {
         let millis = u64::try_from(now.as_millis()).unwrap_or(0);
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,10 +1,9 @@
-//! From bytes to a checked input: types and shapes by schema, meaning by the input's own `check`.
+//! Reading a request into a checked input: types and shapes by JSON Schema, meaning by the input's own `check`.
 //!
-//! The common case is one pass of serde, one of [`Validate`], one of `check`. Only when one of them
-//! refuses is the slow way taken: the body is walked beside its own JSON Schema, which knows every
-//! rule of the types and of their `validate` attributes, so that all faults are found at once, with
-//! pointers and without the rejected values. What is broken is cut out and the rest still gets its
-//! meaning checked.
+//! The common case is one pass of serde, one of [`Validate`], one of `check`. Only if one of them refuses, the slow way
+//! is taken: the body is walked beside its own JSON Schema, which knows every rule of the types and of their `validate`
+//! attributes, so that all faults are found at once, with pointers and without the rejected values. Broken members are
+//! cut out, and the meaning of the others is still checked.
 
 mod extent;
 mod file_body;
@@ -34,7 +33,7 @@ pub use extent::{MAX_LEVELS, MAX_VALUES, count_values};
 pub use file_body::FileBody;
 pub use schema_check::{JUDGED_ALONE, UnknownMembers};
 
-/// Whether an operation reads a body.
+/// Body of an operation's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyKind {
     /// No body; one that is sent is ignored.
@@ -48,36 +47,36 @@ pub enum BodyKind {
 }
 
 impl BodyKind {
-    /// True of an operation that reads JSON, required or not.
+    /// True for an operation that reads JSON, required or not.
     pub const fn is_json(self) -> bool {
         matches!(self, Self::Optional | Self::Required)
     }
 }
 
-/// What an operation reads: from the body, or from the query.
+/// Input of an operation, read from the body or from the query.
 pub trait Input: Serialize + DeserializeOwned + JsonSchema + Validate + Clone + Send + 'static {
-    /// Whether the operation reads a body, and whether one may be left out.
+    /// Kind of the body: none, optional JSON, required JSON or a file.
     const BODY: BodyKind = BodyKind::Required;
 
-    /// Members of the outermost object that are taken and ignored, besides those of the operation's answer:
-    /// the resource's own, which only we set.
+    /// Members of the outermost object that are accepted and ignored, besides those of the operation's answer: members
+    /// of the resource that only the server sets.
     const READ_ONLY: &'static [&'static str] = &[];
 
-    /// The input that a body is which is no JSON; `None` of all others.
+    /// Returns the input for a body that is a file; `None` for inputs that are JSON.
     fn of_file(_bytes: &[u8]) -> Option<Self> {
         None
     }
 
-    /// The file that the input is, where it is no JSON.
+    /// Returns the file that the input consists of; `None` for inputs that are JSON.
     fn as_file(&self) -> Option<&FileBody> {
         None
     }
 
-    /// Rules that concern more than one member, or that no schema can say. Adds what is broken.
+    /// Checks rules that concern more than one member, or that no schema can express, and adds their violations.
     fn check(&self, _violations: &mut Violations) {}
 }
 
-/// Nothing is read.
+/// An input without members.
 #[derive(Debug, Clone, Copy, Default, Serialize, serde::Deserialize, JsonSchema, Validate)]
 pub struct Empty {}
 
@@ -89,7 +88,7 @@ impl Input for Empty {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct PageQuery {
-    /// At most this many items.
+    /// Maximum number of items on the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = MAX_PAGE_SIZE))]
     pub limit: Option<u32>,
@@ -99,7 +98,7 @@ pub struct PageQuery {
 }
 
 impl PageQuery {
-    /// The part of a listing that a larger query asks for.
+    /// Returns the page part of a query with more parameters.
     pub const fn of(limit: Option<u32>, cursor: Option<String>) -> Self {
         Self { limit, cursor }
     }
@@ -114,8 +113,8 @@ pub fn body<T: Input>(bytes: &[u8]) -> Result<T, DomainError> {
     Ok(input)
 }
 
-/// Reads a body as far as it can be read: what is left without its broken members, and what is broken.
-/// For operations that find more faults by looking things up.
+/// Reads a body as far as possible: returns the input without its broken members, and their violations. For operations
+/// that find more faults by looking things up.
 pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Result<(T, Violations), DomainError> {
     if let Some(input) = T::of_file(bytes) {
         let mut violations = Violations::new();
@@ -151,13 +150,13 @@ pub fn body_with_faults<T: Input>(bytes: &[u8], unknown: UnknownMembers) -> Resu
     }
 }
 
-/// Checks a body that a program made by the rules of one that was sent: what is left without its broken members, and
-/// what is broken.
+/// Checks a body that a program made by the rules for received ones: returns it without its broken members, and their
+/// violations.
 pub fn made_body<T: Input>(input: T) -> Result<(T, Violations), DomainError> {
     made(input, InputSource::Body)
 }
 
-/// Checks a query that a program made by the rules of one that was sent.
+/// Checks a query that a program made by the rules for received ones.
 pub fn made_query<T: Input>(input: T) -> Result<T, DomainError> {
     let (input, violations) = made(input, InputSource::Query)?;
     violations.into_result()?;
@@ -176,8 +175,8 @@ fn made<T: Input>(input: T, source: InputSource) -> Result<(T, Violations), Doma
     }
 }
 
-/// Reads a body that was accepted and kept as it was sent: what it has that its type does not know is ignored,
-/// and nothing is checked.
+/// Reads a body that was accepted and stored as it was received: members that its type does not know are ignored, and
+/// nothing is checked.
 pub fn kept<T: Input>(bytes: &[u8]) -> serde_json::Result<T> {
     if let Ok(text) = std::str::from_utf8(bytes)
         && let Ok(input) = serde_json::from_str(text)
@@ -190,21 +189,21 @@ pub fn kept<T: Input>(bytes: &[u8]) -> serde_json::Result<T> {
     serde_json::from_str(&Value::Object(rest).to_string())
 }
 
-/// Reads what is left of an input. From text, as the input was: reading from values as well would be compiled for every
-/// input once more.
+/// Reads an input from its remaining members. It is read from text, like the original input: reading from values as
+/// well would be compiled once more for every input.
 fn read<T: Input>(members: &Map<String, Value>) -> Option<T> {
     serde_json::from_str(&serde_json::to_string(members).ok()?).ok()
 }
 
-/// Reads a query string. Unknown parameters are ignored, of repeated ones the last counts. The items of a list are
-/// separated by commas. A phone number may have its plus sign as it is.
+/// Reads a query string. Unknown parameters are ignored, and of repeated ones the last counts. The items of a list are
+/// separated by commas. The plus sign of a phone number need not be encoded.
 pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
     let schema = schema_of::<T>();
     let mut object = Map::new();
     let mut has_nul = false;
     for (name, value) in form_urlencoded::parse(with_plus_signs(query).as_bytes()) {
         let Some(property) = schema["properties"].get(name.as_ref()) else { continue };
-        // No cursor holds U+0000: it is refused as one that nobody made, not as a text that breaks a rule.
+        // No cursor holds U+0000: it is refused as an unknown cursor, not as a text that breaks a rule.
         let value = if is_cursor(&name) { value.replace('\0', "\u{fffd}").into() } else { value };
         has_nul |= value.contains('\0');
         let value = if accepts(property, "array") {
@@ -235,8 +234,8 @@ pub fn query<T: Input>(query: &str) -> Result<T, DomainError> {
     Ok(input)
 }
 
-/// Encodes a plus sign that begins a value and stands before a digit. In a query it means a space, and a phone number that
-/// was not encoded would silently find nobody.
+/// Encodes a plus sign at the beginning of a value and before a digit. In a query it means a space, and a phone number
+/// that was not encoded would silently find nobody.
 fn with_plus_signs(query: &str) -> Cow<'_, str> {
     let is_phone = |at: usize| query.as_bytes().get(at + 2).is_some_and(u8::is_ascii_digit);
     let mut encoded = String::new();
@@ -253,14 +252,13 @@ fn with_plus_signs(query: &str) -> Cow<'_, str> {
     encoded.into()
 }
 
-/// Whether a query parameter is a place in a listing.
+/// True if a query parameter is a cursor into a listing.
 fn is_cursor(name: &str) -> bool {
     matches!(name, "cursor" | "after")
 }
 
-/// Finds everything that is wrong. Answers the input all the same when it turns out to be good: serde's
-/// derived code is stricter than the contract in two points, members that are given twice and unknown ones
-/// that are ignored. `again` makes the object once more.
+/// Finds all violations. Returns the input if there are none after all: serde's derived code is stricter than the
+/// contract in two points, duplicate members and unknown members that are ignored. `again` makes the object once more.
 fn explain<T: Input>(
     object: Map<String, Value>,
     again: &dyn Fn() -> Map<String, Value>,
@@ -298,8 +296,8 @@ fn explain<T: Input>(
     Ok((input, violations))
 }
 
-/// What is left of an input without its broken members, what is broken, and whether that can be read. Not generic: there
-/// are some hundred inputs.
+/// Returns an input without its broken members, the violations, and whether the rest can be read. Not generic, because
+/// there are some hundred inputs.
 fn readable<'a>(
     schema: &Value,
     walk: &dyn Fn() -> SchemaCheck<'a>,
@@ -320,7 +318,7 @@ fn readable<'a>(
     (rest, check.finish(), is_read)
 }
 
-/// Takes out the members that their type refuses although the schema has nothing against them, and names them.
+/// Removes the members that their type refuses although the schema allows them, and adds a violation for each.
 fn name_unreadable(
     schema: &Value,
     rest: &mut Map<String, Value>,
@@ -352,11 +350,10 @@ fn name_unreadable(
     }
 }
 
-/// Puts empty values where required members were cut out, so that the others get their meaning checked.
+/// Puts empty values in place of required members that were cut out, so that the meaning of the others is checked.
 ///
-/// What the check says about an empty value is not reported: its place has a fault already. Where no
-/// value is empty, as in an enumeration, nothing stands in, because the rules for the other members may
-/// depend on it.
+/// Violations of an empty value are not reported: its place has one already. Where no value is empty, as in an
+/// enumeration, none is put in, because the rules for other members may depend on it.
 fn stand_in(schema: &Value, rest: &mut Map<String, Value>) {
     for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let property = &schema["properties"][name];
@@ -370,32 +367,32 @@ fn stand_in(schema: &Value, rest: &mut Map<String, Value>) {
     }
 }
 
-/// What is wrong with a value that stands at a pointer, by a JSON Schema. Keywords that are not known are passed by.
+/// Returns the violations of a JSON Schema by a value at a pointer. Unknown keywords are ignored.
 pub fn faults_by_schema(schema: &Value, value: Value, pointer: &str) -> Violations {
     rest_by_schema(schema, value, pointer).1
 }
 
-/// What is left of a value that stands at a pointer without its broken members, and what is broken. Nothing is left when
-/// it is no such value at all, or a member that it needs is missing.
+/// Returns a value at a pointer without its broken members, and their violations. `None` if the value has the wrong
+/// type or lacks a required member.
 pub fn rest_by_schema(schema: &Value, value: Value, pointer: &str) -> (Option<Value>, Violations) {
     let mut check = SchemaCheck::new(schema, InputSource::Body);
     let rest = check.at(value, pointer);
     (rest, check.finish())
 }
 
-/// The JSON Schema of a type, made once.
+/// Returns the JSON Schema of a type, made once.
 pub fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
     schema_by(TypeId::of::<T>(), |generator| generator.into_root_schema_for::<T>().to_value())
 }
 
-/// A schema that is kept under a type, made once.
+/// Returns the schema that is cached under a type, made once.
 pub fn schema_by(kind: TypeId, make: fn(SchemaGenerator) -> Value) -> Arc<Value> {
     static SCHEMAS: LazyLock<Mutex<HashMap<TypeId, Arc<Value>>>> = LazyLock::new(Mutex::default);
     let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
     Arc::clone(schemas.entry(kind).or_insert_with(|| Arc::new(make(SchemaGenerator::default()))))
 }
 
-/// The parts of a type's body that must be objects, worked out once.
+/// Returns the parts of a type's body that must be objects, computed once.
 fn object_places_of<T: JsonSchema + 'static>() -> Arc<ObjectPlaces> {
     static PLACES: LazyLock<Mutex<HashMap<TypeId, Arc<ObjectPlaces>>>> = LazyLock::new(Mutex::default);
     let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -411,9 +408,9 @@ fn accepts(property: &Value, wanted: &str) -> bool {
     }
 }
 
-/// Whether a text of the input holds U+0000, or whether it cannot become JSON.
+/// True if a text of the input holds U+0000, or if the input cannot be serialized.
 fn has_nul<T: Serialize>(input: &T) -> bool {
-    /// Sees the pieces in which `serde_json` writes: a character that is escaped is a piece of its own.
+    /// Searches the pieces that `serde_json` writes: an escaped character is a piece of its own.
     struct Search(bool);
     impl io::Write for Search {
         fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
@@ -430,10 +427,10 @@ fn has_nul<T: Serialize>(input: &T) -> bool {
     written.is_err() || search.0
 }
 
-/// Whether the text may hold U+0000, which no string may (contract section 1.1). JSON can only write it
-/// as an escape; a backslash before it makes this too careful, which the slow way then puts right.
+/// True if a JSON text may hold U+0000, which no string may (contract section 1.1). JSON can only write it as the
+/// escape `\u0000`; escapes are skipped in pairs, because after an escaped backslash `u0000` is plain text.
 fn has_nul_escape(bytes: &[u8]) -> bool {
-    // Most texts hold no escape at all, and that is seen fastest at once.
+    // Most texts hold no escape at all, which this finds fastest.
     if !bytes.contains(&b'\\') {
         return false;
     }

@@ -1,9 +1,9 @@
-//! The rules of the messaging platform: its values, what is allowed, what follows from what, and the ports through
-//! which everything else is reached.
+//! The rules of the messaging platform: its values, what is allowed, and what follows, with the ports through which
+//! everything else is reached.
 //!
-//! Nothing here waits for anything, opens a socket or a file, or knows how an operation is called: functions take
-//! values and answer values. Stores and transports implement [`ports`]; `messaging-engine` reads through them,
-//! decides with [`domain`], and commits [`changes`].
+//! No function here waits, opens a socket or a file, or knows the name of an operation: functions take values and
+//! return values. Stores and transports implement [`ports`]; `messaging-engine` reads through them, decides with
+//! [`domain`], and commits [`changes`].
 //!
 //! ```
 //! use messaging_core::domain::message::message_input::MessageInput;
@@ -20,9 +20,9 @@
 //! # How to add
 //!
 //! * **A rule**: a pure function in the module of [`domain`] that has the subject, with a table of cases beside it.
-//! * **A row** (something that is stored): its type in [`domain`], a variant of [`changes::Write`] for each way in which
-//!   it changes, the reading methods in a trait of [`ports::store`], a case in
-//!   `messaging-conformance`, then the store itself with a migration.
+//! * **A row** (something that is stored): its type in [`domain`], a variant of [`changes::Write`] for each way in
+//!   which it changes, the reading methods in a trait of [`ports::store`], a case in `messaging-conformance`, then the
+//!   store itself with a migration.
 //! * **A member of a request**: the field with its `validate` attribute in the input type. Schema, document and the
 //!   check of all faults at once follow from it ([`input`]).
 

@@ -8,7 +8,7 @@ use crate::validate::{Length, Validate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a PATCH says about one member. Use with `#[serde(default, skip_serializing_if = "Patch::is_absent")]`.
+/// Value of one member in a PATCH. Use with `#[serde(default, skip_serializing_if = "Patch::is_absent")]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Patch<T> {
     /// The member was left out: keep what is there.
@@ -21,7 +21,7 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// Whether the member was left out.
+    /// True if the member was left out.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
@@ -35,7 +35,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The value after the patch of a field that is `kept` now, and `cleared` where it is cleared.
+    /// Returns the value after the patch of a field that is `kept` now; `cleared` if the patch clears it.
     pub fn or(self, kept: T, cleared: T) -> T {
         match self {
             Self::Absent => kept,
@@ -44,7 +44,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The new value, if there is one.
+    /// Returns the new value, if there is one.
     pub fn value(self) -> Option<T> {
         match self {
             Self::Set(value) => Some(value),
@@ -52,7 +52,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// The new value by reference, if there is one.
+    /// Returns the new value by reference, if there is one.
     pub const fn as_value(&self) -> Option<&T> {
         match self {
             Self::Set(value) => Some(value),
@@ -101,28 +101,28 @@ impl<T: Validate> Validate for Patch<T> {
     }
 }
 
-/// What a PATCH says about a member that cannot be cleared: left out, or a value; `null` is refused.
-/// Use with `#[serde(default, skip_serializing_if = "Replace::is_absent")]`.
+/// Value of a member in a PATCH that cannot be cleared: left out, or a value; `null` is refused. Use with
+/// `#[serde(default, skip_serializing_if = "Replace::is_absent")]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replace<T>(Option<T>);
 
 impl<T> Replace<T> {
-    /// Replaces what is there.
+    /// Returns a patch that replaces the value.
     pub const fn with(value: T) -> Self {
         Self(Some(value))
     }
 
-    /// Whether the member was left out.
+    /// True if the member was left out.
     pub const fn is_absent(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The new value, if there is one.
+    /// Returns the new value, if there is one.
     pub fn value(self) -> Option<T> {
         self.0
     }
 
-    /// The new value by reference, if there is one.
+    /// Returns the new value by reference, if there is one.
     pub const fn as_value(&self) -> Option<&T> {
         self.0.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What core needs from outside, as traits.
+//! Ports: the traits by which core uses the outside world.
 
 pub mod blobs;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! Revisions: what was read, and what a write expects to find.
+//! Revisions of stored records, and expectations of writes.
 
 /// A stored record and the revision it was read at.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,7 +9,7 @@ pub struct Stored<T> {
     pub revision: u32,
 }
 
-/// What must be there for a put to succeed; otherwise the commit is a conflict and nothing changes.
+/// Condition for a put to succeed; otherwise the commit is a conflict and nothing changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// Nothing with this key.

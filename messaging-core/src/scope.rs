@@ -1,4 +1,4 @@
-//! Scopes of API keys, roles of members, and what an operation asks for.
+//! Scopes of API keys, roles of members, and access rules of operations.
 //!
 //! Contract sections 2.1 and 2.3.
 
@@ -50,7 +50,7 @@ scopes! {
     AutomationsWrite = "automations:write";
     /// Send, read, list and cancel messages.
     MessagesSend = "messages:send";
-    /// Read and list messages, but not what they say.
+    /// Read and list messages, without their content.
     MessagesRead = "messages:read";
     /// Ingest product events.
     EventsWrite = "events:write";
@@ -71,8 +71,8 @@ scopes! {
 }
 
 impl Scope {
-    /// Whether holding `self` opens what asks for `wanted`: `*` opens all, `X:write` includes `X:read`, and
-    /// `messages:send` includes `messages:read`.
+    /// True if a holder of `self` has `wanted`: `*` includes all, `X:write` includes `X:read`, and `messages:send`
+    /// includes `messages:read`.
     pub fn covers(self, wanted: Self) -> bool {
         self == Self::All
             || self == wanted
@@ -85,8 +85,8 @@ impl Scope {
 }
 
 impl Scope {
-    /// The scope that a refusal names where this one is missing. Callers compare the text, and reading messages asked for
-    /// `messages:send` before it had a scope of its own.
+    /// Returns the scope that a refusal names if this one is missing. Callers compare the text, and reading messages
+    /// required `messages:send` before it had a scope of its own.
     pub const fn in_refusal(self) -> Self {
         match self {
             Self::MessagesRead => Self::MessagesSend,
@@ -101,7 +101,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The text names no scope.
+/// The text is not the name of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("unknown scope")]
 pub struct UnknownScope;
@@ -135,7 +135,7 @@ impl JsonSchema for Scope {
     }
 }
 
-/// What a person may do in a workspace; ordered, each includes those before it.
+/// Role of a person in a workspace; ordered, each includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -145,12 +145,12 @@ pub enum Role {
     Editor,
     /// Every scope, keys, members, channels.
     Admin,
-    /// The same; the last owner cannot be removed.
+    /// The same as an admin; the last owner cannot be removed.
     Owner,
 }
 
 impl Role {
-    /// Whether a session with this role opens what asks for `wanted`.
+    /// True if a session with this role has `wanted`.
     pub fn covers(self, wanted: Scope) -> bool {
         use Scope as S;
         match self {
@@ -174,7 +174,7 @@ impl Role {
     }
 }
 
-/// What an operation asks of its caller; read by the router, the document and the access-matrix test.
+/// Access rule of an operation; read by the router, the document and the access-matrix test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// No credentials.

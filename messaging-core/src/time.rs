@@ -19,22 +19,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// A moment on a clock that runs on and is never set: how long ago something was, whatever happens to the date.
+/// A moment on a clock that is never set, for measuring elapsed time whatever happens to the date.
 ///
 /// Means nothing outside of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Monotonic(Duration);
 
 impl Monotonic {
-    /// A moment that does not come.
+    /// A moment that never comes.
     pub const NEVER: Self = Self(Duration::MAX);
 
-    /// So long after the clock's beginning.
+    /// Returns the moment with this distance from the clock's beginning.
     pub const fn new(since_beginning: Duration) -> Self {
         Self(since_beginning)
     }
 
-    /// How long after `earlier` this is; zero if it is not.
+    /// Returns the time since `earlier`; zero if that is later.
     pub const fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -53,33 +53,33 @@ impl Add<Duration> for Monotonic {
 pub struct MalformedTime;
 
 impl Timestamp {
-    /// Milliseconds since the Unix epoch.
+    /// Returns the time with these milliseconds since the Unix epoch.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds since the Unix epoch.
+    /// Returns the whole seconds since the Unix epoch.
     pub const fn as_seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    /// How long after `earlier` this is; zero if it is not.
+    /// Returns the time since `earlier`; zero if that is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
 
-    /// The same date and time of the next year in UTC: how far ahead something may be planned.
+    /// Returns the same date and time of the next year in UTC: the limit for planning ahead.
     pub fn in_a_year(self) -> Self {
         let next = self.to_jiff().to_zoned(TimeZone::UTC).checked_add(jiff::Span::new().years(1));
         next.map_or(self, |next| next.timestamp().into())
     }
 
-    /// The same instant for calendar arithmetic.
+    /// Returns the same instant for calendar arithmetic.
     pub fn to_jiff(self) -> jiff::Timestamp {
         jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
     }
@@ -114,7 +114,7 @@ impl fmt::Display for Timestamp {
 impl FromStr for Timestamp {
     type Err = MalformedTime;
     fn from_str(text: &str) -> Result<Self, MalformedTime> {
-        // The parser takes more than RFC 3339 does: a space for the T, no seconds, offsets of 25 hours.
+        // The parser accepts more than RFC 3339: a space for the T, no seconds, offsets of 25 hours.
         if !is_rfc3339(text) {
             return Err(MalformedTime);
         }
@@ -122,8 +122,8 @@ impl FromStr for Timestamp {
     }
 }
 
-/// Whether a text has the form `date-time` of RFC 3339 section 5.6, whose letters may be lower case, with at
-/// most nine digits of a second. Whether there is such a day is not looked at.
+/// True if a text has the form `date-time` of RFC 3339 section 5.6, whose letters may be lower case, with at most nine
+/// digits of a second. Whether the day exists is not checked.
 fn is_rfc3339(text: &str) -> bool {
     let Some((start, rest)) = text.as_bytes().split_at_checked("2026-01-31T09:15:00".len()) else { return false };
     let fits = |bytes: &[u8], form: &[u8]| {
@@ -151,10 +151,11 @@ fn is_rfc3339(text: &str) -> bool {
     is_offset && fits(start, b"0000-00-00T00:00:00")
 }
 
-/// Names in the database that are no places: what a system has set, and that nothing was set.
+/// Names in the database that are no places: the zone of the system, and an unset zone.
 const NO_ZONES: [&str; 4] = ["Factory", "localtime", "posixrules", "Etc/Unknown"];
 
-/// A time zone by its name in the IANA database, in any case, and the name as the database spells it.
+/// Looks up a time zone by its name in the IANA database, in any case, and returns it with the name as the database
+/// spells it.
 pub fn zone(name: &str) -> Option<(TimeZone, String)> {
     static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
     if NO_ZONES.iter().any(|none| none.eq_ignore_ascii_case(name)) {

@@ -1,4 +1,4 @@
-//! The rules of members that their `validate` attributes state: what the derive of the same name calls.
+//! Rules of the `validate` attributes of members: called by the derive of the same name.
 //!
 //! ```
 //! use messaging_core::validate::Validate;
@@ -20,12 +20,12 @@ use std::collections::BTreeMap;
 
 pub use messaging_derive::{Setters, Validate};
 
-/// What has members with rules of their own. Derived.
+/// A type whose members have rules of their own. Derived.
 pub trait Validate {
-    /// The first member that breaks one of its rules.
+    /// Returns the first member that breaks one of its rules.
     fn broken_member(&self) -> Option<&'static str>;
 
-    /// Whether every member keeps its rules.
+    /// True if every member keeps its rules.
     fn is_valid(&self) -> bool {
         self.broken_member().is_none()
     }
@@ -49,9 +49,9 @@ impl<T: Validate> Validate for Vec<T> {
     }
 }
 
-/// What has a length, unless it was left out.
+/// A value with a length, unless it was left out.
 pub trait Length {
-    /// The number of characters or items.
+    /// Returns the number of characters or items.
     fn length(&self) -> Option<u64>;
 }
 
@@ -79,12 +79,12 @@ impl<T: Length> Length for Option<T> {
     }
 }
 
-/// What is a number, unless it was left out.
+/// A number, unless it was left out.
 pub trait Number {
-    /// The type of its bounds.
+    /// Type of its bounds.
     type Bound: PartialOrd + Copy;
 
-    /// The number.
+    /// Returns the number.
     fn number(&self) -> Option<Self::Bound>;
 }
 
@@ -110,12 +110,12 @@ impl<T: Number> Number for Option<T> {
     }
 }
 
-/// Whether a length is within its bounds, both included.
+/// True if a length is within its bounds, both included, or the value was left out.
 pub fn length(value: &impl Length, min: Option<u64>, max: Option<u64>) -> bool {
     value.length().is_none_or(|length| within(length, min, max))
 }
 
-/// Whether a number is within its bounds, both included.
+/// True if a number is within its bounds, both included, or was left out.
 pub fn range<T: Number>(value: &T, min: Option<T::Bound>, max: Option<T::Bound>) -> bool {
     value.number().is_none_or(|number| within(number, min, max))
 }

@@ -1,19 +1,19 @@
 //! Field errors of a request, collected so that all are reported at once.
 //!
-//! Contract section 1.4: a pointer into the body (RFC 6901) or the name of a query parameter, path
-//! parameter or header; a code; a sentence that names the rule and never the rejected value.
+//! Contract section 1.4: a pointer into the body (RFC 6901) or the name of a query parameter, path parameter or header;
+//! a code; a sentence that names the rule and never the rejected value.
 
 use std::fmt::Display;
 
 use serde::{Deserialize, Serialize};
 
-/// At most this many are reported (contract section 1.4).
+/// Maximum number of violations that are reported (contract section 1.4).
 pub const MAX_REPORTED: usize = 100;
 
 /// Unknown members of a request for which the nearest known name is looked up.
 pub const MAX_SUGGESTIONS: usize = 10;
 
-/// Bytes of a pointer. A place that is further down is reported by what is around it.
+/// Maximum length of a pointer, in bytes. A deeper place is reported by the place around it.
 pub(crate) const MAX_POINTER: usize = 1024;
 
 /// The field codes of contract section 1.4.
@@ -45,9 +45,9 @@ pub struct Violation {
     /// The member or parameter.
     #[serde(flatten)]
     pub at: At,
-    /// Which rule, for programs.
+    /// Code of the rule, for programs.
     pub code: FieldCode,
-    /// Which rule, for people.
+    /// Sentence that names the rule, for people.
     pub message: String,
     /// Place of the error in a text of several lines.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The place of a byte.
+    /// Returns the position of a byte offset.
     pub fn of(source: &str, offset: usize) -> Self {
         let mut offset = offset.min(source.len());
         while !source.is_char_boundary(offset) {
@@ -91,17 +91,17 @@ pub enum At {
 pub struct Violations(Vec<Violation>);
 
 impl Violations {
-    /// None yet.
+    /// Returns an empty collection.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Adds one about the body. A place that has one already keeps its first.
+    /// Adds a violation of the body. A place that has one already keeps its first.
     pub fn add(&mut self, pointer: impl Into<String>, code: FieldCode, message: impl Display) {
         self.push(At::Pointer(pointer.into()), code, message, None);
     }
 
-    /// Adds a member that is not among the `known` ones. The first of them are told the nearest known name.
+    /// Adds a member that is not among the `known` ones. The first of these are told the nearest known name.
     pub fn add_unknown<'a>(&mut self, pointer: impl Into<String>, known: impl Iterator<Item = &'a str>, name: &str) {
         if self.is_full() {
             return;
@@ -114,12 +114,12 @@ impl Violations {
         }
     }
 
-    /// Adds one about a place in a text of the body.
+    /// Adds a violation at a position in a text of the body.
     pub fn add_at(&mut self, pointer: &str, code: FieldCode, message: impl Display, position: Option<Position>) {
         self.push(At::Pointer(pointer.to_owned()), code, message, position);
     }
 
-    /// Adds one about a parameter.
+    /// Adds a violation of a parameter.
     pub fn add_parameter(&mut self, name: impl Into<String>, code: FieldCode, message: impl Display) {
         self.push(At::Parameter(name.into()), code, message, None);
     }
@@ -139,8 +139,8 @@ impl Violations {
         }
     }
 
-    /// Adds those of `other` unless their place, a place above it or one inside it has one already: a
-    /// member that is broken in part is not also broken as a whole.
+    /// Adds the violations of `other` unless their place, a place above it or one inside it has one already: a member
+    /// that is broken in part is not also broken as a whole.
     pub fn merge(&mut self, other: Self) {
         for violation in other.0 {
             let covered = match &violation.at {
@@ -156,7 +156,7 @@ impl Violations {
         }
     }
 
-    /// The same where the body that they are about stands in another one, under a pointer.
+    /// Returns the violations with their pointers below `outer`, for a body that is part of another.
     #[must_use]
     pub fn below(self, outer: &str) -> Self {
         let mut moved = Self::new();
@@ -170,7 +170,7 @@ impl Violations {
         moved
     }
 
-    /// The same about a query, whose members are parameters.
+    /// Returns the violations as those of a query, whose members are parameters.
     pub(crate) fn of_parameters(self) -> Self {
         let mut renamed = Self::new();
         for violation in self.0 {
@@ -185,12 +185,12 @@ impl Violations {
         renamed
     }
 
-    /// Whether something is wrong at a pointer or inside it.
+    /// True if there is a violation at a pointer or inside it.
     pub(crate) fn is_at(&self, pointer: &str) -> bool {
         self.0.iter().any(|known| matches!(&known.at, At::Pointer(place) if is_within(place, pointer)))
     }
 
-    /// Whether as many were found as are reported.
+    /// True if as many were found as are reported.
     pub(crate) const fn is_full(&self) -> bool {
         self.0.len() >= MAX_REPORTED
     }
@@ -200,17 +200,17 @@ impl Violations {
         self.0.is_empty()
     }
 
-    /// The broken rules, in the order in which they were found.
+    /// Returns the violations, in the order in which they were found.
     pub fn as_slice(&self) -> &[Violation] {
         &self.0
     }
 
-    /// `Ok` when nothing is wrong.
+    /// Returns `Ok` if there is no violation.
     pub fn into_result(self) -> Result<(), Self> {
         if self.is_empty() { Ok(()) } else { Err(self) }
     }
 
-    /// `2 fields are invalid`.
+    /// Returns a summary, such as `2 fields are invalid`.
     pub fn summary(&self) -> String {
         match self.0.len() {
             1 => "1 field is invalid".to_owned(),
@@ -219,12 +219,12 @@ impl Violations {
     }
 }
 
-/// Whether a pointer names the place `outer` or one inside it. The whole body does not count as a place.
+/// True if a pointer names the place `outer` or one inside it. The whole body does not count as a place.
 fn is_within(pointer: &str, outer: &str) -> bool {
     !outer.is_empty() && pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The violations of a request that breaks exactly one rule.
+/// Returns the violations of a request that breaks exactly one rule.
 pub fn refuse(pointer: &str, code: FieldCode, message: impl Display) -> Violations {
     let mut violations = Violations::new();
     violations.add(pointer, code, message);
@@ -236,23 +236,23 @@ pub fn escape(member: &str) -> String {
     member.replace('~', "~0").replace('/', "~1")
 }
 
-/// A member's name from its part of a JSON pointer: what [`escape`] was given.
+/// Returns the name of a member from its part of a JSON pointer: the argument of [`escape`].
 pub fn unescape(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
-/// What is wrong with a member that is not known.
+/// Message for an unknown member.
 pub(crate) const NO_MEMBER: &str = "is not a member of this";
 
-/// What is wrong with a member that is not among the `known` ones: it names the one that is nearest by edit
-/// distance, never what was sent.
+/// Returns the message for a member that is not among the `known` ones: it names the nearest one by edit distance,
+/// never the name that was sent.
 fn unknown_member<'a>(known: impl Iterator<Item = &'a str>, name: &str) -> String {
-    /// The longest beginning of a name that is compared.
+    /// Number of characters of a name that are compared; the rest is ignored.
     const COMPARED: usize = 64;
-    /// As alike as a name and its misspelling.
+    /// Least similarity of a name and its misspelling.
     const ALIKE: f64 = 0.5;
     let given: String = name.chars().take(COMPARED).flat_map(char::to_lowercase).collect();
-    // Of two that are as near the one that begins the same way counts: `ccc` is rather `cc` than `bcc`.
+    // Of two equally near names the one with the longer common beginning wins: `ccc` is rather `cc` than `bcc`.
     let likeness = |known: &str| {
         let common = known.chars().zip(given.chars()).take_while(|(known, given)| known == given).count();
         (strsim::normalized_damerau_levenshtein(known, &given), common)

@@ -10,10 +10,11 @@ use crate::ids::{ApiKeyId, FactorId, UserId};
 use crate::revision::Expect;
 use crate::time::Timestamp;
 
-/// A change of what belongs to users and keys.
+/// A change of data of users and keys.
 #[derive(Debug, Clone)]
 pub enum AccountWrite {
-    /// Removes a user with their sessions, tickets, second factors and memberships. A conflict when the user changed since.
+    /// Removes a user with their sessions, tickets, second factors and memberships. A conflict if the user changed
+    /// since.
     DeleteUser(UserId, u32),
     /// Opens a session.
     PutSession(Session),
@@ -57,7 +58,7 @@ pub enum AccountWrite {
 }
 
 impl AccountWrite {
-    /// Whether it stores something new on behalf of somebody, see [`Changes::adds`](super::Changes::adds).
+    /// True if it stores something new on behalf of a caller, see [`Changes::adds`](super::Changes::adds).
     pub(super) const fn adds(&self) -> bool {
         matches!(
             self,

@@ -18,7 +18,8 @@ pub struct PutAutomation {
     pub automation: Automation,
     /// The events and changes that make a note; none for a draft.
     pub subscription: EventSubscription,
-    /// The lane of the job of each shard, which the store makes due with every note; see [`crate::domain::automation::SHARDS`].
+    /// Lanes of the jobs of the shards, which the store makes due with every note; see
+    /// [`crate::domain::automation::SHARDS`].
     pub lanes: Vec<Lane>,
     /// The objects that it needs while it is active, which cannot be removed meanwhile. A conflict when one is removed
     /// already.
@@ -150,7 +151,7 @@ pub enum AutomationWrite {
 }
 
 impl AutomationWrite {
-    /// Whether it stores something new on behalf of somebody, see [`Changes::adds`](super::Changes::adds).
+    /// True if it stores something new on behalf of a caller, see [`Changes::adds`](super::Changes::adds).
     pub(super) const fn adds(&self) -> bool {
         matches!(self, Self::PutRun(_) | Self::PutEntry(..) | Self::PutDateFires(_))
     }

@@ -1,4 +1,4 @@
-//! What changes of campaigns, their audiences, and what waits for its turn.
+//! Changes of campaigns, their audiences, and the messages that wait to be released.
 
 use std::hash::Hasher as _;
 
@@ -23,7 +23,7 @@ pub struct AudienceRow {
     pub piece: u64,
     /// Verdict or due time that the contacts have in common.
     pub set: AudienceSet,
-    /// Their places in the piece.
+    /// Places of the contacts in the piece.
     pub bits: Bits,
 }
 
@@ -32,14 +32,14 @@ pub struct AudienceRow {
 pub struct NewWaiting {
     /// The message.
     pub message: Message,
-    /// What it shares its pace with; see [`WaitingKey::track`].
+    /// Track of the message, a hash of the lane with which it shares its pace; see [`WaitingKey::track`].
     pub track: u8,
-    /// Not before.
+    /// Earliest time of its release.
     pub due_at: Timestamp,
 }
 
-/// What a message that waits shares its pace with: a hash of the resource of the lane that delivers it, which is the
-/// domain of its recipient.
+/// Returns the track of a waiting message: a hash of the resource of the lane that delivers it, which is the domain of
+/// its recipient. Messages of one track share their pace.
 #[expect(clippy::cast_possible_truncation, reason = "one of 256")]
 pub fn track_of(resource: &str) -> u8 {
     let mut hasher = SipHasher24::new();
@@ -47,18 +47,18 @@ pub fn track_of(resource: &str) -> u8 {
     hasher.finish() as u8
 }
 
-/// Names a message that waits to be released.
+/// Key of a message that waits to be released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitingKey {
-    /// What it shares its pace with: a hash of the recipient's domain, 0 to 255.
+    /// Track of the message: a hash of the recipient's domain, 0 to 255.
     pub track: u8,
-    /// Not before.
+    /// Earliest time of its release.
     pub due_at: Timestamp,
     /// The message.
     pub message_id: MessageId,
 }
 
-/// When attempts of marketing messages to a contact on a channel began.
+/// Times at which attempts of marketing messages to a contact on a channel began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContactSends {
     /// The workspace.
@@ -67,12 +67,13 @@ pub struct ContactSends {
     pub contact_id: ContactId,
     /// The channel.
     pub channel: Channel,
-    /// In order; those of the last 168 hours, [`remembered`](crate::domain::delivery::recipient_time::frequency_cap::remembered).
-    /// A store may keep seconds, rounded up.
+    /// Times in order, those of the last 168 hours; see
+    /// [`remembered`](crate::domain::delivery::recipient_time::frequency_cap::remembered). A store may keep seconds,
+    /// rounded up.
     pub times: Vec<Timestamp>,
 }
 
-/// That something was seen of a message of a campaign for the first time; what listings by outcome go by.
+/// First engagement of a kind with a message of a campaign; listings by outcome use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Engagement {
     /// The workspace.
@@ -94,12 +95,12 @@ pub struct CountLink {
     pub workspace_id: WorkspaceId,
     /// The campaign.
     pub campaign_id: CampaignId,
-    /// Its variant, by place.
+    /// Variant of the campaign, by its position.
     pub variant: u8,
     /// The number of the link in the variant's template, 0 to 63.
     pub link: u8,
     /// The URL as it stands in the template.
     pub url: String,
-    /// Whether it is the first click on it in the message.
+    /// True if it is the first click on the link in the message.
     pub is_first: bool,
 }

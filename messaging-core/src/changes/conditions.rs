@@ -1,4 +1,4 @@
-//! Conditions of a commit: what has to be as it was read, or nothing is changed.
+//! Conditions of a commit: if one does not hold, nothing is changed.
 
 use crate::domain::automation::AutomationStatus;
 use crate::domain::campaign::{CampaignStatus, Reference};
@@ -10,21 +10,22 @@ use super::ExpectEntries;
 /// Something that must be as it was read for a commit to succeed.
 #[derive(Debug, Clone)]
 pub enum Condition {
-    /// A conflict when a message is not at the revision that was read.
+    /// A conflict if a message is not at the revision that was read.
     Message(WorkspaceId, MessageId, u32),
-    /// A conflict when a campaign is not in the state that was read: what is made or released for one
-    /// that was paused or cancelled would be sent all the same.
+    /// A conflict if a campaign is not in the state that was read: otherwise messages of a campaign that was paused or
+    /// cancelled since would still be made or released.
     Campaign(WorkspaceId, CampaignId, CampaignStatus),
-    /// A conflict when a campaign, or an automation, holds this: with it in the same commit, nothing is
-    /// removed that somebody has begun to need.
+    /// A conflict if a campaign or an automation holds this resource: in the same commit as its deletion, it prevents
+    /// the deletion of a resource that came into use since.
     Unused(WorkspaceId, Reference),
-    /// A conflict when an automation is not in the state that was read: whoever goes on in one that was
-    /// paused would be sent to all the same.
+    /// A conflict if an automation is not in the state that was read: otherwise contacts in an automation that was
+    /// paused since would still be sent to.
     Automation(WorkspaceId, AutomationId, AutomationStatus),
-    /// A conflict when a contact has entered an automation, or was refused, too often by now: entries
-    /// under different keys do not meet in [`PutEntry`](super::AutomationWrite::PutEntry). Goes before what lets the contact in.
+    /// A conflict if a contact has entered an automation, or was refused, too often by now: entries under different
+    /// keys do not meet in [`PutEntry`](super::AutomationWrite::PutEntry). Stands before the writes that let the
+    /// contact in.
     Entries(Box<ExpectEntries>),
-    /// A conflict when a webhook is not in the state that was read: what is held for one that is not
-    /// paused any more would be sent by nobody.
+    /// A conflict if a webhook is not in the state that was read: otherwise nothing would send deliveries that are held
+    /// for a webhook that was resumed since.
     Webhook(WorkspaceId, WebhookId, WebhookStatus),
 }

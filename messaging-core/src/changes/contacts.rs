@@ -26,6 +26,6 @@ pub struct MoveProductEvents {
     /// The contact it was merged into; must be there when `from` is. When it is gone later, the events go the
     /// way of its own: to the contact that it was merged into itself, or away.
     pub to: ContactId,
-    /// Most events that this write moves; the rest is left for later writes.
+    /// Maximum number of events that this write moves; the rest is left for later writes.
     pub limit: usize,
 }

@@ -1,4 +1,4 @@
-//! Documents: records that are put whole, read by their key, listed and removed.
+//! Documents: records that are stored whole, read by their key, listed and deleted.
 
 use crate::domain::audience::custom_field::CustomField;
 use crate::domain::audience::form::Form;
@@ -19,12 +19,12 @@ use crate::ids::{CampaignId, DomainId, FieldId, FormId, ListId, PoolId, UserId, 
 
 use super::ContactSends;
 
-/// A record that is put whole.
+/// A record that is stored whole.
 #[derive(Debug, Clone)]
 pub enum Document {
     /// A user. The email is unique.
     User(User),
-    /// A workspace. A conflict when it is to be created under the id of one that was deleted.
+    /// A workspace. A conflict if it is created under the id of a deleted one.
     Workspace(Workspace),
     /// A membership of a user in a workspace.
     Member(Member),
@@ -36,7 +36,7 @@ pub enum Document {
     Pool(IpPool),
     /// The settings of a channel.
     Channel(ChannelSettings),
-    /// A list of contacts; one that is there gets another name and other settings.
+    /// A list of contacts; an existing one gets another name and other settings.
     List(ContactList),
     /// A form by which readers subscribe.
     Form(Box<Form>),
@@ -44,42 +44,42 @@ pub enum Document {
     Field(CustomField),
     /// An import.
     Import(Box<Import>),
-    /// A template. One that is there gets its next version, which is the current one from then on.
+    /// A template. An existing one gets its next version, which becomes the current one.
     Template(Box<Template>),
-    /// A campaign. A conflict when it is to hold what it names from now on
-    /// ([`CampaignStatus::holds_references`](crate::domain::campaign::CampaignStatus::holds_references)) and some of that
-    /// is gone.
+    /// A campaign. A conflict if it begins to hold the resources that it names
+    /// ([`CampaignStatus::holds_references`](crate::domain::campaign::CampaignStatus::holds_references)) and one of
+    /// these is gone.
     Campaign(Box<Campaign>),
     /// The progress of a campaign.
     CampaignProgress(Box<CampaignProgress>),
-    /// What is known of the marketing messages to a contact. A conflict when the contact is gone. No revision of a contact
-    /// and channel is met twice: a record without times stays until it is swept.
+    /// Times of the marketing messages to a contact. A conflict if the contact is gone. A revision of a contact and
+    /// channel is never used twice: a record without times stays until it is swept.
     ContactSends(ContactSends),
     /// A webhook.
     Webhook(Box<Webhook>),
 }
 
 impl Document {
-    /// Whether putting it stores something new on behalf of somebody, see [`Changes::adds`](super::Changes::adds).
+    /// True if storing it adds something new on behalf of a caller, see [`Changes::adds`](super::Changes::adds).
     pub(super) const fn adds(&self) -> bool {
         !matches!(self, Self::CampaignProgress(_) | Self::ContactSends(_))
     }
 }
 
-/// The key of a document that is removed.
+/// Key of a document to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentKey {
     /// The membership of a user.
     Member(WorkspaceId, UserId),
     /// A sending domain.
     Domain(WorkspaceId, DomainId),
-    /// An IP pool; `None` for one that is shared.
+    /// An IP pool; `None` for a shared one.
     Pool(Option<WorkspaceId>, PoolId),
     /// The settings of a channel.
     Channel(WorkspaceId, Channel),
     /// A list; its members are removed later.
     List(WorkspaceId, ListId),
-    /// A form; its address leads nowhere from then on.
+    /// A form; its address is not found from then on.
     Form(WorkspaceId, FormId),
     /// A custom field.
     Field(WorkspaceId, FieldId),
@@ -87,7 +87,7 @@ pub enum DocumentKey {
     Campaign(WorkspaceId, CampaignId),
     /// A webhook; its deliveries cannot be reached any more.
     Webhook(WorkspaceId, WebhookId),
-    /// The target of redirected links, which lead nowhere from then on.
+    /// The target of redirected links, which are not found from then on.
     Url(WorkspaceId, UrlKey),
 }
 

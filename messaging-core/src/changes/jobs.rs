@@ -9,19 +9,19 @@ use crate::time::Timestamp;
 /// A job to be done, written in the transaction of its cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Its id; its time is when `due_at` was decided.
+    /// Id of the job; its time is when `due_at` was decided.
     pub id: JobId,
-    /// Which job type runs it.
+    /// Name of the job type that runs it.
     pub kind: &'static str,
-    /// What it shares concurrency, pace and back-off with; claims are fair over lanes.
+    /// Lane of jobs that share concurrency, pace and back-off; claims are fair over lanes.
     pub lane: Lane,
-    /// Not before.
+    /// Earliest time of its run.
     pub due_at: Timestamp,
     /// The job's own data, JSON.
     pub payload: Bytes,
 }
 
-/// Where a job stands that nobody has claimed.
+/// Key of a job that no process has claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobPlace {
     /// The job.
@@ -32,7 +32,7 @@ pub struct JobPlace {
     pub due_at: Timestamp,
 }
 
-/// Names a claimed job, and proves that the claim is still held.
+/// Key of a claimed job, which proves that the claim is still held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobHandle {
     /// The job.
@@ -48,22 +48,22 @@ pub struct JobHandle {
 /// Time and payload with which a job continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reschedule {
-    /// Not before.
+    /// Earliest time of the next run.
     pub due_at: Timestamp,
     /// When this was decided, on the clock that `due_at` was taken from.
     pub at: Timestamp,
-    /// Replaces the payload.
+    /// New payload.
     pub payload: Bytes,
 }
 
-/// How a job that could not do its work goes on.
+/// Continuation of a job that could not do its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PutBack {
-    /// Not before.
+    /// Earliest time of the next run.
     pub due_at: Timestamp,
     /// When this was decided, on the clock that `due_at` was taken from.
     pub at: Timestamp,
-    /// Whether the run failed for a reason of its own; these are counted.
+    /// True if the run itself failed; such runs are counted.
     pub is_failure: bool,
 }
 
@@ -74,32 +74,33 @@ pub enum JobWrite {
     Enqueue(NewJob),
     /// Adds a job unless its lane has one, claimed or not.
     EnqueueOnce(NewJob),
-    /// Makes the jobs of a lane due, those that are in work as soon as they are put back; `at` is the present. Nothing
-    /// happens when there are none.
+    /// Makes the jobs of a lane due, claimed ones as soon as they are put back; `at` is the present. No conflict if
+    /// there are none.
     WakeLane(Lane, Timestamp),
-    /// Makes some jobs due at once that are not due yet; the time is the present. Those that are claimed, gone or dated
-    /// anew stay as they are.
+    /// Makes some jobs due at once that are not due yet; the time is the present. Claimed, deleted and rescheduled jobs
+    /// stay as they are.
     MakeDue(Vec<JobPlace>, Timestamp),
-    /// Removes a claimed job. `LeaseLost` when the claim is not held.
+    /// Removes a claimed job. `LeaseLost` if the claim is not held.
     Finish(JobHandle),
-    /// Removes a job that nobody has claimed; no conflict when it is gone already, one when it is claimed. Only for the
-    /// process that claims jobs.
+    /// Removes an unclaimed job; no conflict if it is gone already, one if it is claimed. Only for the process that
+    /// claims jobs.
     Remove(JobPlace),
-    /// Puts a claimed job back for later. `LeaseLost` when the claim is not held.
+    /// Puts a claimed job back for later. `LeaseLost` if the claim is not held.
     Reschedule(JobHandle, Reschedule),
-    /// Puts a claimed job back for later as it is stored: [`Save`](Self::Save) may have changed it since it was
-    /// claimed. `LeaseLost` when the claim is not held.
+    /// Puts a claimed job back for later with its stored payload: [`Save`](Self::Save) may have changed it since it was
+    /// claimed. `LeaseLost` if the claim is not held.
     PutBack(JobHandle, PutBack),
-    /// Replaces the payload of a claimed job, which stays claimed: what has to be known if its run does not end.
-    /// `LeaseLost` when the claim is not held.
+    /// Replaces the payload of a claimed job, which stays claimed: state that must survive a run that does not end.
+    /// `LeaseLost` if the claim is not held.
     Save(JobHandle, Bytes),
-    /// Changes nothing. `LeaseLost` when the claim is not held. In the last commit before something leaves the process,
-    /// and in every commit of a job that goes on after it: whoever lost its claim is stopped here.
+    /// Changes nothing. `LeaseLost` if the claim is not held. Part of the last commit before something leaves the
+    /// process, and of every later commit of a job that continues after it: a process that lost its claim is stopped
+    /// here.
     Hold(JobHandle),
 }
 
 impl JobWrite {
-    /// The claim that must be held for the write; `None` for one that is not about a claimed job.
+    /// Returns the claim that must be held for the write; `None` if it is not about a claimed job.
     pub(super) const fn claim(&self) -> Option<&JobHandle> {
         match self {
             Self::Finish(handle)

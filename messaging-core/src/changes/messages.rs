@@ -1,4 +1,4 @@
-//! What changes of messages, their copies and their events.
+//! Changes of messages, their copies and their events.
 
 use serde_json::{Map, Value};
 
@@ -37,7 +37,7 @@ pub struct MoveMessage {
 }
 
 impl MoveMessage {
-    /// What takes a message from one of its states to another. How that changes what is counted is
+    /// Returns the write that takes a message from one of its states to another. The counters are changed by
     /// [`CountMessages::of_change`], a write of the same commit.
     pub fn new(before: &Message, after: &Message) -> Self {
         Self {
@@ -52,8 +52,8 @@ impl MoveMessage {
     }
 }
 
-/// The writes that take a message from one of its states to another at a time, and count the change: with the visit
-/// that made it, an open or a click and whether a machine did it. Whoever changes a message changes it by these.
+/// Returns the writes that take a message from one of its states to another at a time, and count the change: with
+/// `visit`, an open or a click and whether a machine made it. Every change of a message is made by these writes.
 pub fn moves(before: &Message, after: &Message, visit: Option<(EventKind, bool)>, at: Timestamp) -> Vec<Write> {
     let mut writes = vec![Write::MoveMessage(MoveMessage::new(before, after))];
     writes
@@ -76,8 +76,9 @@ pub fn moves(before: &Message, after: &Message, visit: Option<(EventKind, bool)>
     writes
 }
 
-/// The writes that count a visit of a message, an open or a click and whether a machine made it, which leaves these
-/// milestones. The message changes only if they do: of the first of a kind there is one, and all others only add to sums.
+/// Returns the writes that count a visit of a message, an open or a click and whether a machine made it, with the
+/// milestones after it. The message changes only if they do: only the first visit of a kind changes it, and later ones
+/// only add to sums.
 pub fn visited(message: &Message, milestones: Milestones, visit: (EventKind, bool), at: Timestamp) -> Vec<Write> {
     if milestones == message.milestones {
         let count = CountMessages::of_change(message, message, Some(visit), at);
@@ -87,30 +88,31 @@ pub fn visited(message: &Message, milestones: Milestones, visit: (EventKind, boo
     moves(message, &after, Some(visit), at)
 }
 
-/// By how much counters change.
+/// A change of the counters of messages.
 ///
-/// Sums, so that it conflicts with nothing; the revision that guards the message of the same commit guards it too.
+/// These are sums, so the write conflicts with nothing; the revision that guards the message of the same commit guards
+/// it too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountMessages {
     /// The workspace that sent the messages.
     pub workspace_id: WorkspaceId,
     /// Their channel.
     pub channel: Channel,
-    /// Who sent them. Totals are kept of campaigns by variant, series of all.
+    /// Source of the messages. Totals are kept by variant for campaigns; series are kept for every source.
     pub source: MessageSource,
-    /// By how much the totals change.
+    /// Change of the totals.
     pub totals: Counts,
-    /// By how much the series change, and in which quarters of an hour.
+    /// Change of the series, by quarter of an hour.
     pub series: Vec<(Quarter, Counts)>,
 }
 
 impl CountMessages {
-    /// What a new message counts for; `None` where nothing counts it.
+    /// Counts a new message; `None` if no counter covers it.
     pub fn of_new(message: &Message) -> Option<Self> {
         Self::of(message, tally::tally(&Row::from(message)), Vec::new())
     }
 
-    /// What new messages count for, in one write for each source.
+    /// Counts new messages, in one write for each source.
     pub fn of_all_new<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for new in messages.into_iter().filter_map(Self::of_new) {
@@ -122,8 +124,8 @@ impl CountMessages {
         found
     }
 
-    /// What a change of a message counts for, with the event that made it, if that was an open or a click; `None` where
-    /// nothing counts it. `at` is when it happened.
+    /// Counts a change of a message, with the event that made it if that was an open or a click; `None` if no counter
+    /// covers it. `at` is the time of the change.
     pub fn of_change(
         before: &Message,
         after: &Message,
@@ -153,16 +155,16 @@ impl CountMessages {
     }
 }
 
-/// By how much the counters of sites change; sums, as [`CountMessages`] is.
+/// A change of the counters of sites; sums, like [`CountMessages`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountSites {
     /// Workspace that sent the mail.
     pub workspace_id: WorkspaceId,
-    /// By how much each site's counters change, and in which quarters of an hour.
+    /// Change of each site's counters, by quarter of an hour.
     pub counts: Vec<(SiteName, Quarter, SiteCounts)>,
 }
 
-/// Names an event in the log of its workspace.
+/// Key of an event in the log of its workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEvent {
     /// The workspace that owns it.
@@ -175,22 +177,21 @@ pub struct LogEvent {
     pub event_id: EventId,
 }
 
-/// A change of the contact that a message is attributed to; its revision stays. Nothing happens when it
-/// is not attributed to `from` any more.
+/// A change of the contact that a message is attributed to; its revision stays. Nothing happens if the message is no
+/// longer attributed to `from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttributeMessage {
     /// The workspace that owns it.
     pub workspace_id: WorkspaceId,
     /// The message.
     pub message_id: MessageId,
-    /// The contact it is attributed to.
+    /// Contact that the message was attributed to.
     pub from: ContactId,
-    /// The contact it shall be attributed to.
+    /// Contact that the message will be attributed to.
     pub to: ContactId,
 }
 
-/// What is left of a message whose recipient was erased. It loses address, contact, metadata, content,
-/// attempts and capture.
+/// Erasure of a message's recipient: the message loses address, contact, metadata, content, attempts and capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RedactMessage {
     /// Workspace of the message.
@@ -199,17 +200,17 @@ pub struct RedactMessage {
     pub message_id: MessageId,
     /// The revision that was read; any other is a conflict.
     pub revision: u32,
-    /// The state it is in from now on.
+    /// New state of the message.
     pub status: MessageStatus,
-    /// When it came into that state.
+    /// Time of that state.
     pub updated_at: Timestamp,
-    /// The tags it keeps.
+    /// Tags that stay.
     pub tags: Vec<String>,
-    /// The events that change: when, which, and what is left of their meta.
+    /// Events that change: time, id, and the members of `meta` that stay.
     pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
 }
 
-/// What changes of a message when somebody who was copied on it is erased.
+/// Erasure of a copied recipient from a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EraseCopy {
     /// Workspace that owns the message.
@@ -218,16 +219,16 @@ pub struct EraseCopy {
     pub message_id: MessageId,
     /// The revision that was read; any other is a conflict.
     pub revision: u32,
-    /// The tags it keeps.
+    /// Tags that stay.
     pub tags: Vec<String>,
-    /// The metadata it keeps.
+    /// Metadata that stays.
     pub metadata: Map<String, Value>,
-    /// Replaces the stored request, unless that stays or is not kept any more.
+    /// New stored request; `None` if it stays or is no longer stored.
     pub content: Option<MessageContent>,
-    /// The events that change: when, which, and what is left of their meta.
+    /// Events that change: time, id, and the members of `meta` that stay.
     pub events: Vec<(Timestamp, EventId, Map<String, Value>)>,
-    /// The attempts that change, and what is left of what was said.
+    /// Attempts that change, with the rest of their dialog.
     pub attempts: Vec<(EventId, Dialog)>,
-    /// Replaces what the sandbox captured, unless that stays or there is nothing.
+    /// New capture of the sandbox; `None` if it stays or there is none.
     pub capture: Option<Capture>,
 }

@@ -1,4 +1,4 @@
-//! What a commit makes true, as the log and the metrics of the process tell it.
+//! Observations: consequences of a commit for the log and the metrics of the process.
 
 use serde_json::{Map, Value};
 
@@ -8,26 +8,26 @@ use crate::domain::delivery::bounce::BounceClass;
 use crate::domain::message::{EventKind, Message};
 use crate::ids::{ImportId, MessageId, WebhookId, WorkspaceId};
 
-/// The longest code of a provider and name of a host that are told, in bytes.
+/// Maximum length of a code or a host name in an observation, in bytes.
 const MAX_WORD: usize = 255;
 
-/// What a commit makes true besides what its other writes say. No member holds an address, a subject, or any other text
-/// that somebody wrote.
+/// A consequence of a commit that its other writes do not show. No member holds an address, a subject, or any other
+/// free text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// Something happened to a message and one of its recipients.
+    /// An event of a message and one of its recipients.
     Message(MessageObservation),
-    /// A webhook was called; whether its receiver took the event.
+    /// A webhook was called; true if its receiver accepted the event.
     WebhookCall(bool),
-    /// A webhook was disabled, because its receiver is gone or has failed for days.
+    /// A webhook was disabled because its receiver is gone or has failed for days.
     WebhookDisabled(WorkspaceId, WebhookId),
-    /// The rows of an import begin to be read; so many.
+    /// The rows of an import begin to be read, with their number.
     ImportBegan(WorkspaceId, ImportId, u64),
     /// An import ended.
     ImportEnded(ImportObservation),
 }
 
-/// Something that happened to a message and one of its recipients.
+/// An event of a message and one of its recipients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageObservation {
     /// Workspace of the message.
@@ -38,19 +38,19 @@ pub struct MessageObservation {
     pub channel: Channel,
     /// The kind of event that happened.
     pub kind: EventKind,
-    /// The domain of the recipient; `None` off email, and where the recipient is not known any more.
+    /// Domain of the recipient; `None` on channels other than email, and if the recipient is not known any more.
     pub domain: Option<String>,
-    /// The class of a bounce, or why a message failed or was suppressed: a word of the contract.
+    /// Class of a bounce, or the reason why a message failed or was suppressed: a word of the contract.
     pub class: Option<String>,
-    /// What the peer answered: an SMTP code, or the code of a provider.
+    /// Code in the answer of the peer: an SMTP code, or a code of the provider.
     pub code: Option<String>,
-    /// Which attempt it was; counts from 1. `None` for what happened outside of one.
+    /// Number of the attempt; counts from 1. `None` for events outside of attempts.
     pub attempt: Option<u32>,
     /// The host that answered.
     pub mx: Option<String>,
-    /// Duration of the attempt in milliseconds; `None` without an attempt, or where nobody was talked to.
+    /// Duration of the attempt in milliseconds; `None` without an attempt, or if no peer was connected.
     pub duration_ms: Option<u64>,
-    /// Whether another observation of the same commit tells it too: that a message was sent, where it was delivered.
+    /// True if another observation of the same commit implies it: "sent" beside "delivered".
     pub is_implied: bool,
 }
 
@@ -65,18 +65,18 @@ pub struct EventSubject<'a> {
     pub channel: Channel,
     /// The recipient of the message; empty when it is not known any more.
     pub to: &'a str,
-    /// The attempt that the events follow from.
+    /// The attempt that caused the events.
     pub attempt: Option<AttemptSubject<'a>>,
 }
 
-/// An attempt as its events tell it.
+/// The attempt that caused events of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptSubject<'a> {
-    /// Counts from 1.
+    /// Number of the attempt; counts from 1.
     pub number: u32,
-    /// The host that was talked to last.
+    /// Last host of the dialog.
     pub mx: Option<&'a str>,
-    /// How long it took; `None` when nobody was talked to.
+    /// Duration in milliseconds; `None` if no peer was connected.
     pub duration_ms: Option<u64>,
 }
 
@@ -89,11 +89,11 @@ pub struct ImportObservation {
     pub import_id: ImportId,
     /// `completed`, `failed` or `expired`.
     pub status: &'static str,
-    /// Contacts that are new.
+    /// New contacts.
     pub created: u64,
-    /// Contacts that were there.
+    /// Contacts that existed before.
     pub updated: u64,
-    /// Rows that were refused.
+    /// Refused rows.
     pub failed: u64,
 }
 
@@ -110,7 +110,7 @@ impl<'a> From<&'a Message> for EventSubject<'a> {
 }
 
 impl MessageObservation {
-    /// What is told of an event by its kind and its members.
+    /// Returns the observation of an event by its kind and its members.
     pub fn new(subject: EventSubject<'_>, kind: EventKind, meta: &Map<String, Value>) -> Self {
         let text = |name: &str| meta.get(name).and_then(Value::as_str);
         let recipient = text("recipient").unwrap_or(subject.to);
@@ -142,7 +142,7 @@ impl MessageObservation {
         }
     }
 
-    /// What is told of the events of one commit, in their order.
+    /// Returns the observations of the events of one commit, in their order.
     pub fn all(subject: EventSubject<'_>, events: &[(EventKind, Map<String, Value>)]) -> Vec<Self> {
         let recipient = |meta: &Map<String, Value>| meta.get("recipient").cloned();
         let is_delivered = |meta: &Map<String, Value>| {
@@ -155,13 +155,13 @@ impl MessageObservation {
         events.iter().map(one).collect()
     }
 
-    /// The class of a bounce; `unknown` for one that this version does not know.
+    /// Returns the class of a bounce; `unknown` for one that this version does not know.
     pub fn bounce_class(&self) -> Option<BounceClass> {
         let class = self.class.as_deref().filter(|_| self.kind == EventKind::Bounce)?;
         Some(BounceClass::parse(class).unwrap_or(BounceClass::Unknown))
     }
 
-    /// What happened, as a state that the recipient has come to.
+    /// Returns the event as the state that the recipient has reached.
     pub const fn status(&self) -> &'static str {
         match self.kind {
             EventKind::Queued => "queued",
@@ -180,7 +180,7 @@ impl MessageObservation {
     }
 }
 
-/// A text that peers chose, if it can be nothing but a code or the name of a host. An address cannot.
+/// Returns a text from a peer if it can only be a code or a host name. An address is neither.
 fn word(text: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
     (!text.is_empty() && text.len() <= MAX_WORD && text.chars().all(is_plain)).then(|| text.to_owned())

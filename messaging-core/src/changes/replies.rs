@@ -1,4 +1,4 @@
-//! Answers that are remembered for requests that come again.
+//! Remembered answers to requests that may be repeated.
 
 use bytes::Bytes;
 
@@ -17,7 +17,7 @@ pub struct Reply {
     pub content_type: String,
     /// The body as it was answered.
     pub body: Bytes,
-    /// When it may be forgotten.
+    /// Time from which it may be deleted.
     pub expires_at: Timestamp,
     /// Now; an older reply whose `expires_at` is not after it is replaced.
     pub created_at: Timestamp,
@@ -35,7 +35,7 @@ pub struct ReplyKey {
 }
 
 impl ReplyKey {
-    /// What the result of a part of the request is remembered under; no path has this form.
+    /// Returns the key of the result of a part of the request; no path has this form.
     #[must_use]
     pub fn of_part(&self, part: usize) -> Self {
         Self { route: format!("{} #{part}", self.route), ..self.clone() }

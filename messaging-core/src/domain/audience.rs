@@ -1,6 +1,6 @@
-//! People: contacts with their fields, lists, imports, what they do, and what they must not be sent.
+//! Contacts with their fields, lists, imports and product events, and the suppression list.
 //!
-//! A field of every contact is a row of [`contact::fields`]; what a workspace declares itself is a
+//! A field of every contact is a row of [`contact::fields`]; a field that a workspace declares itself is a
 //! [`custom_field`]. Filters over all of this are in [`segment`](super::segment).
 
 pub mod contact;

@@ -1,7 +1,7 @@
 //! Images of a workspace, which its mail shows by their address.
 //!
-//! Contract section 26. The type of an image and its size in pixels are read from its first octets ([`header`]): what a
-//! client declares is not believed, because browsers show what we serve.
+//! Contract section 26. The type of an image and its size in pixels are read from its first octets ([`header`]): the
+//! type that a client declares is not used, because browsers show the served images.
 
 pub mod header;
 
@@ -11,11 +11,11 @@ use self::header::{ImageHeader, ImageType};
 use crate::ids::{ImageId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// The longest image, in bytes (contract section 26).
+/// Maximum size of an image, in bytes (contract section 26).
 pub const MAX_BYTES: usize = 5 << 20;
-/// Images of a workspace. The contract is silent.
+/// Maximum number of images of a workspace. The contract sets no limit.
 pub const MAX_IMAGES: u64 = 1_000;
-/// Bytes of all images of a workspace. The contract is silent; they stand in the database.
+/// Maximum size of all images of a workspace, in bytes. The contract sets no limit; they are in the database.
 pub const MAX_TOTAL_BYTES: u64 = 250 << 20;
 
 /// An image as stored, without its octets, which never change.
@@ -40,7 +40,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// The image that octets with this header are, uploaded at a time.
+    /// Returns the image with this header and these octets, uploaded at a time.
     pub fn new(id: ImageId, workspace_id: WorkspaceId, header: ImageHeader, octets: &[u8], now: Timestamp) -> Self {
         let ImageHeader { kind, width, height } = header;
         Self {
@@ -56,13 +56,13 @@ impl Image {
     }
 }
 
-/// The SHA-256 digest of octets in hexadecimal digits.
+/// Returns the SHA-256 digest of octets in hexadecimal digits.
 pub fn sha256(octets: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, octets);
     digest.as_ref().iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-/// Room that the images of a workspace take.
+/// Space that the images of a workspace take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ImageUsage {
     /// Number of images.
@@ -72,7 +72,7 @@ pub struct ImageUsage {
 }
 
 impl ImageUsage {
-    /// True if one more image of this length keeps the limits of a workspace.
+    /// True if the limits of a workspace allow one more image of this length.
     pub const fn has_room_for(self, bytes: u64) -> bool {
         self.images < MAX_IMAGES && self.bytes + bytes <= MAX_TOTAL_BYTES
     }

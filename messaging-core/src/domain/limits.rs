@@ -1,37 +1,37 @@
-//! Limits of the API that hold in more than one place (contract section 20). What belongs to one value only stands
-//! with it.
+//! Limits of the API that apply in more than one place (contract section 20). A limit of one value is declared with
+//! that value.
 //!
-//! They are constants of the types that `validate` attributes take, so that the attribute, the schema and the check
-//! use the same one.
+//! Their types are those that `validate` attributes take, so that attribute, schema and check use the same constant.
 
-/// Items of a page.
+/// Maximum number of items of a page.
 pub const MAX_PAGE_SIZE: u32 = 200;
 
-/// Contacts, events or list members in one request.
+/// Maximum number of contacts, events or list members in one request.
 pub const MAX_BULK: u64 = 1000;
 
-/// Characters of the names that people give: of workspaces, lists, segments, templates, and labels of fields.
+/// Maximum length, in characters, of the names that people give: of workspaces, lists, segments, templates, and labels
+/// of fields.
 pub const MAX_NAME: u64 = 200;
 
-/// Characters of the name that is shown beside a sender's address.
+/// Maximum length of the name that is shown beside a sender's address, in characters.
 pub const MAX_DISPLAY_NAME: u64 = 128;
 
-/// Characters of a subject (RFC 5322 section 2.1.1).
+/// Maximum length of a subject, in characters (RFC 5322 section 2.1.1).
 pub const MAX_SUBJECT: u64 = 998;
 
-/// Characters of a contact's id elsewhere.
+/// Maximum length of a contact's external id, in characters.
 pub(crate) const MAX_EXTERNAL_ID: u64 = 255;
 
-/// Characters of a tag of a contact.
+/// Maximum length of a tag of a contact, in characters.
 pub(crate) const MAX_TAG: usize = 64;
 
-/// Tags of a contact.
+/// Maximum number of tags of a contact.
 pub(crate) const MAX_CONTACT_TAGS: u64 = 100;
 
-/// Characters of the name of a file.
+/// Maximum length of the name of a file, in characters.
 pub const MAX_FILENAME: u64 = 255;
 
-/// Characters of a URL that the server is to call or to fetch.
+/// Maximum length of a URL that the server calls or fetches, in characters.
 pub const MAX_URL: u64 = 2048;
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
         assert!(missing.is_empty(), "docs/{name} says otherwise, or in other words: {missing:#?}");
     }
 
-    /// What the documents say in numbers is what the code holds to.
+    /// The limits in the documents are those of the code.
     #[test]
     fn the_reference_names_the_limits() {
         let kib = |bytes: usize| format!("{} KiB", bytes >> 10);

@@ -1,24 +1,24 @@
 //! Searching contacts and messages by a piece of text.
 //!
-//! Contract section 26. A [`Search`] is compared with two texts of a row: one that everybody may read, and one that only
-//! callers with `pii:read` may. Rows are many, so stores keep the texts of some neighbors together, in lower case, in one
-//! row of an index ([`SearchTexts`]), and look at the rows themselves only where a block has what is looked for. Beside this
-//! file: [`contacts`] and [`messages`], what of them is searched and in which blocks it is kept.
+//! Contract section 26. A [`Search`] is compared with two texts of a row: one that every reader may see, and one only
+//! for callers with `pii:read`. There are many rows, so stores keep the texts of neighboring rows together, in lower
+//! case, in one row of an index ([`SearchTexts`]), and read the rows themselves only if a block contains the searched
+//! text. The submodules [`contacts`] and [`messages`] define the searched texts and the blocks that hold them.
 
 pub mod contacts;
 pub mod messages;
 
-/// Characters of what is looked for, at least.
+/// Minimum length of a searched text, in characters.
 pub const MIN_SEARCH: u64 = 2;
-/// Characters of what is looked for, at most.
+/// Maximum length of a searched text, in characters.
 pub const MAX_SEARCH: u64 = 100;
 
-/// Stands between the texts of one row, which have no control characters.
+/// Separator between the texts of one row, which have no control characters.
 const BETWEEN_TEXTS: char = '\u{1f}';
-/// Stands behind the texts of a row.
+/// Terminator of the texts of a row.
 const BEHIND_ROW: char = '\u{1e}';
 
-/// A text to look for, and the right of whoever looks for it.
+/// A text to search for, with the permission of the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
     needle: String,
@@ -26,12 +26,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search for a text, whatever its case. Only who `sees_addresses` searches what they would be shown masked.
+    /// Returns a search for a text, in any case. Texts that are masked for the caller are only searched if
+    /// `sees_addresses`.
     pub fn new(text: &str, sees_addresses: bool) -> Self {
         Self { needle: text.to_lowercase(), sees_addresses }
     }
 
-    /// The text in lower case.
+    /// Returns the text in lower case.
     pub fn needle(&self) -> &str {
         &self.needle
     }
@@ -41,7 +42,7 @@ impl Search {
         self.sees_addresses
     }
 
-    /// True if texts, or a block of them, have what is looked for.
+    /// True if texts, or a block of them, contain the searched text.
     pub fn is_in(&self, shown: &str, hidden: &str) -> bool {
         shown.contains(&self.needle) || self.sees_addresses && hidden.contains(&self.needle)
     }
@@ -50,7 +51,7 @@ impl Search {
 /// The texts of the rows of a block, in lower case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchTexts {
-    /// Texts that everybody may read who may read the rows.
+    /// Texts for every reader of the rows.
     pub shown: String,
     /// Addresses and names.
     pub hidden: String,
@@ -63,7 +64,7 @@ impl SearchTexts {
     }
 }
 
-/// Adds the texts of a row, without control characters, so that no text reaches into another.
+/// Adds the texts of a row, without control characters, so that a match never spans two texts.
 fn add_row<'a>(block: &mut String, texts: impl IntoIterator<Item = Option<&'a str>>) {
     for (place, text) in texts.into_iter().flatten().enumerate() {
         if place > 0 {

@@ -1,7 +1,7 @@
-//! Who may do what: users, keys, passwords, and texts that must not be shown.
+//! Users, keys, passwords and sign-ins, and texts that must not be shown.
 //!
-//! Rights themselves are in [`scope`](crate::scope). What is secret is a [`secret::Secret`]; what others may see only in
-//! part goes through a [`redaction::Redactor`].
+//! Permissions are in [`scope`](crate::scope). Secrets are a [`secret::Secret`]; texts that some readers may see only
+//! in part are returned through a [`redaction::Redactor`].
 
 pub mod account;
 pub mod api_key;

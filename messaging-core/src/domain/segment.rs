@@ -1,8 +1,9 @@
 //! A segment: the contacts of a workspace that a filter matches.
 //!
-//! Contract section 9. [`filter`] is the typed tree of a filter and [`mod@parse`] makes it of what was sent;
-//! [`values`] says what values mean to it, [`reads`] what its outcome depends on, [`resolve`] takes out the
-//! segments that it names, [`Filter::bind`] puts in the values of an event, and [`matching`] finds the outcome for one contact.
+//! Contract section 9. [`filter`] is the typed tree of a filter, and [`mod@parse`] makes it from JSON; [`values`]
+//! defines the meaning of values, [`reads`] what the outcome depends on, [`resolve`] replaces the segments that a
+//! filter names, [`Filter::bind`] puts in the values of an event, and [`matching`] computes the outcome for one
+//! contact.
 
 mod bind;
 pub mod event;
@@ -26,9 +27,10 @@ use crate::ids::{SegmentId, WorkspaceId};
 use crate::time::Timestamp;
 use crate::violation::Violations;
 
-/// Segments of a workspace. The contract is silent; the work for a change of a contact grows with them.
+/// Maximum number of segments of a workspace. The contract sets no limit; the work for a change of a contact grows with
+/// them.
 pub const MAX_SEGMENTS: usize = 1000;
-/// A filter in bytes of JSON.
+/// Maximum size of a filter as JSON, in bytes.
 pub const MAX_FILTER_BYTES: usize = 256 << 10;
 
 /// The contacts that a filter matches, under a name.
@@ -40,14 +42,13 @@ pub struct Segment {
     pub workspace_id: WorkspaceId,
     /// Name of the segment, for people.
     pub name: String,
-    /// Whether its members follow the filter.
+    /// Kind of the segment: dynamic or static.
     pub kind: SegmentKind,
     /// Filter that chooses the members, as JSON and as a tree.
     pub filter: StoredFilter,
     /// State of the calculation of its members: under way, done or failed.
     pub status: SegmentStatus,
-    /// How many members it has; `None` until it was first calculated. Storing a segment leaves it alone: it
-    /// follows the members.
+    /// Number of members; `None` until first calculated. Storing a segment does not change it: it follows the members.
     pub size: Option<u64>,
     /// When its members were last calculated as a whole.
     pub calculated_at: Option<Timestamp>,
@@ -55,11 +56,11 @@ pub struct Segment {
     pub created_at: Timestamp,
     /// When its name or filter last changed.
     pub updated_at: Timestamp,
-    /// Counts the calculations of all its members that were asked for: work for an earlier one is void.
+    /// Number of requested calculations of all members: work for an earlier one is void.
     pub calculation: u32,
 }
 
-/// A filter as it was sent, and what it means.
+/// A filter as it was sent, and as a typed tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredFilter {
     json: Arc<str>,
@@ -72,12 +73,12 @@ pub struct StoredFilter {
 pub struct MalformedFilter(String);
 
 impl StoredFilter {
-    /// What was sent, and what it was read as.
+    /// Returns a filter with the JSON that was sent and the tree parsed from it.
     pub fn new(sent: &Value, tree: Filter) -> Self {
         Self { json: sent.to_string().into(), tree: Arc::new(tree) }
     }
 
-    /// Reads what [`StoredFilter::json`] answered. What it names is not looked up again.
+    /// Reads the result of [`StoredFilter::json`]. Resources that it names are not looked up again.
     pub fn read(json: &str) -> Result<Self, MalformedFilter> {
         let sent = serde_json::from_str(json).map_err(|error| MalformedFilter(error.to_string()))?;
         let mut violations = Violations::new();
@@ -87,7 +88,7 @@ impl StoredFilter {
         }
     }
 
-    /// Its JSON, in one line.
+    /// Returns the JSON, in one line.
     pub fn json(&self) -> &str {
         &self.json
     }
@@ -98,14 +99,14 @@ impl StoredFilter {
     }
 }
 
-/// Whether the members of a segment follow its filter.
+/// Kind of a segment, by whether its members follow its filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SegmentKind {
-    /// They are whom the filter matches.
+    /// Members are the contacts that the filter matches now.
     #[default]
     Dynamic,
-    /// They are whom the filter matched when it was last calculated.
+    /// Members are the contacts that the filter matched when it was last calculated.
     Static,
 }
 
@@ -114,19 +115,19 @@ impl SegmentKind {
     pub const ALL: [Self; 2] = [Self::Dynamic, Self::Static];
 }
 
-/// Whether the members of a segment are known.
+/// State of the calculation of a segment's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SegmentStatus {
-    /// They are being calculated.
+    /// The members are being calculated.
     Recalculating,
-    /// They are known.
+    /// The members are calculated.
     Ready,
-    /// They could not be calculated.
+    /// The members could not be calculated.
     Failed,
 }
 
 impl SegmentStatus {
-    /// All of them, in the order of the stored numbers.
+    /// All states, in the order of the stored numbers.
     pub const ALL: [Self; 3] = [Self::Recalculating, Self::Ready, Self::Failed];
 }

@@ -1,10 +1,9 @@
-//! Templates: what they are made of, what is checked when one is saved, and how one is rendered.
+//! Templates: their parts, the checks when one is saved, and rendering.
 //!
-//! Contract section 11. A version never changes: whatever is changed makes the next one, and a message
-//! keeps the version that was current when it was accepted. [`saving`] turns what an author wrote into a
-//! version; [`compiled`] renders one with the [`values`] of a message. What hostile templates cost is
-//! bounded in three places: [`gate`] before anything that calls itself sees a source, `guard` in what is
-//! compiled, [`budget`] in what is rendered.
+//! Contract section 11. A version never changes: every change makes the next version, and a message keeps the version
+//! that was current when it was accepted. [`saving`] turns an author's input into a version; [`compiled`] renders one
+//! with the [`values`] of a message. The cost of hostile templates is bounded in three places: [`gate`] before any
+//! recursive parser sees a source, `guard` in the compiled template, [`budget`] in the rendering.
 
 #[cfg(feature = "templates")]
 mod address;
@@ -61,17 +60,17 @@ use crate::time::Timestamp;
 
 /// Characters of a preheader.
 pub const MAX_PREHEADER: u64 = 500;
-/// Names that an author declares.
+/// Maximum number of names that an author declares.
 pub const MAX_DECLARED: u64 = 200;
 
-/// What an author gives: everything that a version of a template is made of.
+/// Author's input: everything that a version of a template is made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Design {
-    /// Its name; several templates may have one.
+    /// Name of the template; several templates may have the same.
     pub name: String,
     /// The subject of an email, the title of a push message.
     pub subject: Option<String>,
-    /// What a mail program shows after the subject.
+    /// Text that a mail program shows after the subject.
     pub preheader: Option<String>,
     /// The sender's display name.
     pub from_name: Option<String>,
@@ -79,7 +78,7 @@ pub struct Design {
     pub from_email: Option<String>,
     /// Address to which recipients of an email reply (`Reply-To`).
     pub reply_to: Option<String>,
-    /// The HTML form; made of `mjml` where there is one.
+    /// The HTML; made from `mjml` if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
     /// MJML, which wins over `html`.
@@ -90,7 +89,7 @@ pub struct Design {
     pub text: Option<String>,
     /// Names of values that the author declares.
     pub declared: Vec<String>,
-    /// Whether style sheets are to be moved into the elements.
+    /// True if style sheets are to be moved into the elements.
     pub inline_css: bool,
 }
 
@@ -101,23 +100,23 @@ pub struct Template {
     pub id: TemplateId,
     /// Workspace that owns the template.
     pub workspace_id: WorkspaceId,
-    /// The channel it is for; never changes.
+    /// Channel of the template; never changes.
     pub channel: Channel,
-    /// Counts from 1.
+    /// Number of the version; counts from 1.
     pub version: u32,
     /// The version that this one is a copy of.
     pub reverted_from: Option<u32>,
     /// Design of this version: subject, HTML, text and the rest that its author gave.
     #[serde(flatten)]
     pub design: Design,
-    /// The HTML that is sent, where it is another than the design's: with styles in its elements.
+    /// The HTML that is sent, if it differs from the design's: with styles in its elements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
     /// Names of values, declared and found.
     pub variables: Vec<String>,
-    /// What may hurt in the inbox.
+    /// Properties that may harm delivery or display in the inbox.
     pub warnings: Vec<Warning>,
-    /// Which parts it has.
+    /// Parts that it has.
     pub parts: Parts,
     /// When the template was created.
     pub created_at: Timestamp,
@@ -125,32 +124,32 @@ pub struct Template {
     pub updated_at: Timestamp,
 }
 
-/// Which parts a template has; known without reading them.
+/// Parts that a template has; known without reading them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parts {
-    /// A subject.
+    /// True if there is a subject.
     pub subject: bool,
-    /// HTML.
+    /// True if there is HTML.
     pub html: bool,
-    /// A text.
+    /// True if there is a text.
     pub text: bool,
 }
 
 impl Template {
-    /// The template without what may be long.
+    /// Returns the template without the parts that may be long.
     pub fn head(&self) -> Self {
         let design = Design { html: None, mjml: None, text: None, ..self.design.clone() };
         Self { design, ready: None, ..self.clone() }
     }
 
-    /// Whether it has what a message of its channel needs (contract section 11).
+    /// True if it has the parts that a message of its channel needs (contract section 11).
     pub const fn can_be_sent(&self) -> bool {
         self.parts.suffice(self.channel)
     }
 }
 
 impl Parts {
-    /// Whether they are all that a message of a channel needs (contract section 11).
+    /// True if these parts are enough for a message of a channel (contract section 11).
     pub const fn suffice(self, channel: Channel) -> bool {
         match channel {
             Channel::Email => self.subject && (self.html || self.text),
@@ -160,7 +159,7 @@ impl Parts {
     }
 }
 
-/// The parts of a template, as the members of its design are called.
+/// Parts of a template, named like the members of its design.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The subject.
@@ -178,7 +177,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// The pointer of the member.
+    /// Returns the JSON pointer of the member.
     pub const fn pointer(self) -> &'static str {
         match self {
             Self::Subject => "/subject",

@@ -1,4 +1,4 @@
-//! Webhooks: URLs that are told of events, and the secrets that sign the requests to them.
+//! Webhooks: URLs to which events are sent, and the secrets that sign the requests.
 //!
 //! Contract section 15. The body of a request is in [`payload`], the consequence of an attempt in [`outcome`].
 
@@ -64,13 +64,13 @@ macro_rules! event_types {
             /// Every type, in the order of the stored numbers.
             pub const ALL: [Self; 14] = [$(Self::$name,)+ Self::Test, Self::AuditRecorded, Self::KeyExpiring];
 
-            /// True for events of a workspace that are no events of messages: those alone are told of them who ask for
-            /// them by name, which takes the rights of an admin.
+            /// True for events of a workspace that are no events of messages: webhooks only get them if they name them,
+            /// which requires the rights of an admin.
             pub const fn is_administrative(self) -> bool {
                 matches!(self, Self::AuditRecorded | Self::KeyExpiring)
             }
 
-            /// The type of a message's event; `None` for `queued`, the first, of which webhooks are not told.
+            /// Returns the type of a message's event; `None` for `queued`, the first, which webhooks do not get.
             pub const fn of(kind: EventKind) -> Option<Self> {
                 match kind {
                     EventKind::Queued => None,
@@ -80,7 +80,7 @@ macro_rules! event_types {
         }
 
         impl Topic {
-            /// True for a topic that takes the rights of an admin, see [`EventType::is_administrative`].
+            /// True for a topic that requires the rights of an admin, see [`EventType::is_administrative`].
             pub const fn is_administrative(self) -> bool {
                 matches!(self, Self::AuditRecorded | Self::KeyExpiring)
             }
@@ -113,7 +113,7 @@ pub enum WebhookStatus {
 }
 
 impl WebhookStatus {
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -123,7 +123,7 @@ impl WebhookStatus {
     }
 }
 
-/// A URL that is told of events.
+/// A URL to which events are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Webhook {
     /// Its id.
@@ -161,14 +161,14 @@ impl Webhook {
         format!("webhook/{}/{}/secret", self.workspace_id, self.id)
     }
 
-    /// The sealed secrets that sign at `now`, the newest first.
+    /// Returns the sealed secrets that sign at `now`, the newest first.
     pub fn live_secrets(&self, now: Timestamp) -> impl Iterator<Item = &str> {
         let previous = self.previous_secret.as_ref().filter(|(_, until)| now < *until);
         std::iter::once(self.secret.as_str()).chain(previous.map(|(secret, _)| secret.as_str()))
     }
 
-    /// Puts a new secret, sealed, in place of the present one, which goes on to sign for 24 hours. The secret before
-    /// that signs no more.
+    /// Replaces the present secret by a new one, sealed; the replaced one still signs for 24 hours, and the one before
+    /// it no more.
     pub fn rotate(&mut self, secret: String, now: Timestamp) {
         let old = std::mem::replace(&mut self.secret, secret);
         self.previous_secret = Some((old, now + ROTATION));

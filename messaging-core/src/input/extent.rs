@@ -1,18 +1,18 @@
-//! The extent of a JSON text, counted before anything is built of it.
+//! The extent of a JSON text, counted before anything is built from it.
 //!
-//! Contract section 1.3, check 8. What a body takes in memory follows from its values rather than from its bytes: an
+//! Contract section 1.3, check 8. The memory of a parsed body follows from its values rather than from its bytes: an
 //! object of one member takes hundreds of bytes and is written with six.
 
 use memchr::memchr2;
 
-/// Values of a body, at most: each object, list, text, number, boolean and null is one.
+/// Maximum number of values of a body: each object, list, text, number, boolean and null is one.
 pub const MAX_VALUES: usize = 100_000;
 
-/// Levels of a body, at most. The outermost object is the first; what it holds stands on the second.
+/// Maximum nesting depth of a body. The outermost object is level one, its members level two.
 pub const MAX_LEVELS: usize = 128;
 
-/// Counts the values of a JSON text; `None` when these or its levels are more than a body may have. What is no JSON is
-/// counted like what it resembles.
+/// Counts the values of a JSON text; `None` if there are too many, or too many levels. Invalid JSON is counted like the
+/// JSON that it resembles.
 pub fn count_values(text: &[u8]) -> Option<usize> {
     let (mut values, mut level, mut is_opened, mut at) = (1, 1_usize, false, 0);
     while let Some(byte) = text.get(at) {
@@ -40,7 +40,7 @@ pub fn count_values(text: &[u8]) -> Option<usize> {
     Some(values)
 }
 
-/// The place after the closing quotation mark of a string whose content begins at `at`.
+/// Returns the offset after the closing quotation mark of a string whose content begins at `at`.
 fn after_string(text: &[u8], mut at: usize) -> usize {
     while let Some(found) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found + 1;

@@ -1,7 +1,7 @@
-//! Lists that stand where an object must.
+//! Lists in places where an object is required.
 //!
 //! The code that serde derives reads `[1, 2]` as an object with its members in order. Nobody means that, so a body is
-//! looked through beside its schema before it is read, if it holds a list at all.
+//! compared with its schema before it is read, if it holds a list at all.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use super::schema_check::{JUDGED_ALONE, is_object_only, resolved};
 
-/// The parts of a value that must be objects, worked out from a JSON Schema: a body is looked through for each request,
-/// and looking up names in the schema would take longer than reading the body.
+/// Places of a value that must be objects, computed from a JSON Schema: a body is checked for each request, and looking
+/// up names in the schema would take longer than reading the body.
 #[derive(Debug)]
 pub(super) struct ObjectPlaces {
-    /// The outermost value first.
+    /// Places, the outermost value first.
     places: Vec<Place>,
 }
 
-/// What may stand at a place of a value. Indices are those of other places, and only of those that have to be looked at.
+/// Rules for a place of a value. Indices refer to other places, and only to those that have to be checked.
 #[derive(Debug, Default)]
 struct Place {
     /// True if nothing but an object may stand here.
@@ -37,14 +37,14 @@ impl Place {
         self.members.get(name).copied().unwrap_or(self.others)
     }
 
-    /// The places below this one.
+    /// Returns the places below this one.
     fn below(&mut self) -> impl Iterator<Item = &mut Option<usize>> {
         self.members.values_mut().chain([&mut self.others, &mut self.items])
     }
 }
 
 impl ObjectPlaces {
-    /// Those of the values that a schema describes.
+    /// Returns the places of the values that a schema describes.
     pub(super) fn of(schema: &Value) -> Self {
         let mut found = Found { root: schema, places: Vec::new(), known: HashMap::new() };
         found.add(schema);
@@ -59,7 +59,7 @@ impl ObjectPlaces {
         }
     }
 
-    /// Whether a JSON text has a list where an object must be. What is no JSON has none.
+    /// True if a JSON text has a list where an object must be. False for text that is no JSON.
     pub(super) fn has_list(&self, text: &str) -> bool {
         let mut found = false;
         let look = Look { places: &self.places, at: Some(0), found: &mut found };
@@ -68,7 +68,7 @@ impl ObjectPlaces {
     }
 }
 
-/// The places of a schema that are found so far.
+/// Places of a schema that are found so far.
 struct Found<'s> {
     root: &'s Value,
     places: Vec<Place>,
@@ -77,7 +77,7 @@ struct Found<'s> {
 }
 
 impl<'s> Found<'s> {
-    /// Adds the place that a schema describes, with those below it. `None` if nothing is asked of what stands there.
+    /// Adds the place that a schema describes, with those below it. `None` if there is no rule for it.
     fn add(&mut self, schema: &'s Value) -> Option<usize> {
         let schema = resolved(self.root, schema);
         if !schema.is_object() || schema[JUDGED_ALONE] == true {
@@ -101,7 +101,7 @@ impl<'s> Found<'s> {
     }
 }
 
-/// A look at a value, at a place where one is to be taken.
+/// Checks a value, at its place if there is a rule for it.
 struct Look<'p, 'f> {
     places: &'p [Place],
     at: Option<usize>,
@@ -125,7 +125,7 @@ impl<'de> DeserializeSeed<'de> for Look<'_, '_> {
     }
 }
 
-/// A name of a member, of which the place is answered.
+/// Reads the name of a member and returns its place.
 struct Name<'p>(&'p Place);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {
@@ -148,7 +148,7 @@ impl Visitor<'_> for Name<'_> {
     }
 }
 
-/// A look at a value that something is asked of.
+/// Checks a value at a place with a rule.
 struct LookAt<'p, 'f> {
     look: Look<'p, 'f>,
     place: &'p Place,

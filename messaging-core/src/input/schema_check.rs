@@ -1,9 +1,8 @@
 //! Walks a JSON value beside a JSON Schema and reports every fault with its pointer.
 //!
-//! Covers the keywords that `schemars` writes for our input types: `type`, `enum`, `const`, `required`,
-//! `properties`, `items`, `additionalProperties`, lengths, counts, ranges, `pattern`, `format`, `$ref`,
-//! `anyOf` (of optional members), `allOf`. What it does not know it lets pass; the input type then
-//! refuses it.
+//! Covers the keywords that `schemars` writes for our input types: `type`, `enum`, `const`, `required`, `properties`,
+//! `items`, `additionalProperties`, lengths, counts, ranges, `pattern`, `format`, `$ref`, `anyOf` (of optional
+//! members), `allOf`. Values under other keywords pass, and the input type then refuses them.
 
 mod rules;
 mod spot;
@@ -27,20 +26,20 @@ pub const JUDGED_ALONE: &str = "x-judged-alone";
 /// The rule for members of a body that its type does not have (contract section 1.1).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UnknownMembers {
-    /// Whether all are ignored, which `Prefer: handling=lenient` asks for (RFC 7240 section 4.4).
+    /// True if all are ignored, which `Prefer: handling=lenient` asks for (RFC 7240 section 4.4).
     pub ignored: bool,
-    /// The schema of the resource as it is answered: what it shows may be sent back.
+    /// Schema of the resource in answers: its members may be sent back.
     pub resource: Option<fn() -> Arc<Value>>,
-    /// Leaves out the nearest known name ("did you mean …?") from the violations.
+    /// True if the nearest known name ("did you mean …?") is left out of the violations.
     pub without_suggestions: bool,
 }
 
 impl UnknownMembers {
-    /// Every one is ignored.
+    /// Ignores every unknown member.
     pub const LENIENT: Self = Self { ignored: true, resource: None, without_suggestions: false };
 }
 
-/// Where the value came from; decides whether faults carry pointers or parameter names.
+/// Source of the value; decides whether faults carry pointers or parameter names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InputSource {
     /// The body.
@@ -49,26 +48,27 @@ pub(super) enum InputSource {
     Query,
 }
 
-/// Faults that are noted, of which one for each place is reported.
+/// Maximum number of faults that are counted; one is reported for each place.
 const MAX_NOTED: usize = 1000;
 
-/// One walk.
+/// One walk over a value.
 pub(super) struct SchemaCheck<'a> {
     root: &'a Value,
     source: InputSource,
     found: Violations,
-    /// Faults that were noted, also those of one place.
+    /// Number of faults so far, repeated ones of one place included.
     noted: usize,
     unknown: UnknownMembers,
     read_only: &'static [&'static str],
-    /// Whether empty values stand in for broken ones.
+    /// True if empty values are put in place of broken ones.
     stands_in: bool,
-    /// Whether a member was taken out of the present item that nothing stands in for: what is left may mean something else.
+    /// True if a member of the present item was removed without an empty value in its place: the rest may mean
+    /// something else.
     has_lost: bool,
 }
 
 impl<'a> SchemaCheck<'a> {
-    /// A walk beside `root`.
+    /// Returns a walk beside `root`.
     pub(super) fn new(root: &'a Value, source: InputSource) -> Self {
         Self {
             root,
@@ -82,24 +82,25 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// The walk, which ignores some unknown members: what `unknown` says, and `read_only` in the outermost object.
+    /// Makes the walk ignore unknown members as `unknown` says, and `read_only` in the outermost object.
     pub(super) fn ignoring(self, unknown: UnknownMembers, read_only: &'static [&'static str]) -> Self {
         Self { unknown, read_only, ..self }
     }
 
-    /// Whether no more is looked for: as much was found as is reported, or the same place is at fault again and again.
+    /// True if the walk is over: as many faults were found as are reported, or one place is at fault again and again.
     const fn is_done(&self) -> bool {
         self.found.is_full() || self.noted >= MAX_NOTED
     }
 
-    /// The walk, which puts empty values in the place of broken items and of broken members that an inner object needs, so
-    /// that what stands beside them gets its meaning checked. What is said of them is not reported: see
+    /// Makes the walk put empty values in place of broken items and of broken members that an inner object requires, so
+    /// that the meaning of the values beside them is checked. Violations of these empty values are not reported: see
     /// [`Violations::merge`].
     pub(super) fn standing_in(self) -> Self {
         Self { stands_in: true, ..self }
     }
 
-    /// The emptiest value of a type; `None` where there is none, as of an enumeration, by which the rules for others go.
+    /// Returns the emptiest value of a type; `None` if it has none, as an enumeration, on which the rules for other
+    /// members may depend.
     fn empty(&self, schema: &Value, depth: usize) -> Option<Value> {
         let schema = resolved(self.root, schema);
         let bounds = ["enum", "const", "oneOf", "anyOf", "allOf", "pattern", "format", JUDGED_ALONE];
@@ -121,12 +122,12 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// The faults that the walk has found.
+    /// Returns the faults that the walk has found.
     pub(super) fn finish(self) -> Violations {
         self.found
     }
 
-    /// Walks the outermost object and answers what is left when the broken members are taken out.
+    /// Walks the outermost object and returns it without its broken members.
     pub(super) fn object(&mut self, object: Map<String, Value>) -> Map<String, Value> {
         match self.value(self.root, Value::Object(object), &Spot::Top(""), 0) {
             Some(Value::Object(rest)) => rest,
@@ -134,19 +135,19 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// Walks a value that stands at a pointer and answers what is left of it.
+    /// Walks a value that stands at a pointer and returns it without its broken members.
     pub(super) fn at(&mut self, value: Value, pointer: &str) -> Option<Value> {
         self.value(self.root, value, &Spot::Top(pointer), 0)
     }
 
-    /// Whether an unknown member is taken without a word: all are, or the resource has it.
+    /// True if an unknown member is ignored: all are, the input ignores it as read-only, or the resource has it.
     fn is_ignored(&self, outer: &Spot<'_>, at: &Spot<'_>, name: &str) -> bool {
         self.unknown.ignored
             || (outer.is_body() && self.read_only.contains(&name))
             || self.unknown.resource.is_some_and(|resource| describes(&resource(), &at.pointer()))
     }
 
-    /// Reports every U+0000 in a value that is free otherwise, and answers whether there is one.
+    /// Reports every U+0000 in a value of any form, and returns true if there is one.
     fn has_nul(&mut self, value: &Value, spot: &Spot<'_>, depth: usize) -> bool {
         match value {
             _ if depth > MAX_DEPTH || self.is_done() => true,
@@ -179,14 +180,14 @@ impl<'a> SchemaCheck<'a> {
         let pointer = spot.pointer();
         match self.source {
             InputSource::Body => self.found.add(pointer, code, message),
-            // Of an item of a list the parameter is named.
+            // Names the parameter, also for an item of a list.
             InputSource::Query => {
                 self.found.add_parameter(pointer.split('/').nth(1).unwrap_or_default(), code, message);
             }
         }
     }
 
-    /// Refuses a member that nobody knows.
+    /// Refuses an unknown member.
     fn unknown(&mut self, spot: &Spot<'_>, schema: &Value, name: &str) {
         if self.unknown.without_suggestions || self.source == InputSource::Query {
             return self.fault(spot, FieldCode::UnknownField, NO_MEMBER);
@@ -245,7 +246,7 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// Follows references, and of an optional member's alternatives picks the one that is not `null`.
+    /// Follows references, and picks the alternative of an optional member that is not `null`.
     fn resolve<'s>(&self, schema: &'s Value, value: &Value) -> &'s Value
     where
         'a: 's,
@@ -270,8 +271,7 @@ impl<'a> SchemaCheck<'a> {
         schema
     }
 
-    /// Whether a member that may be left out cannot be cleared: `null` is not one of its values, or an
-    /// empty text is none.
+    /// True if an optional member cannot be cleared: neither `null` nor an empty text is one of its values.
     fn refuses_missing(&self, schema: &Value, missing: &Value) -> bool {
         let schema = self.resolve(schema, &Value::Null);
         let allowed = allowed_values(schema);
@@ -358,7 +358,7 @@ impl<'a> SchemaCheck<'a> {
             })
             .collect();
         let has_lost = std::mem::replace(&mut self.has_lost, has_lost);
-        // A list with a hole would shift the pointers of what is checked later.
+        // A list without one of its items would shift the pointers of later checks.
         let kept = kept.into_iter().collect::<Option<_>>().map(Value::Array);
         kept.filter(|_| !is_too_long && !has_lost)
     }
@@ -408,7 +408,7 @@ impl<'a> SchemaCheck<'a> {
                 }
                 kept.insert(name, member);
             } else if is_missing(&member) && self.refuses_missing(property, &member) {
-                // A member that may be left out but, like a name in a PATCH, not be cleared.
+                // An optional member that cannot be cleared, such as a name in a PATCH.
                 self.fault(&at, FieldCode::Required, "cannot be cleared");
                 self.has_lost = true;
             } else if let Some(member) = self.value(property, member, &at, depth + 1) {
@@ -417,7 +417,7 @@ impl<'a> SchemaCheck<'a> {
                 self.has_lost |= !required.contains(&name.as_str());
             }
         }
-        // The outermost object goes on without its broken members; an incomplete inner one is dropped.
+        // The outermost object is kept without its broken members; an incomplete inner one is dropped.
         if !spot.is_body() {
             for name in &required {
                 if !kept.contains_key(*name)
@@ -432,14 +432,14 @@ impl<'a> SchemaCheck<'a> {
     }
 }
 
-/// Follows references, and of an optional value's alternatives picks the one that is not `null`.
+/// Follows references, and picks the alternative of an optional value that is not `null`.
 pub(super) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let mut schema = schema;
     for _ in 0..MAX_DEPTH {
         let target = schema["$ref"].as_str().and_then(|link| root.pointer(link.strip_prefix('#')?));
         let choice = || schema["anyOf"].as_array()?.iter().find(|choice| choice["type"] != "null");
         match target.or_else(choice) {
-            // What stands beside a reference is said of the value too.
+            // Keywords beside a reference apply to the value too.
             Some(found) if schema[JUDGED_ALONE] != true => schema = found,
             _ => return schema,
         }
@@ -447,7 +447,7 @@ pub(super) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     schema
 }
 
-/// Whether a value that is there must be an object: the schema says so, or each of its alternatives does.
+/// True if a present value must be an object: the schema requires it, or each of its alternatives does.
 pub(super) fn is_object_only(root: &Value, schema: &Value) -> bool {
     match &schema["type"] {
         Value::String(only) => only == "object",
@@ -458,7 +458,7 @@ pub(super) fn is_object_only(root: &Value, schema: &Value) -> bool {
     }
 }
 
-/// Whether a schema has something at a pointer: a member of a member, an item of an array.
+/// True if a schema describes something at a pointer: a member of a member, an item of an array.
 fn describes(root: &Value, pointer: &str) -> bool {
     let mut schema = root;
     for step in pointer.split('/').skip(1) {
@@ -472,7 +472,7 @@ fn describes(root: &Value, pointer: &str) -> bool {
     true
 }
 
-/// The schema of a member or item, through references and alternatives.
+/// Returns the schema of a member or item, through references and alternatives.
 fn next<'s>(root: &'s Value, schema: &'s Value, step: &str, depth: usize) -> Option<&'s Value> {
     if depth > MAX_DEPTH {
         return None;

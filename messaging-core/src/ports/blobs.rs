@@ -1,11 +1,12 @@
 //! The port to bytes too large for a row: attachments.
 //!
-//! A blob store knows nothing of transactions, so that it may be a directory, tables of a database, or an object store
-//! that somebody else runs. What holds the two together is said here. A blob is put before the commit that inserts its
-//! message and kept after it; that commit names it ([`Write::KeepBlob`](crate::changes::Write::KeepBlob)). What a crash
-//! leaves pending in between is decided by [`settle_blobs`](super::settle_blobs): a commit
-//! ([`Write::AbandonBlob`](crate::changes::Write::AbandonBlob)) that no message and no later commit agrees with comes
-//! before the removal, so neither a slow commit nor a clock that jumps loses the file of a message.
+//! A blob store knows nothing of transactions, so that it may be a directory, tables of a database, or an external
+//! object store. Blobs and commits are kept consistent as follows. A blob is put before the commit that inserts its
+//! message and kept after it; that commit names it ([`Write::KeepBlob`](crate::changes::Write::KeepBlob)). Blobs that a
+//! crash leaves pending are settled by [`settle_blobs`](super::settle_blobs): a commit
+//! ([`Write::AbandonBlob`](crate::changes::Write::AbandonBlob)) that conflicts with an existing message and with any
+//! later commit of one comes before the removal, so neither a slow commit nor a clock that jumps loses the file of a
+//! message.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -17,9 +18,10 @@ use crate::time::Timestamp;
 
 /// Stored bytes, written once and read whole.
 ///
-/// Ids begin with their time, and "put before a time" means that of the id. Another workspace's blob is not there.
+/// Ids begin with their time, and "put before a time" refers to the time in the id. Another workspace's blob is not
+/// there.
 ///
-/// One in memory. `blob_conformance_tests!` of `messaging-conformance` tests what one owes:
+/// A blob store in memory. `blob_conformance_tests!` of `messaging-conformance` tests an implementation:
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -110,22 +112,22 @@ use crate::time::Timestamp;
 /// ```
 #[async_trait]
 pub trait BlobStore: std::fmt::Debug + Send + Sync + 'static {
-    /// Stores bytes under a new id, pending. Durable when it returns; leaves nothing when it fails.
-    /// [`StoreError::Unavailable`] when there is no room at the moment.
+    /// Stores bytes under a new id, pending. Durable on return; leaves nothing on failure. [`StoreError::Unavailable`]
+    /// if there is no room at the moment.
     async fn put_blob(&self, blob: MessageBlob, bytes: Bytes) -> Result<(), StoreError>;
-    /// Makes pending blobs kept; those that are kept already stay so. A failure when one is not there. It need not be
-    /// durable: a blob that is pending again is settled again.
+    /// Makes pending blobs kept; kept ones stay so. Fails if one is not there. It need not be durable: a blob that is
+    /// pending again is settled again.
     async fn keep_blobs(&self, blobs: &[MessageBlob]) -> Result<(), StoreError>;
-    /// Removes a pending blob; no error when there is none.
+    /// Removes a pending blob; no error if there is none.
     async fn discard_blob(&self, blob: MessageBlob) -> Result<(), StoreError>;
-    /// Removes blobs, pending or kept; no error when one is gone already.
+    /// Removes blobs, pending or kept; no error if one is gone already.
     async fn remove_blobs(&self, blobs: &[(WorkspaceId, BlobId)]) -> Result<(), StoreError>;
-    /// The bytes, pending or kept.
+    /// Returns the bytes, pending or kept.
     async fn blob(&self, workspace: WorkspaceId, id: BlobId) -> Result<Option<Bytes>, StoreError>;
-    /// Pending blobs that were put before a time, at most `limit`.
+    /// Returns pending blobs that were put before a time, at most `limit`.
     async fn pending_blobs(&self, before: Timestamp, limit: usize) -> Result<Vec<MessageBlob>, StoreError>;
-    /// Kept blobs that were put before a time, oldest first, at most `limit`; for the sweep.
+    /// Returns kept blobs that were put before a time, oldest first, at most `limit`; for the sweep.
     async fn blobs_before(&self, before: Timestamp, limit: usize) -> Result<Vec<(WorkspaceId, BlobId)>, StoreError>;
-    /// Blobs of a workspace, pending or kept, at most `limit`; for its removal.
+    /// Returns blobs of a workspace, pending or kept, at most `limit`; for its removal.
     async fn blobs_of(&self, workspace: WorkspaceId, limit: usize) -> Result<Vec<BlobId>, StoreError>;
 }

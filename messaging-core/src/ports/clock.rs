@@ -11,10 +11,10 @@ use crate::time::{Monotonic, Timestamp};
 
 pub use crate::entropy::{Entropy, SeededEntropy, SystemEntropy};
 
-/// Tells the time and waits.
+/// A source of time.
 ///
-/// The date may be set, forward or back, by any amount and at any moment. What only measures how long something
-/// takes (leases, pauses, limits of rates) asks the monotonic clock.
+/// The date may be set, forward or back, by any amount and at any moment. Durations (leases, pauses, rate limits) are
+/// measured by the monotonic clock.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,11 +31,11 @@ pub use crate::entropy::{Entropy, SeededEntropy, SystemEntropy};
 /// ```
 #[async_trait]
 pub trait Clock: Debug + Send + Sync {
-    /// Now.
+    /// Returns the present time.
     fn now(&self) -> Timestamp;
     /// The same moment on a clock that is never set.
     fn monotonic(&self) -> Monotonic;
-    /// Returns after so long, whatever is done to the date meanwhile.
+    /// Returns after this time, even if the date is set meanwhile.
     async fn sleep(&self, span: Duration);
 }
 
@@ -61,17 +61,17 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves when told to; for tests and embedders' tests.
+/// A clock that is moved by hand; for tests and embedders' tests.
 #[derive(Debug)]
 pub struct ManualClock(watch::Sender<(Timestamp, Monotonic)>);
 
 impl ManualClock {
-    /// A clock that stands at `now`.
+    /// Returns a clock that stands at `now`.
     pub fn new(now: Timestamp) -> Self {
         Self(watch::Sender::new((now, Monotonic::new(Duration::ZERO))))
     }
 
-    /// Moves it forward.
+    /// Moves the clock forward.
     pub fn advance(&self, span: Duration) {
         self.0.send_modify(|(now, monotonic)| (*now, *monotonic) = (*now + span, *monotonic + span));
     }

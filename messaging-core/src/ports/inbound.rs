@@ -1,8 +1,8 @@
-//! Where what comes back is handed over: by mail bounces, complaints and requests to unsubscribe; from providers
-//! receipts, and messages of recipients.
+//! The port for returned data: bounces, complaints and requests to unsubscribe by mail, and receipts and recipients'
+//! messages from providers.
 //!
-//! It is handed over as data. Whoever receives it has proved where it comes from (the token in an address, a signature
-//! over a request) and read what it says; what that means is decided here.
+//! It is handed over as data. The receiver has proved its origin (the token in an address, a signature over a request)
+//! and parsed it; the meaning is decided by core.
 
 use std::net::IpAddr;
 
@@ -21,16 +21,16 @@ use crate::domain::mail::received_signature::ReceivedSignature;
 use crate::domain::mail::report::Report;
 use crate::ids::{DomainId, MessageId, WorkspaceId};
 
-/// An address that we made, and what its token says.
+/// A return address of this server, with the content of its token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReturnAddress {
     /// The message's workspace.
     pub workspace_id: WorkspaceId,
     /// The message that carried the address.
     pub message_id: MessageId,
-    /// What mail to the address is about.
+    /// Purpose of mail to the address.
     pub purpose: ReturnPurpose,
-    /// The one recipient whom it concerns; `None` where the address stands in content that all recipients share.
+    /// The one recipient that it concerns; `None` if the address is part of content that all recipients share.
     pub recipient: Option<RecipientTag>,
 }
 
@@ -39,32 +39,32 @@ pub struct ReturnAddress {
 pub struct RoleAddress {
     /// The address, in lower case.
     pub address: String,
-    /// The workspace that hands on what comes there.
+    /// Workspace that forwards mail to the address.
     pub workspace_id: WorkspaceId,
-    /// The verified sending domain of that workspace that it is handed on from.
+    /// Verified sending domain of that workspace that mail is forwarded from.
     pub domain: String,
 }
 
 /// A mail to a [`RoleAddress`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleMail {
-    /// The address of its envelope; `None` of what nobody may answer to (RFC 5321 section 4.5.5).
+    /// Envelope sender; `None` if nobody may reply (RFC 5321 section 4.5.5).
     pub sender: Option<String>,
-    /// Whom its header names to answer to, if that is an address.
+    /// Address in `Reply-To`, if it is one.
     pub reply_to: Option<String>,
     /// Its subject.
     pub subject: Option<String>,
-    /// Whether a program wrote it by itself (RFC 3834).
+    /// True if a program sent the mail by itself (RFC 3834).
     pub is_automatic: bool,
-    /// The addresses whose mail it was handed on from before (`X-Loop`).
+    /// Addresses whose mail it was forwarded from before (`X-Loop`).
     pub handed_on: Vec<String>,
-    /// The hosts that it went through (`Received`).
+    /// Number of hosts that the mail passed (`Received`).
     pub hops: usize,
-    /// All of it, as it arrived.
+    /// The whole mail, as it arrived.
     pub source: Bytes,
 }
 
-/// An address of ours that receives reports about a sending domain.
+/// An address of this server that receives reports about a sending domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportAddress {
     /// Workspace that owns the domain.
@@ -77,24 +77,24 @@ pub struct ReportAddress {
     pub purpose: ReportPurpose,
 }
 
-/// A mail with a report about a sending domain, and what tells whose mail it is.
+/// A mail with a report about a sending domain, and evidence of its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportMail {
-    /// The address of the host that brought the mail.
+    /// Address of the host that sent the mail.
     pub client: IpAddr,
     /// The domain of the envelope sender; `None` for the null sender.
     pub envelope_domain: Option<String>,
     /// The domain of the `From` field; `None` if there is not exactly one.
     pub from_domain: Option<String>,
-    /// Signatures of the mail whose body hash is right; their keys were not looked up yet.
+    /// Signatures of the mail with a correct body hash; their keys were not looked up yet.
     pub signatures: Vec<ReceivedSignature>,
     /// The report.
     pub report: DomainReport,
 }
 
-/// Knows the return addresses, and keeps what reports say. The engine is one.
+/// Knows the return addresses, and stores reports. The engine implements it.
 ///
-/// One that knows no address, and so takes no mail:
+/// A sink that knows no address, and so accepts no mail:
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -123,51 +123,53 @@ pub struct ReportMail {
 /// ```
 #[async_trait]
 pub trait InboundSink: Send + Sync + 'static {
-    /// What an address says, if it is a return address of ours.
+    /// Returns the content of a return address; `None` if it is none of this server.
     async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError>;
 
-    /// Takes note of a report. When it returns, that is durable; the same report twice has one effect.
+    /// Stores a report. It is durable on return; the same report twice has one effect.
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError>;
 
-    /// What an address says, if it receives reports about a sending domain. By default none does.
+    /// Returns the sending domain that an address receives reports about; `None` if there is none. By default there is
+    /// none.
     async fn report_address(&self, _address: &str) -> Result<Option<ReportAddress>, StoreError> {
         Ok(None)
     }
 
-    /// Takes note of a report about a sending domain. When it returns, that is durable; the same report twice counts once.
+    /// Stores a report about a sending domain. It is durable on return; the same report twice counts once.
     async fn receive_domain_report(&self, _to: &ReportAddress, _mail: &ReportMail) -> Result<(), InboundError> {
         Ok(())
     }
 
-    /// What an address says, if mail to it is handed on to people. By default none is.
+    /// Returns the role address that an address is, if its mail is forwarded to people. By default none is.
     async fn role_address(&self, _address: &str) -> Result<Option<RoleAddress>, StoreError> {
         Ok(None)
     }
 
-    /// Hands a mail on. When it returns, that is durable; the same mail twice has one effect. What could go in a circle is
-    /// taken and not handed on.
+    /// Forwards a mail. It is durable on return; the same mail twice has one effect. A mail that could loop is accepted
+    /// and not forwarded.
     async fn hand_on(&self, _to: &RoleAddress, _mail: RoleMail) -> Result<(), InboundError> {
         Ok(())
     }
 }
 
-/// Keeps what providers say of messages, and what recipients send over their accounts. The engine is one.
+/// Stores reports of providers about messages, and messages that recipients send over their accounts. The engine
+/// implements it.
 #[async_trait]
 pub trait ProviderSink: Send + Sync + 'static {
-    /// The message whose receipts a token is for, if it is one that we gave out with a message
+    /// Returns the message whose receipts a token is for, if this server gave the token out with a message
     /// ([`ReceiptAddress::token`](super::transport::ReceiptAddress::token)).
     fn receipt_token(&self, token: &str) -> Option<(WorkspaceId, MessageId)>;
 
-    /// Takes note of a receipt. When it returns, that is durable; the same receipt twice has one effect, and receipts
-    /// may come in any order and before the attempt that they are about has ended. A message that nobody knows is no
-    /// error: it is looked for once more for some minutes.
+    /// Stores a receipt. It is durable on return; the same receipt twice has one effect, and receipts may come in any
+    /// order and before the end of the attempt that they are about. An unknown message is no error: it is looked up
+    /// again for some minutes.
     async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), InboundError>;
 
-    /// Takes note of what a recipient sent. When it returns, that is durable; the same twice has one effect.
+    /// Stores a recipient's message. It is durable on return; the same message twice has one effect.
     async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError>;
 
-    /// Whether a channel has this provider with these settings at present, but for how fast messages leave. A connection
-    /// that a transport keeps by settings which were replaced or removed has to end.
+    /// True if a channel has this provider with these settings at present, apart from its rate limit. A connection that
+    /// a transport keeps with replaced or removed settings has to end.
     async fn has_settings(
         &self,
         workspace: WorkspaceId,
@@ -177,18 +179,18 @@ pub trait ProviderSink: Send + Sync + 'static {
     ) -> Result<bool, InboundError>;
 }
 
-/// Which message a receipt is about.
+/// Message that a receipt is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReceiptLink {
-    /// The one whose token the receipt brought.
+    /// The message whose token the receipt brought.
     Message {
         /// The workspace.
         workspace_id: WorkspaceId,
         /// The message.
         message_id: MessageId,
     },
-    /// The one that the provider named so when it took it, over the account of this channel.
+    /// The message to which the provider gave this name when it accepted it, over the account of this channel.
     Provider {
         /// The workspace that has the account.
         workspace_id: WorkspaceId,
@@ -196,22 +198,22 @@ pub enum ReceiptLink {
         channel: Channel,
         /// The provider.
         provider: String,
-        /// Its name for the message.
+        /// The provider's name for the message.
         provider_message_id: String,
-        /// Other spellings of that name, for a provider that does not keep to one. They count where no message has the
+        /// Other spellings of that name, for a provider that does not keep to one. They are used if no message has the
         /// name itself, and only if they lead to one message alone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         spellings: Vec<String>,
     },
 }
 
-/// A report was not kept; whoever brought it shall bring it again later.
+/// A report was not stored; the sender has to repeat it later.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to keep a report")]
 pub struct InboundError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
 impl InboundError {
-    /// With what prevented it.
+    /// Returns an error with its cause.
     pub fn new(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self(cause.into())
     }

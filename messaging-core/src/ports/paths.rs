@@ -1,8 +1,9 @@
-//! The port between direct delivery, which knows the mail exchangers, and whoever keeps paths, who knows pools, warm-up
-//! and brakes.
+//! The port between direct delivery, which knows the mail exchangers, and the paths of a node, which know pools,
+//! warm-up and brakes.
 //!
-//! A path is a source and a site (contract section 14.1). Paths exist to mail exchangers at public addresses only: what
-//! goes to a host that the operator names, a relay, or an exchanger at a loopback or private address leaves without one.
+//! A path is a source and a site (contract section 14.1). Paths only exist to mail exchangers at public addresses: mail
+//! to a host that the operator names, to a relay, or to an exchanger at a loopback or private address leaves without
+//! one.
 
 use std::fmt::Debug;
 use std::net::IpAddr;
@@ -16,20 +17,20 @@ use crate::domain::delivery::site::SiteName;
 use crate::domain::message::hold::HoldReason;
 use crate::time::Timestamp;
 
-/// Keeps the paths of a node.
+/// The paths of a node.
 ///
-/// An implementer owes answers at once: the transport asks before every attempt, so nothing here waits, reads a store or
-/// holds a lock for longer than it takes to count.
+/// An implementer has to answer at once: the transport calls it before every attempt, so no method waits, reads a store
+/// or holds a lock for longer than it takes to count.
 pub trait Paths: Debug + Send + Sync {
-    /// Chooses the source that a message leaves from, and counts a transaction of its path; or says how long the message
-    /// has to wait.
+    /// Chooses the source that a message leaves from, and counts a transaction of its path; or returns the time that
+    /// the message has to wait.
     fn depart(&self, request: &PathRequest<'_>) -> Departure;
 
-    /// Takes the outcomes that the exchangers gave to the recipients of an attempt that left so. Outcomes that the transport
-    /// decided itself are not among them.
+    /// Records the exchangers' outcomes for the recipients of an attempt that left by `leave`. Outcomes that the
+    /// transport decided itself are not among them.
     fn ended(&self, leave: &Leave, outcomes: &[&Outcome]);
 
-    /// Takes back the transaction of an attempt that was to leave so: it was not made, or no exchanger answered it.
+    /// Takes back the transaction of an attempt by `leave`: it was not made, or no exchanger answered it.
     fn given_up(&self, leave: &Leave);
 }
 
@@ -82,7 +83,7 @@ impl Reach {
 pub struct PathTerms {
     /// Sources that the message may leave from; `None` for every source of the node.
     pub sources: Option<Arc<[SourceAddress]>>,
-    /// End of the time that the message has. What may not wait beyond it goes out before, whatever the warm-up says.
+    /// End of the message's lifetime. A message that cannot wait longer leaves before it, whatever the warm-up says.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -100,7 +101,7 @@ pub enum Departure {
 pub struct Leave {
     /// The source.
     pub source: Arc<NamedSource>,
-    /// The path; `None` where there is none.
+    /// The path; `None` if there is none.
     pub path: Option<OpenPath>,
 }
 
@@ -109,8 +110,8 @@ pub struct Leave {
 pub struct OpenPath {
     /// Operator of the exchangers.
     pub site: SiteName,
-    /// Those of the exchangers that the site operates. A domain may name others beside them, which take no connection from
-    /// the site and say nothing about the path.
+    /// Exchangers that the site operates. A domain may name others beside them, which accept no connection from the
+    /// site and say nothing about the path.
     pub exchangers: Vec<String>,
     /// Connections of the source to the site at the same time.
     pub connections: usize,
@@ -118,10 +119,10 @@ pub struct OpenPath {
     pub messages_per_connection: usize,
 }
 
-/// Why a message is not attempted now, and for how long.
+/// Reason and time for which a message is not attempted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathWait {
-    /// Reason of the hold; `None` for a moment's wait, such as for the rate of the site, of which nobody is told.
+    /// Reason of the hold; `None` for a short wait, such as for the rate of the site, which is not shown.
     pub reason: Option<HoldReason>,
     /// Time until the message may ask again.
     pub wait: Duration,

@@ -1,18 +1,18 @@
-//! The port to the DNS, as far as core looks at it: the records of sending domains.
+//! The port to the DNS, for the records of sending domains.
 //!
-//! Routing mail is the transport's own business and does not pass here.
+//! Transports route mail by their own lookups, which do not use this port.
 
 use std::fmt::Debug;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
 
-/// Looks up records.
+/// Looks up DNS records.
 ///
-/// An implementer owes: answers that are fresh, not from a cache, because somebody has just changed a
-/// record and wants to know; and bounded time.
+/// An implementer has to return fresh answers, not from a cache, because somebody may have just changed a record; in
+/// bounded time.
 ///
-/// One that knows a single record, for a test:
+/// A resolver that knows a single record, for a test:
 ///
 /// ```
 /// use std::net::IpAddr;
@@ -49,29 +49,28 @@ use async_trait::async_trait;
 /// ```
 #[async_trait]
 pub trait Resolver: Debug + Send + Sync {
-    /// The TXT records of a name, the strings of each put together; empty when there are none.
+    /// Looks up the TXT records of a name, the strings of each joined; empty if there are none.
     async fn txt(&self, name: &str) -> Result<Vec<String>, LookupError>;
-    /// The mail exchangers of a name with their preference, lower first, without a final dot.
+    /// Looks up the mail exchangers of a name with their preference, lower first, without a final dot.
     async fn mx(&self, name: &str) -> Result<Vec<(u16, String)>, LookupError>;
-    /// What the name is an alias of, if it is one; without a final dot.
+    /// Returns the target of the name's CNAME record, without a final dot; `None` if there is no such record.
     async fn cname(&self, name: &str) -> Result<Option<String>, LookupError>;
-    /// The addresses of a name; empty when there are none.
+    /// Looks up the addresses of a name; empty if there are none.
     async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, LookupError>;
-    /// The names of an address (PTR) without a final dot, in lower case; empty when there are none. Needed only for the
-    /// checks of the operator: a resolver that cannot look addresses up says so, as this one does.
+    /// Looks up the names of an address (PTR) without a final dot, in lower case; empty if there are none. Needed only
+    /// for the checks of the operator: a resolver without such lookups returns an error, as this default does.
     async fn names(&self, address: IpAddr) -> Result<Vec<String>, LookupError> {
         let _ = address;
         Err(LookupError("this resolver looks no addresses up".to_owned()))
     }
 }
 
-/// There is no answer, which says nothing about the record. A name that does not exist has no records
-/// and is no error.
+/// There is no answer, which says nothing about the record. A name that does not exist has no records and is no error.
 #[derive(Debug, thiserror::Error)]
 #[error("the name could not be looked up: {0}")]
 pub struct LookupError(pub String);
 
-/// Answers that nothing can be looked up: what an application without a resolver has.
+/// A resolver without lookups, for an application that has none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoResolver;
 

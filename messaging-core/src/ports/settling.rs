@@ -1,13 +1,12 @@
-//! What becomes of blobs that a crash left pending.
+//! Settling of blobs that a crash left pending.
 
 use super::blobs::BlobStore;
 use super::store::{CommitError, Priority, Store, StoreError};
 use crate::changes::{Changes, Write};
 use crate::time::Timestamp;
 
-/// Decides about pending blobs that were put before a time, at most `limit`: they are kept if their message is there,
-/// and removed if not, in which case a commit that still comes to name one is a conflict. Answers how many were decided
-/// about.
+/// Settles pending blobs that were put before a time, at most `limit`: they are kept if their message exists, and
+/// removed if not, in which case a later commit that marks one as used is a conflict. Returns how many were settled.
 pub async fn settle_blobs(
     store: &dyn Store,
     blobs: &dyn BlobStore,

@@ -1,12 +1,12 @@
-//! The port to everything that is kept.
+//! The port to the database.
 //!
 //! Reads are one trait per aggregate; all writes go through [`Store::commit`]. To add an aggregate: its
 //! record in `domain/`, its writes in [`Write`](crate::changes::Write), a trait here with the reads that
 //! the operations need, and a file of cases in `messaging-conformance`, whose cases every store passes.
 //!
-//! What every method owes: the workspace comes first, and another workspace's row is not there. "Not
-//! there" is `None` or an empty list, never an error. Listings are newest first, go on from an opaque
-//! [`StoreCursor`], and stay exact while rows are inserted.
+//! Every method obeys this: the workspace comes first, and another workspace's row is not there. "Not there" is `None`
+//! or an empty list, never an error. Listings are newest first, continue from an opaque [`StoreCursor`], and stay exact
+//! while rows are inserted.
 
 pub mod accounts;
 pub mod attempts;
@@ -114,8 +114,8 @@ pub use webhooks::{ReplayRange, Webhooks};
 
 /// A database.
 ///
-/// What is read is in the traits below it, one for each subject; whatever changes goes through [`Store::commit`]. The
-/// crate `messaging-conformance` says what else a store owes.
+/// Reads are in the supertraits, one for each subject; every write is made by [`Store::commit`]. The test cases of the
+/// crate `messaging-conformance` show the rest of a store's obligations.
 ///
 /// ```
 /// use messaging_core::changes::{Changes, Expect, Write};
@@ -182,82 +182,82 @@ pub trait Store:
 {
     /// Applies the changes, all or nothing. Durable when it returns: a power cut changes nothing after.
     ///
-    /// What callers may rely on, and nothing else:
+    /// Callers may rely on the following and nothing else:
     ///
-    /// * Writes are applied in their order, each on what those before it left, and no other commit comes between. Whether
-    ///   a write that expects something (a revision, that nothing is there, a state, a claim) finds it so is decided
-    ///   then, not when it was read. Of several that fail, any may be the one that is told; [`Write::Remember`](crate::changes::Write::Remember) may be
-    ///   tried before the others.
-    /// * Commits are in one order, the same for all readers. A read that begins after a commit returned sees it, through
-    ///   whichever handle of the database; so does what follows from [`Store::news`].
-    /// * Nothing is promised of rows that were read and that no write of the commit expects anything of: another commit
-    ///   may have changed them. Two reads may see two states, and a commit between them; a single read sees one. Who
-    ///   decides by several rows expects each of them, or is told of changes and decides again (`EnqueueOnce`, outboxes).
+    /// * Writes are applied in their order, each on what those before it left, and no other commit comes between.
+    ///   Whether a write that expects something (a revision, that nothing is there, a state, a claim) finds it so is
+    ///   decided then, not when it was read. Of several that fail, any may be the one that is reported;
+    ///   [`Write::Remember`](crate::changes::Write::Remember) may be tried before the others.
+    /// * Commits are in one order, the same for all readers. A read that begins after a commit returned sees it,
+    ///   through any handle of the database; so does a read after a notice of [`Store::news`].
+    /// * Nothing is promised of rows that were read but of which no write of the commit expects anything: another
+    ///   commit may have changed them. Two reads may see two states, and a commit between them; a single read sees one.
+    ///   A caller that decides by several rows expects each of them, or is told of changes and decides again
+    ///   (`EnqueueOnce`, outboxes).
     /// * Of two commits that expect the same thing and change it, at most one succeeds; the other is a conflict. Counts
     ///   that follow rows (members of lists, contacts of a workspace) are exact after every commit.
-    /// * An error but `OutcomeUnknown` means that nothing of the commit is there or will be. A caller that goes away does
-    ///   not take back what it handed over.
-    /// * Ids and dates are the caller's: their order says nothing of the order of commits. The event log has that order.
+    /// * An error other than `OutcomeUnknown` means that nothing of the commit is there or will be. A caller that stops
+    ///   waiting does not take back its commit.
+    /// * Ids and dates are the caller's: their order says nothing about the order of commits. The event log has that
+    ///   order.
     async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError>;
 
-    /// Where the bytes of attachments are kept, unless the program that puts an application together says otherwise.
+    /// Returns the default store for the bytes of attachments; a program that embeds the application may use another.
     fn blobs(&self) -> Arc<dyn BlobStore>;
 
-    /// Where uploaded files are kept, unless the program that puts an application together says otherwise.
+    /// Returns the default store for uploaded files; a program that embeds the application may use another.
     fn uploads(&self) -> Arc<dyn Uploads>;
 
-    /// Whether the database answers; for `/health`.
+    /// Checks that the database answers; for `/health`.
     async fn ping(&self) -> Result<(), StoreError>;
 
-    /// Whether the store takes writes, and if not, why. Costs an atomic load: asked before every claim and
-    /// before every message leaves. A store that is not healthy looks by itself, about every second, whether
-    /// it is again.
+    /// Returns whether the store accepts writes, with the reason if not. Costs an atomic load: called before every
+    /// claim and before every message leaves. An unhealthy store checks itself about every second.
     fn health(&self) -> StoreHealth;
 
-    /// Tells every change of [`Store::health`].
+    /// Returns a receiver that sees every change of [`Store::health`].
     fn watch_health(&self) -> watch::Receiver<StoreHealth>;
 
-    /// Whether the connection to the database was lost a moment ago, which [`Store::health`] may not know yet, or not any
-    /// more. A store within the process has none to lose.
+    /// True if the connection to the database was lost a moment ago, which [`Store::health`] may not show yet, or not
+    /// any more. A store within the process has no connection to lose.
     fn has_lost_connection(&self) -> bool {
         false
     }
 
-    /// Tells what may have changed, so that whoever remembers something of it can forget it: what this handle committed
-    /// ([`Topics::of`], and [`Topic::Work`] where a note for an automation made a job due that no write names), and what
-    /// other programs did, of whom the topics may not be known. A hint: it may come late, and may be lost, so what is
-    /// remembered expires and what is waited for is looked for as well. A look costs no read.
+    /// Returns a receiver of topics that may have changed, for invalidating caches: changes committed through this
+    /// handle ([`Topics::of`], and [`Topic::Work`] if a note for an automation made a job due that no write names), and
+    /// changes by other programs, whose topics may be unknown. A hint: it may come late or be lost, so cached values
+    /// expire and waits also poll. Looking costs no read.
     ///
-    /// A store on one file tells of others' commits within half a second.
+    /// A store on one file reports others' commits within half a second.
     fn news(&self) -> watch::Receiver<News>;
 
-    /// By how many milliseconds the store's clock is ahead of this process's, as it was last measured; negative when it
-    /// is behind. Costs an atomic load. Several processes on one database date what they write by its clock, so that
-    /// due times and dates are comparable. A store within the process has its clock: 0.
+    /// Milliseconds by which the store's clock is ahead of this process's clock, as last measured; negative if it is
+    /// behind. Costs an atomic load. Several processes on one database date their writes by its clock, so that due
+    /// times and dates are comparable. A store within the process shares its clock: 0.
     fn clock_offset_ms(&self) -> i64;
 
-    /// The processes that work on the database, where there can be several; `None` where one does the jobs.
+    /// Returns the processes that work on the database, if there can be several; `None` if only one runs jobs.
     async fn cluster(&self) -> Result<Option<ClusterView>, StoreError> {
         Ok(None)
     }
 
-    /// What processes tell each other of limits, where several work on one database; `None` where one alone answers
-    /// requests.
+    /// Returns the limits that several processes on one database share; `None` if one process alone answers requests.
     fn shared_limits(&self) -> Option<Arc<dyn SharedLimits>> {
         None
     }
 
-    /// Tells an observer of every commit through this handle from now on, in place of an earlier one.
+    /// Sets the observer that is told of every commit through this handle from now on; replaces an earlier one.
     fn observe(&self, observer: Arc<dyn CommitObserver>);
 
-    /// Sizes, for metrics.
+    /// Returns sizes for metrics.
     fn gauges(&self) -> StoreGauges;
 
-    /// Claims nothing more: jobs that other processes may have go to them, as soon as those of the same lanes have ended
-    /// that are in work here. Everything else goes on.
+    /// Stops claiming jobs: other processes take them over once the jobs of the same lanes that run here have ended.
+    /// Everything else continues.
     fn hand_over(&self) {}
 
-    /// Finishes what was handed over and releases what is held. Later calls answer `Unavailable`.
+    /// Finishes the commits that were handed over and releases all resources. Later calls return `Unavailable`.
     async fn close(&self);
 }
 
@@ -272,21 +272,21 @@ pub enum Priority {
     Background,
 }
 
-/// A part of a listing.
+/// One page of a listing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice<T> {
-    /// In order, at most as many as asked for.
+    /// Items in order, at most as many as asked for.
     pub items: Vec<T>,
-    /// Where the rest begins; `None` at the end. A slice may be shorter than asked for,
-    /// even empty, and still have a rest: a store bounds how many rows one call looks at.
+    /// Cursor to the rest; `None` at the end. A slice may be shorter than asked for, even empty, and still have a rest:
+    /// a store bounds how many rows one call looks at.
     pub next: Option<StoreCursor>,
 }
 
-/// Where a listing starts and how much of it is wanted.
+/// Start and size of a page of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
     /// [`Slice::next`] of the previous page.
     pub after: Option<StoreCursor>,
-    /// At most this many.
+    /// Maximum number of items on the page.
     pub limit: usize,
 }

@@ -6,21 +6,21 @@ use async_trait::async_trait;
 
 use crate::domain::mail::mta_sts::StsPolicy;
 
-/// Whether a policy is kept of a domain is not known at the moment.
+/// The store could not tell whether it has a policy of a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the MTA-STS policies that are kept cannot be read")]
 pub struct PolicyUnread;
 
 /// Keeps MTA-STS policies between messages, and over restarts.
 ///
-/// A policy guards against whoever hides it (RFC 8461 section 10.2), so an implementer owes to keep it until it expires, and
-/// never to say that there is none where it could not look.
+/// A policy guards against an attacker who hides it (RFC 8461 section 10.2), so an implementer has to keep it until it
+/// expires, and must never report that there is none if it could not look.
 #[async_trait]
 pub trait StsPolicyCache: Debug + Send + Sync {
-    /// The policy that is kept of a domain (lower case, A-labels), also one that has expired; `Err` where it could not be
+    /// Returns the stored policy of a domain (lower case, A-labels), also an expired one; `Err` if it could not be
     /// read, which the implementer logs.
     async fn policy(&self, domain: &str) -> Result<Option<StsPolicy>, PolicyUnread>;
 
-    /// Keeps a policy in the place of the one before. One that cannot be kept is logged; mail does not wait for it.
+    /// Stores a policy in place of an earlier one. A failure is logged; mail does not wait for it.
     async fn keep(&self, policy: &StsPolicy);
 }

@@ -1,4 +1,4 @@
-//! Stores that live as long as a simulation.
+//! Stores for a simulation, which are deleted after it.
 
 use std::any::Any;
 use std::fmt::{self, Debug};
@@ -9,26 +9,26 @@ use async_trait::async_trait;
 use super::Store;
 use super::store::StoreError;
 
-/// Opens stores that nobody else sees and that are gone when they are dropped.
+/// Opens stores that are private and deleted when they are dropped.
 ///
-/// An implementer owes a store like that of the product, with its schema and empty, in a place that only the program
-/// reads; what it holds need not survive anything.
+/// An implementer has to return an empty store like that of the product, with its schema, in a place that only the
+/// program reads; its data need not survive anything.
 #[async_trait]
 pub trait TemporaryStores: Debug + Send + Sync {
-    /// A new one.
+    /// Opens a new store.
     async fn open(&self) -> Result<TemporaryStore, StoreError>;
 }
 
-/// A store that is gone once this and every handle of it is dropped.
+/// A store that is deleted once this and every handle of it is dropped.
 pub struct TemporaryStore {
     /// The store.
     pub store: Arc<dyn Store>,
-    /// What removes the store's files; dropped after it.
+    /// Guard that removes the store's files; dropped after the store.
     _guard: Box<dyn Any + Send + Sync>,
 }
 
 impl TemporaryStore {
-    /// A store, and what removes it when it is dropped.
+    /// Returns a store with the guard that removes it when it is dropped.
     pub fn new(store: Arc<dyn Store>, guard: impl Any + Send + Sync) -> Self {
         Self { store, _guard: Box::new(guard) }
     }

@@ -1,9 +1,9 @@
-//! The port through which messages leave.
+//! The port through which messages leave the process.
 //!
-//! Core decides what is sent and what follows from an outcome; a transport carries, and says of every answer to which
-//! class it belongs ([`OutcomeClass`]), because it alone knows the provider. A transport is chosen by channel and
-//! provider name (contract section 16), receives the workspace's provider settings with every call, and keeps
-//! whatever connections it likes between calls.
+//! Core decides which messages are sent and what follows from an outcome; a transport delivers them and classifies
+//! every answer ([`OutcomeClass`]), because it alone knows the provider. A transport is chosen by channel and provider
+//! name (contract section 16), receives the workspace's provider settings with every call, and may keep connections
+//! between calls.
 
 mod callback;
 mod content;
@@ -41,7 +41,7 @@ pub use crate::domain::delivery::outcome::{
 /// bounded time (nothing waits for ever); no retry of its own; and never a report of success before
 /// the peer has taken responsibility.
 ///
-/// One that hands texts to a program of your own:
+/// A transport that hands texts to a program of your own:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -99,10 +99,10 @@ pub use crate::domain::delivery::outcome::{
 /// ```
 #[async_trait]
 pub trait Transport: Debug + Send + Sync {
-    /// Waits for the place that a message needs among those that are sent at the same time: whoever waits here
-    /// holds no content. The wait is bounded, and without a place [`Transport::send`] says so in its outcomes; where it
-    /// is known when there will be one, [`Reservation::later`] puts the message off without an attempt. A transport
-    /// without such limits reserves nothing.
+    /// Waits for one of the places that bound how many messages are sent at the same time; the caller holds no content
+    /// meanwhile. The wait is bounded, and without a place [`Transport::send`] says so in its outcomes; if it is known
+    /// when a place will be free, [`Reservation::later`] puts the message off without an attempt. A transport without
+    /// such limits reserves nothing.
     async fn reserve(&self, _route: &Route) -> Reservation {
         Reservation::default()
     }
@@ -110,45 +110,47 @@ pub trait Transport: Debug + Send + Sync {
     /// Attempts to deliver one message to its recipients.
     async fn send(&self, outgoing: &Outgoing) -> Result<Sent, TransportError>;
 
-    /// State of the way to a recipient or a domain, as far as this process knows it. Asked whenever a message is shown,
-    /// so it neither waits nor changes anything. A transport without limits of its own knows nothing.
+    /// Returns the state of the route to a recipient or a domain, as far as this process knows it. Called whenever a
+    /// message is shown, so it neither waits nor changes anything. A transport without limits of its own returns the
+    /// default.
     fn state_of(&self, _route: &Route) -> RouteState {
         RouteState::default()
     }
 
-    /// Forgets that the servers of a recipient domain could not be reached: an operator asks for another attempt now. A
-    /// transport that remembers no such thing does nothing.
+    /// Forgets that the servers of a recipient domain could not be reached, because an operator asks for another
+    /// attempt now. A transport that remembers no such thing does nothing.
     fn forget_unreachable(&self, _domain: &str) {}
 
-    /// Judges settings before they are stored, as far as their text alone tells: whether they name a
-    /// host that may not be connected to. Settings of the wrong form are not its business.
+    /// Checks settings before they are stored, as far as their text alone allows: whether they name a host that may not
+    /// be connected to. Settings of the wrong form are checked elsewhere.
     fn check(&self, _settings: &Map<String, Value>) -> Result<(), SettingsFault> {
         Ok(())
     }
 
-    /// The JSON Schema of the workspace's settings, of a provider that is not one of contract section 16: settings are
-    /// checked against it before they are stored, and what is `writeOnly` there is kept as a secret; see
-    /// [`ProviderKind::from_schema`](crate::domain::channel::provider::ProviderKind::from_schema). Without one there are no
-    /// settings.
+    /// Returns the JSON Schema of the workspace's settings, for a provider that is not one of contract section 16:
+    /// settings are checked against it before they are stored, and a `writeOnly` property is kept as a secret; see
+    /// [`ProviderKind::from_schema`](crate::domain::channel::provider::ProviderKind::from_schema). Without a schema
+    /// there are no settings.
     fn settings_schema(&self) -> Option<Value> {
         None
     }
 
-    /// The settings that we make ourselves when a workspace chooses the provider, such as a key pair; stored with the
-    /// others and kept while the provider stays. Secrets among them are sealed like those that are given.
+    /// Makes the settings that the server generates itself when a workspace chooses the provider, such as a key pair;
+    /// stored with the others and kept while the provider stays. Secrets among them are sealed like those of the
+    /// caller.
     fn own_settings(&self) -> Map<String, Value> {
         Map::new()
     }
 
-    /// Which of several accounts in its settings an address is sent through, by the name that people know; `None` where
-    /// the settings are those of one account. What a provider says of an account concerns that one alone.
+    /// Returns the name of the account that an address is sent through, for settings with several accounts; `None` if
+    /// the settings are those of one account. An answer of the provider about an account concerns that account alone.
     fn account_of(&self, _settings: &Map<String, Value>, _address: &str) -> Option<&'static str> {
         None
     }
 
     /// Reads a request to the callback address of a workspace's channel, or of one of its messages: proves that it
-    /// comes from the provider and says what it reports. Changes nothing. What cannot be read, of a proved request, is
-    /// no fault: it is answered and reports nothing.
+    /// comes from the provider and returns what it reports. Changes nothing. An unreadable part of a proved request is
+    /// no fault: the request is answered and reports nothing.
     fn callback(
         &self,
         _settings: &Map<String, Value>,
@@ -157,8 +159,8 @@ pub trait Transport: Debug + Send + Sync {
         Err(CallbackFault::NotFound)
     }
 
-    /// Tells the provider where to call, where it has an API for that: run after the settings are stored, and again
-    /// when the address changes. Bounded in time. `Err` holds what the provider said, for people.
+    /// Registers the callback address with the provider, if it has an API for that: run after the settings are stored,
+    /// and again when the address changes. Bounded in time. `Err` holds the provider's answer, for people.
     async fn register(
         &self,
         _settings: &Map<String, Value>,
@@ -167,99 +169,99 @@ pub trait Transport: Debug + Send + Sync {
         Ok(Registration::NotNeeded)
     }
 
-    /// Whether the provider's receipts name a message by what it was sent with, so that they tell what became of it also
-    /// where the provider's answer was lost. Such a message is not sent again at once after a crash.
+    /// True if the provider's receipts name a message by a value that it was sent with, so that they report its outcome
+    /// even if the provider's answer was lost. Such a message is not sent again at once after a crash.
     fn receipts_name_messages(&self) -> bool {
         false
     }
 
-    /// Who is told what a provider reports over a connection of the transport's own (SMPP). Called once, before the
-    /// first message.
+    /// Sets the sink for reports that arrive over the transport's own connection (SMPP). Called once, before the first
+    /// message.
     fn attach(&self, _sink: Weak<dyn ProviderSink>) {}
 
-    /// Who chooses the source of each attempt and keeps what is learned of paths. Called before the first message; of several
-    /// calls the last one counts.
+    /// Sets the port that chooses the source of each attempt and keeps what is learned of paths. Called before the
+    /// first message; the last of several calls counts.
     fn attach_paths(&self, _paths: Weak<dyn Paths>) {}
 
-    /// Whether nothing leaves the process. Core then keeps no record of transactions that have begun,
-    /// which after a crash tells that somebody outside may have the message: [`LastLook`] grants everything.
+    /// True if nothing leaves the process. Core then keeps no record of begun transactions, which after a crash shows
+    /// that the peer may have the message: [`LastLook`] grants everything.
     fn is_local(&self) -> bool {
         false
     }
 }
 
-/// A setting that is well formed and not allowed.
+/// A setting that is well formed but not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the setting {member} {message}")]
 pub struct SettingsFault {
-    /// The name of the setting.
+    /// Name of the setting.
     pub member: &'static str,
-    /// What is wrong, as a fragment: `must not be a private address`.
+    /// The rule that is broken, as a fragment: `must not be a private address`.
     pub message: &'static str,
 }
 
-/// One message to carry.
+/// One message for a transport to send.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
     /// Workspace that sends the message.
     pub workspace_id: WorkspaceId,
-    /// The message.
+    /// Id of the message.
     pub message_id: MessageId,
     /// The workspace's settings of the provider (contract section 16), secrets in clear.
     pub settings: Arc<Map<String, Value>>,
-    /// Who receives this attempt: on a retry only those still open.
+    /// Recipients of this attempt: on a retry only those still open.
     pub recipients: Vec<String>,
-    /// The content that they receive.
+    /// Content for all these recipients.
     pub content: Content,
-    /// Asked before each transaction, and told what became of it.
+    /// Asked before each transaction, and told its outcome.
     pub last_look: LastLook,
-    /// What [`Transport::reserve`] gave, if it was asked.
+    /// Reservation from [`Transport::reserve`]; the default if it was not called.
     pub reservation: Reservation,
-    /// How it is to be delivered.
+    /// Options of the delivery, such as its time to live.
     pub options: DeliveryOptions,
-    /// Where the provider may report what becomes of the message, off email.
+    /// Address for the provider's reports about the message, on channels other than email.
     pub receipts: Option<ReceiptAddress>,
 }
 
-/// Where a provider reports what becomes of one message.
+/// Callback address for the provider's reports about one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptAddress {
-    /// Names the message and proves that we made it; a provider that sends back what it is given gets it alone
-    /// ([`ProviderSink::receipt_token`] reads it).
+    /// Token that names the message and proves that this server made it; a provider that sends back a given value gets
+    /// the token alone ([`ProviderSink::receipt_token`] reads it).
     pub token: String,
-    /// The address to call, which holds the token: a call there is proved by it ([`CallbackProof::ThisMessage`]).
+    /// URL to call, which holds the token: a call there is proved by it ([`CallbackProof::ThisMessage`]).
     pub url: String,
 }
 
-/// Where a message is going, before its content is read.
+/// Destination of a message, before its content is read.
 #[derive(Debug, Clone)]
 pub struct Route {
     /// Workspace that sends the message.
     pub workspace_id: WorkspaceId,
-    /// How soon it is wanted: who waits for a place goes before what nobody waits for.
+    /// Urgency of the message: one that somebody waits for gets a place before others.
     pub class: JobClass,
     /// The workspace's settings of the provider, secrets in clear.
     pub settings: Arc<Map<String, Value>>,
-    /// The domain of the recipients in A-labels, where they have one.
+    /// Domain of the recipients in A-labels, if they have one.
     pub domain: Option<String>,
-    /// The one recipient, off email.
+    /// The single recipient, on channels other than email.
     pub recipient: Option<String>,
     /// Conditions under which an email may leave for a mail exchanger.
     pub terms: PathTerms,
 }
 
-/// State of the way to a recipient or a domain; see [`Transport::state_of`].
+/// State of the route to a recipient or a domain; see [`Transport::state_of`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RouteState {
-    /// Time until the next attempt, where none is made before; zero while a probe is due or under way.
+    /// Time until the next attempt, if there is none before; zero while a probe is due or under way.
     pub rests_for: Option<Duration>,
-    /// Messages a minute that are sent at most, where the peer asked for fewer than it could be sent.
+    /// Messages a minute at most, if the peer asked for fewer than it could be sent.
     pub per_minute: Option<f64>,
-    /// Last answer that put messages off and still matters, or the reason why there was none.
+    /// Last answer that put messages off and still matters, or the reason why there was no answer.
     pub last_refusal: Option<Response>,
 }
 
-/// A place that a transport keeps for a message; given back when dropped. Only the transport knows what it is.
+/// A place that a transport keeps for a message; given back when dropped. Its content is known to the transport alone.
 #[derive(Clone, Default)]
 pub struct Reservation {
     slot: Option<Arc<Mutex<ReservedSlot>>>,
@@ -267,39 +269,39 @@ pub struct Reservation {
     held: Option<Arc<PathWait>>,
 }
 
-/// What a reservation holds until it is taken out.
+/// Value inside a reservation, until it is taken out.
 type ReservedSlot = Option<Box<dyn Any + Send>>;
 
 impl Reservation {
-    /// A reservation that holds this.
+    /// Returns a reservation that holds the value.
     pub fn holding(reserved: impl Any + Send) -> Self {
         Self { slot: Some(Arc::new(Mutex::new(Some(Box::new(reserved))))), ..Self::default() }
     }
 
-    /// No place now: one may be asked for again after so long. The message is not attempted before, and that is no
-    /// attempt.
+    /// Returns a reservation without a place: one may be asked for again after `wait`. The message is not attempted
+    /// before, and the wait counts as no attempt.
     pub const fn later(wait: Duration) -> Self {
         Self { slot: None, wait: Some(wait), held: None }
     }
 
-    /// No place now, because no path is open to the message: it asks again after the wait, and is held for the reason
-    /// where there is one.
+    /// Returns a reservation without a place because no path is open to the message: it asks again after the wait, and
+    /// is held if the wait has a reason.
     pub fn held(wait: PathWait) -> Self {
         let (time, is_told) = (wait.wait, wait.reason.is_some());
         Self { slot: None, wait: Some(time), held: is_told.then(|| Arc::new(wait)) }
     }
 
-    /// Why no path is open to the message, if that is why there is no place.
+    /// Returns the reason why no path is open to the message, if there is no place for that reason.
     pub fn hold(&self) -> Option<&PathWait> {
         self.held.as_deref()
     }
 
-    /// After how long a place may be asked for again, if there is none now.
+    /// Returns the time after which a place may be asked for again, if there is none now.
     pub const fn wait(&self) -> Option<Duration> {
         self.wait
     }
 
-    /// Takes out what it holds, if that is a `T` and was not taken before.
+    /// Takes out the reserved value, if it is a `T` and was not taken before.
     pub fn take<T: Any>(&self) -> Option<T> {
         let reserved = self.slot.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         reserved.downcast().ok().map(|reserved| *reserved)
@@ -316,23 +318,23 @@ impl fmt::Debug for Reservation {
     }
 }
 
-/// Core's word on every transaction, asked by the transport when everything else is ready.
+/// Core's last check of every transaction, asked by the transport when everything else is ready.
 ///
-/// Between the check of core and the moment a connection is open may lie minutes, and what leaves the process has
-/// to be on record before it leaves: a crash must not make a second copy that nobody knows of. So a transport owes,
-/// for each transaction:
+/// Minutes may pass between core's check and the moment when a connection is open, and a message has to be on record
+/// before it leaves: a crash must not make a second copy that nobody knows of. So a transport calls, for each
+/// transaction:
 ///
 /// 1. [`LastLook::is_held`], and where it had to wait [`LastLook::suppressed`], before it names the recipients to the
 ///    peer;
-/// 2. [`LastLook::begin`] right before content or request leaves, when the peer takes everything that comes before:
-///    after RCPT was accepted, and not while it waits for a connection. To whom it is not granted nothing is sent;
+/// 2. [`LastLook::begin`] right before content or request leaves, when the peer has accepted everything before it:
+///    after RCPT, and not while it waits for a connection. Nothing is sent to recipients that are not granted;
 /// 3. [`LastLook::ended`] for each recipient when the outcome is known, before the next transaction begins.
 ///
 /// The default grants everything and keeps nothing.
 #[derive(Debug, Clone, Default)]
 pub struct LastLook(Option<Arc<dyn Admission>>);
 
-/// Admits transactions and keeps a record of them. The engine is one; tests of a transport have their own:
+/// Admits transactions and keeps a record of them. The engine implements it; tests of a transport have their own:
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -375,44 +377,44 @@ pub struct LastLook(Option<Arc<dyn Admission>>);
 /// ```
 #[async_trait]
 pub trait Admission: Debug + Send + Sync {
-    /// For each recipient why it must not be sent to, or `None` where it may. Changes nothing.
+    /// Returns for each recipient the reason why it must not be sent to, or `None`. Changes nothing.
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
 
-    /// Whether nothing may be sent at the moment, to anybody, because its outcome could not be stored.
+    /// True if nothing may be sent to anybody at the moment, because its outcome could not be stored.
     fn is_held(&self) -> bool {
         false
     }
 
-    /// Puts on record, durably, that the transaction with these recipients begins, and answers for each whether it
-    /// may. Nothing is on record for those it is not granted to. Bounded in time by the caller.
+    /// Records durably that the transaction with these recipients begins, and returns for each whether it may. Nothing
+    /// is recorded for recipients that are refused. The caller bounds the time.
     async fn begin(&self, recipients: &[String]) -> Vec<Admitted>;
 
-    /// Takes note of what became of a recipient of a transaction that ended. Made durable by the next `begin`, or
-    /// by the end of the attempt.
+    /// Notes the outcome of a recipient of a transaction that ended. Made durable by the next `begin`, or by the end of
+    /// the attempt.
     fn ended(&self, recipient: &str, outcome: &Outcome);
 }
 
-/// Whether a transaction may begin for a recipient.
+/// Answer to a transaction that wants to begin for a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admitted {
-    /// It is on record: the content may leave.
+    /// The transaction is on record: the content may leave.
     Granted,
-    /// The address was suppressed meanwhile.
+    /// The address was suppressed after core had checked it.
     Suppressed(SuppressionReason),
-    /// Not now, because it cannot be put on record. The outcome is [`Outcome::Held`].
+    /// Not now, because the transaction cannot be recorded. The outcome is [`Outcome::Held`].
     Held,
-    /// Not by this attempt, and why: somebody else delivers the message, or nobody shall any more. The outcome is
-    /// [`Outcome::Withheld`].
+    /// Not by this attempt, with the reason: its claim was lost, the message was settled, or its campaign is paced. The
+    /// outcome is [`Outcome::Withheld`].
     NotNow(String),
 }
 
 impl LastLook {
-    /// Asks `admission`.
+    /// Returns a last look that asks `admission`.
     pub fn at(admission: Arc<dyn Admission>) -> Self {
         Self(Some(admission))
     }
 
-    /// For each recipient why it must not be sent to, or `None` where it may.
+    /// Returns for each recipient the reason why it must not be sent to, or `None`.
     pub async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
         match &self.0 {
             Some(admission) => admission.suppressed(recipients).await,
@@ -420,13 +422,13 @@ impl LastLook {
         }
     }
 
-    /// Whether nothing may be sent at the moment: everybody's outcome is [`Outcome::Held`] then. Costs an
-    /// atomic load; a transport asks right before it begins a transaction.
+    /// True if nothing may be sent at the moment: every recipient's outcome is [`Outcome::Held`] then. Costs an atomic
+    /// load; a transport calls it right before it begins a transaction.
     pub fn is_held(&self) -> bool {
         self.0.as_ref().is_some_and(|admission| admission.is_held())
     }
 
-    /// Whether the transaction with these recipients may go on to its content; see [`Admission::begin`].
+    /// Returns for each recipient whether the transaction may continue to its content; see [`Admission::begin`].
     pub async fn begin(&self, recipients: &[String]) -> Vec<Admitted> {
         match &self.0 {
             Some(admission) => admission.begin(recipients).await,
@@ -434,7 +436,7 @@ impl LastLook {
         }
     }
 
-    /// Takes note of an outcome; see [`Admission::ended`].
+    /// Notes the outcome of a recipient; see [`Admission::ended`].
     pub fn ended(&self, recipient: &str, outcome: &Outcome) {
         if let Some(admission) = &self.0 {
             admission.ended(recipient, outcome);
@@ -443,7 +445,7 @@ impl LastLook {
 }
 
 impl Admitted {
-    /// The outcome of a recipient to whom it is not granted.
+    /// Returns the outcome of a recipient that is refused; `None` if the transaction is granted.
     pub fn refusal(self) -> Option<Outcome> {
         match self {
             Self::Granted => None,
@@ -454,23 +456,23 @@ impl Admitted {
     }
 }
 
-/// What became of an attempt that reached the peer.
+/// Result of an attempt that reached the peer.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
     /// One per recipient of the envelope, in its order.
     pub outcomes: Vec<Outcome>,
-    /// The bytes that would have gone on the wire, when the provider captures instead of sending.
+    /// The bytes that would have been sent, if the provider captures instead of sending.
     pub captured: Option<Bytes>,
-    /// What was said on the wire, one for each peer that was talked to; for providers that keep it.
+    /// Dialogs on the wire, one for each peer; from transports that keep them.
     pub dialogs: Vec<Dialog>,
 }
 
-/// The attempt failed for all recipients alike. Each is a class ([`TransportError::class`]) in short: an outcome for
-/// every recipient says more.
+/// The attempt failed for all recipients alike. Each variant stands for a class ([`TransportError::class`]); an outcome
+/// for every recipient says more.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The provider's settings cannot work, or the provider refuses the account: a host that does not parse, a
-    /// refused login. The account stops until somebody mends that.
+    /// The provider's settings cannot work, or the provider refuses the account: a host that does not parse, a refused
+    /// login. The account stops until its settings are corrected.
     #[error("the provider's settings do not work: {0}")]
     Misconfigured(String),
     /// The peer cannot be reached or broke off before it could have taken the message.
@@ -479,13 +481,13 @@ pub enum TransportError {
     /// The content was sent completely but the final reply was lost: the peer may have it.
     #[error("the final reply was lost: {0}")]
     Ambiguous(String),
-    /// The message cannot be turned into what the wire needs.
+    /// The message cannot be turned into the format of the protocol.
     #[error("the message cannot be built: {0}")]
     Content(String),
 }
 
 impl TransportError {
-    /// The class of outcome that it is for every recipient.
+    /// Returns the class of the outcome for every recipient.
     pub const fn class(&self) -> OutcomeClass {
         match self {
             Self::Misconfigured(_) => OutcomeClass::Auth,
@@ -495,7 +497,7 @@ impl TransportError {
         }
     }
 
-    /// What is the matter, without the words that say of which kind it is.
+    /// Returns the cause, without the words that name the kind of error.
     pub fn cause(&self) -> &str {
         match self {
             Self::Misconfigured(cause) | Self::Unreachable(cause) | Self::Ambiguous(cause) | Self::Content(cause) => {

@@ -24,7 +24,7 @@ pub(crate) const BURST_LINKS: usize = 3;
 /// Span of time for [`BURST_LINKS`].
 pub(crate) const BURST_TIME: Duration = Duration::from_secs(1);
 
-/// Most messages whose clicks are remembered; the memory is cleared beyond that.
+/// Maximum number of messages whose clicks are remembered; the memory is cleared beyond that.
 const MAX_MESSAGES: usize = 10_000;
 
 /// Clicks of one message that are remembered: more than enough to be a burst.
@@ -190,8 +190,8 @@ fn is_recent(at: Timestamp, now: Timestamp) -> bool {
     at <= now && now.since(at) <= BURST_TIME
 }
 
-/// True if clicks of a message are a burst at a time. The earlier clicks of a burst have been counted as a person's, because
-/// it was no burst yet.
+/// True if clicks of a message are a burst at a time. The earlier clicks of a burst have been counted as a person's,
+/// because it was no burst yet.
 pub fn is_burst(now: Timestamp, clicks: impl IntoIterator<Item = (Timestamp, UrlKey)>) -> bool {
     let recent = clicks.into_iter().filter(|(at, _)| is_recent(*at, now));
     recent.map(|(_, url)| url).collect::<HashSet<_>>().len() >= BURST_LINKS

@@ -1,7 +1,7 @@
 //! Summary of a workspace's deliverability in one or two sentences: the worst problems, in numbers, and what to do.
 //!
-//! Contract section 14.6. The limits are those that Gmail and Yahoo publish for bulk senders: complaints stay below 0.1 % of
-//! delivered messages, and never reach 0.3 %.
+//! Contract section 14.6. The limits are those that Gmail and Yahoo publish for bulk senders: complaints stay below 0.1
+//! % of delivered messages, and never reach 0.3 %.
 
 use crate::domain::analytics::site_tally::{SiteCounter, SiteCounts};
 use crate::domain::delivery::path::{BrakeReason, PathStatus};
@@ -23,7 +23,7 @@ const MAX_DEFERRED: u64 = 10;
 /// Least number of attempts at a site for which shares of bounces and deferrals are judged.
 const LEAST_ATTEMPTS: u64 = 20;
 
-/// Most sentences of a summary.
+/// Maximum number of sentences of a summary.
 const SENTENCES: usize = 2;
 
 /// Facts that the summary is made of.

@@ -1,7 +1,8 @@
-//! Counters of email by site: what the operators of recipients' mailboxes did with it.
+//! Counters of email by site: how the operators of recipients' mailboxes handled it.
 //!
-//! A recipient counts, not a message: a site judges each copy. Counts follow events, in the commit of the event, and are sums,
-//! so that they conflict with nothing. The times of deliveries are kept as a histogram of fixed buckets, which has a median.
+//! Recipients are counted, not messages: a site judges each copy. Counts follow events, in the commit of the event, and
+//! are sums, so that they conflict with nothing. The times of deliveries are kept as a histogram of fixed buckets,
+//! which has a median.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::domain::message::EventKind;
 /// A counter of the mail to a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteCounter {
-    /// Recipients whom a first attempt at the site was made for.
+    /// Recipients with a first attempt at the site.
     Accepted,
     /// Recipients whose message arrived, and did not come back.
     Delivered,
@@ -28,7 +29,7 @@ pub enum SiteCounter {
     Complaints,
     /// Messages that people opened.
     OpenedHuman,
-    /// Messages that the site took over TLS.
+    /// Messages that the site accepted over TLS.
     OverTls,
 }
 
@@ -38,18 +39,18 @@ const COUNTERS: usize = 8;
 /// Upper bounds of the buckets of times, in seconds; one more bucket follows.
 const BOUNDS: [u64; 11] = [1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 
-/// Upper bound that the last bucket is taken to have, in seconds: the time that a message is tried for by default.
+/// Upper bound that the last bucket is assumed to have, in seconds: the default lifetime of a message.
 const LAST_BOUND: u64 = 259_200;
 
-/// Numbers of a site.
+/// Number of counters and buckets of a site.
 const NUMBERS: usize = COUNTERS + BOUNDS.len() + 1;
 
-/// A number for each counter and each bucket of times, or by how much each changes.
+/// A number for each counter and each bucket of times: values, or changes of values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SiteCounts([i64; NUMBERS]);
 
 impl SiteCounts {
-    /// Names of the numbers, in their order; those of the buckets name the upper bound in seconds.
+    /// Names of the numbers, in their order; the names of buckets contain the upper bound in seconds.
     pub const NAMES: [&str; NUMBERS] = [
         "accepted",
         "delivered",
@@ -73,7 +74,7 @@ impl SiteCounts {
         "later",
     ];
 
-    /// Counts of these numbers, in the order of [`Self::NAMES`]; what is beyond them is left out.
+    /// Returns counts of these numbers, in the order of [`Self::NAMES`]; further ones are left out.
     pub fn from_numbers(numbers: impl IntoIterator<Item = i64>) -> Self {
         let mut counts = Self::default();
         for (mine, number) in counts.0.iter_mut().zip(numbers) {
@@ -82,7 +83,7 @@ impl SiteCounts {
         counts
     }
 
-    /// The numbers, in the order of [`Self::NAMES`].
+    /// Returns the numbers, in the order of [`Self::NAMES`].
     pub const fn numbers(&self) -> &[i64] {
         &self.0
     }
@@ -92,37 +93,38 @@ impl SiteCounts {
         self.0[counter as usize] += number;
     }
 
-    /// The number of a counter, which a delta may not be.
+    /// Returns the number of a counter; 0 if it is negative, which only a change may be.
     pub fn total(&self, counter: SiteCounter) -> u64 {
         positive(self.0[counter as usize])
     }
 
-    /// Counts a message that the site took so long after it was accepted, or was to be sent.
+    /// Counts a message that the site accepted this long after the server accepted it, or after it was to be sent.
     pub fn count_taken(&mut self, after: Duration) {
-        // A whole second has begun where a part of it has passed.
+        // A begun second counts as a whole one.
         let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
         self.0[COUNTERS + BOUNDS.partition_point(|bound| *bound < seconds)] += 1;
     }
 
-    /// Messages that the site took, those that came back later included.
+    /// Returns the messages that the site accepted, including those that came back later.
     pub fn taken(&self) -> u64 {
         self.times().sum()
     }
 
-    /// Part of what the site took that it took over TLS, rounded to 4 decimals; `None` of nothing.
+    /// Returns the part of the accepted messages that came over TLS, rounded to 4 decimals; `None` if there are none.
     pub fn tls_share(&self) -> Option<f64> {
         let taken = self.taken();
         (taken > 0).then(|| rate(self.total(SiteCounter::OverTls).min(taken), taken))
     }
 
-    /// Median of the time to delivery in seconds, as near as the buckets tell it; `None` of nothing.
+    /// Returns the median of the time to delivery in seconds, as precisely as the buckets allow; `None` if there are
+    /// none.
     pub fn median_seconds(&self) -> Option<u64> {
         let taken = self.taken();
         let half = taken.div_ceil(2);
         let (mut below, mut lower) = (0, 0);
         for (number, upper) in self.times().zip(BOUNDS.into_iter().chain([LAST_BOUND])) {
             if number > 0 && below + number >= half {
-                // As if those of a bucket were spread over it evenly.
+                // As if the messages of a bucket were spread over it evenly.
                 return Some(lower + ((upper - lower) * (half - below)).div_ceil(number));
             }
             (below, lower) = (below + number, upper);
@@ -130,7 +132,7 @@ impl SiteCounts {
         None
     }
 
-    /// True if nothing is counted, or nothing changes.
+    /// True if all numbers are zero.
     pub fn is_zero(&self) -> bool {
         self.0.iter().all(|number| *number == 0)
     }
@@ -152,7 +154,7 @@ fn positive(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// The counter of an event about one recipient of an email; `None` where no site is concerned.
+/// Returns the counter of an event about one recipient of an email; `None` if it concerns no site.
 pub fn counter_of(kind: EventKind, meta: &Map<String, Value>) -> Option<SiteCounter> {
     match kind {
         EventKind::Delivered => Some(SiteCounter::Delivered),

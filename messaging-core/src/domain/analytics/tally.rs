@@ -1,10 +1,10 @@
 //! Counters of messages that always equal the sum over the rows.
 //!
-//! [`tally`] answers the counters to which one message contributes, by its status and its opens, clicks and the like. A
-//! commit that changes a message also adds `tally(after) - tally(before)` to the counters. The revision that guards the
-//! row guards the count too, so a counter equals the sum over all rows at any moment, and a recount gives the same. Only
-//! repeated opens and clicks are counted by event ([`of_event`]). For series over time, [`activity`] assigns changes to
-//! quarters of an hour; [`buckets`] sums quarters to hours and days of any zone.
+//! [`tally`] returns the counters to which one message contributes, by its status and its opens, clicks and other
+//! engagement. A commit that changes a message also adds `tally(after) - tally(before)` to the counters. The revision
+//! that guards the row guards the count too, so a counter equals the sum over all rows at any moment, and a recount
+//! gives the same. Only repeated opens and clicks are counted by event ([`of_event`]). For series over time,
+//! [`activity`] assigns changes to quarters of an hour; [`buckets`] sums quarters to hours and days of any zone.
 
 pub mod buckets;
 
@@ -19,7 +19,7 @@ use crate::domain::message::milestones::{EngagementFlags, Milestones, Skip};
 use crate::domain::message::{EventKind, Message, MessageStatus};
 use crate::time::Timestamp;
 
-/// Facts of one message that decide what it counts for.
+/// Facts of one message that decide in which counters it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Its status.
@@ -115,7 +115,7 @@ counters! {
 }
 
 impl Counter {
-    /// Whether it is part of series over time.
+    /// True if the counter is part of series over time.
     pub const fn is_in_series(self) -> bool {
         matches!(
             self,
@@ -137,12 +137,12 @@ impl Counter {
 pub struct Counts([i64; Counter::ALL.len()]);
 
 impl Counts {
-    /// The number of a counter.
+    /// Returns the number of a counter.
     pub const fn get(&self, counter: Counter) -> i64 {
         self.0[counter as usize]
     }
 
-    /// The value of a counter; 0 if the number is negative, which only a change may be.
+    /// Returns the value of a counter; 0 if the number is negative, which only a change may be.
     pub fn total(&self, counter: Counter) -> u64 {
         u64::try_from(self.get(counter)).unwrap_or(0)
     }
@@ -157,12 +157,12 @@ impl Counts {
         self.0.iter().all(|number| *number == 0)
     }
 
-    /// Counters that are not zero, each with its value.
+    /// Returns the counters that are not zero, each with its value.
     pub fn iter(&self) -> impl Iterator<Item = (Counter, i64)> + '_ {
         Counter::ALL.into_iter().zip(self.0).filter(|(_, number)| *number != 0)
     }
 
-    /// The number of messages: the sum of the counters of which each message is in exactly one.
+    /// Returns the number of messages: the sum of the counters of which each message is in exactly one.
     pub fn messages(&self) -> u64 {
         [
             Counter::Waiting,
@@ -227,7 +227,7 @@ impl Sum for Counts {
     }
 }
 
-/// Counters to which one message contributes.
+/// Returns the counters to which one message contributes.
 pub fn tally(row: &Row) -> Counts {
     let by_status: &[Counter] = match row.status {
         MessageStatus::Queued => &[Counter::Waiting],
@@ -256,12 +256,12 @@ pub fn tally(row: &Row) -> Counts {
     by_status.iter().copied().chain(seen).map(|counter| (counter, 1)).collect()
 }
 
-/// The change of the counters that a change of a message causes.
+/// Returns the change of the counters that a change of a message causes.
 pub fn change(before: &Row, after: &Row) -> Counts {
     tally(after) - tally(before)
 }
 
-/// The counters that an event adds to each time that it happens.
+/// Returns the counters that an event adds to each time that it happens.
 pub fn of_event(kind: EventKind, is_machine: bool) -> Counts {
     let counter = match (kind, is_machine) {
         (EventKind::Open, false) => Some(Counter::Opens),
@@ -272,15 +272,16 @@ pub fn of_event(kind: EventKind, is_machine: bool) -> Counts {
     counter.map(|counter| (counter, 1)).into_iter().collect()
 }
 
-/// The changes of series over time, by quarter of an hour. An increase is counted `at` the time of the event, and a decrease
-/// in the quarter in which it had been counted, so that a series sums to its total. `counts` is the total change.
+/// Returns the changes of series over time, by quarter of an hour. An increase is counted `at` the time of the event,
+/// and a decrease in the quarter in which it had been counted, so that a series sums to its total. `counts` is the
+/// total change.
 pub fn activity(before: &Row, counts: Counts, at: Timestamp) -> Vec<(Quarter, Counts)> {
     let mut found: Vec<(Quarter, Counts)> = Vec::new();
     for (counter, number) in counts.iter().filter(|(counter, _)| counter.is_in_series()) {
         let counted = match counter {
             Counter::Sent => before.sent_at,
             Counter::Delivered => before.delivered_at,
-            // Nothing else ever goes.
+            // No other counter decreases.
             _ => None,
         };
         let quarter = Quarter::of(counted.filter(|_| number < 0).unwrap_or(at));
@@ -292,7 +293,7 @@ pub fn activity(before: &Row, counts: Counts, at: Timestamp) -> Vec<(Quarter, Co
     found
 }
 
-/// `part` divided by `whole`, rounded half up to 4 decimals; 0 if `whole` is 0.
+/// Returns `part` divided by `whole`, rounded half up to 4 decimals; 0 if `whole` is 0.
 #[expect(clippy::cast_precision_loss, reason = "a few thousand at most, unless parts are many times the whole")]
 pub fn rate(part: u64, whole: u64) -> f64 {
     if whole == 0 {

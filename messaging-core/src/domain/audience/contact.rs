@@ -1,8 +1,8 @@
-//! A contact: a person of a workspace, how to reach them, what is known about them.
+//! A contact: a person of a workspace, with addresses and attributes.
 //!
-//! Contract sections 6.1 and 6.3. What changes a contact is beside it: [`fields`] lists the texts that it has,
-//! [`input`] holds the rules of what is sent, [`attributes`] those of the free-form data, [`identity_resolver`] which contact a request means,
-//! [`merge`] how two become one, [`erasure`] what is left of a message afterwards.
+//! Contract sections 6.1 and 6.3. The submodules: [`fields`] lists the texts of a contact, [`input`] has the rules of
+//! requests, [`attributes`] those of the free-form data, [`identity_resolver`] decides which contact a request means,
+//! [`merge`] makes one contact of two, [`erasure`] removes a contact's data from messages.
 
 pub mod attributes;
 pub mod erasure;
@@ -43,13 +43,13 @@ pub struct Contact {
     pub id: ContactId,
     /// Workspace that owns the contact.
     pub workspace_id: WorkspaceId,
-    /// The workspace's own name of it.
+    /// The workspace's own id of the contact.
     pub external_id: Option<String>,
     /// Its email address, lower case.
     pub email: Option<String>,
     /// Its phone number, E.164.
     pub phone: Option<String>,
-    /// What the workspace knows of it.
+    /// Custom data of the contact, set by the workspace.
     pub attributes: Attributes,
     /// Its tags, each once.
     pub tags: Vec<String>,
@@ -59,9 +59,8 @@ pub struct Contact {
     pub timezone: Option<String>,
     /// Consent to marketing by email, and by SMS, WhatsApp and Viber.
     pub consent: Consent,
-    /// The lists it is a member of, oldest list first. Storing a contact leaves them alone: they change
-    /// by [`JoinList`](crate::changes::Write::JoinList) and
-    /// [`LeaveList`](crate::changes::Write::LeaveList).
+    /// Lists that contain it, oldest list first. Storing a contact does not change them: they change by
+    /// [`JoinList`](crate::changes::Write::JoinList) and [`LeaveList`](crate::changes::Write::LeaveList).
     pub list_ids: Vec<ListId>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -69,17 +68,17 @@ pub struct Contact {
     pub updated_at: Timestamp,
 }
 
-/// What a contact agreed to; `None` where it was never asked.
+/// Consent of a contact; `None` if it was never asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Consent {
     /// Marketing by email.
     pub marketing_email: Option<bool>,
-    /// Marketing by sms, WhatsApp and Viber.
+    /// Marketing by SMS, WhatsApp and Viber.
     pub sms: Option<bool>,
 }
 
 impl Contact {
-    /// Text of a field of the contact; `None` where it is not set.
+    /// Returns the text of a field; `None` if it is not set.
     pub const fn field(&self, field: ContactField) -> &Option<String> {
         match field {
             ContactField::ExternalId => &self.external_id,
@@ -90,7 +89,7 @@ impl Contact {
         }
     }
 
-    /// A field, to be changed.
+    /// Returns a field, to be changed.
     pub const fn field_mut(&mut self, field: ContactField) -> &mut Option<String> {
         match field {
             ContactField::ExternalId => &mut self.external_id,
@@ -101,7 +100,7 @@ impl Contact {
         }
     }
 
-    /// A contact of which nothing is known yet.
+    /// Returns a contact without data.
     pub fn new(id: ContactId, workspace_id: WorkspaceId, now: Timestamp) -> Self {
         Self {
             id,
@@ -120,7 +119,7 @@ impl Contact {
         }
     }
 
-    /// The identifiers it has.
+    /// Returns the identifiers of the contact.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
         CONTACT_FIELDS.into_iter().filter_map(|field| field.identifier_of(self.field(field).clone()?))
     }
@@ -130,7 +129,7 @@ impl Contact {
         self.external_id.is_some() || self.email.is_some() || self.phone.is_some()
     }
 
-    /// Whether two are the same in everything but their lists.
+    /// True if two contacts are the same in everything except their lists.
     pub fn equals_but_for_lists(&self, other: &Self) -> bool {
         let Self {
             id,
@@ -161,8 +160,8 @@ impl Contact {
             && *updated_at == other.updated_at
     }
 
-    /// Its addresses for a channel, on Viber for the service that sends there, the first to be tried first (contract
-    /// section 6.3). What an attribute holds is an address only if it has the channel's format.
+    /// Returns the contact's addresses for a channel, on Viber for the service that sends, in the order in which they
+    /// are tried (contract section 6.3). A value of an attribute is an address only if it has the channel's format.
     pub fn addresses(&self, channel: Channel, viber: ViberService) -> Vec<String> {
         let found = match AddressSource::of(channel, viber) {
             AddressSource::Email => &self.email,
@@ -172,8 +171,8 @@ impl Contact {
         found.iter().filter(|address| address::check(channel, address).is_ok()).cloned().collect()
     }
 
-    /// The contact without these push tokens; `None` when it has none of them. Without any token left the attribute
-    /// goes.
+    /// Returns the contact without these push tokens; `None` if it has none of them. Without any token left the
+    /// attribute is removed.
     pub fn without_push_tokens(&self, dead: &[&str]) -> Option<Self> {
         let is_dead = |value: &Value| address_text(value).is_some_and(|token| dead.contains(&token.as_str()));
         let left = match self.attributes.get(PUSH_ATTRIBUTE)? {
@@ -193,7 +192,8 @@ impl Contact {
         Some(contact)
     }
 
-    /// Its addresses for all channels, as the suppression list spells them; on Viber those for either service.
+    /// Returns the contact's addresses for all channels, as the suppression list spells them; on Viber those for either
+    /// service.
     pub fn all_addresses(&self) -> Vec<(Channel, String)> {
         let of = |(channel, viber): (Channel, ViberService)| {
             let normal = move |address: String| (channel, address::normalize(channel, &address));
@@ -204,7 +204,7 @@ impl Contact {
     }
 }
 
-/// What of a contact holds the addresses of a channel (contract section 6.3).
+/// Part of a contact that holds the addresses of a channel (contract section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressSource {
     /// Its email address.
@@ -216,7 +216,7 @@ pub enum AddressSource {
 }
 
 impl AddressSource {
-    /// That of a channel; on Viber of the service that sends there.
+    /// Returns the source for a channel; on Viber for the service that sends.
     pub const fn of(channel: Channel, viber: ViberService) -> Self {
         match (channel, viber) {
             (Channel::Email, _) => Self::Email,
@@ -226,8 +226,9 @@ impl AddressSource {
     }
 }
 
-/// The addresses that attributes hold for a channel, on Viber for a bot, the first to be tried first; none for the
-/// channels whose addresses are no attributes. A phone number is no id of a Viber user: businesses send to those.
+/// Returns the addresses that attributes hold for a channel, on Viber for a bot, in the order in which they are tried;
+/// none for channels whose addresses are no attributes. A phone number is no id of a Viber user: businesses send to
+/// those.
 pub fn addresses_in(attributes: &Attributes, channel: Channel) -> Vec<String> {
     let found: Vec<String> = match channel {
         Channel::Email | Channel::Sms | Channel::Whatsapp => Vec::new(),
@@ -245,7 +246,7 @@ pub fn addresses_in(attributes: &Attributes, channel: Channel) -> Vec<String> {
     found.into_iter().filter(|address| address::check(channel, address).is_ok()).collect()
 }
 
-/// These attributes with the new address of a chat in place of the old one; `None` where they hold another. A chat id
+/// Returns the attributes with the new id of a chat in place of the old one; `None` if they hold another. A chat id
 /// that was kept as a number stays one.
 pub fn moved_chat(attributes: &Attributes, from: &str, to: &str) -> Option<Attributes> {
     let known = attributes.get(TELEGRAM_ATTRIBUTE)?;
@@ -258,7 +259,7 @@ pub fn moved_chat(attributes: &Attributes, from: &str, to: &str) -> Option<Attri
     Some(moved)
 }
 
-/// Chat ids are often kept as numbers.
+/// Returns the text of an address; chat ids are often kept as numbers.
 fn address_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -267,24 +268,24 @@ fn address_text(value: &Value) -> Option<String> {
     }
 }
 
-/// What a listing of contacts is narrowed to.
+/// Filter of a listing of contacts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContactFilter {
-    /// The one with this email address, lower case.
+    /// Only the contact with this email address, lower case.
     pub email: Option<String>,
-    /// The one with this external id.
+    /// Only the contact with this external id.
     pub external_id: Option<String>,
-    /// The one with this phone number.
+    /// Only the contact with this phone number.
     pub phone: Option<String>,
-    /// With this tag.
+    /// Only contacts with this tag.
     pub tag: Option<String>,
-    /// On this list.
+    /// Only contacts on this list.
     pub list_id: Option<ListId>,
-    /// In this segment.
+    /// Only contacts in this segment.
     pub segment_id: Option<SegmentId>,
-    /// Changed at or after this.
+    /// Only contacts that changed at or after this time.
     pub updated_since: Option<Timestamp>,
-    /// With a piece of text.
+    /// Only contacts with this text.
     pub search: Option<Search>,
 }
 
@@ -294,7 +295,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A contact that has an external id and nothing else.
+    /// Returns a contact that has an external id and nothing else.
     pub(crate) fn bare() -> Contact {
         let (id, workspace) = ("con_01JB3Q8Z5N6W7X8Y9ZABCDEFGH", "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH");
         let contact = Contact::new(id.parse().unwrap(), workspace.parse().unwrap(), Timestamp::from_millis(1));

@@ -1,7 +1,7 @@
 //! Forms by which readers subscribe to public lists.
 //!
-//! Contract section 23. A form has a page of ours, and takes what pages of others post. What it asks for beside the
-//! address only fills in what is not known of a contact: nobody has proved yet that the address is theirs.
+//! Contract section 23. A form has a page on this server, and accepts posts from pages of other sites. Its other fields
+//! only fill in what is not known of a contact: nobody has proved yet that the address is theirs.
 
 use std::time::Duration;
 
@@ -29,16 +29,16 @@ pub const MAX_ORIGINS: u64 = 20;
 /// Least time between the page of a form and its post.
 pub const LEAST_TIME: Duration = Duration::from_secs(2);
 
-/// How long a page of a form may be open before it is posted.
+/// Longest time between the page of a form and its post.
 pub const LONGEST_TIME: Duration = Duration::from_hours(24);
 
-/// The hidden field that people leave empty.
+/// Name of the hidden field that people leave empty.
 pub const TRAP: &str = "website";
 
-/// The hidden field that says when the page was made.
+/// Name of the hidden field with the time at which the page was made.
 pub const STARTED: &str = "started";
 
-/// The field that has the proof of work.
+/// Name of the field with the proof of work.
 pub const PROOF: &str = "proof";
 
 const MAX_URL: usize = 2048;
@@ -55,13 +55,13 @@ pub struct Form {
     pub workspace_id: WorkspaceId,
     /// Title of its page, 1 to 200 characters.
     pub name: String,
-    /// Public lists that it subscribes to.
+    /// Public lists to which the form subscribes.
     pub list_ids: Vec<ListId>,
-    /// What it asks for; the email address first.
+    /// Fields of the form; the email address first.
     pub fields: Vec<FormField>,
-    /// Page that the reader is sent to afterwards, instead of one of ours.
+    /// Page that the reader is sent to afterwards, instead of the server's own.
     pub redirect_url: Option<String>,
-    /// Sites whose pages may post to it by script.
+    /// Sites whose pages may post to the form by script.
     pub allowed_origins: Vec<String>,
     /// Look of its page.
     pub theme: FormTheme,
@@ -78,16 +78,16 @@ pub struct Form {
 pub struct FormField {
     /// `email`, `phone`, or `attributes.<key>`.
     pub field: String,
-    /// What stands beside it, at most 100 characters; a word in the reader's language unless given.
+    /// Label, at most 100 characters; a word in the reader's language unless given.
     #[serde(default)]
     #[validate(length(max = MAX_LABEL))]
     pub label: Option<String>,
-    /// Whether it has to be filled in; `email` always has to.
+    /// True if the field has to be filled in; `email` always has to.
     #[serde(default)]
     pub required: bool,
 }
 
-/// How the page of a form looks.
+/// Look of a form's page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[setters(default)]
 #[serde(deny_unknown_fields)]
@@ -105,7 +105,7 @@ pub struct FormTheme {
     pub text: Option<String>,
 }
 
-/// What a field of a form fills in.
+/// Value that a field of a form fills in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldTarget<'a> {
     /// The email address.
@@ -117,7 +117,7 @@ pub enum FieldTarget<'a> {
 }
 
 impl FormField {
-    /// What it fills in; `None` of a field that forms do not have.
+    /// Returns the value that the field fills in; `None` for a field that forms do not have.
     pub fn target(&self) -> Option<FieldTarget<'_>> {
         match self.field.as_str() {
             "email" => Some(FieldTarget::Email),
@@ -130,7 +130,7 @@ impl FormField {
     }
 }
 
-/// The fields with the email address, which comes first where it was not named and always has to be filled in.
+/// Returns the fields with the email address, which is added in front if missing and always required.
 pub fn with_email(mut fields: Vec<FormField>) -> Vec<FormField> {
     match fields.iter_mut().find(|one| one.field == "email") {
         Some(email) => email.required = true,
@@ -139,7 +139,7 @@ pub fn with_email(mut fields: Vec<FormField>) -> Vec<FormField> {
     fields
 }
 
-/// Adds what is wrong with fields.
+/// Adds the violations of fields.
 pub fn check_fields(fields: &[FormField], violations: &mut Violations) {
     for (index, one) in fields.iter().enumerate() {
         let pointer = format!("/fields/{index}/field");
@@ -153,7 +153,7 @@ pub fn check_fields(fields: &[FormField], violations: &mut Violations) {
     }
 }
 
-/// Adds what is wrong with the sites whose pages may post.
+/// Adds the violations of the sites whose pages may post.
 pub fn check_origins(origins: &[String], violations: &mut Violations) {
     for (index, origin) in origins.iter().enumerate() {
         if !is_origin(origin) {
@@ -163,7 +163,7 @@ pub fn check_origins(origins: &[String], violations: &mut Violations) {
     }
 }
 
-/// Adds what is wrong with a theme.
+/// Adds the violations of a theme.
 pub fn check_theme(theme: &FormTheme, violations: &mut Violations) {
     let is_color = |text: &String| {
         text.len() == 7 && text.starts_with('#') && text.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit())
@@ -180,14 +180,14 @@ pub fn check_theme(theme: &FormTheme, violations: &mut Violations) {
     }
 }
 
-/// Adds what is wrong with the page that readers are sent to.
+/// Adds the violations of the page that readers are sent to.
 pub fn check_redirect(url: &str, violations: &mut Violations) {
     if !is_web_address(url) {
         violations.add("/redirect_url", FieldCode::InvalidFormat, "must be an absolute http or https address");
     }
 }
 
-/// True of an absolute http or https address without user information, at most 2048 visible ASCII characters.
+/// True if a text is an absolute http or https address without user information, at most 2048 visible ASCII characters.
 fn is_web_address(text: &str) -> bool {
     let is_plain = text.len() <= MAX_URL && text.bytes().all(|byte| byte.is_ascii_graphic());
     let has_quotes = text.contains(['"', '\'', '<', '>', '\\', '`', ';', ',']);
@@ -196,13 +196,13 @@ fn is_web_address(text: &str) -> bool {
     is_plain && !has_quotes && !authority.is_empty() && !authority.contains('@') && text.parse::<http::Uri>().is_ok()
 }
 
-/// True of scheme, host and port alone, in lower case.
+/// True if a text is scheme, host and port alone, in lower case.
 fn is_origin(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
     is_web_address(text) && !rest.contains(['/', '?', '#']) && !text.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// Scheme, host and port of an address.
+/// Returns scheme, host and port of an address.
 pub fn origin_of(url: &str) -> Option<&str> {
     let start = url.find("://")? + 3;
     let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
@@ -213,7 +213,7 @@ pub fn origin_of(url: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// How many faults a check finds.
+    /// Number of violations that a check adds.
     fn found(check: impl FnOnce(&mut Violations)) -> usize {
         let mut violations = Violations::new();
         check(&mut violations);

@@ -1,8 +1,8 @@
-//! An import: a file of contacts on its way into a workspace.
+//! An import: a file of contacts that is read into a workspace.
 //!
-//! Contract section 6.4. First somebody uploads the file, then a job reads it. What belongs to the file
-//! is beside it: [`table`] cuts its bytes into rows, [`columns`] says what its columns mean, [`row`] reads
-//! a contact from a row, [`report`] tells which rows were refused.
+//! Contract section 6.4. First the file is uploaded, then a job reads it. Its format is in submodules: [`table`] splits
+//! its bytes into rows, [`columns`] maps its columns to fields, [`row`] reads a contact from a row, [`report`] lists
+//! the refused rows.
 
 pub mod columns;
 pub mod report;
@@ -30,10 +30,10 @@ pub use unreadable::Unreadable;
 pub const MAX_BYTES: u64 = 100 << 20;
 /// The most rows of a file, the header not counted (contract section 20).
 pub const MAX_ROWS: u64 = 1_000_000;
-/// How long a link for the upload works.
+/// Lifetime of an upload link.
 pub(crate) const UPLOAD_WITHIN: Duration = Duration::from_hours(1);
 
-/// A file of contacts, and how far it has come.
+/// A file of contacts, and the progress of its import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Import {
     /// Its id.
@@ -42,13 +42,13 @@ pub struct Import {
     pub workspace_id: WorkspaceId,
     /// Name of the file, as given in the request.
     pub filename: String,
-    /// How long it is said to be.
+    /// Size that the request announced, in bytes.
     pub size_bytes: u64,
-    /// The digest it is said to have, 64 lower-case hexadecimal digits.
+    /// SHA-256 digest that the request announced, 64 lower-case hexadecimal digits.
     pub sha256: String,
-    /// What columns mean whose headers do not say it.
+    /// Meaning of columns whose headers do not tell it.
     pub mapping: Mapping,
-    /// What a contact is looked for by, in this order.
+    /// Identifiers by which a contact is looked up, in this order.
     pub dedup_keys: Vec<IdentifierKind>,
     /// Status that contacts get on public lists.
     #[serde(default, skip_serializing_if = "NewStatus::is_confirmed")]
@@ -57,13 +57,13 @@ pub struct Import {
     pub state: ImportState,
     /// Rows in the file, the header not counted; `None` until they are counted.
     pub total_rows: Option<u64>,
-    /// Rows that made a contact.
+    /// Rows that created a contact.
     pub created: u64,
-    /// Rows that were about a contact that was there.
+    /// Rows about a contact that existed before.
     pub updated: u64,
     /// Rows that were refused.
     pub failed: u64,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
 }
 
@@ -75,19 +75,19 @@ pub enum ImportState {
     AwaitingUpload,
     /// The file is being read.
     Processing {
-        /// Which of the files that were uploaded for it.
+        /// Id of the uploaded file, of those that were uploaded for the import.
         upload: BlobId,
-        /// Everything before this is done.
+        /// Position up to which every row is done.
         cursor: Cursor,
     },
     /// All rows are done.
     Completed {
-        /// Since when.
+        /// When the last row was done.
         at: Timestamp,
     },
     /// The file cannot be read.
     Failed {
-        /// Since when.
+        /// When it failed.
         at: Timestamp,
         /// Reason why the file cannot be read, and what to do about it, for people.
         reason: String,
@@ -96,7 +96,7 @@ pub enum ImportState {
     Expired,
 }
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
     /// Bytes from the beginning.
@@ -105,7 +105,7 @@ pub struct Cursor {
     pub row: u64,
 }
 
-/// The states by name.
+/// Status of an import, for answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportStatus {
@@ -122,7 +122,7 @@ pub enum ImportStatus {
 }
 
 impl Import {
-    /// Where it stands at a time: one whose file did not come in time has expired, noted or not.
+    /// Returns the status at a time: expired if the file did not come in time, recorded or not.
     pub fn status(&self, now: Timestamp) -> ImportStatus {
         match self.state {
             ImportState::AwaitingUpload if now >= self.expires_at() => ImportStatus::Expired,
@@ -134,12 +134,12 @@ impl Import {
         }
     }
 
-    /// When the link for the upload stops working.
+    /// Returns the time at which the upload link expires.
     pub fn expires_at(&self) -> Timestamp {
         self.created_at + UPLOAD_WITHIN
     }
 
-    /// When it ended, and why if it failed.
+    /// Returns the time of its end, and the reason if it failed.
     pub fn end(&self) -> (Option<Timestamp>, Option<&str>) {
         match &self.state {
             ImportState::Completed { at } => (Some(*at), None),
@@ -149,29 +149,29 @@ impl Import {
         }
     }
 
-    /// Whether a file may still be uploaded.
+    /// Checks that a file may still be uploaded.
     pub fn admits_upload(&self, now: Timestamp) -> Result<(), DomainError> {
         if self.status(now) == ImportStatus::AwaitingUpload { Ok(()) } else { Err(DomainError::LinkExpired) }
     }
 
-    /// The file is there.
+    /// Returns the import after its file was uploaded.
     pub fn uploaded(self, upload: BlobId, now: Timestamp) -> Result<Self, DomainError> {
         self.admits_upload(now)?;
         Ok(Self { state: ImportState::Processing { upload, cursor: Cursor::default() }, ..self })
     }
 
-    /// No file came; `None` when one did, or may still.
+    /// Returns the import as expired, because no file came in time; `None` if one did, or still may.
     pub fn expire(self, now: Timestamp) -> Option<Self> {
         let is_late = self.state == ImportState::AwaitingUpload && now >= self.expires_at();
         is_late.then_some(Self { state: ImportState::Expired, ..self })
     }
 
-    /// The file cannot be read any further.
+    /// Returns the import as failed, because the file cannot be read any further.
     pub fn fail(self, why: &impl std::fmt::Display, now: Timestamp) -> Self {
         Self { state: ImportState::Failed { at: now, reason: why.to_string() }, ..self }
     }
 
-    /// The file that is being read, and how far.
+    /// Returns the file that is being read, and the position in it.
     pub const fn reading(&self) -> Option<(BlobId, Cursor)> {
         match self.state {
             ImportState::Processing { upload, cursor } => Some((upload, cursor)),

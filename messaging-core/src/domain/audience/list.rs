@@ -1,4 +1,4 @@
-//! A list: contacts that somebody put together by name.
+//! A list of contacts, kept by name.
 //!
 //! Contract section 7.
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{ListId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Public lists that a workspace may have at most: all of them stand on one page for the reader.
+/// Maximum number of public lists of a workspace: all of them are on one page for the reader.
 pub const MAX_PUBLIC: usize = 100;
 
 /// Visibility of a list: to the workspace alone, or to its readers too.
@@ -48,7 +48,7 @@ pub struct ContactList {
     pub opt_in: OptIn,
     /// Text for its readers, at most 500 characters.
     pub description: Option<String>,
-    /// How many confirmed members it has. Storing a list leaves it alone: joining and leaving counts.
+    /// Number of confirmed members. Storing a list does not change it: joining and leaving does.
     pub contact_count: u64,
     /// When it was created.
     pub created_at: Timestamp,

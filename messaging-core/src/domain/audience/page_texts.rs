@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::reader_texts::{Language, ReaderText};
 use crate::violation::{FieldCode, Violations};
 
-/// Most characters of one text.
+/// Maximum length of one text, in characters.
 pub const MAX_TEXT: usize = 500;
 
-/// Most characters of all texts of a workspace together.
+/// Maximum length of all texts of a workspace together, in characters.
 pub const MAX_TEXTS: usize = 20_000;
 
 /// Texts by the code of their language, and then by their key.

@@ -18,17 +18,17 @@ use serde_json::{Map, Value};
 use crate::ids::{ContactId, EventId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Most characters of `unique_id`.
+/// Maximum length of `unique_id`, in characters.
 pub(crate) const MAX_UNIQUE_ID: u64 = 128;
-/// Most characters of an event's name.
+/// Maximum length of an event's name, in characters.
 pub(crate) const MAX_NAME_LENGTH: usize = 128;
-/// Most bytes of the properties of an event, as JSON.
+/// Maximum size of the properties of an event as JSON, in bytes.
 pub(crate) const MAX_PROPERTY_BYTES: usize = 32 << 10;
 /// Time after the arrival of an event within which another with its `unique_id` is a repetition.
 pub const UNIQUE_FOR: Duration = Duration::from_hours(7 * 24);
-/// Most time by which an event may lie in the future, for clocks of callers that are ahead.
+/// Maximum time by which an event may lie in the future, for clocks of callers that are ahead.
 const MAX_AHEAD: Duration = Duration::from_hours(1);
-/// Most calendar years that an event may be old when it arrives.
+/// Maximum number of calendar years that an event may be old when it arrives.
 const MAX_YEARS: i64 = 5;
 
 /// Something that a contact did.
@@ -40,7 +40,7 @@ pub struct ProductEvent {
     pub workspace_id: WorkspaceId,
     /// Contact that did what the event reports.
     pub contact_id: ContactId,
-    /// What happened, in the workspace's own words.
+    /// Name of the event, chosen by the workspace.
     pub name: String,
     /// Time of the event as the client reports it, which may be long before its arrival.
     pub occurred_at: Timestamp,

@@ -1,7 +1,7 @@
 //! Texts that readers see on pages and in confirmations, in ten languages.
 //!
-//! Contract section 23, "Pages". All of them stand in `reader_texts.json`: for each text a line for each language. A text
-//! may have `{list}` or `{sender}` in it, which whoever shows it fills in.
+//! Contract section 23, "Pages". All of them are in `reader_texts.json`: for each text a line for each language. A text
+//! may contain `{list}` or `{sender}`, which the page fills in.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Self; 10] = [
         Self::English,
         Self::German,
@@ -70,14 +70,14 @@ impl Language {
         }
     }
 
-    /// The language of a tag such as `de-AT`; `None` for one that pages are not in.
+    /// Returns the language of a tag such as `de-AT`; `None` for one that pages are not available in.
     pub fn of_tag(tag: &str) -> Option<Self> {
         let first = tag.trim().split(['-', '_']).next().unwrap_or_default();
         Self::ALL.into_iter().find(|language| language.code().eq_ignore_ascii_case(first))
     }
 
-    /// The language that an `Accept-Language` header (RFC 9110 section 12.5.4) prefers among those that pages are in. At
-    /// most 20 of its entries are looked at.
+    /// Returns the language that an `Accept-Language` header (RFC 9110 section 12.5.4) prefers among those of the
+    /// pages. At most 20 of its entries are read.
     pub fn of_accept(header: &str) -> Option<Self> {
         let entry = |text: &str| {
             let (tag, weight) = text.split_once(';').unwrap_or((text, "q=1"));
@@ -217,7 +217,7 @@ static TEXTS: LazyLock<Texts> = LazyLock::new(|| {
     texts
 });
 
-/// A text as it may stand between tags and in a quoted attribute of HTML.
+/// Returns a text escaped for use between tags and in a quoted attribute of HTML.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

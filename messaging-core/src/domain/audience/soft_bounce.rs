@@ -1,17 +1,17 @@
-//! Addresses that bounce softly again and again.
+//! Addresses with repeated soft bounces.
 //!
-//! Contract section 10, "Automatic": five final soft bounces in a row, with no delivery between, are as
-//! good as a hard one. What is counted is a streak: it grows with each such bounce and ends with any
-//! delivery, or when it is long enough to suppress the address.
+//! Contract section 10, "Automatic": five final soft bounces in a row, with no delivery between, count as a hard one. A
+//! streak is counted: it grows with each such bounce and ends with any delivery, or when it is long enough to suppress
+//! the address.
 
 use crate::domain::channel::Channel;
 use crate::domain::delivery::bounce::BounceClass;
 use crate::ids::WorkspaceId;
 
-/// So many soft bounces in a row suppress an address.
+/// Number of soft bounces in a row that suppresses an address.
 pub const LIMIT: u32 = 5;
 
-/// The detail of the suppression that follows.
+/// Detail of the resulting suppression.
 pub const DETAIL: &str = "soft_bounce_limit";
 
 /// Soft bounces in a row of one address.
@@ -28,14 +28,14 @@ pub struct Streak {
 }
 
 impl Streak {
-    /// Whether one more bounce is one too many.
+    /// True if one more bounce reaches the limit.
     pub const fn is_full(&self) -> bool {
         self.length + 1 >= LIMIT
     }
 }
 
-/// Whether a bounce of a class belongs to a streak. Refusals for policy or content are about the sender
-/// and what was sent; a hard bounce suppresses at once.
+/// True if a bounce of a class belongs to a streak. Refusals for policy or content concern the sender and the content;
+/// a hard bounce suppresses at once.
 pub const fn counts(class: BounceClass) -> bool {
     matches!(class, BounceClass::MailboxFull | BounceClass::Unreachable | BounceClass::Unknown)
 }

@@ -1,8 +1,8 @@
 //! Subscriptions: memberships of public lists, with a status and a proof.
 //!
-//! Contract section 23. A contact is a confirmed member exactly if it is on the list as stores keep it; the record beside
-//! that says how it came about, and remembers who is asked to confirm and who left. Members of a list that became public
-//! later have no record until something happens to them.
+//! Contract section 23. A contact is a confirmed member exactly if the store has it on the list; the record beside that
+//! has the proof, and remembers contacts that are asked to confirm and contacts that left. Members of a list that
+//! became public later have no record until their subscription changes.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,32 +13,32 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{ContactId, FormId, ListId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// How long the link of a confirmation works, and how long somebody who does not follow it stays.
+/// Lifetime of a confirmation link, and of an unconfirmed record whose link is not followed.
 pub const CONFIRM_WITHIN: Duration = Duration::from_hours(30 * 24);
 
-/// The least time between two confirmations to a contact for a list.
+/// Least time between two confirmations to a contact for a list.
 pub const ASK_AGAIN_AFTER: Duration = Duration::from_mins(10);
 
-/// Confirmations to a contact for a list within [`CONFIRM_WITHIN`].
+/// Maximum number of confirmations to a contact for a list within [`CONFIRM_WITHIN`].
 pub const MAX_ASKED: usize = 3;
 
-/// Characters of a user agent that are kept in a proof.
+/// Maximum number of characters of a user agent that are kept in a proof.
 const MAX_USER_AGENT: usize = 512;
 
 /// Status of a contact on a public list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SubscriptionStatus {
-    /// Asked to confirm; gets nothing but that.
+    /// Asked to confirm; gets no other mail of the list.
     Unconfirmed,
     /// A member.
     Confirmed,
-    /// Was a member, or asked to be none.
+    /// Was a member, or refused to become one.
     Left,
 }
 
 impl SubscriptionStatus {
-    /// All of them; stores keep the place in this list.
+    /// All statuses; stores keep the index in this list.
     pub const ALL: [Self; 3] = [Self::Unconfirmed, Self::Confirmed, Self::Left];
 }
 
@@ -46,7 +46,7 @@ impl SubscriptionStatus {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NewStatus {
-    /// Is sent a confirmation, and a member only after following it.
+    /// Is sent a confirmation, and becomes a member only after following its link.
     Unconfirmed,
     /// A member.
     #[default]
@@ -54,7 +54,7 @@ pub enum NewStatus {
 }
 
 impl NewStatus {
-    /// True for a member, which is the default.
+    /// True for `Confirmed`, which is the default.
     pub const fn is_confirmed(&self) -> bool {
         matches!(self, Self::Confirmed)
     }
@@ -113,19 +113,19 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// The proof of an act of the workspace.
+    /// Returns the proof of an act of the workspace.
     pub const fn of_workspace(how: SubscriptionAct, at: Timestamp) -> Self {
         Self { how, at, ip: None, user_agent: None, form_id: None }
     }
 
-    /// The proof of an act of the reader, whose request came from `ip`.
+    /// Returns the proof of an act of the reader, whose request came from `ip`.
     pub fn of_reader(how: SubscriptionAct, at: Timestamp, ip: Option<IpAddr>, user_agent: Option<&str>) -> Self {
         let user_agent = user_agent.map(|text| text.chars().take(MAX_USER_AGENT).collect());
         Self { how, at, ip, user_agent, form_id: None }
     }
 }
 
-/// What is recorded of a contact on a public list.
+/// Record of a contact on a public list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
     /// Workspace that owns list and contact.
@@ -136,20 +136,20 @@ pub struct Subscription {
     pub contact_id: ContactId,
     /// Its status on the list.
     pub status: SubscriptionStatus,
-    /// When it came to have that status.
+    /// Time since which it has that status.
     pub since: Timestamp,
     /// Proof of how it came to have that status.
     pub proof: Proof,
-    /// When confirmations were sent for it, the oldest first; at most [`MAX_ASKED`].
+    /// Times at which confirmations were sent, the oldest first; at most [`MAX_ASKED`].
     pub asked: Vec<Timestamp>,
-    /// True if the contact was made by the form that the subscription came by.
+    /// True if the form that made the subscription created the contact.
     pub brought_contact: bool,
-    /// True if the reader wants at most one marketing mail a week, from whatever list.
+    /// True if the reader wants at most one marketing mail a week, of all lists.
     pub is_weekly: bool,
 }
 
 impl Subscription {
-    /// The first record of a contact on a list.
+    /// Returns the first record of a contact on a list.
     pub fn new(
         (workspace_id, list_id, contact_id): (WorkspaceId, ListId, ContactId),
         status: SubscriptionStatus,
@@ -169,7 +169,7 @@ impl Subscription {
         }
     }
 
-    /// The record after an act that gives a status. The same status again keeps its proof: the first counts.
+    /// Returns the record after an act that gives a status. The same status again keeps its proof: the first counts.
     #[must_use]
     pub fn with(&self, status: SubscriptionStatus, proof: Proof) -> Self {
         if status == self.status {
@@ -185,7 +185,7 @@ impl Subscription {
         self.status != SubscriptionStatus::Confirmed && recent < MAX_ASKED && !is_soon
     }
 
-    /// The record after a confirmation was sent.
+    /// Returns the record after a confirmation was sent.
     #[must_use]
     pub fn asked_at(&self, now: Timestamp) -> Self {
         let mut asked = self.asked.clone();
@@ -200,14 +200,14 @@ impl Subscription {
 pub enum Admission {
     /// The contact gets this status.
     Becomes(SubscriptionStatus),
-    /// It has that or a better status already.
+    /// The contact has that or a better status already.
     Stays,
-    /// The contact left, and only the reader, or a caller who says so, takes that back.
+    /// The contact left, and only the reader, or a caller who requests it explicitly, can undo that.
     Refused,
 }
 
-/// Decides what becomes of a contact that the workspace takes into a public list as `wanted`. `is_member` says whether it
-/// is confirmed; `status` is what is recorded, if anything is.
+/// Decides the status of a contact that the workspace takes into a public list as `wanted`. `is_member` is true for a
+/// confirmed member; `status` is the recorded one, if any.
 pub fn admit(
     wanted: SubscriptionStatus,
     status: Option<SubscriptionStatus>,
@@ -222,8 +222,8 @@ pub fn admit(
     }
 }
 
-/// The record of a contact that two become: what the reader did last counts, and of the rest the better status. Whoever is
-/// asked to confirm has not done anything yet: anybody may post an address to a form.
+/// Returns the record of a contact that two are merged into: the last act of the reader counts, and otherwise the
+/// better status. A contact that is asked to confirm has not acted yet: anybody may post an address to a form.
 pub fn merged(primary: Option<Subscription>, duplicate: Option<Subscription>) -> Option<Subscription> {
     let (Some(primary), Some(duplicate)) = (&primary, &duplicate) else { return primary.or(duplicate) };
     let of_reader = |one: &Subscription| one.proof.how.is_of_reader() && one.status != SubscriptionStatus::Unconfirmed;

@@ -1,4 +1,4 @@
-//! The suppression list: addresses that get nothing more, and why.
+//! The suppression list: addresses that are no longer sent to, with the reason.
 //!
 //! Contract section 10.
 
@@ -12,7 +12,7 @@ use crate::domain::channel::address;
 use crate::ids::{SuppressionId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Why an address is suppressed; ordered, a repeat raises the reason only upward.
+/// Reason for which an address is suppressed; ordered, because a repeated report only raises it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of the contract")]
@@ -25,7 +25,7 @@ pub enum SuppressionReason {
 }
 
 impl SuppressionReason {
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unsubscribe => "unsubscribe",
@@ -36,21 +36,21 @@ impl SuppressionReason {
         }
     }
 
-    /// Whether a transactional message to the address is still sent (contract section 10, second table).
+    /// True if the reason also stops transactional messages to the address (contract section 10, second table).
     pub const fn stops_transactional(self) -> bool {
         !matches!(self, Self::Unsubscribe)
     }
 }
 
 impl Suppression {
-    /// The record after the address was reported again: the reason rises, never falls (contract section
-    /// 10). `None` when nothing changes.
+    /// Returns the record after the address was reported again: the reason rises, never falls (contract section 10).
+    /// `None` if nothing changes.
     pub fn raised(&self, reason: SuppressionReason, detail: Option<String>) -> Option<Self> {
         (reason > self.reason).then(|| Self { reason, detail, ..self.clone() })
     }
 }
 
-/// Who put an address on the list.
+/// Source of a suppression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SuppressionSource {
@@ -73,9 +73,9 @@ pub struct Suppression {
     pub channel: Channel,
     /// The address, normalised (see [`crate::domain::channel::address::normalize`]); unique per channel.
     pub address: String,
-    /// Why the address must not be sent to.
+    /// Reason for which the address must not be sent to.
     pub reason: SuppressionReason,
-    /// More about why.
+    /// Detail of the reason.
     pub detail: Option<String>,
     /// Source of the suppression: a call of the API, a bounce or complaint, or the recipient.
     pub source: SuppressionSource,
@@ -83,19 +83,19 @@ pub struct Suppression {
     pub created_at: Timestamp,
 }
 
-/// What a listing of suppressions is narrowed to.
+/// Filter of a listing of suppressions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SuppressionFilter {
-    /// Of this channel.
+    /// Only suppressions of this channel.
     pub channel: Option<Channel>,
-    /// Of this address, as the caller spells it.
+    /// Only suppressions of this address, as the caller spells it.
     pub address: Option<String>,
-    /// For this reason.
+    /// Only suppressions with this reason.
     pub reason: Option<SuppressionReason>,
 }
 
 impl SuppressionFilter {
-    /// The only rows that can match a filter with an address: one of each channel, spelled as that channel
+    /// Returns the only rows that can match a filter with an address: one of each channel, spelled as that channel
     /// spells addresses.
     pub fn candidates(&self) -> Option<Vec<(Channel, String)>> {
         let address = self.address.as_deref()?;
@@ -103,7 +103,7 @@ impl SuppressionFilter {
         Some(channels.map(|channel| (channel, address::normalize(channel, address))).collect())
     }
 
-    /// Whether a suppression matches in channel and reason.
+    /// True if a suppression matches in channel and reason.
     pub fn matches(&self, suppression: &Suppression) -> bool {
         self.channel.is_none_or(|channel| channel == suppression.channel)
             && self.reason.is_none_or(|reason| reason == suppression.reason)

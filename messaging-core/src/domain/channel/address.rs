@@ -1,4 +1,4 @@
-//! Addresses, by channel.
+//! Addresses of recipients, by channel.
 //!
 //! Contract section 4.1 (`to / contact_id`) and 2.4 (masking). Parse at the edge, then trust the type.
 
@@ -51,7 +51,7 @@ impl EmailAddress {
         ascii_domain(self.domain()).unwrap_or_else(|| self.domain().to_ascii_lowercase())
     }
 
-    /// What a caller without `pii:read` sees: `j***@example.org` (contract section 2.4).
+    /// Returns the address as a caller without `pii:read` sees it: `j***@example.org` (contract section 2.4).
     pub fn masked(&self) -> String {
         mask_email(&self.0)
     }
@@ -89,13 +89,13 @@ impl<'de> Deserialize<'de> for EmailAddress {
     }
 }
 
-/// Whether a text is an email address.
+/// True if a text is an email address.
 fn is_email(text: &str) -> bool {
     is_plain_email(text) || is_email_by_grammar(text)
 }
 
-/// Whether a text is an address of the kind that nearly all are: an ASCII dot-atom at a domain without A-labels.
-/// Several are checked for each message, and this takes a tenth of the whole grammar.
+/// True if a text is an ASCII dot-atom at a domain without A-labels, as nearly all addresses are. Several are checked
+/// for each message, and this takes a tenth of the time of the whole grammar.
 fn is_plain_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let is_atext = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(byte);
@@ -129,7 +129,7 @@ pub fn ascii_domain(domain: &str) -> Option<String> {
     is_ascii_domain(&ascii).then_some(ascii)
 }
 
-/// Whether a text is a domain of letters, digits and hyphens: at least two labels, the last one not all digits.
+/// True if a text is a domain of letters, digits and hyphens: at least two labels, the last one not all digits.
 fn is_ascii_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -144,7 +144,7 @@ fn is_ascii_domain(text: &str) -> bool {
         && !top.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Checks an address of a channel and answers it as the store spells it.
+/// Checks that a text is an address of a channel.
 pub fn check(channel: Channel, text: &str) -> Result<(), MalformedAddress> {
     let well_formed = match channel {
         Channel::Email => is_email(text),
@@ -157,7 +157,7 @@ pub fn check(channel: Channel, text: &str) -> Result<(), MalformedAddress> {
     if well_formed { Ok(()) } else { Err(MalformedAddress) }
 }
 
-/// What addresses of a channel look like, for people.
+/// Describes the form of a channel's addresses, for people.
 pub fn form(channel: Channel) -> &'static str {
     match channel {
         Channel::Email => "one email address, without a display name",
@@ -168,7 +168,7 @@ pub fn form(channel: Channel) -> &'static str {
     }
 }
 
-/// Adds what is wrong with an address that somebody sent; `rule` says what it should have been.
+/// Adds a violation if an address from a request is not valid; `rule` says what it should have been.
 ///
 /// The masked form of an address is refused, not malformed: whoever reads a resource without `pii:read` and sends
 /// it back must change nobody (contract section 2.4).
@@ -191,7 +191,8 @@ pub fn check_sent(
     }
 }
 
-/// What whoever sends `Acme <shop@acme.com>` is told: where the name goes, or that there is no place for one.
+/// Returns the rule for an address with a display name, as in `Acme <shop@acme.com>`: where the name goes, or that
+/// there is no place for one.
 fn display_name_rule(channel: Channel, text: &str, pointer: &str) -> Option<&'static str> {
     let (_, address) = text.trim_end().strip_suffix('>')?.rsplit_once('<')?;
     if channel != Channel::Email || !is_email(address) {
@@ -203,7 +204,7 @@ fn display_name_rule(channel: Channel, text: &str, pointer: &str) -> Option<&'st
     })
 }
 
-/// Whether a text is what [`mask`] makes of an email address or of a phone number.
+/// True if a text has the form that [`mask`] gives an email address or a phone number.
 pub(crate) fn has_masked_form(text: &str) -> bool {
     let text = text.trim();
     if let Some((local, _)) = text.rsplit_once('@') {
@@ -215,16 +216,16 @@ pub(crate) fn has_masked_form(text: &str) -> bool {
     shown.len() < digits.len() && shown.len() <= 4 && shown.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// How suppressions and contacts spell an address that [`check`] accepted.
+/// Returns an address that [`check`] accepted, as suppressions and contacts spell it.
 pub fn normalize(channel: Channel, text: &str) -> String {
     if channel == Channel::Email { normalize_email(text) } else { text.to_owned() }
 }
 
-/// The one spelling of an email address: ASCII letters in lower case, the domain in its A-labels
-/// (contract section 10).
+/// Returns the one spelling of an email address: ASCII letters in lower case, the domain in its A-labels (contract
+/// section 10).
 ///
-/// Other letters of the local part stay as they are: lower-casing them by Unicode would make one person of
-/// two, as U+212A KELVIN SIGN and `k`. What is no address, such as `admin@localhost`, is lower-cased only.
+/// Other letters of the local part stay as they are: lower-casing them by Unicode would make one person of two, as
+/// U+212A KELVIN SIGN and `k`. A text that is no address, such as `admin@localhost`, is lower-cased only.
 pub fn normalize_email(text: &str) -> String {
     let spelled = text.rsplit_once('@').and_then(|(local, domain)| Some((local, ascii_domain(domain)?)));
     match spelled {
@@ -233,8 +234,8 @@ pub fn normalize_email(text: &str) -> String {
     }
 }
 
-/// The labels of a domain, or of a part of one, as [`normalize_email`] spells them: lower case, A-labels. A label
-/// that has no A-label, because it is cut off, is lower-cased only.
+/// Returns the labels of a domain, or of a part of one, as [`normalize_email`] spells them: lower case, A-labels. A
+/// label that has no A-label, because it is cut off, is lower-cased only.
 pub(crate) fn normalize_labels(text: &str) -> String {
     let spelled = |label: &str| {
         let ascii = if label.is_ascii() { None } else { idna::domain_to_ascii_strict(label).ok() };
@@ -250,20 +251,19 @@ pub(crate) fn fold_letter(letter: char) -> char {
     if lower.is_ascii() && !letter.is_ascii() { letter } else { lower }
 }
 
-/// The spelling with the domain in letters that people read, where it is another than [`normalize_email`]
-/// answers.
+/// Returns the spelling with the domain in Unicode, if it differs from that of [`normalize_email`].
 pub(crate) fn unicode_spelling(text: &str) -> Option<String> {
     let (local, domain) = text.rsplit_once('@')?;
     let (readable, errors) = idna::domain_to_unicode(domain);
     (errors.is_ok() && readable != domain).then(|| format!("{local}@{readable}"))
 }
 
-/// Whether a text has characters, at most so many, and no space or control character among them.
+/// True if a text has 1 to `most` characters, none of them a space or a control character.
 fn is_opaque(text: &str, most: usize) -> bool {
     !text.is_empty() && text.chars().count() <= most && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-/// Whether a text is a phone number in E.164, `^\+[1-9]\d{6,14}$`: on Viber the address of a business's recipients, not
+/// True if a text is a phone number in E.164, `^\+[1-9]\d{6,14}$`: on Viber the address of a business's recipients, not
 /// of a bot's.
 pub fn is_e164(text: &str) -> bool {
     text.strip_prefix('+').is_some_and(|digits| {
@@ -280,7 +280,7 @@ fn is_chat_id(text: &str) -> bool {
     (1..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What a caller without `pii:read` sees of an address of a channel (contract section 2.4).
+/// Returns an address of a channel as a caller without `pii:read` sees it (contract section 2.4).
 pub fn mask(channel: Channel, text: &str) -> String {
     match channel {
         // The address of an erased person.

@@ -1,4 +1,4 @@
-//! What a message that a recipient sent to us means for its address.
+//! Consequences of a recipient's message for its address.
 //!
 //! Contract section 10, "Opt-out words".
 
@@ -10,39 +10,39 @@ use crate::domain::channel::Channel;
 use crate::domain::delivery::consequence::BLOCKED;
 use crate::ids::WorkspaceId;
 
-/// Words of which one alone asks for nothing more to be sent.
+/// Words that opt out of messages, as the only word of a text.
 const OPT_OUT: &[&str] = &["STOP", "STOPALL", "UNSUBSCRIBE", "END", "QUIT", "REVOKE", "OPTOUT", "CANCEL"];
 
-/// Words that take that back.
+/// Words that revoke an opt-out.
 const OPT_IN: &[&str] = &["START", "UNSTOP", "YES"];
 
-/// Whether a word takes an opt-out back, so that it cannot opt out.
+/// True if a word revokes an opt-out, so that it cannot opt out.
 pub fn opts_in(word: &str) -> bool {
     OPT_IN.contains(&word.trim().to_uppercase().as_str())
 }
 
-/// Something that came from a recipient, not about one message.
+/// A message or a decision of a recipient, not about one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundMessage {
     /// Workspace that owns the account to which it came.
     pub workspace_id: WorkspaceId,
     /// The channel of the account.
     pub channel: Channel,
-    /// Who it is from, as the channel writes addresses.
+    /// Sender, as the channel writes addresses.
     pub from: String,
-    /// Content: the text of a message, or that the recipient subscribed, unsubscribed or blocked us.
+    /// Content: the text of a message, or that the recipient subscribed, unsubscribed or blocked the sender.
     pub event: InboundEvent,
 }
 
-/// Names something that came in, so that it has one effect however often the provider repeats it.
+/// Id of an inbound event, so that it has one effect however often the provider repeats it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InboundKey(pub [u8; 16]);
 
 impl InboundKey {
-    /// How long they are remembered: Meta repeats a call for 7 days, Telegram keeps an update for one.
+    /// Time that these ids are kept: Meta repeats a call for 7 days, Telegram keeps an update for one.
     pub const KEPT: Duration = Duration::from_hours(8 * 24);
 
-    /// Of what a provider names so: the first 16 octets of a SHA-256 digest.
+    /// Returns the key of an event with this id at the provider: the first 16 octets of a SHA-256 digest.
     pub fn of(provider: &str, id: &str) -> Self {
         let mut context = ring::digest::Context::new(&ring::digest::SHA256);
         for part in [provider.as_bytes(), b"\0", id.as_bytes()] {
@@ -52,45 +52,45 @@ impl InboundKey {
     }
 }
 
-/// Content of something that came from a recipient.
+/// Content of an inbound event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboundEvent {
-    /// A message with this text; empty where it has none.
+    /// A message with this text; empty if it has none.
     Text(String),
-    /// The recipient subscribed or unblocked us.
+    /// The recipient subscribed or unblocked the sender.
     Subscribed,
-    /// The recipient asked the provider for nothing more.
+    /// The recipient asked the provider to send nothing more.
     Unsubscribed,
-    /// The recipient blocked us.
+    /// The recipient blocked the sender.
     Blocked,
 }
 
 /// Consequences of an inbound message for the suppression and the consent of its sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InboundJudgment {
-    /// Whether the suppression that the address has is taken off.
+    /// True if the address's suppression is removed.
     pub lifts: bool,
-    /// The suppression that the address gets.
+    /// New suppression of the address.
     pub suppresses: Option<Listing>,
-    /// The method of the event `unsubscribe` on the newest message to the address.
+    /// Method of the event `unsubscribe` on the newest message to the address.
     pub unsubscribes: Option<UnsubscribeMethod>,
-    /// What becomes of the consent to text messages.
+    /// New consent to text messages; `None` if it stays.
     pub consent: Option<bool>,
 }
 
-/// A suppression to be.
+/// A suppression to add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing {
     /// Reason stored with the suppression.
     pub reason: SuppressionReason,
-    /// More about why.
+    /// Detail of the reason.
     pub detail: Option<&'static str>,
     /// Source stored with the suppression: who asked for it.
     pub source: SuppressionSource,
 }
 
-/// Judges something that came over a channel, from an address that is suppressed like this, if it is. The workspace may
-/// have further words that opt out.
+/// Judges an inbound event from an address, with the address's present suppression, if any. The workspace may have
+/// further words that opt out.
 pub fn judge(
     channel: Channel,
     event: &InboundEvent,
@@ -103,7 +103,7 @@ pub fn judge(
         InboundEvent::Unsubscribed => Wish::Out(UnsubscribeMethod::Provider),
         InboundEvent::Blocked => Wish::Block,
     };
-    // Somebody who writes can be reached: what was concluded from bounces is over.
+    // Somebody who writes can be reached: a suppression concluded from bounces is outdated.
     let is_our_conclusion = listed == Some((SuppressionReason::Bounce, SuppressionSource::System));
     let has_opted_out = listed.is_some_and(|(reason, _)| reason == SuppressionReason::Unsubscribe);
     let is_sms = channel == Channel::Sms;
@@ -143,7 +143,7 @@ enum Wish {
     Block,
 }
 
-/// What a text asks for that is one word and nothing else.
+/// Returns the wish that a text of one single word expresses.
 fn wish_of(channel: Channel, text: &str, opt_out_keywords: &[String]) -> Wish {
     let word = text.trim().to_uppercase();
     let is_one_of = |words: &[&str]| words.contains(&word.as_str());

@@ -1,4 +1,4 @@
-//! Which message a provider means by its own name for it.
+//! Links between messages and the ids that providers give them.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use crate::domain::channel::Channel;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// How long a provider's name for a message is remembered: receipts are repeated for a week at most.
+/// Time for which a provider's id of a message is kept: receipts are repeated for a week at most.
 pub const KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// A message and its name at the provider that took it.
+/// A message and its id at the provider that accepted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderLink {
     /// Workspace that owns the account at the provider.
@@ -18,7 +18,7 @@ pub struct ProviderLink {
     pub channel: Channel,
     /// The provider.
     pub provider: String,
-    /// Its name for the message, unique within the account.
+    /// The provider's id of the message, unique within the account.
     pub provider_message_id: String,
     /// The message.
     pub message_id: MessageId,

@@ -1,8 +1,8 @@
-//! What a provider's receipt means for its message.
+//! Consequences of a provider's receipt for its message.
 //!
 //! Receipts come late, twice, in any order, and before the commit of the attempt that they are about. So each has its
-//! effect once and the status only rises: whoever was reached stays reached, and what is final stays as it is. A
-//! receipt settles an attempt whose answer was lost: the provider has the message.
+//! effect once and the status only rises: a message that was delivered stays delivered, and a final status stays as it
+//! is. A receipt settles an attempt whose answer was lost: the provider has the message.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,16 +17,16 @@ use crate::domain::message::{EventKind, MessageEvent, MessageStatus};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Receipt {
-    /// What became of the message, as a class of outcome: `accepted` is the provider's `sent` or `delivered`.
+    /// Outcome of the message as the provider reports it: `accepted` is the provider's `sent` or `delivered`.
     Outcome(Answer),
     /// The recipient has read it, and so it was delivered.
     Read(Answer),
 }
 
-/// The kinds of events that judging a receipt looks at.
+/// Kinds of events that judging a receipt reads.
 pub const KINDS: &[EventKind] = &[EventKind::Sent, EventKind::Delivered, EventKind::Open];
 
-/// What is known of the message that a receipt is about.
+/// State of the message that a receipt is about.
 #[derive(Debug, Clone, Copy)]
 pub struct Receipted<'a> {
     /// Its channel.
@@ -40,7 +40,7 @@ pub struct Receipted<'a> {
 }
 
 impl Receipted<'_> {
-    /// Judges a receipt. What says nothing new is a judgment without events.
+    /// Judges a receipt. A receipt without news gives a judgment without events.
     pub fn judge(&self, receipt: &Receipt) -> Judgment {
         let mut judgment = Judgment::default();
         if !self.may_change() {
@@ -55,7 +55,7 @@ impl Receipted<'_> {
             }
             Receipt::Outcome(answer) => match answer.class {
                 OutcomeClass::Accepted(acceptance) => self.arrived(&mut judgment, answer, acceptance),
-                // The provider does not know either.
+                // The provider does not know the outcome either.
                 OutcomeClass::Ambiguous => {}
                 _ => self.failed(&mut judgment, answer),
             },
@@ -63,7 +63,7 @@ impl Receipted<'_> {
         judgment
     }
 
-    /// Whether a receipt can say anything new: nothing was sent before the first attempt, and what is final stays.
+    /// True if a receipt may bring news: nothing was sent before the first attempt, and a final status stays.
     const fn may_change(&self) -> bool {
         use MessageStatus as S;
         matches!(self.status, S::Sending | S::Deferred | S::Sent | S::Delivered)
@@ -89,11 +89,11 @@ impl Receipted<'_> {
     }
 
     fn failed(&self, judgment: &mut Judgment, answer: &Answer) {
-        // Whoever has it has it.
+        // A delivered message stays delivered.
         if self.status == MessageStatus::Delivered || self.told(EventKind::Delivered) {
             return;
         }
-        // The provider does not try again, whatever the reason is.
+        // The provider does not try again, whatever the reason.
         let circumstances = Circumstances { is_email: false, is_last: true, was_deferred: false };
         let disposition = match disposition(answer, circumstances) {
             Disposition::Bounced(_) if answer.class.is_retried() => Disposition::Failed("provider_error"),

@@ -1,6 +1,6 @@
 //! A workspace's settings of one channel, as stored.
 //!
-//! Contract section 16. Secrets inside `config` are sealed before they get here by the vault.
+//! Contract section 16. Secrets inside `config` were sealed by the vault.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use crate::domain::channel::Channel;
 use crate::domain::security::digest::Digest;
 use crate::ids::{JobId, WorkspaceId};
 
-/// Which provider carries a channel, and with what settings.
+/// Provider of a channel, with its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChannelSettings {
     /// Workspace that the settings are for.
@@ -20,18 +20,18 @@ pub struct ChannelSettings {
     pub provider: String,
     /// Its settings, secrets sealed.
     pub config: Map<String, Value>,
-    /// Whether the provider knows where to call, where we tell it ourselves.
+    /// Registration of the callback address with the provider, if this server makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registration: Option<CallbackRegistration>,
 }
 
-/// How far telling a provider where to call has come.
+/// State of registering the callback address with a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallbackRegistration {
-    /// The job that sees to it under these settings; that of earlier settings ends when it finds another one here.
+    /// Job that registers the address under these settings; one of earlier settings ends when it finds another id here.
     pub job: JobId,
-    /// The digest of the address that the provider knows.
+    /// Digest of the address that the provider has.
     pub address: Option<Digest>,
-    /// Why it does not know the present one, in words for people.
+    /// Reason why the provider does not have the present address, in words for people.
     pub error: Option<String>,
 }

@@ -1,14 +1,14 @@
-//! How many segments a text message takes (3GPP TS 23.038 section 6.2.1, 23.040 section 9.2.3.24.1).
+//! Number of segments of a text message (3GPP TS 23.038 section 6.2.1, 23.040 section 9.2.3.24.1).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most segments of a message (contract section 4.1).
+/// Maximum number of segments of a message (contract section 4.1).
 pub const MAX_SEGMENTS: usize = 10;
 
-/// Septets of a message of one segment in the GSM 7-bit alphabet, and of each of several.
+/// Septets per segment in the GSM 7-bit alphabet: of a message of one segment, and of one of several.
 const SEPTETS: (usize, usize) = (160, 153);
-/// UTF-16 units of a message of one segment in UCS-2, and of each of several.
+/// UTF-16 units per segment in UCS-2: of a message of one segment, and of one of several.
 const UNITS: (usize, usize) = (70, 67);
 
 /// The GSM 7-bit default alphabet, besides ASCII letters and digits.
@@ -16,30 +16,30 @@ const BASIC: &str = "@\u{a3}$\u{a5}\u{e8}\u{e9}\u{f9}\u{ec}\u{f2}\u{c7}\n\u{d8}\
     \u{3a9}\u{3a0}\u{3a8}\u{3a3}\u{398}\u{39e}\u{c6}\u{e6}\u{df}\u{c9} !\"#\u{a4}%&'()*+,-./:;<=>?\u{a1}\u{c4}\u{d6}\u{d1}\
     \u{dc}\u{a7}\u{bf}\u{e4}\u{f6}\u{f1}\u{fc}\u{e0}";
 
-/// Characters of its extension table: two septets each.
+/// Characters of the extension table of the alphabet: two septets each.
 const EXTENDED: &str = "^{}\\[~]|\u{20ac}\u{c}";
 
-/// How a text message is written.
+/// Encoding of a text message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "SmsEncoding")]
 pub enum Encoding {
-    /// In the GSM 7-bit alphabet.
+    /// GSM 7-bit alphabet.
     Gsm7,
-    /// In UCS-2, because of a character that the alphabet has not.
+    /// UCS-2, for a text with a character that the alphabet lacks.
     Ucs2,
 }
 
-/// What a text takes as a text message.
+/// Size of a text as a text message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// The parts that it is sent in, each of which is paid for.
+    /// Number of segments, each of which is paid for.
     pub segments: usize,
     /// Encoding of the text: the GSM 7-bit alphabet or UCS-2.
     pub encoding: Encoding,
 }
 
-/// What a text takes: in the GSM 7-bit alphabet where that has every character, else in UCS-2. A character of two
+/// Returns the size of a text: in the GSM 7-bit alphabet if that has every character, else in UCS-2. A character of two
 /// septets or two UTF-16 units is never split between segments.
 pub fn size(text: &str) -> Size {
     let septets: Option<Vec<usize>> = text.chars().map(septets).collect();
@@ -50,7 +50,7 @@ pub fn size(text: &str) -> Size {
     Size { segments: packed(&widths, UNITS), encoding: Encoding::Ucs2 }
 }
 
-/// What a character takes in the GSM 7-bit alphabet; `None` when it is not there.
+/// Returns the septets of a character in the GSM 7-bit alphabet; `None` if the alphabet lacks it.
 fn septets(character: char) -> Option<usize> {
     match character {
         _ if character.is_ascii_alphanumeric() || BASIC.contains(character) => Some(1),

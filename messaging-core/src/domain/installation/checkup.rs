@@ -1,10 +1,12 @@
-//! What `messaging doctor` and `GET /system` say of an installation: judgments over what was found, nothing else.
+//! Checks of an installation for `messaging doctor` and `GET /system`: judgments of facts that were looked up
+//! elsewhere.
 //!
-//! Contract section 22. Every judgment is a function from facts to a [`CheckReport`]; who looks (DNS, sockets, files) is
-//! elsewhere. A fault says what mail or people will meet, and its cure is something that whoever runs the server can do.
+//! Contract section 22. Every judgment is a function from facts to a [`CheckReport`]; the lookups (DNS, sockets, files)
+//! are elsewhere. A fault names its effect on mail or people, and its cure is something that whoever runs the server
+//! can do.
 //!
-//! What the contract leaves open: only a *fault* makes the whole not ok; a *warning* works and could be better; what could
-//! not be looked at, or was not asked for, is *skipped* and says how to have it looked at.
+//! Rules that the contract leaves open: only a *fault* makes the whole not ok; a *warning* works and could be better; a
+//! check that could not be made, or was not asked for, is *skipped* and says how to have it made.
 
 mod dmarc;
 mod domain;
@@ -35,10 +37,10 @@ pub use names::{Address, LedBack, judge_address, judge_host_spf, judge_name, jud
 pub use sign_on::judge_sign_on;
 pub use sources::{SourcelessDomain, judge_sources};
 
-/// What was looked up, or why there is no answer.
+/// Result of a lookup, or the reason why there is no answer.
 pub type LookUp<T> = Result<T, String>;
 
-/// Which check it is; the words of contract section 22, which never change.
+/// Id of a check; the words of contract section 22, which never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckId {
@@ -69,7 +71,7 @@ pub enum CheckId {
     Resolver,
     /// Blocklists of addresses.
     Blocklist,
-    /// Whether the database is a copy, so that nothing leaves (an extension of the contract's list).
+    /// The fence: whether the database is a copy, so that nothing leaves (an extension of the contract's list).
     Fence,
     /// The certificate of the SMTP listeners, and what is published of it (an extension of the contract's list).
     Certificate,
@@ -85,9 +87,9 @@ pub enum CheckId {
     ReturnPath,
     /// The DMARC policy of a sending domain.
     Dmarc,
-    /// Whether mail of the domain passes DMARC.
+    /// DMARC alignment: whether mail of the domain passes DMARC.
     Alignment,
-    /// Whether recipients can unsubscribe with one click.
+    /// One-click unsubscribing for recipients (RFC 8058).
     OneClick,
 }
 
@@ -115,7 +117,7 @@ impl CheckId {
     /// Those of each sending domain.
     pub const OF_DOMAIN: [Self; 5] = [Self::Dkim, Self::ReturnPath, Self::Dmarc, Self::Alignment, Self::OneClick];
 
-    /// The word.
+    /// Returns the word of the check.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -153,14 +155,14 @@ pub enum CheckStatus {
     Ok,
     /// Works, and could be better.
     Warning,
-    /// Mail or people meet with it.
+    /// Mail or people are affected.
     Fault,
-    /// Not looked at.
+    /// Not checked.
     Skipped,
 }
 
 impl CheckStatus {
-    /// The word.
+    /// Returns the word of the result.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -178,17 +180,17 @@ impl CheckStatus {
 pub struct CheckReport {
     /// The check.
     pub id: CheckId,
-    /// What it is about: a name, an address, a file, a domain.
+    /// Subject of the check: a name, an address, a file, a domain.
     pub subject: String,
     /// Result of the check: `ok`, `warning`, `fault` or `skipped`.
     pub status: CheckStatus,
-    /// What was found; empty when nothing was.
+    /// The finding as a value; empty when nothing was found.
     pub found: String,
     /// Value that would be right, or a description of it; may be empty when the check was skipped.
     pub wanted: String,
     /// The finding in a sentence.
     pub text: String,
-    /// What ends it; empty when nothing is to be done.
+    /// Action that ends the finding; empty when nothing is to be done.
     pub cure: String,
 }
 
@@ -199,7 +201,7 @@ impl CheckReport {
     }
 }
 
-/// A check that was looked at and is to be judged.
+/// A check with its subject and finding, not judged yet.
 #[derive(Debug, Clone)]
 struct Looked {
     id: CheckId,
@@ -239,7 +241,7 @@ impl Looked {
         self.end(CheckStatus::Skipped, text, cure)
     }
 
-    /// There was no answer: receivers get none either, or this machine has no DNS.
+    /// Reports a fault: there was no answer, so receivers get none either, or this machine has no DNS.
     fn unanswered(self, name: &str, reason: &str) -> CheckReport {
         self.found(format!("no answer ({reason})")).fault(
             format!("{name} could not be looked up: {reason}."),
@@ -249,12 +251,12 @@ impl Looked {
     }
 }
 
-/// A check that was not looked at.
+/// Returns the report of a check that was not made.
 pub fn skipped(id: CheckId, subject: &str, text: &str, cure: &str) -> CheckReport {
     Looked::at(id, subject, "").skipped(text, cure)
 }
 
-/// Several things on one line.
+/// Joins several values on one line.
 fn listed<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -1,37 +1,37 @@
-//! Whether an installation is fenced: it takes requests, and nothing leaves it.
+//! The fence of an installation: a fenced one accepts requests, but sends nothing.
 //!
-//! Contract section 22. A server that finds itself on a copy of a database does not know what the other one has sent
+//! Contract section 22. A server that detects that its database is a copy does not know what the other one has sent
 //! since the copy was taken, so it waits for a person who does.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
 
-/// What a fence means, for whoever reads a log, a terminal or a check.
+/// Meaning of a fence, for readers of a log, a terminal or a check.
 pub const MEANING: &str = "nothing is sent: the database is a copy (restored, copied, or an older one put back), and nobody knows what was sent \
      since it was taken";
 
-/// Why nothing leaves, and since when.
+/// Fence of an installation, with its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fence {
-    /// When the copy was restored, or found to be one.
+    /// When the copy was restored, or detected.
     pub since: Timestamp,
-    /// What is being done about it.
+    /// Action that is under way.
     pub state: FenceState,
 }
 
-/// What is being done about a fence.
+/// Action that ends a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FenceState {
-    /// Nothing: it waits for `admin resume`.
+    /// None: the fence waits for `admin resume`.
     Held,
-    /// What waits is being cancelled; then it ends.
+    /// Waiting messages are being cancelled; then the fence ends.
     Cancelling,
 }
 
 impl FenceState {
-    /// Advice that names the command which ends the fence.
+    /// Returns advice that names the command which ends the fence.
     pub const fn cure(self) -> &'static str {
         match self {
             Self::Held => {
@@ -44,17 +44,17 @@ impl FenceState {
 }
 
 impl Fence {
-    /// A fence that waits for somebody.
+    /// Returns a fence that waits for `admin resume`.
     pub const fn held(since: Timestamp) -> Self {
         Self { since, state: FenceState::Held }
     }
 
-    /// The same while what waits is being cancelled.
+    /// Returns the fence while waiting messages are being cancelled.
     pub const fn cancelling(self) -> Self {
         Self { state: FenceState::Cancelling, ..self }
     }
 
-    /// The text form, which stores keep: `held 1767312000000`, with milliseconds since 1970.
+    /// Returns the text form, which stores keep: `held 1767312000000`, with milliseconds since 1970.
     pub fn to_text(self) -> String {
         let word = match self.state {
             FenceState::Held => "held",
@@ -63,8 +63,8 @@ impl Fence {
         format!("{word} {}", self.since.as_millis())
     }
 
-    /// The fence of a text form. A text of another form is a fence too: better that nothing leaves than
-    /// that everything leaves twice.
+    /// Parses the text form. A text of another form is a fence too: better that nothing leaves than that everything
+    /// leaves twice.
     pub fn parse(text: &str) -> Self {
         let (word, since) = text.split_once(' ').unwrap_or((text, "0"));
         let fence = Self::held(Timestamp::from_millis(since.parse().unwrap_or(0)));

@@ -1,4 +1,4 @@
-//! Work that was put aside because the store refuses its outcome for good, so that nothing else waits for it.
+//! Quarantine of work whose outcome the store refuses permanently, so that no other work waits for it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,38 +7,38 @@ use crate::domain::delivery::lane::Lane;
 use crate::ids::{AutomationId, ContactId, JobId, RunId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Records that are kept; the oldest give way.
+/// Maximum number of records that are kept; the oldest are deleted.
 pub const KEPT: usize = 1000;
 
-/// Characters of a reason; more are cut.
+/// Maximum length of a reason, in characters; the rest is cut.
 const MAX_REASON: usize = 500;
 
-/// Something that was put aside. The data of a job may repeat words of a peer, and these an address: erasing a person
-/// forgets the records that name them.
+/// Quarantined work. The data of a job may repeat words of a peer, and these an address: erasing a person deletes the
+/// records that name them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Quarantined {
     /// The id of the record.
     pub id: JobId,
-    /// The workspace, where one owns it.
+    /// Workspace that owns it, if one does.
     pub workspace_id: Option<WorkspaceId>,
-    /// The kind of the work: the kind of the job, or `automation_run`, `automation_note` and the like.
+    /// Kind of the work: the kind of the job, or a kind such as `automation_run` or `automation_note`.
     pub kind: String,
     /// The id of the item.
     pub subject: String,
     /// Reason for which the store refused the outcome, in words.
     pub reason: String,
-    /// Time at which it was put aside.
+    /// Time at which it was quarantined.
     pub at: Timestamp,
-    /// How it is taken up again; `None` where the rest of its work was done without what was refused.
+    /// Way to take it up again; `None` if the rest of its work was done without the refused part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Again>,
 }
 
-/// How something that was put aside is taken up again.
+/// Way to take up quarantined work again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Again {
-    /// Its job is done once more.
+    /// Runs the job once more.
     Job {
         /// The kind of the job.
         kind: String,
@@ -47,16 +47,16 @@ pub enum Again {
         /// Its data, JSON, as it was when the job was claimed.
         payload: String,
     },
-    /// The run, which failed, goes on where it stood.
+    /// Resumes the failed run where it stopped.
     Run {
         /// The automation.
         automation_id: AutomationId,
         /// The run.
         run_id: RunId,
-        /// State of its node at which it goes on.
+        /// State of its node at which it continues.
         held: Option<Held>,
     },
-    /// The moments that follow from a date of a contact are written down.
+    /// Records the moments that follow from a date of a contact.
     Moments {
         /// The automation.
         automation_id: AutomationId,
@@ -65,7 +65,7 @@ pub enum Again {
         /// The moments.
         due_at: Vec<Timestamp>,
     },
-    /// The contact enters the automation.
+    /// Lets the contact enter the automation.
     Entry {
         /// The automation.
         automation_id: AutomationId,
@@ -75,7 +75,7 @@ pub enum Again {
 }
 
 impl Quarantined {
-    /// A record of something that cannot be taken up again, its reason no longer than may be shown.
+    /// Returns a record of work that cannot be taken up again, its reason no longer than may be shown.
     pub fn new(
         (id, at): (JobId, Timestamp),
         workspace_id: Option<WorkspaceId>,

@@ -4,11 +4,12 @@ use super::{Search, SearchTexts, add_row};
 use crate::domain::audience::contact::Contact;
 use crate::domain::audience::contact::attributes::Attributes;
 
-/// Contacts of a block: those whose numbers have all but so many of the last bits in common.
+/// Number of last bits in which the numbers of the contacts of a block may differ.
 pub const CONTACT_BLOCK_BITS: u32 = 5;
 
 impl Search {
-    /// True if a contact has what is looked for: in its external id, email address, phone number, first or last name.
+    /// True if the external id, email address, phone number, first or last name of a contact contains the searched
+    /// text.
     pub fn finds(&self, contact: &Contact) -> bool {
         let mut texts = SearchTexts::default();
         texts.add_contact(ContactTexts::of(contact));
@@ -29,7 +30,7 @@ impl SearchTexts {
 /// The texts of a contact that are searched.
 #[derive(Debug, Clone, Copy)]
 pub struct ContactTexts<'a> {
-    /// The workspace's own name.
+    /// The workspace's own id.
     pub external_id: Option<&'a str>,
     /// The email address.
     pub email: Option<&'a str>,
@@ -55,9 +56,9 @@ impl<'a> ContactTexts<'a> {
 pub struct ContactBlock {
     /// Number of the block.
     pub block: i64,
-    /// Notes that contacts of the block have changed, which this takes away.
+    /// Notes of changes to contacts of the block, which this removes.
     pub notes: Vec<i64>,
-    /// Texts of its contacts; empty where it has none any more.
+    /// Texts of its contacts; empty if it has none any more.
     pub texts: SearchTexts,
 }
 

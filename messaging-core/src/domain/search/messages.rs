@@ -9,12 +9,12 @@ use crate::ids::{MessageId, WorkspaceId};
 pub const MESSAGE_BLOCK: usize = 16;
 
 impl Search {
-    /// True if a message has what is looked for in its id or its recipient: what its row tells.
+    /// True if the id or the recipient of a message, which are in its row, contains the searched text.
     pub fn finds_row(&self, message: &Message) -> bool {
         self.is_in(&message.id.to_string().to_lowercase(), &message.to.to_lowercase())
     }
 
-    /// The messages of a block that have what is looked for, newest first.
+    /// Returns the messages of a block that contain the searched text, newest first.
     pub fn messages_in(&self, texts: &SearchTexts) -> Vec<MessageId> {
         let rows = texts.shown.split(BEHIND_ROW).zip(texts.hidden.split(BEHIND_ROW));
         let found = rows.filter(|(shown, hidden)| self.is_in(shown, hidden));
@@ -25,8 +25,8 @@ impl Search {
 }
 
 impl SearchTexts {
-    /// Adds a message with its subject as it is sent, where that is known. Addresses in the subject are masked for those
-    /// who do not see them.
+    /// Adds a message with its subject as it was sent, if known. Addresses in the subject are masked for callers who
+    /// may not see them.
     pub fn add_message(&mut self, message: &Message, subject: Option<&str>) {
         let masked = subject.map(|subject| Redactor::new(false).text(subject.to_owned()));
         add_row(&mut self.shown, [Some(message.id.to_string().as_str()), masked.as_deref()]);
@@ -34,14 +34,14 @@ impl SearchTexts {
         add_row(&mut self.hidden, [Some(message.to.as_str()), clear]);
     }
 
-    /// Number of messages that have no recipient, most of them because somebody was erased.
+    /// Returns the number of messages that have no recipient, mostly because the person was erased.
     pub fn without_recipient(&self) -> usize {
         let rows = self.hidden.split_terminator(BEHIND_ROW);
         rows.filter(|row| row.is_empty() || row.starts_with(BETWEEN_TEXTS)).count()
     }
 }
 
-/// The id at the beginning of the texts of a message, which are in lower case.
+/// Returns the id at the beginning of the texts of a message, which are in lower case.
 fn id_of(shown: &str) -> Option<MessageId> {
     let (prefix, code) = shown.split(BETWEEN_TEXTS).next()?.split_once('_')?;
     format!("{prefix}_{}", code.to_uppercase()).parse().ok()
@@ -52,7 +52,7 @@ fn id_of(shown: &str) -> Option<MessageId> {
 pub struct DueMessages {
     /// Workspace of the messages.
     pub workspace_id: WorkspaceId,
-    /// First and last message of the block that they take the place of, if there is one.
+    /// First and last message of the block that they replace, if there is one.
     pub replaces: Option<(MessageId, MessageId)>,
     /// The messages, oldest first; at least one.
     pub messages: Vec<Message>,
@@ -63,7 +63,7 @@ pub struct DueMessages {
 pub struct MessageBlock {
     /// Workspace of the messages.
     pub workspace_id: WorkspaceId,
-    /// First and last message of the block that this takes the place of, if there is one.
+    /// First and last message of the block that this one replaces, if there is one.
     pub replaces: Option<(MessageId, MessageId)>,
     /// The oldest of the messages.
     pub first: MessageId,

@@ -27,20 +27,20 @@ pub struct User {
     pub name: Option<String>,
     /// The argon2id hash in PHC form; `None` until a password is set, and such a user cannot sign in.
     pub password_hash: Option<String>,
-    /// How often the password was set after the user was created. Sessions opened under another one are over.
+    /// Number of times that the password was set after the user was created. Sessions opened under another number have
+    /// ended.
     pub password_version: u32,
-    /// May look after the whole installation.
+    /// True if the user may administer the whole installation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub operator: bool,
-    /// Has a confirmed second factor, which every sign-in asks for.
+    /// True if the user has a confirmed second factor, which every sign-in asks for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub second_factor: bool,
-    /// The workspace that invited this person before anybody else had. Sessions and the password then come from links that
-    /// administrators of workspaces made, so they prove nothing to other workspaces; `None` once the operator has vouched
-    /// for the person.
+    /// Workspace that first invited this person. Sessions and the password then come from links that administrators of
+    /// workspaces made, so they prove nothing to other workspaces; `None` once the operator has vouched for the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<WorkspaceId>,
-    /// Has signed in by a ticket of the workspace that created it.
+    /// True if the user has signed in by a ticket of the workspace that created it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub signed_in: bool,
     /// When it was created.
@@ -48,7 +48,7 @@ pub struct User {
 }
 
 impl User {
-    /// A user who has not signed in yet and has no password.
+    /// Returns a user who has not signed in yet and has no password.
     pub const fn new(id: UserId, email: String, created_at: Timestamp) -> Self {
         Self {
             id,
@@ -64,13 +64,14 @@ impl User {
         }
     }
 
-    /// Whether a ticket of a workspace may set the first password: the workspace created the user, and nobody has ever
-    /// signed in as them. Memberships elsewhere are for the caller to look at (contract section 2.3).
+    /// True if a ticket of a workspace may set the first password: the workspace created the user, and nobody has ever
+    /// signed in as them. Memberships in other workspaces are for the caller to check (contract section 2.3).
     pub fn is_first_opened_by(&self, workspace: WorkspaceId) -> bool {
         self.created_by == Some(workspace) && !self.signed_in && self.password_hash.is_none()
     }
 
-    /// The same user after the operator has vouched for the person. What was opened before that is over.
+    /// Returns the user after the operator has vouched for the person. If a workspace had created the user, earlier
+    /// sessions end.
     #[must_use]
     pub fn vouched_for(self) -> Self {
         let password_version = self.password_version.wrapping_add(u32::from(self.created_by.is_some()));
@@ -81,7 +82,7 @@ impl User {
 /// A signed-in session. The token itself is known to its holder alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Names it where its holder looks at all of their sessions.
+    /// Id of the session, for listings of its holder's sessions.
     pub id: SessionId,
     /// SHA-256 of the token.
     pub token_digest: Digest,
@@ -91,28 +92,29 @@ pub struct Session {
     pub password_version: u32,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Until when the token works.
+    /// Time at which the token expires.
     pub expires_at: Timestamp,
-    /// From where it was opened, where that is known.
+    /// Address from which it was opened, if known.
     pub ip: Option<IpAddr>,
-    /// The program that it was opened with, as it calls itself; at most 200 characters.
+    /// Program that opened it, as it names itself; at most 200 characters.
     pub user_agent: Option<String>,
 }
 
-/// What opens one session for somebody without their password. The ticket itself is known to its holder alone.
+/// A ticket that opens one session for a user without their password. The ticket itself is known to its holder alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
     /// SHA-256 of the ticket.
     pub digest: Digest,
     /// Id of the user that the ticket signs in.
     pub user_id: UserId,
-    /// The user's [`password_version`](User::password_version) when it was made; under another one the operator's is void.
+    /// The user's [`password_version`](User::password_version) when it was made; a ticket of the operator is void under
+    /// another one.
     pub password_version: u32,
     /// The invitation that it opens; `None` for one that the operator made.
     pub invitation: Option<TicketInvitation>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Until when it works.
+    /// Time at which it expires.
     pub expires_at: Timestamp,
 }
 
@@ -123,16 +125,16 @@ pub struct TicketInvitation {
     pub workspace_id: WorkspaceId,
     /// The member's role when it was made; under a higher one the ticket is void.
     pub role: Role,
-    /// The highest role that its maker could give.
+    /// Highest role that the administrator could give.
     pub up_to: Role,
 }
 
-/// The end that an owner has set to a workspace.
+/// The scheduled deletion of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceEnd {
-    /// When everything of the workspace is removed; until then it can be restored.
+    /// Time at which all data of the workspace is removed; until then it can be restored.
     pub deletes_at: Timestamp,
-    /// Since when its rows and files are being removed: nothing of it is there for anybody any more.
+    /// Time at which the removal of rows and files began: the workspace no longer exists for anybody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removing_since: Option<Timestamp>,
 }
@@ -141,7 +143,7 @@ impl WorkspaceEnd {
     /// Time between the request to delete a workspace and its removal (contract section 3).
     pub const GRACE: Duration = Duration::from_hours(7 * 24);
 
-    /// The end of a workspace whose removal is due at a time.
+    /// Returns the deletion of a workspace that is due at a time.
     pub const fn at(deletes_at: Timestamp) -> Self {
         Self { deletes_at, removing_since: None }
     }
@@ -161,19 +163,19 @@ pub struct Workspace {
     pub name: String,
     /// An IANA time zone name.
     pub timezone: String,
-    /// Further words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent.
+    /// Further words that opt out of text messages and WhatsApp, as the only word of a message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opt_out_keywords: Vec<String>,
     /// The requests of the API that are logged.
     #[serde(default, skip_serializing_if = "RequestLog::is_default")]
     pub request_log: RequestLog,
-    /// Members without a second factor reach nothing of it.
+    /// True if members without a second factor have no access.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_second_factor: bool,
-    /// Settings for the pages of its readers.
+    /// Settings for the pages that recipients see.
     #[serde(default, skip_serializing_if = "ReaderSettings::is_default")]
     pub readers: ReaderSettings,
-    /// The end that was set to it; `None` unless it is under deletion.
+    /// Scheduled deletion; `None` unless there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<WorkspaceEnd>,
     /// When it was created.
@@ -181,17 +183,17 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Its time zone; UTC where the name is none any more.
+    /// Returns the time zone; UTC if the name is no longer in the database.
     pub fn zone(&self) -> TimeZone {
         time::zone(&self.timezone).map_or(TimeZone::UTC, |(zone, _)| zone)
     }
 }
 
-/// Says whether the person has agreed to a membership.
+/// Status of a membership, by whether the person has accepted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberStatus {
-    /// Somebody else added the person, who has not accepted: it opens nothing.
+    /// Somebody else added the person, who has not accepted: the membership gives no access.
     Invited,
     /// The person has accepted.
     Active,
@@ -206,16 +208,16 @@ pub struct Member {
     pub user_id: UserId,
     /// Role of the member in the workspace, which decides what the member may do.
     pub role: Role,
-    /// Says whether the person has accepted.
+    /// Status of the membership, by whether the person has accepted.
     pub status: MemberStatus,
-    /// The sign-in name of whoever invited the person; `None` for the operator.
+    /// Sign-in name of the user who invited the person; `None` for the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invited_by: Option<String>,
-    /// The highest role that the maker of the ticket could give by which the membership was accepted; `None` where none
+    /// Highest role that the maker of the ticket could give with which the membership was accepted; `None` if no ticket
     /// was needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to: Option<Role>,
-    /// Whether groups of a single sign-on provider gave the role: they may change and end the membership.
+    /// True if groups of a single sign-on provider gave the role: they may change and end the membership.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_groups: bool,
     /// When the person was added.
@@ -223,7 +225,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// A membership that is active from its beginning.
+    /// Returns a membership that is active from its beginning.
     pub const fn active(workspace_id: WorkspaceId, user_id: UserId, role: Role, created_at: Timestamp) -> Self {
         let status = MemberStatus::Active;
         Self { workspace_id, user_id, role, status, invited_by: None, up_to: None, from_groups: false, created_at }
@@ -239,9 +241,9 @@ impl Member {
         self.status == MemberStatus::Active
     }
 
-    /// The membership with another role. One above what the maker of the accepted ticket could give is an invitation again,
-    /// because nobody who could give it knows that the person is who they say; `user` is that person. A role that somebody
-    /// changes is given by hand from then on.
+    /// Returns the membership with another role. A role above the highest that the maker of the accepted ticket could
+    /// give makes it an invitation again, because nobody who could give it knows that the person is who they say;
+    /// `user` is that person. A changed role counts as given by hand from then on.
     #[must_use]
     pub fn with_role(self, role: Role, user: &User) -> Self {
         let is_vouched = user.created_by.is_none() || self.up_to.is_none_or(|most| role <= most);

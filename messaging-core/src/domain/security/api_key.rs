@@ -1,4 +1,4 @@
-//! API keys: their text form, and when one is good.
+//! API keys: their text form, and the rules of their validity.
 //!
 //! Contract sections 2.1 and 2.2.
 
@@ -21,16 +21,16 @@ const MARKER: &str = "mk_live_";
 const PREFIX_LENGTH: usize = 12;
 const SECRET_LENGTH: usize = 40;
 
-/// A key as stored: everything but the secret.
+/// A key as stored, without the secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
     /// Its id.
     pub id: ApiKeyId,
-    /// The workspace it opens.
+    /// Workspace that the key gives access to.
     pub workspace_id: WorkspaceId,
     /// 1 to 100 characters.
     pub name: String,
-    /// Marker and prefix, `mk_live_ab12cd34ef56`: what is shown, and by what it is found.
+    /// Marker and prefix, `mk_live_ab12cd34ef56`, which are shown and by which the key is found.
     pub prefix: String,
     /// SHA-256 of the secret.
     pub secret_digest: Digest,
@@ -38,7 +38,7 @@ pub struct ApiKey {
     pub scopes: Vec<Scope>,
     /// Requests a minute.
     pub rate_limit: u32,
-    /// Addresses and blocks from which it works; empty means all.
+    /// Addresses and blocks from which the key works; empty means all.
     pub ip_allowlist: Vec<String>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -46,13 +46,13 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// The key whose place this one took by a rotation.
+    /// Key that this one replaced by a rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_from: Option<ApiKeyId>,
-    /// The key that took the place of this one by a rotation.
+    /// Key that replaced this one by a rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<ApiKeyId>,
-    /// Days before its end of the last warning that was given, see [`expiry::WARN_DAYS`].
+    /// Days before its end at which the last warning was given, see [`expiry::WARN_DAYS`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warned_days: Option<u8>,
 }
@@ -62,16 +62,16 @@ pub struct ApiKey {
 pub enum ApiKeyStatus {
     /// The key works.
     Active,
-    /// Another key has taken its place; it works until the overlap ends.
+    /// Another key has replaced it; it works until the overlap ends.
     Replaced,
-    /// Its time is over.
+    /// The key has expired.
     Expired,
-    /// Somebody has revoked it.
+    /// The key was revoked.
     Revoked,
 }
 
 impl ApiKeyStatus {
-    /// The text form.
+    /// Returns the text form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -83,7 +83,7 @@ impl ApiKeyStatus {
 }
 
 impl ApiKey {
-    /// State of the key at `now`.
+    /// Returns the state of the key at `now`.
     pub fn status(&self, now: Timestamp) -> ApiKeyStatus {
         if self.revoked_at.is_some() {
             ApiKeyStatus::Revoked
@@ -96,17 +96,17 @@ impl ApiKey {
         }
     }
 
-    /// Whether the key works at `now`.
+    /// True if the key works at `now`.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
 
-    /// Whether the key has the scope.
+    /// True if the key has the scope.
     pub fn covers(&self, wanted: Scope) -> bool {
         self.scopes.iter().any(|held| held.covers(wanted))
     }
 
-    /// Whether the key works from `address`. IPv4-mapped IPv6 addresses count as IPv4.
+    /// True if the key works from `address`. IPv4-mapped IPv6 addresses count as IPv4.
     pub fn admits(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.ip_allowlist.is_empty()
@@ -114,7 +114,7 @@ impl ApiKey {
     }
 }
 
-/// An address or a CIDR block.
+/// Parses an address or a CIDR block.
 pub fn parse_block(text: &str) -> Option<IpNet> {
     text.parse::<IpNet>()
         .ok()
@@ -142,7 +142,7 @@ impl<'a> KeyText<'a> {
     }
 }
 
-/// A new key's prefix and secret.
+/// Returns a new key's prefix and secret.
 pub fn generate(entropy: &dyn Entropy) -> (String, String) {
     const LOWER: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
     const MIXED: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -150,9 +150,9 @@ pub fn generate(entropy: &dyn Entropy) -> (String, String) {
     (prefix, random_text(entropy, MIXED, SECRET_LENGTH))
 }
 
-/// `length` characters of `alphabet`, each equally likely.
+/// Returns `length` characters of `alphabet`, each equally likely.
 pub fn random_text(entropy: &dyn Entropy, alphabet: &[u8], length: usize) -> String {
-    // Bytes from the uneven end of the range are thrown away, so that no character is favored.
+    // Bytes from the uneven end of the range are discarded, so that no character is favored.
     let even = 256 - 256 % alphabet.len();
     let mut text = String::with_capacity(length);
     let mut buffer = [0_u8; 64];
@@ -167,7 +167,7 @@ pub fn random_text(entropy: &dyn Entropy, alphabet: &[u8], length: usize) -> Str
     text
 }
 
-/// A key without scopes that never ends.
+/// Returns a key without scopes that never expires.
 #[cfg(test)]
 pub(crate) fn sample(created_at: Timestamp) -> ApiKey {
     ApiKey {

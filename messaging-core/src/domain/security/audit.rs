@@ -1,8 +1,8 @@
-//! The audit log: who changed what, from which address, with what was there before and after.
+//! The audit log: every change with its actor, address, and the values before and after.
 //!
-//! Contract section 24. Each workspace has a log of its own, and so has the installation. The rows of a log are a chain:
-//! each has the digest of itself and of the row before it, so that a row that was changed, removed or put in between is
-//! found. Retention lets rows go from the beginning of the chain and keeps the digest of the last one as its anchor.
+//! Contract section 24. Each workspace has a log of its own, and so has the installation. The rows of a log are a
+//! chain: each has the digest of itself and of the row before it, so that a changed, removed or inserted row is
+//! detected. Retention removes rows from the beginning of the chain and keeps the digest of the last one as its anchor.
 
 pub mod changes;
 pub mod csv;
@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 /// Default of the days for which rows are kept (contract section 24).
 pub const DEFAULT_DAYS: u32 = 400;
 
-/// Kind of whoever made a change.
+/// Kind of an actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ActorKind {
@@ -47,20 +47,20 @@ impl ActorKind {
     }
 }
 
-/// Whoever made a change.
+/// Actor of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "AuditActor")]
 pub struct Actor {
     /// Kind of the actor.
     pub kind: ActorKind,
-    /// Id of the user or key; null for other kinds, and for a sign-in with an email that nobody has.
+    /// Id of the user or key; null for other kinds, and for a sign-in with an unknown email.
     pub id: Option<String>,
     /// Name of the user or key as it was then.
     pub name: Option<String>,
 }
 
 impl Actor {
-    /// An actor that has neither id nor name.
+    /// Returns an actor without id and name.
     pub const fn unnamed(kind: ActorKind) -> Self {
         Self { kind, id: None, name: None }
     }
@@ -72,9 +72,9 @@ impl Actor {
 pub struct Resource {
     /// Kind of the resource, such as `template`.
     pub kind: String,
-    /// Its id; null for what has none.
+    /// Its id; null for a resource without one.
     pub id: Option<String>,
-    /// Its name as it was then; null for what has none, and for contacts and addresses.
+    /// Its name as it was then; null for a resource without one, and for contacts and addresses.
     pub name: Option<String>,
 }
 
@@ -85,13 +85,13 @@ pub struct AuditEntry {
     pub id: AuditId,
     /// When it was recorded.
     pub at: Timestamp,
-    /// Whoever made the change.
+    /// Actor of the change.
     pub actor: Actor,
     /// Operation or command, such as `createApiKey` or `admin set-name`; `loginRefused` is a sign-in that failed.
     pub operation: String,
     /// The resource that was changed.
     pub resource: Resource,
-    /// Members that changed; secrets are `•••`, and of contacts only pointers are named.
+    /// Members that changed; secrets are `•••`, and for contacts only pointers are recorded.
     pub changes: Vec<AuditChange>,
     /// Address of the caller.
     pub ip: Option<IpAddr>,
@@ -108,7 +108,7 @@ pub struct AuditRow {
     pub entry: AuditEntry,
 }
 
-/// Filters of a listing of entries; those that are absent let everything through.
+/// Filters of a listing of entries; absent ones match every entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     /// Id of the user or key, or the kind of the actor.
@@ -132,7 +132,7 @@ pub const FIRST_LINK: Link = [0; 32];
 /// The two ends of a chain, whose rows are numbered without gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
-    /// Number of the last row that retention let go; 0 when none went. The chain begins after it.
+    /// Number of the last row that retention removed; 0 if none was. The chain begins after it.
     pub anchor: u64,
     /// Its link.
     pub anchor_link: Link,
@@ -158,8 +158,8 @@ pub struct StoredRow {
     pub link: Link,
 }
 
-/// The link of a row: the digest of the link before it, the workspace (zeros for the installation), its number and its
-/// text.
+/// Returns the link of a row: the digest of the link before it, the workspace (zeros for the installation), its number
+/// and its text.
 pub fn link(before: &Link, workspace: Option<WorkspaceId>, number: u64, text: &str) -> Link {
     let mut digest = Context::new(&SHA256);
     digest.update(before);
@@ -169,7 +169,7 @@ pub fn link(before: &Link, workspace: Option<WorkspaceId>, number: u64, text: &s
     digest.finish().as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
-/// Goes along a chain from its anchor and compares each row.
+/// Compares each row of a chain, from its anchor on.
 #[derive(Debug, Clone)]
 pub struct ChainCheck {
     workspace: Option<WorkspaceId>,
@@ -188,8 +188,8 @@ impl ChainCheck {
         self.number
     }
 
-    /// True if a row is the next one of the chain, as it was recorded. Goes on after it either way, so that one changed
-    /// row is one difference.
+    /// Returns true if a row is the next one of the chain, as it was recorded. Continues after it either way, so that
+    /// one changed row is one difference.
     pub fn follows(&mut self, row: &StoredRow) -> bool {
         let is_next = row.number == self.number + 1;
         let is_linked = row.link == link(&self.link, self.workspace, row.number, &row.text);
@@ -204,7 +204,7 @@ impl ChainCheck {
     }
 }
 
-/// An entry that did not happen: what a test of a webhook says.
+/// Returns a sample entry, for tests of webhooks.
 pub fn sample() -> Value {
     json!({
         "id": "aud_01JB3Q8Z5N6W7X8Y9ZABCDEFGH",

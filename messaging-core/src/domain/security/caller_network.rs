@@ -1,7 +1,7 @@
-//! What counts as one caller where shares are counted.
+//! Networks that count as one caller in limits per caller.
 //!
-//! Contract section 22: an IPv4 address, or the /64 of an IPv6 address. Whoever has one address of IPv6 has
-//! 2^64 of them, so counting them one by one would count nothing.
+//! Contract section 22: an IPv4 address, or the /64 of an IPv6 address. A caller with one IPv6 address has 2^64 of
+//! them, so limits per address would have no effect.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -10,12 +10,12 @@ use std::net::{IpAddr, Ipv6Addr};
 pub struct CallerNetwork(IpAddr);
 
 impl CallerNetwork {
-    /// The network that an address belongs to.
+    /// Returns the network that an address belongs to.
     pub const fn of(address: IpAddr) -> Self {
         Self::leading(address, 64)
     }
 
-    /// The /48 of an IPv6 address, which is what one customer of a provider is usually given; an IPv4 address itself.
+    /// Returns the /48 of an IPv6 address, which one customer of a provider usually gets; an IPv4 address itself.
     pub const fn site_of(address: IpAddr) -> Self {
         Self::leading(address, 48)
     }
@@ -27,7 +27,7 @@ impl CallerNetwork {
         })
     }
 
-    /// 16 bytes that no other network has; IPv4 addresses are mapped into IPv6.
+    /// Returns 16 bytes that no other network has; IPv4 addresses are mapped into IPv6.
     pub const fn to_bytes(self) -> [u8; 16] {
         match self.0 {
             IpAddr::V4(address) => address.to_ipv6_mapped().octets(),

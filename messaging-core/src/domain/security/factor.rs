@@ -14,7 +14,7 @@ use crate::domain::security::passkey::Passkey;
 use crate::ids::{FactorId, UserId};
 use crate::time::Timestamp;
 
-/// The most factors of a person, those that wait for their confirmation among them.
+/// Maximum number of factors of a person, unconfirmed ones included.
 pub const MAX_FACTORS: usize = 10;
 
 /// Time in which a new factor can be confirmed.
@@ -23,11 +23,11 @@ pub const CONFIRMED_WITHIN: Duration = Duration::from_mins(15);
 /// Time in which the second step of a sign-in can be done.
 pub const PENDING_FOR: Duration = Duration::from_mins(10);
 
-/// Time after a sign-in in which somebody with a second factor adds another one without showing one again.
+/// Time after a sign-in in which a person with a second factor adds another one without using one again.
 pub const SIGN_IN_PROVES_FOR: Duration = Duration::from_mins(15);
 
-/// Time for which it is remembered that a sign-in by a passkey alone was used, after it would have been over: by more than
-/// clocks are set back or differ.
+/// Time for which a used sign-in by a passkey alone is remembered after its end: longer than clocks are set back or
+/// differ.
 pub const REMEMBERED_FOR: Duration = Duration::from_hours(24);
 
 /// Codes that may be tried in one sign-in (contract section 25).
@@ -51,12 +51,12 @@ pub enum FactorProof {
     Totp {
         /// The secret in base32, sealed for [`Factor::place`].
         sealed: String,
-        /// Step of the last good code, after which later ones alone are taken.
+        /// Step of the last valid code, after which only later ones are accepted.
         used_step: Option<u64>,
     },
     /// Signatures of a key that a device keeps.
     Passkey {
-        /// Random text that the challenge to make the key follows from.
+        /// Random text from which the challenge to make the key is derived.
         nonce: String,
         /// The key, once the device has made it.
         passkey: Option<Passkey>,
@@ -74,7 +74,7 @@ pub struct Factor {
     pub name: String,
     /// Means by which it is checked.
     pub proof: FactorProof,
-    /// When it was first used, from when on it counts.
+    /// Time of its first use, from which on it counts.
     pub confirmed_at: Option<Timestamp>,
     /// When it was last used.
     pub last_used_at: Option<Timestamp>,
@@ -91,7 +91,7 @@ impl Factor {
         }
     }
 
-    /// The passkey of a factor that is one and is confirmed.
+    /// Returns the passkey of a confirmed factor that is one.
     pub const fn passkey(&self) -> Option<&Passkey> {
         match &self.proof {
             FactorProof::Passkey { passkey, .. } => passkey.as_ref(),
@@ -99,29 +99,29 @@ impl Factor {
         }
     }
 
-    /// Until when it has to be confirmed; `None` once it was.
+    /// Returns the time until which it has to be confirmed; `None` once it was.
     pub fn expires_at(&self) -> Option<Timestamp> {
         self.confirmed_at.is_none().then(|| self.created_at + CONFIRMED_WITHIN)
     }
 
-    /// True until it has to be confirmed, and for good once it was.
+    /// True until the end of the time to confirm it, and for good once it was.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.expires_at().is_none_or(|end| now < end)
     }
 
-    /// The place that the secret of a factor is sealed for.
+    /// Returns the place that the secret of a factor is sealed for.
     pub fn place(user: UserId, id: FactorId) -> String {
         format!("factor/{user}/{id}")
     }
 
-    /// The same after a use, which confirms it.
+    /// Returns the factor after a use, which confirms it.
     #[must_use]
     pub fn used(self, now: Timestamp) -> Self {
         Self { confirmed_at: self.confirmed_at.or(Some(now)), last_used_at: Some(now), ..self }
     }
 }
 
-/// The first factor of a sign-in, which its first step has shown.
+/// First factor of a sign-in, used in its first step.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FirstFactor {
@@ -130,12 +130,14 @@ pub enum FirstFactor {
     Password,
     /// A link of the operator.
     OperatorLink,
-    /// A sign-in at the single sign-on provider. The second step joins its person to the user, where they are not joined yet.
+    /// A sign-in at the single sign-on provider. The second step links its person to the user, if they are not linked
+    /// yet.
     SignOn(Box<VerifiedIdentity>),
 }
 
 impl FirstFactor {
-    /// True if it counts where people sign in by single sign-on alone: the operator's link stays as the way back in.
+    /// True if it is allowed where people sign in by single sign-on alone: the operator's link stays as the way back
+    /// in.
     pub const fn counts_with_sign_on_only(&self) -> bool {
         match self {
             Self::Password => false,
@@ -144,39 +146,40 @@ impl FirstFactor {
     }
 }
 
-/// A sign-in whose first step is done, and that waits for a factor. Its token is known to its holder alone.
+/// A sign-in that has passed its first step and waits for a factor. Its token is known to its holder alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingSignIn {
     /// SHA-256 of the token.
     pub digest: Digest,
     /// Id of the person.
     pub user_id: UserId,
-    /// The person's [`password_version`](User::password_version) at the first step; under another one it is void.
+    /// The person's [`password_version`](User::password_version) at the first step; under another one the sign-in is
+    /// void.
     pub password_version: u32,
-    /// The factor of the first step.
+    /// Factor of the first step.
     #[serde(default)]
     pub first_factor: FirstFactor,
-    /// Whether the session becomes a cookie of a browser.
+    /// True if the session becomes a cookie of a browser.
     pub cookie: bool,
-    /// True where the operator, by a link, or the single sign-on provider vouches for the person.
+    /// True if the operator, by a link, or the single sign-on provider vouches for the person.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_vouched: bool,
-    /// The argon2id hash of a password that is set once the factor is shown.
+    /// Argon2id hash of a password that is set once the factor was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_hash: Option<String>,
-    /// When the first step was done.
+    /// Time of the first step.
     pub created_at: Timestamp,
-    /// Until when the second step can be done.
+    /// Time until which the second step is possible.
     pub expires_at: Timestamp,
 }
 
 impl PendingSignIn {
-    /// True while a code can be tried, after so many others.
+    /// True if a code can be tried after this many others.
     pub fn takes_a_try(&self, tries: u32, now: Timestamp) -> bool {
         tries < MAX_TRIES && now < self.expires_at
     }
 
-    /// The person as the sign-in leaves them; `None` where the password changed since the first step.
+    /// Returns the person as the sign-in leaves them; `None` if the password changed since the first step.
     pub fn completed(&self, user: User) -> Option<User> {
         if user.password_version != self.password_version {
             return None;

@@ -1,10 +1,10 @@
 //! Failed sign-ins, counted so that guessing is slow.
 //!
-//! Contract section 2.3: 10 failures in 15 minutes per email and caller, 100 an hour per caller, where a caller
-//! is a [`CallerNetwork`], 1,000 an hour per /48 of IPv6, and 50 an hour per email from anywhere, after which each further
+//! Contract section 2.3: 10 failures in 15 minutes per email and caller, 100 an hour per caller, where a caller is a
+//! [`CallerNetwork`], 1,000 an hour per /48 of IPv6, and 50 an hour per email from anywhere, after which each further
 //! try waits twice as long as the one before it. The counts are rows of the store, so that they hold over all nodes and
-//! restarts. Every attempt is counted as failed when it begins, so that guesses made at the same moment are counted too; a
-//! success removes it.
+//! restarts. Every attempt is counted as failed when it begins, so that simultaneous guesses are counted too; a success
+//! removes it.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::domain::security::caller_network::CallerNetwork;
 use crate::domain::security::digest::Digest;
 use crate::time::Timestamp;
 
-/// One of the counts.
+/// A limit of failed sign-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     /// Failures within the window after which further attempts are refused.
@@ -25,7 +25,7 @@ pub struct Limit {
 /// Failures of one email from one network.
 pub const PER_EMAIL: Limit = Limit { failures: 10, window: Duration::from_mins(15) };
 
-/// Failures of one network, whatever the email.
+/// Failures of one network, with any email.
 pub const PER_NETWORK: Limit = Limit { failures: 100, window: Duration::from_hours(1) };
 
 /// Failures of all networks of one /48.
@@ -37,35 +37,35 @@ pub const PER_ACCOUNT: Limit = Limit { failures: 50, window: Duration::from_hour
 /// The shortest wait between tries of an email whose failures use up [`PER_ACCOUNT`]; it doubles with each of them.
 const SHORTEST_WAIT: Duration = Duration::from_mins(1);
 
-/// The longest such wait.
+/// The longest wait between such tries.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
-/// How long an email without a try is remembered to be guessed at: longer than the longest wait, so that whoever tries as
-/// often as is allowed never begins anew.
+/// Time after its last try for which an email is remembered as being guessed at: longer than the longest wait, so that
+/// a caller who tries as often as is allowed never begins anew.
 pub const SLOWED_FOR: Duration = Duration::from_hours(2);
 
 /// Time for which failures are kept.
 pub const KEPT_FOR: Duration = SLOWED_FOR;
 
-/// Failures that are dated later than this after the present do not count: they were dated by a clock that was
-/// wrong. Nodes may differ by less.
+/// Failures dated more than this after the present do not count: their clock was wrong. Clocks of nodes may differ by
+/// less.
 const CLOCK_SKEW: Duration = Duration::from_mins(1);
 
 impl Limit {
-    /// The times of failures that count at `now`: after the first, up to the second.
+    /// Returns the times between which failures count at `now`: after the first, up to the second.
     pub fn counted(self, now: Timestamp) -> (Timestamp, Timestamp) {
         (now - self.window, latest_counted(now))
     }
 
-    /// Seconds until the next attempt may be made, at least 1. `earliest` is the oldest of the failures that use up
-    /// the limit.
+    /// Returns the seconds until the next attempt may be made, at least 1. `earliest` is the oldest of the failures
+    /// that use up the limit.
     fn wait(self, earliest: Timestamp, now: Timestamp) -> u64 {
-        // Rounded up: whoever waits this long is let in.
+        // Rounded up, so that an attempt after this wait is allowed.
         seconds_until(earliest + self.window, now)
     }
 }
 
-/// The latest time of a failure that counts at `now`.
+/// Returns the latest time of a failure that counts at `now`.
 pub fn latest_counted(now: Timestamp) -> Timestamp {
     now + CLOCK_SKEW
 }
@@ -79,20 +79,20 @@ fn seconds_until(end: Timestamp, now: Timestamp) -> u64 {
 pub struct SignInAttempt {
     /// Time at which the attempt began.
     pub at: Timestamp,
-    /// The caller's network; all zeros where it is not known.
+    /// Network of the caller; all zeros if it is not known.
     pub network: [u8; 16],
     /// The /48 that the network is in; an IPv4 address itself.
     pub site: [u8; 16],
-    /// Names email and network together. A digest, so that nobody's address is kept with it.
+    /// Digest of email and network together, so that no address is stored with it.
     pub email: [u8; 32],
-    /// Names the email alone, as a digest.
+    /// Digest of the email alone.
     pub account: [u8; 32],
-    /// How many tries of the email, this one included, had to wait for the one before; 0 while none had to.
+    /// Number of tries of the email, this one included, that had to wait for the one before; 0 while none had to.
     pub slowed: u32,
 }
 
 impl SignInAttempt {
-    /// An attempt with an email, lower case, from an address.
+    /// Returns an attempt with an email, lower case, from an address.
     pub fn new(email: &str, address: Option<IpAddr>, at: Timestamp) -> Self {
         let network = address.map(|address| CallerNetwork::of(address).to_bytes()).unwrap_or_default();
         let site = address.map(|address| CallerNetwork::site_of(address).to_bytes()).unwrap_or_default();
@@ -101,7 +101,7 @@ impl SignInAttempt {
         Self { at, network, site, email: *digest.as_bytes(), account: *account.as_bytes(), slowed: 0 }
     }
 
-    /// The attempt as it is counted after what was found.
+    /// Returns the attempt with its `slowed` count, by the blocks that were found.
     #[must_use]
     pub fn after(self, blocks: SignInBlocks) -> Self {
         Self { slowed: blocks.account.map_or(0, |last| last.slowed.saturating_add(1)), ..self }
@@ -113,34 +113,34 @@ impl SignInAttempt {
 pub struct SlowedAccount {
     /// Time of the failure.
     pub at: Timestamp,
-    /// The [`slowed`](SignInAttempt::slowed) of it.
+    /// Value of [`slowed`](SignInAttempt::slowed) of that failure.
     pub slowed: u32,
 }
 
 impl SlowedAccount {
-    /// When the next try may be made.
+    /// Returns the time at which the next try may be made.
     fn next_at(self) -> Timestamp {
         let factor = 1_u32.checked_shl(self.slowed).unwrap_or(u32::MAX);
         self.at + SHORTEST_WAIT.saturating_mul(factor).min(LONGEST_WAIT)
     }
 }
 
-/// What stands in the way of an attempt: for each limit that is used up, the oldest of the failures that use it up.
+/// Blocks of an attempt: for each limit that is used up, the oldest of the failures that use it up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SignInBlocks {
-    /// Of [`PER_EMAIL`].
+    /// Oldest failure that uses up [`PER_EMAIL`].
     pub email: Option<Timestamp>,
-    /// Of [`PER_NETWORK`].
+    /// Oldest failure that uses up [`PER_NETWORK`].
     pub network: Option<Timestamp>,
-    /// Of [`PER_SITE`].
+    /// Oldest failure that uses up [`PER_SITE`].
     pub site: Option<Timestamp>,
-    /// The latest failure of the email, where it is guessed at: [`PER_ACCOUNT`] is used up, or the latest failure had to
-    /// wait itself, at most [`SLOWED_FOR`] ago.
+    /// The latest failure of the email, if it is being guessed at: [`PER_ACCOUNT`] is used up, or the latest failure
+    /// had to wait itself, at most [`SLOWED_FOR`] ago.
     pub account: Option<SlowedAccount>,
 }
 
 impl SignInBlocks {
-    /// Seconds until the next attempt may be made; `None` when it may be made now.
+    /// Returns the seconds until the next attempt may be made; `None` if it may be made now.
     pub fn wait(self, now: Timestamp) -> Option<u64> {
         let email = self.email.map(|earliest| PER_EMAIL.wait(earliest, now));
         let network = self.network.map(|earliest| PER_NETWORK.wait(earliest, now));

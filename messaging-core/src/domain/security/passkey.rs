@@ -1,8 +1,8 @@
-//! Passkeys: public keys that a device keeps for a person and proves to have (WebAuthn level 3).
+//! Passkeys: public keys whose private keys a device keeps for a person and proves to have (WebAuthn level 3).
 //!
-//! The device vouches for the person itself, by a fingerprint or a PIN (user verification), so a passkey is both factors at once.
-//! Attestation is not asked for: whoever may add a passkey may choose the device. Of signatures those are taken that all
-//! devices make: ES256, EdDSA with Ed25519, RS256.
+//! The device verifies the person itself, by a fingerprint or a PIN (user verification), so a passkey is both factors
+//! at once. Attestation is not asked for: whoever may add a passkey may choose the device. Accepted algorithms are
+//! those of all devices: ES256, EdDSA with Ed25519, RS256.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -18,13 +18,13 @@ use serde_json::{Map, Value, json};
 
 use super::cbor::Cbor;
 
-/// Numbers of the algorithms of COSE, in the order in which they are preferred.
+/// COSE numbers of the algorithms, in order of preference.
 const ALGORITHMS: [i64; 3] = [EDDSA, ES256, RS256];
 const ES256: i64 = -7;
 const EDDSA: i64 = -8;
 const RS256: i64 = -257;
 
-/// Flags of what an authenticator says: the person was there, was verified, and a key comes with it.
+/// Flags of authenticator data: the person was present, was verified, and a key comes with it.
 const PRESENT: u8 = 1;
 const VERIFIED: u8 = 1 << 2;
 const HAS_KEY: u8 = 1 << 6;
@@ -32,23 +32,23 @@ const HAS_KEY: u8 = 1 << 6;
 /// Milliseconds that the browser waits for the person.
 const PATIENCE: u32 = 300_000;
 
-/// Characters of a part of an answer that is read: even with the certificates of the device that nobody asked for, such as
-/// some add, it is far shorter.
+/// Maximum length of a part of an answer, in characters: it is far shorter even with the certificates that some devices
+/// add unasked.
 const MAX_PART: usize = 64 << 10;
 
-/// Bytes of a key as COSE says it; one of RSA with 8192 bits has 1100.
+/// Bytes of a COSE key at most; one of RSA with 8192 bits has 1100.
 const MAX_KEY: usize = 2048;
 
 /// Bytes of the longest id of a credential (WebAuthn, section 5.8.3).
 const MAX_CREDENTIAL_ID: usize = 1023;
 
-/// A passkey is not what it is said to be.
+/// Reason why a passkey is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PasskeyFault {
     /// The answer of the browser cannot be read.
     #[error("is not the answer of a browser: send what `toJSON` of its PublicKeyCredential returns")]
     Malformed,
-    /// The answer is to another question: another challenge, or another kind.
+    /// The answer belongs to another challenge, or to another ceremony.
     #[error("answers another challenge: begin again, and answer the options that come then")]
     OtherChallenge,
     /// The answer was made for another site.
@@ -57,7 +57,7 @@ pub enum PasskeyFault {
     /// The device did not verify the person.
     #[error("the device did not verify you: try again with its PIN, fingerprint or face")]
     NotVerified,
-    /// The algorithm of the key is none that is taken.
+    /// The algorithm of the key is not accepted.
     #[error("the key has an algorithm other than ES256, EdDSA or RS256: use another device")]
     OtherAlgorithm,
     /// The signature is not that of the key.
@@ -68,18 +68,18 @@ pub enum PasskeyFault {
     Copied,
 }
 
-/// The site that passkeys are kept for: where browsers reach the installation.
+/// The site of the passkeys: the address at which browsers reach the installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// Its host.
+    /// Host of the site.
     pub id: String,
     /// Scheme, host and port, as browsers write them.
     pub origin: String,
 }
 
 impl Site {
-    /// The site of an address; `None` where browsers keep no passkeys for it, because it has no name of its own or is
-    /// reached without encryption.
+    /// Returns the site of an address; `None` if browsers keep no passkeys for it, because it has no name of its own or
+    /// is reached without encryption.
     pub fn of(public_url: &str) -> Option<Self> {
         let url = public_url.to_ascii_lowercase();
         let (scheme, rest) = url.split_once("://")?;
@@ -101,18 +101,18 @@ impl Site {
     }
 }
 
-/// A passkey as it is kept.
+/// A passkey as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passkey {
     /// Id of the credential, base64url.
     pub credential: String,
-    /// The public key as COSE says it, base64url.
+    /// The public key in COSE format, base64url.
     pub key: String,
-    /// The counter of the device; 0 where it has none.
+    /// The counter of the device; 0 if it has none.
     pub count: u32,
 }
 
-/// What a browser answers where a passkey was made, as its `toJSON` writes it.
+/// Credential from a browser that made a passkey, as its `toJSON` writes it.
 #[derive(Clone, Deserialize)]
 pub struct NewCredential {
     /// Id of the credential, base64url.
@@ -124,15 +124,15 @@ pub struct NewCredential {
 /// The answer of a device that has made a passkey.
 #[derive(Clone, Deserialize)]
 pub struct NewCredentialResponse {
-    /// What the browser was asked, and by whom, base64url.
+    /// Client data: the challenge and the origin that asked for it, base64url.
     #[serde(rename = "clientDataJSON")]
     pub client_data: String,
-    /// The key, base64url.
+    /// Attestation object with the key, base64url.
     #[serde(rename = "attestationObject")]
     pub attestation: String,
 }
 
-/// What a browser answers where a passkey was used, as its `toJSON` writes it.
+/// Assertion from a browser that used a passkey, as its `toJSON` writes it.
 #[derive(Clone, Deserialize)]
 pub struct Assertion {
     /// Id of the credential, base64url.
@@ -144,15 +144,15 @@ pub struct Assertion {
 /// The answer of a device that has a passkey.
 #[derive(Clone, Deserialize)]
 pub struct AssertionResponse {
-    /// What the browser was asked, and by whom, base64url.
+    /// Client data: the challenge and the origin that asked for it, base64url.
     #[serde(rename = "clientDataJSON")]
     pub client_data: String,
     /// Authenticator data of the device, base64url.
     #[serde(rename = "authenticatorData")]
     pub authenticator_data: String,
-    /// The signature of both, base64url.
+    /// Signature of authenticator data and client data, base64url.
     pub signature: String,
-    /// The id of the person that was given to the device with the key, base64url.
+    /// Id of the person that was given to the device with the key, base64url.
     #[serde(rename = "userHandle", default)]
     pub user_handle: Option<String>,
 }
@@ -181,7 +181,7 @@ impl fmt::Debug for AssertionResponse {
     }
 }
 
-/// The challenge of a text that nobody can guess: its digest.
+/// Returns the challenge for a secret text: its digest.
 pub fn challenge_of(text: &str) -> [u8; 32] {
     digest(&SHA256, format!("passkey {text}").as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
@@ -189,7 +189,7 @@ pub fn challenge_of(text: &str) -> [u8; 32] {
 /// The person that a passkey is made for.
 #[derive(Debug, Clone, Copy)]
 pub struct PasskeyUser<'a> {
-    /// Id of the person, which the device gives back.
+    /// Id of the person, which the device returns.
     pub handle: [u8; 16],
     /// The sign-in name.
     pub email: &'a str,
@@ -197,8 +197,8 @@ pub struct PasskeyUser<'a> {
     pub name: &'a str,
 }
 
-/// What a browser is told to make a passkey, as its `parseCreationOptionsFromJSON` reads it. `known` are the ids of
-/// credentials of the person, so that no device makes a second one.
+/// Returns the options with which a browser makes a passkey, as its `parseCreationOptionsFromJSON` reads them. `known`
+/// are the ids of the person's credentials, so that no device makes a second one.
 pub fn creation_options(
     site: &Site,
     challenge: &[u8; 32],
@@ -217,8 +217,8 @@ pub fn creation_options(
     }))
 }
 
-/// What a browser is told to use a passkey, as its `parseRequestOptionsFromJSON` reads it: one of `allowed`, or where that
-/// is empty any that the device has for the site.
+/// Returns the options with which a browser uses a passkey, as its `parseRequestOptionsFromJSON` reads them: one of
+/// `allowed`, or if that is empty any that the device has for the site.
 pub fn request_options(site: &Site, challenge: &[u8; 32], allowed: &[String]) -> Map<String, Value> {
     object(json!({
         "rpId": site.id,
@@ -241,12 +241,12 @@ fn descriptors(credentials: &[String]) -> Vec<Value> {
 }
 
 impl NewCredential {
-    /// What a browser answers, read from its `toJSON`, whose further members nobody needs.
+    /// Reads a browser's answer from its `toJSON`; other members are ignored.
     pub fn read(members: Map<String, Value>) -> Result<Self, PasskeyFault> {
         serde_json::from_value(Value::Object(members)).map_err(|_| PasskeyFault::Malformed)
     }
 
-    /// The passkey that a browser has made for a challenge (WebAuthn, section 7.1).
+    /// Verifies the passkey that a browser made for a challenge, and returns it (WebAuthn, section 7.1).
     pub fn verify(&self, site: &Site, challenge: &[u8; 32]) -> Result<Passkey, PasskeyFault> {
         check_client_data(&self.response.client_data, "webauthn.create", site, challenge)?;
         let attestation = decoded(&self.response.attestation)?;
@@ -265,12 +265,12 @@ impl NewCredential {
 }
 
 impl Assertion {
-    /// What a browser answers, read from its `toJSON`, whose further members nobody needs.
+    /// Reads a browser's answer from its `toJSON`; other members are ignored.
     pub fn read(members: Map<String, Value>) -> Result<Self, PasskeyFault> {
         serde_json::from_value(Value::Object(members)).map_err(|_| PasskeyFault::Malformed)
     }
 
-    /// The passkey after it was used for a challenge (WebAuthn, section 7.2).
+    /// Verifies the use of the passkey for a challenge, and returns it with its new counter (WebAuthn, section 7.2).
     pub fn verify(&self, site: &Site, challenge: &[u8; 32], passkey: &Passkey) -> Result<Passkey, PasskeyFault> {
         if self.id != passkey.credential {
             return Err(PasskeyFault::WrongSignature);
@@ -289,7 +289,7 @@ impl Assertion {
         Ok(Passkey { count, ..passkey.clone() })
     }
 
-    /// The id of the person that the device has kept with the key.
+    /// Returns the id of the person that the device has kept with the key.
     pub fn user_handle(&self) -> Option<[u8; 16]> {
         decoded(self.response.user_handle.as_deref()?).ok()?.try_into().ok()
     }
@@ -302,7 +302,7 @@ fn decoded(text: &str) -> Result<Vec<u8>, PasskeyFault> {
     URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).map_err(|_| PasskeyFault::Malformed)
 }
 
-/// What a browser says that it was asked; of a page within another one nothing is taken.
+/// Client data of a browser; refused if the page is framed by one of another origin.
 #[derive(Deserialize)]
 struct ClientData {
     #[serde(rename = "type")]
@@ -313,7 +313,7 @@ struct ClientData {
     cross_origin: bool,
 }
 
-/// Checks what a browser says that it was asked, and answers it as it was signed.
+/// Checks the client data of a browser, and returns it as it was signed.
 fn check_client_data(text: &str, kind: &str, site: &Site, challenge: &[u8; 32]) -> Result<Vec<u8>, PasskeyFault> {
     let octets = decoded(text)?;
     let data: ClientData = serde_json::from_slice(&octets).map_err(|_| PasskeyFault::Malformed)?;
@@ -331,7 +331,7 @@ struct AuthenticatorData<'a> {
     site: &'a [u8],
     flags: u8,
     count: u32,
-    /// Id of the credential and the key, where the key is new.
+    /// Id of the credential and the key, if the key is new.
     key: Option<(&'a [u8], &'a [u8])>,
 }
 

@@ -1,7 +1,7 @@
-//! Passwords: their rules, and how they are stored.
+//! Passwords: their rules and hashes.
 //!
-//! Argon2id (RFC 9106) with the parameters OWASP recommends: 19 MiB, two passes, one lane. Both
-//! functions take tens of milliseconds on purpose; call them where that blocks nobody.
+//! Argon2id (RFC 9106) with the parameters OWASP recommends: 19 MiB, two passes, one lane. Both functions take tens of
+//! milliseconds on purpose; call them on a thread that may block.
 
 #[cfg(feature = "passwords")]
 use argon2::Argon2;
@@ -20,7 +20,7 @@ pub const MAX_LENGTH: u64 = 200;
 /// that a slightly too long one is a wrong password and not a malformed request.
 pub const MAX_COMPARED: u64 = 1024;
 
-/// Those of the 10 000 commonest passwords that are long enough to be set, in lower case, in order.
+/// The 10 000 most common passwords that are long enough to be set, in lower case, in order.
 const COMMONEST: &[&str] = &[
     "000000000000",
     "111111111111",
@@ -106,7 +106,7 @@ const COMMONEST: &[&str] = &[
     "zxcasdqwe123",
 ];
 
-/// Adds what is wrong with a new password to `violations`, under this pointer: its length, and that everybody guesses it.
+/// Adds the violations of a new password under this pointer: of its length, and of being too common.
 pub fn check_new(violations: &mut Violations, pointer: &str, password: &str) {
     let length = password.chars().count() as u64;
     if length < MIN_LENGTH {
@@ -118,17 +118,17 @@ pub fn check_new(violations: &mut Violations, pointer: &str, password: &str) {
     }
 }
 
-/// A hash that no known password has. Comparing with it takes as long as with anybody's.
+/// A hash that no known password has. Comparing with it takes as long as with any other.
 pub const NOBODYS: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// The hash of a password in PHC form.
+/// Returns the hash of a password in PHC form.
 #[cfg(feature = "passwords")]
 pub fn hash(password: &str, salt: [u8; 16]) -> Result<String, argon2::password_hash::Error> {
     Argon2::default().hash_password_with_salt(password.as_bytes(), &salt).map(|hash| hash.to_string())
 }
 
-/// Whether `password` is the one that `hash` was made of. A hash that does not parse matches nothing.
+/// True if `hash` was made from `password`. A hash that does not parse matches nothing.
 #[cfg(feature = "passwords")]
 pub fn matches(password: &str, hash: &str) -> bool {
     PasswordHash::new(hash).is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())

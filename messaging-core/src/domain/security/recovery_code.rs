@@ -1,7 +1,7 @@
-//! Recovery codes: what signs somebody in, once each, who has lost their second factor.
+//! Recovery codes: each signs a person in once who has lost their second factor.
 //!
-//! A code has 80 random bits, so that its digest is as good as a slow hash. Digits and letters are those of Crockford's
-//! base32, and what people take for one another is read as the same.
+//! A code has 80 random bits, so that its digest is as good as a slow hash. Its characters are those of Crockford's
+//! base32, and similar ones are read as the same.
 
 use crate::domain::security::api_key::random_text;
 use crate::domain::security::digest::Digest;
@@ -9,25 +9,25 @@ use crate::domain::security::secret::Secret;
 use crate::entropy::Entropy;
 use crate::ids::UserId;
 
-/// Number of codes that somebody has at a time.
+/// Number of codes that a person has at a time.
 pub const COUNT: usize = 10;
 
 /// Characters of a code without separators.
 const LENGTH: usize = 16;
 
-/// Characters of a group.
+/// Characters between two hyphens.
 const GROUP: usize = 4;
 
 const ALPHABET: &[u8] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// New codes of a person: as they are shown once, and the digests that are kept.
+/// Returns new codes of a person, to be shown once, and their digests, to be stored.
 pub fn generate(user: UserId, entropy: &dyn Entropy) -> (Vec<Secret>, Vec<Digest>) {
     let codes: Vec<_> = (0..COUNT).map(|_| random_text(entropy, ALPHABET, LENGTH)).collect();
     let digests = codes.iter().map(|code| digest(user, code)).collect();
     (codes.iter().map(|code| grouped(code).into()).collect(), digests)
 }
 
-/// The digest of what somebody typed, if it has the form of a code; of the codes of another person it is another one.
+/// Returns the digest of a typed text, if it has the form of a code; it depends on the person too.
 pub fn digest_of(user: UserId, typed: &str) -> Option<Digest> {
     let is_between = |character: &char| character.is_whitespace() || *character == '-';
     let mut code = String::with_capacity(LENGTH);
@@ -49,7 +49,7 @@ fn digest(user: UserId, code: &str) -> Digest {
     Digest::of(&format!("recovery {user} {code}"))
 }
 
-/// A code with a hyphen between its groups.
+/// Returns a code with a hyphen between its groups.
 fn grouped(code: &str) -> String {
     let mut text = String::with_capacity(LENGTH + LENGTH / GROUP);
     for (place, character) in code.chars().enumerate() {

@@ -1,11 +1,11 @@
-//! Email addresses and phone numbers in texts that others wrote, masked for readers without `pii:read`.
+//! Masking of email addresses and phone numbers in texts of third parties, for readers without `pii:read`.
 //!
-//! Contract section 2.4. Replies of mail servers, link targets, dialogs, bodies of receivers: whatever such a
-//! text is, it leaves through a [`Redactor`]. Where the contract is silent: masking too much is right, because
-//! nobody reads a route or a parameter out of such a text, but an address that stays is personal data given
-//! away. So everything before an `@` that could belong to a local part goes, in every spelling that a URL, a
-//! report or HTML may give the `@`, and a return address that holds another address (VERP) loses both. What is
-//! not found: an address inside base64 and a local part without its `@`.
+//! Contract section 2.4. Replies of mail servers, link targets, dialogs, bodies of receivers: every such text is
+//! returned through a [`Redactor`]. Where the contract leaves a choice, too much is masked rather than too little,
+//! because nobody reads a route or a parameter out of such a text, but an address that stays is personal data
+//! disclosed. So everything before an `@` that could belong to a local part is masked, in every spelling that a URL, a
+//! report or HTML may give the `@`, and a return address that holds another address (VERP) loses both. Not found are an
+//! address inside base64 and a local part without its `@`.
 
 mod cross_out;
 
@@ -18,22 +18,22 @@ use crate::domain::channel::address;
 
 pub(crate) use cross_out::cross_out;
 
-/// What stands for what is not shown.
+/// Replacement for masked text.
 const STARS: &str = "***";
 
-/// The most units of a quoted local part that are looked back at; RFC 5321 allows 64 octets.
+/// Maximum number of units of a quoted local part that are searched backwards; RFC 5321 allows 64 octets.
 const MAX_QUOTED: usize = 128;
 
 /// Digits of a phone number in E.164.
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
-/// Digits of a phone number that stay.
+/// Digits of a phone number that stay visible.
 const SHOWN_DIGITS: usize = 4;
 
-/// Separators between two groups of digits of a phone number, `) ` at most.
+/// Maximum number of separators between two groups of digits of a phone number, such as `) `.
 const MAX_SEPARATORS: usize = 2;
 
-/// Spellings of `@` that also occur by chance; they count where a domain follows.
+/// Spellings of `@` that also occur by chance; they count if a domain follows.
 const DOUBTFUL_ATS: [&str; 9] =
     ["=40", "+40", "&#64;", "&#064;", "&#x40;", "&commat;", "\\u0040", "\u{FF20}", "\u{FE6B}"];
 
@@ -44,22 +44,22 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// For a reader who sees addresses in clear, or does not.
+    /// Returns a redactor for a reader who sees addresses in clear, or does not.
     pub const fn new(sees_addresses: bool) -> Self {
         Self { sees_addresses }
     }
 
-    /// True where nothing is masked.
+    /// True if nothing is masked.
     pub const fn is_clear(self) -> bool {
         self.sees_addresses
     }
 
-    /// An address of a channel.
+    /// Returns an address of a channel, masked if the reader may not see it.
     pub fn address(self, channel: Channel, text: String) -> String {
         if self.sees_addresses { text } else { address::mask(channel, &text) }
     }
 
-    /// A text that others wrote.
+    /// Returns a text of a third party, with addresses masked if the reader may not see them.
     pub fn text(self, text: String) -> String {
         if self.sees_addresses {
             return text;
@@ -70,7 +70,7 @@ impl Redactor {
         }
     }
 
-    /// A JSON value that others wrote.
+    /// Returns a JSON value of a third party, with addresses masked if the reader may not see them.
     pub fn value(self, mut value: Value) -> Value {
         if !self.sees_addresses {
             mask_value(&mut value, None);
@@ -78,7 +78,7 @@ impl Redactor {
         value
     }
 
-    /// The meta of an event of a message.
+    /// Returns the `meta` of a message's event, with addresses masked if the reader may not see them.
     pub fn meta(self, channel: Channel, mut meta: Map<String, Value>) -> Map<String, Value> {
         if self.sees_addresses {
             return meta;
@@ -98,7 +98,7 @@ impl Redactor {
     }
 }
 
-/// Masks every text in a value, and a number that is known besides.
+/// Masks every text in a value, and replaces the digits in `number` by the masked ones beside them.
 fn mask_value(value: &mut Value, number: Option<&(String, String)>) {
     match value {
         Value::String(text) => {
@@ -117,14 +117,14 @@ fn mask_value(value: &mut Value, number: Option<&(String, String)>) {
     }
 }
 
-/// Whether there may be an email address in a text, in any spelling, or a phone number with its plus: told at a glance, as
-/// most texts have neither.
+/// True if a text may contain an email address in any spelling, or a phone number with its plus: a fast check, as most
+/// texts have neither.
 pub fn may_hold_address(text: &str) -> bool {
     // `0xEF` begins the wide spellings of `@`.
     text.bytes().any(|byte| matches!(byte, b'@' | b'%' | b'+' | b'=' | b'&' | b'\\' | 0xEF))
 }
 
-/// The text with every email address and phone number masked, in time linear in its length.
+/// Returns the text with every email address and phone number masked, in time linear in its length.
 pub(crate) fn mask_text(text: &str) -> Cow<'_, str> {
     if !may_hold_address(text) {
         return Cow::Borrowed(text);
@@ -161,7 +161,7 @@ enum Edit {
     Stars,
     /// The first unit of a longer local part.
     KeepThenStars,
-    /// Further units of a local part.
+    /// Another unit of a local part.
     Drop,
 }
 
@@ -172,7 +172,7 @@ struct Unit {
     end: usize,
     /// Character that the unit stands for; an escape is decoded.
     meaning: char,
-    /// Whether it is an escape: it then separates nothing, because nobody knows for whom it was escaped.
+    /// True if it is an escape: it separates nothing, because it is not known for which parser it was escaped.
     is_escape: bool,
     is_at: bool,
 }
@@ -182,7 +182,7 @@ impl Unit {
         !self.is_escape && self.meaning == wanted
     }
 
-    /// Ends every word: what stands before it belongs to no local part and no URL.
+    /// True if it ends every word: nothing before it belongs to a local part or URL.
     fn ends_word(self) -> bool {
         !self.is_escape
             && (self.meaning.is_whitespace()
@@ -190,7 +190,7 @@ impl Unit {
                 || matches!(self.meaning, '<' | '>' | '"' | '“' | '”' | '„' | '«' | '»'))
     }
 
-    /// Separates within a word.
+    /// True if it separates within a word.
     fn separates(self) -> bool {
         !self.is_escape && matches!(self.meaning, '(' | ')' | '[' | ']' | '\\' | ',' | ';' | ':')
     }
@@ -216,7 +216,7 @@ fn read_units(text: &str) -> Vec<Unit> {
     units
 }
 
-/// The octet that a percent-escape stands for, however often it was escaped again, and where it ends.
+/// Returns the octet of a percent-escape, also one that was escaped again several times, and the end of the escape.
 fn percent_escape(bytes: &[u8], at: usize) -> Option<(u8, usize)> {
     let hex = |place: usize| bytes.get(place).and_then(|digit| char::from(*digit).to_digit(16));
     if bytes.get(at) != Some(&b'%') {
@@ -230,7 +230,7 @@ fn percent_escape(bytes: &[u8], at: usize) -> Option<(u8, usize)> {
     Some((u8::try_from(octet).ok()?, place + 2))
 }
 
-/// Where an unusual spelling of `@` ends, if one begins here and a domain follows it.
+/// Returns the end of an unusual spelling of `@`, if one begins here and a domain follows it.
 fn doubtful_at(text: &str, start: usize) -> Option<usize> {
     let rest = &text[start..];
     let spelled = DOUBTFUL_ATS.into_iter().find(|spelling| rest.starts_with(spelling))?;
@@ -276,7 +276,7 @@ fn phone_edits(units: &[Unit]) -> Vec<Edit> {
 
 /// Marks the local parts of email addresses.
 fn mark_local_parts(text: &str, units: &[Unit], edits: &mut [Edit]) {
-    // Where the local part that may be under way begins.
+    // Start of the local part that may be in progress.
     let mut start = 0;
     let (mut in_url, mut in_query) = (false, false);
     // The last two quotation marks.
@@ -289,7 +289,7 @@ fn mark_local_parts(text: &str, units: &[Unit], edits: &mut [Edit]) {
                 }
                 _ => mark_word(text, units, edits, start..place),
             }
-            // What follows, a domain, may be the local part of a further address.
+            // The domain that follows may be the local part of another address.
             start = place + 1;
         } else if unit.ends_word() {
             if unit.is('"') && !place.checked_sub(1).is_some_and(|before| units[before].is('\\')) {
@@ -312,14 +312,14 @@ fn mark_local_parts(text: &str, units: &[Unit], edits: &mut [Edit]) {
     }
 }
 
-/// Marks the local part that a word before an `@` is, or ends with after the name of a parameter.
+/// Marks the local part in a word before an `@`: the whole word, or its end after the name of a parameter.
 fn mark_word(text: &str, units: &[Unit], edits: &mut [Edit], word: std::ops::Range<usize>) {
     let Some(equals) = word.clone().find(|place| units[*place].is('=')) else {
         return mark(text, units, edits, word);
     };
     let value = equals + 1..word.end;
-    // `ann=example.com@list.example` is the return address of a mailing list for Ann, and `m=ann.lee@example.com`
-    // a parameter: nobody can tell them apart, so neither side of the sign is shown.
+    // `ann=example.com@list.example` is the return address of a mailing list for Ann, and `m=ann.lee@example.com` a
+    // parameter: they cannot be told apart, so neither side of the sign is shown.
     if units[value.clone()].iter().any(|unit| unit.meaning == '.') {
         mark(text, units, edits, word.start..equals);
     }

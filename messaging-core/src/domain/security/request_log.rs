@@ -1,4 +1,4 @@
-//! The log of requests: which are kept, with how much of them, and what is crossed out first.
+//! The log of requests: which are kept, with which parts, and the removal of secrets.
 //!
 //! Contract section 24.
 
@@ -17,16 +17,17 @@ use crate::time::Timestamp;
 /// Time for which requests are kept.
 pub const KEPT: Duration = Duration::from_hours(7 * 24);
 
-/// Requests of a workspace that are kept, at most.
+/// Maximum number of requests of a workspace that are kept.
 pub const KEPT_ROWS: usize = 100_000;
 
-/// Bytes of a body that is kept; of a longer one nothing is, because secrets in a part of it would not be found.
+/// Maximum size of a stored body, in bytes; a larger one is not stored, because secrets in a part of it would not be
+/// found.
 pub const MAX_BODY: usize = 16 << 10;
 
-/// Characters of a path that are kept.
+/// Maximum number of characters of a path that are kept.
 pub const MAX_PATH: usize = 500;
 
-/// Characters of a program's name that are kept.
+/// Maximum number of characters of a program's name that are kept.
 pub const MAX_USER_AGENT: usize = 200;
 
 /// Setting of a workspace: the requests that are kept with their bodies.
@@ -61,7 +62,7 @@ impl RequestLog {
         *self == Self::default()
     }
 
-    /// The part that is kept of a request that reads or writes and succeeds or fails.
+    /// Returns the part that is kept of a request that reads or writes and succeeds or fails.
     pub const fn keeps(self, is_write: bool, is_failure: bool) -> Kept {
         match (self, is_write, is_failure) {
             (Self::All, ..) | (Self::Writes, true, _) | (Self::Writes | Self::Failures, _, true) => Kept::Bodies,
@@ -71,7 +72,7 @@ impl RequestLog {
     }
 }
 
-/// A request and how it was answered.
+/// A request, with its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedRequest {
     /// Place in the log.
@@ -92,9 +93,9 @@ pub struct LoggedRequest {
     pub status: u16,
     /// Code of the error.
     pub code: Option<String>,
-    /// Time that it took, in milliseconds.
+    /// Duration, in milliseconds.
     pub duration_ms: u64,
-    /// Length of its body.
+    /// Bytes of its body.
     pub request_bytes: u64,
     /// API key that it was made with.
     pub key_id: Option<ApiKeyId>,
@@ -102,7 +103,7 @@ pub struct LoggedRequest {
     pub user_id: Option<UserId>,
     /// Address of the caller.
     pub ip: Option<IpAddr>,
-    /// The program that called, as it calls itself.
+    /// Program that made it, as it names itself.
     pub user_agent: Option<String>,
     /// Its Idempotency-Key.
     pub idempotency_key: Option<String>,
@@ -120,13 +121,13 @@ pub struct LoggedBodies {
 }
 
 impl LoggedBodies {
-    /// True if there is none.
+    /// True if both are absent.
     pub const fn is_empty(&self) -> bool {
         self.request.is_none() && self.response.is_none()
     }
 }
 
-/// Filters of a listing of requests; those that are absent let everything through.
+/// Filters of a listing of requests; absent ones match every request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestFilter {
     /// Made with this key.
@@ -147,7 +148,7 @@ pub struct RequestFilter {
     pub idempotency_key: Option<String>,
 }
 
-/// Statuses that a text names: one, such as `422`, or a class, such as `4xx`.
+/// Parses the statuses that a text names: one, such as `422`, or a class, such as `4xx`.
 pub fn statuses(text: &str) -> Option<(u16, u16)> {
     let class = text.strip_suffix("xx").filter(|class| class.len() == 1);
     let (first, last) = match class {
@@ -157,8 +158,8 @@ pub fn statuses(text: &str) -> Option<(u16, u16)> {
     (100..=599).contains(&first).then_some((first, last))
 }
 
-/// What is kept of a body: a JSON text without secrets. `None` for one that is no JSON, and for one that is too long.
-/// `of_settings` are the names of secrets of providers that the program brings.
+/// Returns the part of a body that is kept: a JSON text without secrets. `None` for one that is no JSON, and for one
+/// that is too long. `of_settings` are the names of secrets of providers that the program brings.
 pub fn body(bytes: &[u8], of_settings: &BTreeSet<&str>) -> Option<String> {
     if bytes.is_empty() || bytes.len() > MAX_BODY {
         return None;
@@ -166,11 +167,11 @@ pub fn body(bytes: &[u8], of_settings: &BTreeSet<&str>) -> Option<String> {
     let mut value: Value = serde_json::from_slice(bytes).ok()?;
     hide_secrets_and(&mut value, of_settings);
     let text = value.to_string();
-    // What stands for secrets may be longer than they are.
+    // The replacements of secrets may be longer than they are.
     (text.len() <= 2 * MAX_BODY).then_some(text)
 }
 
-/// The code of an error and the id of a resource that an answer names.
+/// Returns the code of an error and the id of a resource that an answer names.
 pub fn named_in(answer: &[u8]) -> (Option<String>, Option<String>) {
     if answer.is_empty() || answer.len() > MAX_BODY {
         return (None, None);

@@ -1,4 +1,4 @@
-//! The key of an installation, and how secrets that are sealed under it are told from others.
+//! Secret keys of an installation, and the marker of secrets that are sealed under them.
 
 use std::fmt::{self, Write as _};
 
@@ -14,9 +14,9 @@ use crate::ids::WorkspaceId;
 /// Marks a sealed text and the scheme it was sealed with.
 pub const SEALED_MARKER: &str = "sealed:1:";
 
-/// The 32 bytes that secrets are sealed under, and that links in mail are authenticated with.
+/// The 32 bytes under which secrets are sealed, and by which links in mail are authenticated.
 ///
-/// All nodes of a database have the same. Without it what was sealed is lost, so it belongs into the backup.
+/// All nodes of a database have the same. Without it sealed secrets are lost, so it belongs into the backup.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SecretKey([u8; Self::LENGTH]);
 
@@ -24,24 +24,24 @@ impl SecretKey {
     /// Bytes of a key.
     pub const LENGTH: usize = 32;
 
-    /// A key that was kept somewhere.
+    /// Returns a key from stored bytes.
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Self {
         Self(bytes)
     }
 
-    /// A new key. Keep it before it is used.
+    /// Returns a new key. Store it before it is used.
     pub fn generate(entropy: &dyn Entropy) -> Self {
         let mut bytes = [0; Self::LENGTH];
         entropy.fill(&mut bytes);
         Self(bytes)
     }
 
-    /// The 32 bytes of the key, for storing it.
+    /// Returns the 32 bytes of the key, for storing it.
     pub const fn as_bytes(&self) -> &[u8; Self::LENGTH] {
         &self.0
     }
 
-    /// The public name of the key, 16 hexadecimal digits: a MAC that tells nothing about the key itself.
+    /// Returns the public name of the key, 16 hexadecimal digits: a MAC that reveals nothing about the key itself.
     pub fn id(&self) -> String {
         let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &self.0), b"messaging/key-id/1");
         mac.as_ref()[..8].iter().fold(String::new(), |mut id, octet| {
@@ -64,10 +64,10 @@ impl fmt::Debug for SecretKey {
 pub struct KeyRing(Vec<SecretKey>);
 
 impl KeyRing {
-    /// The most keys of a ring.
+    /// Maximum number of keys of a ring.
     pub const MAX_KEYS: usize = 32;
 
-    /// A ring of these keys, each counted once; `None` where there is none or too many.
+    /// Returns a ring of these keys, each counted once; `None` if there is none or too many.
     pub fn new(keys: impl IntoIterator<Item = SecretKey>) -> Option<Self> {
         let mut ring = Vec::new();
         for key in keys {
@@ -78,35 +78,35 @@ impl KeyRing {
         (1..=Self::MAX_KEYS).contains(&ring.len()).then_some(Self(ring))
     }
 
-    /// The key that seals and signs.
+    /// Returns the key that seals and signs.
     pub fn first(&self) -> &SecretKey {
         &self.0[0]
     }
 
-    /// All keys, the first first.
+    /// Returns all keys, beginning with the one that seals and signs.
     pub fn keys(&self) -> &[SecretKey] {
         &self.0
     }
 
-    /// Whether all keys of another ring are in this one.
+    /// True if this ring has all keys of another.
     pub fn holds(&self, other: &Self) -> bool {
         other.0.iter().all(|key| self.0.contains(key))
     }
 
-    /// The same keys with the one at a place in front.
+    /// Returns the ring with the key at a position moved to the front.
     #[must_use]
     pub fn led_by(mut self, place: usize) -> Self {
         self.0[..=place].rotate_right(1);
         self
     }
 
-    /// This ring with a key in front; `None` where the ring is full.
+    /// Returns the ring with a key in front; `None` if the ring is full.
     #[must_use]
     pub fn with_first(&self, key: SecretKey) -> Option<Self> {
         Self::new(std::iter::once(key).chain(self.0.iter().copied()))
     }
 
-    /// This ring, and behind it what only the other holds, as far as there is room.
+    /// Returns this ring followed by the keys that only the other has, as far as there is room.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         let more: Vec<_> = other.0.iter().filter(|key| !self.0.contains(key)).copied().collect();
@@ -115,7 +115,7 @@ impl KeyRing {
         self
     }
 
-    /// The [ids](SecretKey::id) of the keys, in their order.
+    /// Returns the [ids](SecretKey::id) of the keys, in their order.
     pub fn ids(&self) -> Vec<String> {
         self.0.iter().map(SecretKey::id).collect()
     }
@@ -127,18 +127,18 @@ impl From<SecretKey> for KeyRing {
     }
 }
 
-/// Whether a text is a sealed secret.
+/// True if a text is a sealed secret.
 pub fn is_sealed(text: &str) -> bool {
     text.starts_with(SEALED_MARKER)
 }
 
-/// The place that a secret setting of a provider is sealed for; the same where the provider stands under another's
+/// Returns the place that a secret setting of a provider is sealed for; the same if the provider stands under another's
 /// [`ROUTES`].
 pub fn channel_secret_place(workspace: WorkspaceId, channel: Channel, provider: &str, member: &str) -> String {
     format!("channel/{workspace}/{channel}/{provider}/{member}")
 }
 
-/// The sealed texts of a channel's settings, each with its place.
+/// Returns the sealed texts of a channel's settings, each with its place.
 pub fn channel_secrets(settings: &ChannelSettings) -> Vec<(String, String)> {
     let mut secrets = Vec::new();
     replace_channel_secrets(&mut settings.clone(), |place, sealed| {
@@ -148,8 +148,8 @@ pub fn channel_secrets(settings: &ChannelSettings) -> Vec<(String, String)> {
     secrets
 }
 
-/// Puts others in the place of the sealed texts of a channel's settings: what `replacement` answers for a place and what
-/// is sealed there, unless it answers `None`.
+/// Replaces the sealed texts of a channel's settings by the results of `replacement` for the place and the sealed text;
+/// `None` keeps the text.
 pub fn replace_channel_secrets(
     settings: &mut ChannelSettings,
     mut replacement: impl FnMut(&str, &str) -> Option<String>,

@@ -1,7 +1,7 @@
-//! Secrets in JSON, found by the names of members, by how tokens of ours begin and by what stands in URLs, and crossed out
-//! before anything is kept for people to read: logs of requests and audit logs.
+//! Secrets in JSON, found by the names of members, by the prefixes of this server's tokens and by parts of URLs, and
+//! crossed out before logs of requests and audit logs are stored.
 //!
-//! A member is taken for a secret too readily rather than too rarely: a value that is missing in a log harms nobody.
+//! A member is taken for a secret rather too often than too rarely: a value that is missing in a log does no harm.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use crate::domain::channel::provider::{self, Role};
 /// The text that stands for a secret.
 pub const HIDDEN: &str = "•••";
 
-/// Parts of names, in small letters without separators, of which one makes a member a secret.
+/// Parts of names, in lower case without separators, any of which makes a member a secret.
 const PARTS: &[&str] = &[
     "password",
     "passwd",
@@ -34,10 +34,10 @@ const PARTS: &[&str] = &[
     "uploadurl",
 ];
 
-/// The member with the password that a person has when they change it. Unlike other secrets it is not stored.
+/// The member with a person's present password in a request to change it. Unlike other secrets it is not stored.
 pub(super) const OLD_PASSWORD: &str = "current";
 
-/// Names, in the same form, that make a member a secret when they are the whole name.
+/// Names, in the same form, that make a member a secret as a whole name.
 const NAMES: &[&str] = &["auth", "xauth", "xkey", "p256dh", "otp", "pin", OLD_PASSWORD];
 
 /// Names, in the same form, that make a parameter of a URL a secret as well.
@@ -46,8 +46,8 @@ const OF_URLS: &[&str] = &["key", "sig", "signature", "code"];
 /// The member that holds the settings of a provider.
 const SETTINGS: &str = "config";
 
-/// Beginnings of texts that are secrets of ours wherever they stand: API keys, sessions, second factors, secrets of webhooks, and what links
-/// of tickets, uploads and callbacks go on with.
+/// Prefixes of this server's secrets, wherever they stand in a text: API keys, sessions, second factors, secrets of
+/// webhooks, and the tokens in links of tickets, uploads and callbacks.
 const MARKERS: &[&str] = &[
     "mk_live_",
     "ms_",
@@ -62,7 +62,7 @@ const MARKERS: &[&str] = &[
     "Basic ",
 ];
 
-/// Length of a text after a marker from which on it is taken for a secret.
+/// Minimum length of a text after a marker to be taken for a secret.
 const LEAST_SECRET: usize = 16;
 
 /// Names of the settings of providers that are secrets.
@@ -79,17 +79,17 @@ pub fn is_secret(name: &str) -> bool {
         || OF_PROVIDERS.contains(name.as_str())
 }
 
-/// True if a text holds a secret of ours, or is a URL that holds one of whoever it leads to.
+/// True if a text contains a secret of this server, or is a URL that contains one of its target.
 pub fn holds_secret(text: &str) -> bool {
     is_telling_url(text) || holds_own(text)
 }
 
-/// A text as it may be kept: crossed out if it holds a secret.
+/// Returns a text as it may be stored: crossed out if it holds a secret.
 pub fn shown(text: String) -> String {
     if holds_secret(&text) { HIDDEN.to_owned() } else { text }
 }
 
-/// True for a URL with user info, or with a secret among its parameters. Other texts than URLs are not looked through: pages
+/// True for a URL with user info, or with a secret among its parameters. Other texts than URLs are not searched: pages
 /// and mails are full of links that are for their readers.
 fn is_telling_url(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
@@ -105,7 +105,7 @@ fn is_telling_url(text: &str) -> bool {
     has_user || rest.split(['?', '&', '#']).skip(1).any(is_telling)
 }
 
-/// True if a text holds a secret of ours.
+/// True if a text contains a secret of this server.
 fn holds_own(text: &str) -> bool {
     MARKERS.iter().any(|marker| {
         text.match_indices(marker).any(|(place, found)| {
@@ -123,8 +123,8 @@ pub fn hide_secrets(value: &mut Value) {
     hide_secrets_and(value, &BTreeSet::new());
 }
 
-/// Crosses out every secret in a value, and of settings of providers those of these names as well: secrets of providers that a
-/// program brings.
+/// Crosses out every secret in a value, and in settings of providers also the members with these names: secrets of
+/// providers that a program brings.
 pub fn hide_secrets_and(value: &mut Value, of_settings: &BTreeSet<&str>) {
     hide_in(value, of_settings, false);
 }
@@ -146,14 +146,14 @@ fn hide_in(value: &mut Value, of_settings: &BTreeSet<&str>, is_settings: bool) {
     }
 }
 
-/// Crosses a value out; one that says nothing stays.
+/// Crosses a value out; null and booleans stay.
 fn hide(value: &mut Value) {
     if !matches!(value, Value::Null | Value::Bool(_)) {
         *value = Value::from(HIDDEN);
     }
 }
 
-/// A name in small letters without separators.
+/// Returns a name in lower case without separators.
 fn plain(name: &str) -> String {
     name.chars().filter(|sign| sign.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! Signatures of webhooks, as the specification "Standard Webhooks" has them.
+//! Signatures of webhooks by the specification "Standard Webhooks".
 //!
 //! Contract section 15.2: `v1,` and the base64 of the HMAC-SHA256 of `id.timestamp.body`.
 
@@ -20,40 +20,40 @@ pub const SECRET_MARKER: &str = "whsec_";
 /// The text before the base64 of a signature.
 const VERSION: &str = "v1,";
 
-/// Bytes of a secret that we make.
+/// Bytes of a secret that this server makes.
 const SECRET_BYTES: usize = 32;
 
-/// Requests that were signed longer ago, or later than now, are not to be believed.
+/// Greatest difference between the time of a signature and the present; requests beyond it are refused.
 pub const TOLERANCE: Duration = Duration::from_mins(5);
 
-/// What a webhook's requests are signed and recognized with.
+/// Key by which a webhook's requests are signed and verified.
 pub struct SigningKey(hmac::Key);
 
-/// The text is no `whsec_` and base64.
+/// The text is not `whsec_` and base64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a secret of a webhook: whsec_ and base64")]
 pub struct MalformedSecret;
 
-/// Why a request is not to be believed.
+/// Reason why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
-    /// The timestamp is no number, too old, or in the future.
+    /// The timestamp is not a number, too old, or in the future.
     #[error("the request was signed too long ago, or its timestamp is wrong")]
     Timestamp,
-    /// No signature is the right one.
+    /// No signature is valid.
     #[error("no signature fits the request")]
     Signature,
 }
 
-/// A new secret.
+/// Returns a new secret.
 pub fn new_secret(entropy: &dyn Entropy) -> Secret {
     let mut bytes = [0; SECRET_BYTES];
     entropy.fill(&mut bytes);
     Secret::from(format!("{SECRET_MARKER}{}", STANDARD.encode(bytes)))
 }
 
-/// The headers of a request with a JSON body, signed with each of the keys. `timestamp` is in seconds since 1970.
-/// `None` when the id has characters that a header cannot have.
+/// Returns the headers of a request with a JSON body, signed with each of the keys. `timestamp` is in seconds since
+/// 1970. `None` if the id has characters that a header cannot have.
 pub fn signed_headers<'a>(
     keys: impl IntoIterator<Item = &'a SigningKey>,
     id: &str,
@@ -71,7 +71,7 @@ pub fn signed_headers<'a>(
 }
 
 impl SigningKey {
-    /// The key of a secret.
+    /// Parses a secret into its key.
     pub fn parse(secret: &str) -> Result<Self, MalformedSecret> {
         let coded = secret.strip_prefix(SECRET_MARKER).ok_or(MalformedSecret)?;
         let bytes = STANDARD.decode(coded).map_err(|_| MalformedSecret)?;
@@ -81,7 +81,7 @@ impl SigningKey {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes)))
     }
 
-    /// The signature of a request.
+    /// Returns the signature of a request.
     pub fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let mut context = hmac::Context::with_key(&self.0);
         for part in [id.as_bytes(), b".", timestamp.to_string().as_bytes(), b".", body] {
@@ -90,8 +90,8 @@ impl SigningKey {
         format!("{VERSION}{}", STANDARD.encode(context.sign()))
     }
 
-    /// Whether a request was signed with this key, not long before `now`. `timestamp` and `signatures` are
-    /// the headers `webhook-timestamp` and `webhook-signature` as they came.
+    /// Verifies that a request was signed with this key, at most [`TOLERANCE`] from `now`. `timestamp` and `signatures`
+    /// are the received headers `webhook-timestamp` and `webhook-signature`.
     pub fn verify(
         &self,
         id: &str,

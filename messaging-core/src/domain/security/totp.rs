@@ -1,8 +1,8 @@
-//! Codes of a second factor that follow from a shared secret and the time: TOTP (RFC 6238) over HOTP (RFC 4226).
+//! Codes of a second factor, derived from a shared secret and the time: TOTP (RFC 6238) over HOTP (RFC 4226).
 //!
-//! HMAC-SHA-1, six digits and steps of 30 seconds, because that is what every authenticator app does. A code is good in its
-//! own step and in the one before and after, since clocks differ and typing takes time. It counts once: whoever keeps the
-//! step of the last good code takes later ones alone (RFC 6238, section 5.2).
+//! HMAC-SHA-1, six digits and steps of 30 seconds, because every authenticator app supports these. A code is valid in
+//! its own step and in the one before and after, since clocks differ and typing takes time. It is valid once: a caller
+//! who stores the step of the last valid code accepts later ones only (RFC 6238, section 5.2).
 
 use std::fmt;
 
@@ -21,16 +21,16 @@ pub const DIGITS: usize = 6;
 /// One more than the largest code.
 const MODULUS: u32 = 1_000_000;
 
-/// Steps before and after the present one whose codes are good.
+/// Steps before and after the present one whose codes are valid.
 const SKEW: u64 = 1;
 
 /// Bytes of a secret: as many as SHA-1 has (RFC 4226, section 4).
 const SECRET_BYTES: usize = 20;
 
-/// The characters of base32 (RFC 4648), which apps take secrets in.
+/// The characters of base32 (RFC 4648), in which apps accept secrets.
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// What is percent-encoded in the parts of the address that apps scan.
+/// Characters that are percent-encoded in the parts of the address that apps scan.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The secret that an authenticator app and the server share.
@@ -38,14 +38,14 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 pub struct TotpSecret([u8; SECRET_BYTES]);
 
 impl TotpSecret {
-    /// A new secret.
+    /// Returns a new secret.
     pub fn generate(entropy: &dyn Entropy) -> Self {
         let mut bytes = [0; SECRET_BYTES];
         entropy.fill(&mut bytes);
         Self(bytes)
     }
 
-    /// A secret from its text in base32; `None` for any other text.
+    /// Parses a secret from its text in base32; `None` for any other text.
     pub fn from_base32(text: &str) -> Option<Self> {
         let mut bytes = Vec::with_capacity(SECRET_BYTES);
         let (mut bits, mut held) = (0_u32, 0_u32);
@@ -61,9 +61,9 @@ impl TotpSecret {
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// The secret in base32 without padding, as people type it and apps take it.
+    /// Returns the secret in base32 without padding, as people type it and apps accept it.
     pub fn to_base32(&self) -> String {
-        // 20 bytes are 32 characters without a rest.
+        // 20 bytes are exactly 32 characters.
         let (mut text, mut bits, mut held) = (String::new(), 0_u32, 0_u32);
         for byte in self.0 {
             bits = bits << 8 | u32::from(byte);
@@ -76,7 +76,7 @@ impl TotpSecret {
         text
     }
 
-    /// The address that apps scan as a QR code. `issuer` names the installation, `account` the person.
+    /// Returns the address that apps scan as a QR code. `issuer` names the installation, `account` the person.
     pub fn uri(&self, issuer: &str, account: &str) -> String {
         let (issuer, account) = (utf8_percent_encode(issuer, ENCODED), utf8_percent_encode(account, ENCODED));
         let secret = self.to_base32();
@@ -85,8 +85,8 @@ impl TotpSecret {
         )
     }
 
-    /// The step that a code is of, if the code is good at `now`: of the present step or of one beside it, and of one after
-    /// `used`, the step of the last good code.
+    /// Returns the step of a code, if the code is valid at `now`: of the present step or of one beside it, and of one
+    /// after `used`, the step of the last valid code.
     pub fn step_of(&self, code: &str, now: Timestamp, used: Option<u64>) -> Option<u64> {
         let code = number(code)?;
         let present = step_at(now);
@@ -94,12 +94,12 @@ impl TotpSecret {
         (first..=present + SKEW).find(|step| self.code(*step) == code)
     }
 
-    /// The code that an app shows at `now`.
+    /// Returns the code that an app shows at `now`.
     pub fn code_at(&self, now: Timestamp) -> String {
         format!("{:0DIGITS$}", self.code(step_at(now)))
     }
 
-    /// The code of a step (RFC 4226, section 5.3).
+    /// Returns the code of a step (RFC 4226, section 5.3).
     fn code(&self, step: u64) -> u32 {
         let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &self.0);
         let mac = hmac::sign(&key, &step.to_be_bytes());
@@ -121,7 +121,7 @@ pub fn is_code(text: &str) -> bool {
     number(text).is_some()
 }
 
-/// A code as a number; `None` for a text of another form.
+/// Parses a code into a number; `None` for a text of another form.
 fn number(text: &str) -> Option<u32> {
     let digits: String = text.chars().filter(|character| !character.is_whitespace()).collect();
     let is_code = digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit());

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 /// Rule for the texts that [`path`] accepts, as the error for other texts states it.
 pub const PATH_RULE: &str = "must be event. and the name of a property; names of members follow after dots";
 
-/// Most names in a path.
+/// Maximum number of names in a path.
 const MAX_NAMES: usize = 16;
 
-/// Parses a path into the names of the nested members, from the outside in: `event.cart.id` into `cart`, `id`. `None` if
-/// it does not follow [`PATH_RULE`] or has more than 16 names.
+/// Parses a path into the names of the nested members, from the outside in: `event.cart.id` into `cart`, `id`. `None`
+/// if it does not follow [`PATH_RULE`] or has more than 16 names.
 pub fn path(text: &str) -> Option<Vec<String>> {
     let names: Vec<_> = text.strip_prefix("event.")?.split('.').map(ToOwned::to_owned).collect();
     (names.len() <= MAX_NAMES && names.iter().all(|name| !name.is_empty())).then_some(names)

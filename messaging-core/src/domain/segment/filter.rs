@@ -1,7 +1,7 @@
-//! The typed tree of a filter (contract section 9.1).
+//! The typed tree of a segment filter (contract section 9.1).
 //!
-//! Whoever holds a tree holds a valid one: it is within its limits, every operator has a value of its type,
-//! and the operators that are complements of others are those others, negated.
+//! A tree is always valid: it is within its limits, every operator has a value of its type, and an operator that is the
+//! complement of another is stored as that other, negated.
 
 use crate::domain::audience::contact::fields::ContactField;
 use crate::domain::audience::subscription::SubscriptionStatus;
@@ -14,18 +14,18 @@ use crate::time::Timestamp;
 pub enum Filter {
     /// Every contact: `{}`.
     Everyone,
-    /// Those for whom the condition holds.
+    /// Contacts for which the condition holds.
     Where(Condition),
 }
 
 /// One condition, alone or made of others.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
-    /// All of them hold; at least one.
+    /// All of these conditions hold; at least one.
     And(Vec<Self>),
-    /// Any of them holds; at least one.
+    /// Any of these conditions holds; at least one.
     Or(Vec<Self>),
-    /// It does not hold.
+    /// This condition does not hold.
     Not(Box<Self>),
     /// A statement about the contact.
     Leaf(Leaf),
@@ -34,40 +34,40 @@ pub enum Condition {
 /// A statement about a contact.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
-    /// About a field of the contact.
+    /// Test of a field of the contact.
     Field(FilterField, Test),
-    /// About an attribute: the keys from the outside in.
+    /// Test of an attribute, named by its keys from the outside in.
     Attribute(Vec<String>, Test),
-    /// About its tags; compared with case.
+    /// Test of the contact's tags; compared with case.
     Tags {
         /// Quantifier: any of the tags, all, or none.
         needs: TagsNeeded,
-        /// At least one.
+        /// The tags; at least one.
         values: Vec<String>,
     },
-    /// It is a member of the list, or not.
+    /// Membership in a list, or its absence.
     List {
         /// The list.
         id: ListId,
-        /// Whether membership is asked for, or its absence.
+        /// True for membership, false for its absence.
         member: bool,
         /// Status that counts as membership; only confirmed contacts are members of private lists.
         status: SubscriptionStatus,
     },
-    /// It is a member of the segment, or not.
+    /// Membership in a segment, or its absence.
     Segment {
         /// The segment.
         id: SegmentId,
-        /// Whether membership is asked for, or its absence.
+        /// True for membership, false for its absence.
         member: bool,
     },
-    /// What it agreed to is exactly this.
+    /// Consent of this kind is exactly this; `None` for `null`, consent that is not known.
     Consent(ConsentKind, Option<bool>),
-    /// Whether any of its addresses for the channel is on the suppression list.
+    /// True to ask for contacts with a suppressed address of the channel, false for contacts without one.
     Suppression(Channel, bool),
-    /// How many product events it has.
+    /// Number of the contact's product events.
     Event(EventLeaf),
-    /// How many events messages to it have.
+    /// Number of events of messages to the contact.
     Message(MessageLeaf),
 }
 
@@ -80,14 +80,14 @@ pub enum FilterField {
     UpdatedAt,
 }
 
-/// Which of some tags a contact needs.
+/// Quantifier of a test of tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TagsNeeded {
-    /// At least one.
+    /// At least one of the tags.
     Any,
-    /// Each.
+    /// Each of the tags.
     All,
-    /// Not one of them.
+    /// None of the tags.
     None,
 }
 
@@ -102,9 +102,9 @@ pub enum ConsentKind {
 /// A test of a value: a positive one, or its exact complement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// Whether the outcome is turned around: `neq`, `not_in`, `not_contains`, `not_exists`.
+    /// True if the result is inverted: `neq`, `not_in`, `not_contains`, `not_exists`.
     pub negated: bool,
-    /// What is looked at. A value that is missing, null or of another type does not pass.
+    /// The test before the inversion. A value that is missing, null or of another type does not pass.
     pub positive: Positive,
 }
 
@@ -121,9 +121,9 @@ pub enum Positive {
     OneOf(Vec<Scalar>),
     /// A text that contains the text, or an array that has an element equal to the value.
     Contains(Scalar),
-    /// A text that begins so.
+    /// A text that begins with this.
     StartsWith(String),
-    /// A text that ends so.
+    /// A text that ends with this.
     EndsWith(String),
     /// A number greater than this.
     GreaterThan(f64),
@@ -137,8 +137,8 @@ pub enum Positive {
     Between(f64, f64),
     /// A date, tested by time.
     Date(DateTest),
-    /// Only in automations: what a value of the event that entered the contact says. [`Filter::bind`] replaces it,
-    /// so that no store meets it; until then nothing passes.
+    /// A comparison with a value of the event that entered the contact; only in automations. [`Filter::bind`] replaces
+    /// it, so that no store meets it; until then nothing passes.
     FromEvent(Box<FromEvent>),
 }
 
@@ -147,10 +147,10 @@ impl Positive {
     pub const NEVER: Self = Self::OneOf(Vec::new());
 }
 
-/// A test whose value stands in the event that entered a contact: `value_from`.
+/// A test whose value is taken from the event that entered a contact: `value_from`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FromEvent {
-    /// Where it stands in the properties of the event: the keys from the outside in.
+    /// Path of the value in the properties of the event: the keys from the outside in.
     pub path: Vec<String>,
     /// Operator that is applied with the value from the event.
     pub op: Operator,
@@ -158,7 +158,7 @@ pub struct FromEvent {
     pub values: ValueKind,
 }
 
-/// What an operator does, but for its negation.
+/// Operator of a test, without its negation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are those of the contract, or say what the contract's say")]
 pub enum Operator {
@@ -182,16 +182,16 @@ pub enum Operator {
     Anniversary,
 }
 
-/// What is known of the values that a test is for.
+/// Kind of the values that a test is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueKind {
-    /// Nothing.
+    /// Not known.
     Any,
-    /// They are texts.
+    /// Texts.
     Texts,
-    /// They are email addresses, in their one spelling.
+    /// Email addresses, in their one spelling.
     Emails,
-    /// They are dates.
+    /// Dates.
     Dates,
 }
 
@@ -213,17 +213,17 @@ pub enum DateTest {
     Before(When),
     /// After a moment, or when a day is over.
     After(When),
-    /// On the day of this, in the workspace's time zone.
+    /// On this day, or the day of this moment, in the workspace's time zone.
     On(When),
     /// From the first to the second; both included, days as a whole.
     Between(When, When),
-    /// Within so much time up to now.
+    /// Within this length of time up to now.
     Last(Span),
-    /// Within so much time from now on.
+    /// Within this length of time from now on.
     Next(Span),
     /// Longer ago than this.
     OlderThan(Span),
-    /// Its month and day are those of today minus so many days: positive means so many days after.
+    /// Its month and day are those of today minus this many days: positive means that many days after.
     Anniversary(i32),
 }
 
@@ -241,11 +241,11 @@ pub enum When {
 pub struct Span {
     /// Number of units that the length of time has, at least 1.
     pub value: u32,
-    /// Of what.
+    /// Unit of the length of time.
     pub unit: SpanUnit,
 }
 
-/// What a length of time is counted in.
+/// Unit of a length of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the documentation")]
 pub enum SpanUnit {
@@ -253,48 +253,48 @@ pub enum SpanUnit {
     Hours,
     Days,
     Weeks,
-    /// Of the calendar.
+    /// Months of the calendar.
     Months,
 }
 
-/// A statement about the number of product events.
+/// Test of the number of a contact's product events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventLeaf {
     /// The event's name.
     pub name: String,
-    /// Which numbers of such events make a contact match.
+    /// Condition on the number of these events.
     pub count: Count,
     /// Span in which the events must have happened; `None` for any time.
     pub within: Option<Within>,
-    /// What must hold for the properties of each of them.
+    /// Tests that the properties of each of these events must pass.
     pub properties: Vec<PropertyTest>,
 }
 
-/// What must hold for a property of an event: the keys from the outside in, and the test.
+/// Test of a property of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PropertyTest {
-    /// The keys from the outside in.
+    /// Path of the property: the keys from the outside in.
     pub path: Vec<String>,
     /// The test.
     pub test: Test,
 }
 
-/// A statement about the number of events of messages. Those of machines do not count.
+/// Test of the number of events of messages to a contact. Events that machines caused do not count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageLeaf {
     /// Kind of event that is counted.
     pub event: MessageEventKind,
-    /// Of messages of this channel.
+    /// Channel of the messages; `None` for any.
     pub channel: Option<Channel>,
-    /// Of messages of this campaign.
+    /// Campaign of the messages; `None` for any.
     pub campaign_id: Option<CampaignId>,
-    /// Of messages of this automation.
+    /// Automation of the messages; `None` for any.
     pub automation_id: Option<AutomationId>,
-    /// Of messages of this template.
+    /// Template of the messages; `None` for any.
     pub template_id: Option<TemplateId>,
-    /// Clicks on a URL that contains this text, lower case already.
+    /// Text that the clicked URL contains, lower case already.
     pub url_contains: Option<String>,
-    /// Which numbers of such events make a contact match.
+    /// Condition on the number of these events.
     pub count: Count,
     /// Span in which the events must have happened; `None` for any time.
     pub within: Option<Within>,
@@ -316,18 +316,18 @@ pub enum MessageEventKind {
 /// Condition on the number of a contact's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Count {
-    /// At least so many.
+    /// At least this many.
     AtLeast(u32),
-    /// At most so many.
+    /// At most this many.
     AtMost(u32),
-    /// Exactly so many.
+    /// Exactly this many.
     Exactly(u32),
 }
 
-/// When something must have happened.
+/// Time in which something must have happened.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Within {
-    /// In so much time up to now.
+    /// In this length of time up to now.
     Last(Span),
     /// After this.
     After(When),

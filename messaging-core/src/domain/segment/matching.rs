@@ -1,7 +1,7 @@
-//! Whether one contact matches a filter, found in memory.
+//! Matching of one contact against a filter, in memory.
 //!
-//! Stores find members in their own ways; this is what all of them are measured by, and it is written to be
-//! plainly right, not to be fast.
+//! Stores find members in their own ways; this is the reference for all of them, and it is written to be plainly right,
+//! not to be fast.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,20 +20,20 @@ use crate::domain::channel::Channel;
 use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::time::Timestamp;
 
-/// All that a filter can ask about a contact.
+/// Everything that a filter can ask about a contact.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// The contact, with its lists.
     pub contact: &'a Contact,
-    /// The channels of which an address of it is suppressed.
+    /// Channels of which an address of the contact is suppressed.
     pub suppressed: &'a HashSet<Channel>,
-    /// Public lists on which it is recorded as unconfirmed or as one who left.
+    /// Public lists on which the contact is recorded as unconfirmed or unsubscribed.
     pub subscriptions: &'a HashSet<(ListId, SubscriptionStatus)>,
-    /// The static segments that it is a member of.
+    /// Static segments that contain the contact.
     pub segments: &'a HashSet<SegmentId>,
-    /// Its product events.
+    /// Product events of the contact.
     pub events: &'a [EventFact],
-    /// The events of messages to it.
+    /// Events of messages to the contact.
     pub messages: &'a [MessageFact],
 }
 
@@ -57,7 +57,7 @@ pub struct MessageFact {
     pub at: Timestamp,
     /// True if a machine caused the event, not a person.
     pub is_machine: bool,
-    /// The link that was followed.
+    /// URL of the clicked link.
     pub url: Option<String>,
     /// The channel of the message.
     pub channel: Channel,
@@ -70,7 +70,7 @@ pub struct MessageFact {
 }
 
 impl Filter {
-    /// Whether a contact matches. Nobody is a member of a dynamic segment here: resolve the filter first.
+    /// True if a contact matches. Nobody is a member of a dynamic segment here: resolve the filter first.
     pub fn matches(&self, facts: Facts<'_>, present: &Present) -> bool {
         match self {
             Self::Everyone => true,
@@ -118,7 +118,7 @@ enum TestedValue<'a> {
     Nothing,
     Json(&'a Value),
     Text(&'a str),
-    /// An email address in its one spelling, in which case matters outside of ASCII.
+    /// An email address in its one spelling, which is case-sensitive outside of ASCII.
     Email(&'a str),
     Moment(Timestamp),
 }
@@ -136,7 +136,7 @@ impl<'a> TestedValue<'a> {
         }
     }
 
-    /// The text as texts are compared.
+    /// Returns the text as it is compared with others.
     fn folded(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Email(text) => Some(Cow::Borrowed(text)),
@@ -187,7 +187,7 @@ impl Positive {
         let number = |holds: &dyn Fn(f64) -> bool| value.number().is_some_and(holds);
         match self {
             Self::Exists => !matches!(value, TestedValue::Nothing),
-            // Nobody is asked before it is replaced.
+            // Not evaluated before it is replaced.
             Self::FromEvent(_) => false,
             Self::OneOf(scalars) => scalars.iter().any(|scalar| scalar.is(value)),
             Self::Contains(scalar) => match (value, scalar) {
@@ -213,7 +213,7 @@ impl Positive {
 }
 
 impl Scalar {
-    /// Whether a value is this one, of the same JSON type.
+    /// True if a value equals this one and has the same JSON type.
     fn is(&self, value: TestedValue<'_>) -> bool {
         match self {
             Self::Text(text) => value.folded().is_some_and(|value| value == *text),
@@ -224,7 +224,7 @@ impl Scalar {
 }
 
 impl Count {
-    /// Whether so many are as many as there must be.
+    /// True if the number found satisfies the condition.
     pub fn holds(self, found: usize) -> bool {
         let found = u32::try_from(found).unwrap_or(u32::MAX);
         match self {
@@ -236,12 +236,12 @@ impl Count {
 }
 
 impl PropertyTest {
-    /// Whether it holds for the properties of an event.
+    /// True if the test holds for the properties of an event.
     pub fn holds(&self, properties: &Map<String, Value>, present: &Present) -> bool {
         self.test.holds(TestedValue::of(at_path(properties, &self.path)), present)
     }
 
-    /// Whether it may hold, whenever and wherever that is asked: tests of dates, which depend on both, always may.
+    /// True if the test may hold at any time and in any time zone: tests of dates, which depend on both, always may.
     pub fn may_hold(&self, properties: &Map<String, Value>) -> bool {
         let anywhere = || Present { now: Timestamp::from_millis(0), zone: jiff::tz::TimeZone::UTC };
         matches!(self.test.positive, Positive::Date(_)) || self.holds(properties, &anywhere())
@@ -257,7 +257,7 @@ impl EventLeaf {
 }
 
 impl MessageLeaf {
-    /// Whether it is one of those that are counted; where `within` is `None`, whenever it was.
+    /// True if the event is one of those counted; at any time if `within` is `None`.
     pub fn is(&self, fact: &MessageFact, present: &Present) -> bool {
         let has_url = |part: &String| fact.url.as_deref().is_some_and(|url| values::fold(url).contains(part.as_str()));
         fact.event == self.event

@@ -1,8 +1,8 @@
-//! From JSON to the typed tree of a filter, with every fault at its pointer.
+//! Parsing of a filter from JSON into its typed tree, with a pointer for every violation.
 //!
-//! Contract section 9.1. All that can be judged without looking anything up is judged here; the ids that a
-//! filter names come out beside the tree. The work is bounded: whatever is sent, nothing is descended into
-//! beyond the nesting that is allowed, and no more conditions are looked at than a filter may have.
+//! Contract section 9.1. All rules that need no lookup are checked here; the ids that a filter names are returned
+//! beside the tree. The work is bounded: nothing is read below the allowed nesting, and no more conditions are read
+//! than a filter may have.
 
 mod counted;
 mod members;
@@ -26,34 +26,34 @@ use crate::violation::{FieldCode, Violations};
 pub(crate) use self::reader::{MAX_GROUPS, MAX_LEAVES, MAX_VALUES};
 pub use self::reader::{MAX_TEXT, Purpose, Reference};
 
-/// Conditions that are looked at, groups included: more than a filter within its limits can need.
+/// Maximum number of conditions that are read, groups included: more than a filter within its limits can need.
 const MAX_CONDITIONS: usize = MAX_LEAVES * (MAX_GROUPS + 1);
-/// Keys from the outside in: an attribute may be an object, three deep.
+/// Maximum number of keys of a path: an attribute may be an object, three deep.
 const MAX_PATH: usize = attributes::MAX_DEPTH + 1;
 
 /// Result of reading a filter from JSON: its tree and the objects that it names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
-    /// The tree; `None` when something is wrong.
+    /// The tree; `None` if there is a violation.
     pub filter: Option<Filter>,
-    /// Where each leaf of the tree stands, in their order.
+    /// Pointers of the leaves of the tree, in their order.
     pub leaves: Vec<String>,
-    /// What the filter names, and where; also when something else is wrong.
+    /// Resources that the filter names, with pointers; also if there are other violations.
     pub references: Vec<(String, Reference)>,
-    /// Where unknown members stand that were ignored; see [`parse_ignoring_unknown`].
+    /// Pointers of unknown members that were ignored; see [`parse_ignoring_unknown`].
     pub ignored: Vec<String>,
-    /// True where an email or phone is compared otherwise than by `eq`, `in` and `exists`: whoever may not see addresses
-    /// could guess one letter by letter (contract section 2.4).
+    /// True if an email or phone is compared otherwise than by `eq`, `in` and `exists`: a caller without access to
+    /// addresses could guess one letter by letter (contract section 2.4).
     pub needs_pii: bool,
 }
 
-/// Reads a filter that stands at `pointer` of a request. Adds what is wrong.
+/// Parses a filter that stands at `pointer` of a request. Adds its violations.
 pub fn parse(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
     read(value, pointer, purpose, None, violations)
 }
 
-/// The same, but members that no condition has are ignored: `Prefer: handling=lenient` (contract section 1.1). Two
-/// groups in one object are refused all the same, because to ignore one would be to find other people.
+/// Parses a filter and ignores members that no condition has: `Prefer: handling=lenient` (contract section 1.1). Two
+/// groups in one object are refused all the same, because without one of them the filter would match other people.
 pub fn parse_ignoring_unknown(value: &Value, pointer: &str, purpose: Purpose, violations: &mut Violations) -> Parsed {
     read(value, pointer, purpose, Some(Vec::new()), violations)
 }
@@ -75,7 +75,8 @@ fn read(
     Parsed { filter, leaves, references, ignored, needs_pii }
 }
 
-/// What a value of an event makes of a test; `None` when the operator cannot be asked of such a value.
+/// Returns the test that an operator makes with a value of an event; `None` if the operator does not apply to such a
+/// value.
 pub(super) fn test_with(from: &FromEvent, value: &Value) -> Option<Positive> {
     let mut violations = Violations::new();
     let mut reader = Reader::new(Purpose::Automation, None, &mut violations);
@@ -84,7 +85,7 @@ pub(super) fn test_with(from: &FromEvent, value: &Value) -> Option<Positive> {
 }
 
 impl Reader<'_> {
-    /// Reads a condition within `groups` groups; `array` is the innermost list in which it stands.
+    /// Parses a condition within `groups` groups; `array` is the innermost list that contains it.
     fn condition(&mut self, value: &Value, pointer: &str, array: &str, groups: usize) -> Option<Condition> {
         if self.is_full {
             return None;
@@ -263,7 +264,7 @@ impl Reader<'_> {
         Some(Leaf::Suppression(channel?, *value))
     }
 
-    /// A key with dots as the keys from the outside in.
+    /// Splits a key with dots into the keys from the outside in.
     fn path(&mut self, members: &Members<'_>, name: &str) -> Option<Vec<String>> {
         let text = self.text(members, name, MAX_TEXT)?;
         let path: Vec<_> = text.split('.').map(ToOwned::to_owned).collect();
@@ -274,7 +275,7 @@ impl Reader<'_> {
         Some(path)
     }
 
-    /// An id, which is noted as named.
+    /// Parses an id, and records the reference.
     fn id<I: Id>(&mut self, value: &Value, pointer: &str, reference: fn(I) -> Reference) -> Option<I> {
         let Value::String(text) = value else {
             self.fault(pointer, FieldCode::InvalidType, "an id is a text");
@@ -297,7 +298,7 @@ impl Reader<'_> {
     }
 }
 
-/// The members of all conditions, for one that does not say which it is.
+/// Members of all conditions, for an object that does not tell which one it is.
 const KNOWN_MEMBERS: &[&str] = &[
     "type",
     "field",
@@ -320,7 +321,7 @@ const KNOWN_MEMBERS: &[&str] = &[
     "url_contains",
 ];
 
-/// The texts of contacts, and their times.
+/// Texts of contacts, and their times.
 const FIELDS: &[(&str, FilterField)] = &{
     let mut fields = [("", FilterField::CreatedAt); CONTACT_FIELDS.len() + 2];
     let mut at = 0;

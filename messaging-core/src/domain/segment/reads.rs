@@ -1,48 +1,48 @@
-//! What a filter reads of a contact: who must look at a segment again when something changes.
+//! Data of a contact that a filter reads: they tell which segments a change may affect.
 
 use std::ops::{BitAnd, BitOr};
 
 use super::filter::{Condition, DateTest, Filter, FilterField, Leaf, Positive, Test, When, Within};
 
-/// What can change about a contact, as a small set.
+/// Kinds of data that can change about a contact, as a small set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct ReadMask(u32);
 
 impl ReadMask {
     /// Nothing.
     pub const NONE: Self = Self(0);
-    /// That it exists: what every filter reads, because a new contact may match any.
+    /// Existence of the contact: every filter reads it, because a new contact may match any.
     pub const EXISTENCE: Self = Self(1);
-    /// Its identifiers, locale and time zone.
+    /// Identifiers, locale and time zone.
     pub const FIELDS: Self = Self(1 << 1);
-    /// When it last changed. Apart from the other fields, because any change of the contact is one of this.
+    /// Time of the last change. Apart from the other fields, because any change of the contact changes it.
     pub const UPDATED_AT: Self = Self(1 << 2);
     /// Its attributes.
     pub const ATTRIBUTES: Self = Self(1 << 3);
     /// Its tags.
     pub const TAGS: Self = Self(1 << 4);
-    /// The lists it is on.
+    /// Lists that contain the contact.
     pub const LISTS: Self = Self(1 << 5);
     /// Its consent to marketing, by kind.
     pub const CONSENT: Self = Self(1 << 6);
-    /// Which of its addresses are suppressed.
+    /// Suppressions of the contact's addresses.
     pub const SUPPRESSIONS: Self = Self(1 << 7);
     /// Its product events.
     pub const EVENTS: Self = Self(1 << 8);
-    /// The events of messages to it.
+    /// Events of messages to the contact.
     pub const MESSAGES: Self = Self(1 << 9);
-    /// Which of its addresses that no index finds are suppressed: no filter reads it, automations that hear of every
-    /// change of a contact do. Not part of [`ReadMask::ALL`].
+    /// Suppressions of addresses that no index finds: no filter reads them, but automations that follow every change of
+    /// a contact do. Not part of [`ReadMask::ALL`].
     pub const TRACED_SUPPRESSIONS: Self = Self(1 << 10);
     /// Everything that filters read.
     pub const ALL: Self = Self((1 << 10) - 1);
 
-    /// The set as a number, for storing it.
+    /// Returns the set as a number, for storing it.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// The set of a number; bits that mean nothing are left out.
+    /// Returns the set of a number; unknown bits are left out.
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits & Self::ALL.0)
     }
@@ -72,14 +72,14 @@ impl BitAnd for ReadMask {
     }
 }
 
-/// What the outcome of a filter depends on.
+/// Everything that the outcome of a filter depends on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Data of the contact that the outcome depends on.
     pub mask: ReadMask,
-    /// Whether on the present: somebody may come to match because time passes.
+    /// True if it depends on the present: a contact may come to match because time passes.
     pub present: bool,
-    /// Whether on the workspace's time zone.
+    /// True if it depends on the workspace's time zone.
     pub zone: bool,
 }
 
@@ -91,14 +91,14 @@ impl BitOr for Reads {
 }
 
 impl Filter {
-    /// What its outcome depends on. What the filters of dynamic segments that it names depend on is not in
-    /// it: ask once they are resolved.
+    /// Returns everything that the filter's outcome depends on, without the filters of dynamic segments that it names:
+    /// resolve these first.
     pub fn reads(&self) -> Reads {
         let everyone = Reads { mask: ReadMask::EXISTENCE, ..Reads::default() };
         self.leaves().fold(everyone, |reads, leaf| reads | of_leaf(leaf))
     }
 
-    /// Its leaves, in the order in which they stand.
+    /// Returns the leaves, in the order in which they stand.
     pub fn leaves(&self) -> impl Iterator<Item = &Leaf> {
         let mut waiting = match self {
             Self::Everyone => Vec::new(),
@@ -125,7 +125,7 @@ fn of_leaf(leaf: &Leaf) -> Reads {
         Leaf::Attribute(_, test) => of(ReadMask::ATTRIBUTES) | of_test(test),
         Leaf::Tags { .. } => of(ReadMask::TAGS),
         Leaf::List { .. } => of(ReadMask::LISTS),
-        // The members of a static segment change only as a whole; who uses it is then calculated anew.
+        // The members of a static segment change only as a whole; segments that name it are then calculated anew.
         Leaf::Segment { .. } => Reads::default(),
         Leaf::Consent(..) => of(ReadMask::CONSENT),
         Leaf::Suppression(..) => of(ReadMask::SUPPRESSIONS),
@@ -139,7 +139,7 @@ fn of_leaf(leaf: &Leaf) -> Reads {
 
 fn of_test(test: &Test) -> Reads {
     let Positive::Date(date) = &test.positive else { return Reads::default() };
-    // A stored day begins when the zone says, whatever it is compared to.
+    // A stored day begins at midnight of the time zone, whatever it is compared to.
     let (present, zone) = match date {
         DateTest::Before(_) | DateTest::After(_) | DateTest::On(_) | DateTest::Between(..) => (false, true),
         DateTest::Last(_) | DateTest::Next(_) | DateTest::OlderThan(_) | DateTest::Anniversary(_) => (true, true),

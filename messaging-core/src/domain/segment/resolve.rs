@@ -1,8 +1,8 @@
-//! Segments within segments.
+//! Segments that name segments.
 //!
-//! A dynamic segment that a filter names is replaced by its own filter, so that members are always found
-//! from contacts alone; of a static segment membership itself is asked for. Contract section 9.1: five deep
-//! at most, and no cycles. A segment that names none is not deep at all, static segments count like others.
+//! A dynamic segment that a filter names is replaced by its own filter, so that members are always found from contacts
+//! alone; a static segment is tested by its membership. Contract section 9.1: at most five levels, and no cycles. A
+//! segment that names none has depth zero; static segments count like others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,21 +10,21 @@ use super::filter::{Condition, Filter, Leaf};
 use super::{Segment, SegmentKind};
 use crate::ids::SegmentId;
 
-/// Segments within one another.
+/// Maximum nesting depth of segments.
 pub const MAX_NESTING: usize = 5;
-/// Leaves of a filter once the segments that it names are replaced.
+/// Maximum number of leaves of a filter after the segments that it names are replaced.
 pub const MAX_RESOLVED_LEAVES: usize = 1000;
 
-/// Why a filter cannot be resolved. What is stored can be: this is the last line of defense.
+/// Reason why a filter cannot be resolved. Stored filters can be: this is a last check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unresolvable {
-    /// A segment that it names is not there.
+    /// A segment that it names does not exist.
     #[error("it names a segment that is not there")]
     Unknown,
-    /// Segments are within one another too deep, or in a cycle.
+    /// Segments are nested too deep, or in a cycle.
     #[error("it names segments that are more than 5 deep, or itself")]
     TooDeep,
-    /// It is too long with all that it names.
+    /// It has too many leaves with those of the segments that it names.
     #[error("it has more than 1000 conditions with those of the segments that it names")]
     TooLong,
 }
@@ -40,17 +40,17 @@ impl FromIterator<Segment> for SegmentGraph {
 }
 
 impl SegmentGraph {
-    /// A segment.
+    /// Returns a segment.
     pub fn get(&self, id: SegmentId) -> Option<&Segment> {
         self.0.get(&id)
     }
 
-    /// All of them, in no particular order.
+    /// Returns all segments, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Segment> {
         self.0.values()
     }
 
-    /// All of them, in no particular order.
+    /// Returns all segments, in no particular order.
     pub fn into_segments(self) -> impl Iterator<Item = Segment> {
         self.0.into_values()
     }
@@ -60,7 +60,7 @@ impl SegmentGraph {
         self.0.insert(segment.id, segment);
     }
 
-    /// The filter without dynamic segments.
+    /// Replaces the dynamic segments in a filter.
     pub fn resolve(&self, filter: &Filter) -> Result<Filter, Unresolvable> {
         let mut room = MAX_RESOLVED_LEAVES;
         self.resolved(filter, 0, &mut room)
@@ -100,7 +100,7 @@ impl SegmentGraph {
         }
     }
 
-    /// How deep segments are within a filter; more than [`MAX_NESTING`] also where there is a cycle.
+    /// Returns the levels of segments below a filter; more than [`MAX_NESTING`] also for a cycle.
     pub fn depth(&self, filter: &Filter) -> usize {
         // Level by level: each segment is looked at once a level, however often it is named.
         let mut level: HashSet<SegmentId> = named(filter).collect();
@@ -113,7 +113,7 @@ impl SegmentGraph {
         depth
     }
 
-    /// How deep a segment is within others.
+    /// Returns the levels of segments above a segment.
     pub fn height(&self, id: SegmentId) -> usize {
         let mut level = HashSet::from([id]);
         let mut height = 0;
@@ -131,7 +131,7 @@ impl SegmentGraph {
         height
     }
 
-    /// Whether a filter leads to a segment, directly or through others.
+    /// True if a filter leads to a segment, directly or through others.
     pub fn leads_to(&self, filter: &Filter, target: SegmentId) -> bool {
         let mut seen = HashSet::new();
         let mut waiting: Vec<_> = named(filter).collect();
@@ -146,13 +146,13 @@ impl SegmentGraph {
         false
     }
 
-    /// The segments whose filters name a segment.
+    /// Returns the segments whose filters name a segment.
     pub fn users(&self, id: SegmentId) -> impl Iterator<Item = &Segment> {
         self.iter().filter(move |segment| named(segment.filter.tree()).any(|named| named == id))
     }
 
-    /// The dynamic segments whose members depend on those of a segment: those that name it, and those that
-    /// name them. A static one in between keeps its members.
+    /// Returns the dynamic segments whose members depend on those of a segment: those that name it, and those that name
+    /// these. A static one in between keeps its members.
     pub fn dependents(&self, origin: SegmentId) -> Vec<SegmentId> {
         let (mut found, mut waiting) = (Vec::new(), vec![origin]);
         while let Some(id) = waiting.pop() {
@@ -167,7 +167,7 @@ impl SegmentGraph {
     }
 }
 
-/// The segments that a filter names, as often as it does.
+/// Returns the segments that a filter names, each as often as it is named.
 pub fn named(filter: &Filter) -> impl Iterator<Item = SegmentId> + '_ {
     filter.leaves().filter_map(|leaf| match leaf {
         Leaf::Segment { id, .. } => Some(*id),
@@ -175,7 +175,7 @@ pub fn named(filter: &Filter) -> impl Iterator<Item = SegmentId> + '_ {
     })
 }
 
-/// A condition that holds for everyone.
+/// Returns a condition that holds for everyone.
 fn everyone() -> Condition {
     use super::filter::{FilterField, Positive, Test};
     // Every contact has a time of its creation.

@@ -1,9 +1,9 @@
-//! Tests of single values, prepared for stores that look at very many.
+//! Tests of single values, prepared for stores that test very many.
 //!
-//! What a condition on a value means (case, numbers, days and their zone, elements of arrays) is decided here and in
-//! [`values`](super::values), and nowhere in a store: a store brings the value as it keeps it, a text, a time or JSON. The
-//! same tables of cases are held against these tests and against [`matching`](super::matching). A value is tested where
-//! it stands in its JSON; nothing of it is copied.
+//! The meaning of conditions on values (case, numbers, days and their zone, elements of arrays) is defined here and in
+//! [`values`](super::values), and nowhere in a store: a store passes the value as it keeps it, a text, a time or JSON.
+//! The same tables of cases are run against these tests and against [`matching`](super::matching). A value is tested
+//! where it stands in its JSON; nothing of it is copied.
 
 mod json;
 mod rule;
@@ -31,33 +31,33 @@ impl ValueTest {
         Self { negated: test.negated, rule: Rule::of(test, present) }
     }
 
-    /// The test that a text contains a part, which is spelled as texts are compared
+    /// Returns the test that a text contains a part, which is spelled as texts are compared
     /// ([`fold`](super::values::fold)).
     #[must_use]
     pub fn contains(part: &str) -> Self {
         Self { negated: false, rule: Rule::contains(part) }
     }
 
-    /// Whether a text passes; `None` is one that is missing.
+    /// True if a text passes; `None` is a missing text.
     #[must_use]
     pub fn of_text(&self, text: Option<&str>) -> bool {
         text.is_some_and(|text| self.rule.of_text(text)) != self.negated
     }
 
-    /// Whether an email address passes, which is kept in its one spelling, in which case matters outside of ASCII.
+    /// True if an email address in its one spelling passes; it is case-sensitive outside of ASCII.
     #[must_use]
     pub fn of_email(&self, address: Option<&str>) -> bool {
         address.is_some_and(|address| self.rule.of_folded(address)) != self.negated
     }
 
-    /// Whether a time passes, in milliseconds since the Unix epoch.
+    /// True if a time passes, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn of_time(&self, millis: i64) -> bool {
         self.rule.of_time(millis) != self.negated
     }
 
-    /// Whether the member of a JSON object at some keys, from the outside in, passes. Without an object, or without the
-    /// member, nothing is there. Fails on what is no JSON.
+    /// True if the member of a JSON object at a path passes, with its keys from the outside in. Without an object, or
+    /// without the member, the value is missing. Fails on text that is no JSON.
     pub fn of_member(&self, json: Option<&str>, path: &[String]) -> serde_json::Result<bool> {
         let Some(json) = json else { return Ok(self.negated) };
         let mut deserializer = serde_json::Deserializer::from_str(json);
@@ -80,7 +80,7 @@ impl TagsTest {
         Self { needs, wanted: values.iter().cloned().collect() }
     }
 
-    /// Whether tags pass, as a JSON array of different texts; `None` is no tag. Fails on what is no such array.
+    /// True if tags pass, as a JSON array of different texts; `None` is no tag. Fails on text that is no such array.
     pub fn of_tags(&self, json: Option<&str>) -> serde_json::Result<bool> {
         let held = match json {
             Some(json) => {

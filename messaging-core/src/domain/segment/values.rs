@@ -1,13 +1,14 @@
-//! What values mean to a filter: texts without case, dates in a time zone, lengths of time.
+//! Meaning of values in a filter: texts without case, dates in a time zone, lengths of time.
 //!
-//! Whoever evaluates a filter asks here, in memory as well as inside a database, so that all agree. Dates
-//! become ranges of milliseconds, because those can be compared without knowing zones. What this decides
-//! where the contract is silent:
+//! Every evaluation of a filter uses these functions, in memory as well as inside a database, so that all agree. Dates
+//! become ranges of milliseconds, because those can be compared without time zones. Rules where the contract leaves a
+//! choice:
 //!
-//! * A day without a time begins when it begins in the workspace's time zone, and lasts 23, 24 or 25 hours.
-//! * Minutes and hours are exact; days, weeks and months are counted on the zone's calendar, at the same time
-//!   of day. A month before 31 March is the last of February.
-//! * Born on 29 February means 28 February in other years.
+//! * A day without a time starts at the beginning of the day in the workspace's time zone, and lasts 23, 24 or 25
+//!   hours.
+//! * Minutes and hours are exact; days, weeks and months are counted on the zone's calendar, at the same time of day. A
+//!   month before 31 March is the last day of February.
+//! * A birthday on 29 February is on 28 February in other years.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -31,7 +32,7 @@ pub struct Present {
 /// Moments in milliseconds since the Unix epoch.
 pub type Moments = RangeInclusive<i64>;
 
-/// The text in lower case, letter by letter: what a letter becomes does not depend on its neighbors, so that
+/// Returns the text in lower case, letter by letter: the result for a letter does not depend on its neighbors, so that
 /// a part of a text stays a part of it.
 pub fn fold(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
@@ -56,14 +57,14 @@ pub fn read_when(text: &str) -> Option<When> {
     }
     match bytes.get(10) {
         None => text.parse().ok().map(When::Day),
-        // The library also knows offsets and annotations that RFC 3339 does not.
+        // The library also accepts offsets and annotations that RFC 3339 does not.
         Some(b'T' | b't' | b' ') if !text.ends_with(']') => text.parse().ok().map(When::Moment),
         Some(_) => None,
     }
 }
 
 impl When {
-    /// The first moment of it.
+    /// Returns its first moment, in milliseconds since the Unix epoch.
     pub fn first(self, zone: &TimeZone) -> i64 {
         match self {
             Self::Moment(moment) => moment.as_millis(),
@@ -71,7 +72,7 @@ impl When {
         }
     }
 
-    /// The last moment of it.
+    /// Returns its last moment, in milliseconds since the Unix epoch.
     pub fn last(self, zone: &TimeZone) -> i64 {
         match self {
             Self::Moment(moment) => moment.as_millis(),
@@ -79,7 +80,7 @@ impl When {
         }
     }
 
-    /// The day in which it is.
+    /// Returns the day that contains it.
     pub fn day(self, zone: &TimeZone) -> Date {
         match self {
             Self::Moment(moment) => day_of(moment, zone),
@@ -88,17 +89,17 @@ impl When {
     }
 }
 
-/// What a date must be, without a present and without a zone to think of.
+/// Dates that pass a test, independent of the present and the time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dates {
-    /// Its first moment is among these.
+    /// Dates whose first moment is in this range.
     Moments(Moments),
-    /// Its day is the first, or the other one, of any year: month and day.
+    /// Dates whose month and day are the first pair, or the other one, in any year.
     Anniversary((i8, i8), Option<(i8, i8)>),
 }
 
 impl Dates {
-    /// The dates that pass a test at the time `now` in a zone.
+    /// Returns the dates that pass a test at the time `now` in a zone.
     pub fn of(test: DateTest, now: Timestamp, zone: &TimeZone) -> Self {
         let present = now.as_millis();
         Self::Moments(match test {
@@ -113,7 +114,7 @@ impl Dates {
         })
     }
 
-    /// Whether a date is what it must be.
+    /// True if the date is one of these.
     pub fn contain(&self, when: When, zone: &TimeZone) -> bool {
         match self {
             Self::Moments(moments) => moments.contains(&when.first(zone)),
@@ -127,7 +128,7 @@ impl Dates {
 }
 
 impl Within {
-    /// The moments it spans at a time. Nothing is ever since the entry of somebody who did not enter.
+    /// Returns the moments that it spans at a time. `SinceEntry` without an entry spans none.
     #[expect(clippy::reversed_empty_ranges, reason = "there is no moment in it")]
     pub fn moments(self, now: Timestamp, zone: &TimeZone) -> Moments {
         match self {
@@ -152,7 +153,7 @@ fn between(first: When, last: When, zone: &TimeZone) -> Moments {
     first.first(zone)..=last.last(zone)
 }
 
-/// Days that clocks skip begin with the first moment after them.
+/// Returns the first moment of a day. A day that the clocks skip begins with the first moment after it.
 fn midnight(day: Date, zone: &TimeZone) -> i64 {
     match day.to_zoned(zone.clone()) {
         Ok(zoned) => zoned.timestamp().as_millisecond(),
@@ -173,7 +174,7 @@ fn later(now: Timestamp, span: Span, zone: &TimeZone) -> i64 {
     moved(now, span, 1, zone).unwrap_or(i64::MAX)
 }
 
-/// `None` beyond what the calendar knows.
+/// Returns the time moved by a span; `None` beyond the range of the calendar.
 fn moved(now: Timestamp, span: Span, direction: i64, zone: &TimeZone) -> Option<i64> {
     const MINUTE: i64 = 60_000;
     let value = i64::from(span.value) * direction;
@@ -252,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Whether the date is in it, at noon of 29 March 2026 in Berlin, the day summer time begins.
+    /// Checks which dates pass, at noon of 29 March 2026 in Berlin, the day when summer time begins.
     #[track_caller]
     fn check(test: DateTest, expected: &[(&str, bool)]) {
         let (zone, now) = (zone("Europe/Berlin"), time("2026-03-29T10:00:00Z"));

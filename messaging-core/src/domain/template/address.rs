@@ -1,24 +1,24 @@
-//! What becomes of values that an address, or a part of one, is made of.
+//! Guards of values that are part of an address.
 
 use std::borrow::Cow;
 
 use super::escape::runs_scripts;
 
-/// Schemes that may be put together from a value and text of the author.
+/// Schemes that may be composed of a value and text of the author.
 const SCHEMES: [&str; 9] = ["http", "https", "mailto", "tel", "sms", "ftp", "ftps", "webcal", "cid"];
 
-/// What stands for an address that is not let through.
+/// Replacement for a refused address.
 const NOWHERE: &str = "#";
 
-/// Characters behind which no scheme can be.
+/// Characters after which no scheme can begin.
 const ENDS: [char; 4] = ['/', '?', '#', '\\'];
 
-/// A value at the beginning of an address.
+/// Returns a value at the beginning of an address; `#` for one that would run a script.
 pub(super) fn whole(text: &str) -> Cow<'_, str> {
     if runs_scripts(text) { NOWHERE.into() } else { text.into() }
 }
 
-/// A value behind other text of which a scheme may be made: its colons end none.
+/// Returns a value after other text that may be part of a scheme: its colons end none.
 pub(super) fn rest(text: &str) -> Cow<'_, str> {
     let end = text.find(ENDS).unwrap_or(text.len());
     if text[..end].contains(':') {
@@ -28,19 +28,21 @@ pub(super) fn rest(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value at the beginning of an address that goes on with a colon: a scheme that is known, or an address.
+/// Returns a value at the beginning of an address that continues with a colon, if it is a known scheme or an address
+/// that runs no script; otherwise `#`.
 pub(super) fn scheme(text: &str) -> Cow<'_, str> {
     let is_known = SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(text));
     if is_known || text.contains(ENDS) || text.contains(':') { whole(text) } else { NOWHERE.into() }
 }
 
-/// A value between other text and a colon: the end of `https`, or an end of the scheme before it.
+/// Returns a value between other text and a colon, if it is the end of `https` or ends the scheme itself; otherwise
+/// `#`.
 pub(super) fn scheme_rest(text: &str) -> Cow<'_, str> {
     let is_harmless = text.is_empty() || text == "s" || text.contains(ENDS);
     if is_harmless { rest(text) } else { NOWHERE.into() }
 }
 
-/// A value in the `content` of `meta`, which may say where to go: `0; url=…`.
+/// Returns a value in the `content` of `meta`, which may redirect (`0; url=…`); `#` for one that would run a script.
 pub(super) fn refresh(text: &str) -> Cow<'_, str> {
     let squeezed: String =
         text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).flat_map(char::to_lowercase).collect();
@@ -48,18 +50,18 @@ pub(super) fn refresh(text: &str) -> Cow<'_, str> {
     if runs { NOWHERE.into() } else { text.into() }
 }
 
-/// The digit of a heading.
+/// Returns the digit of a heading; `6` for any other text.
 pub(super) fn level(text: &str) -> Cow<'_, str> {
     if matches!(text, "1" | "2" | "3" | "4" | "5" | "6") { text.into() } else { "6".into() }
 }
 
-/// Tags that may be named by a value: they show text and lead nowhere.
+/// Tags that a value may name: they show text and have no address.
 const TAGS: [&str; 24] = [
     "p", "div", "span", "b", "i", "u", "em", "strong", "small", "td", "th", "tr", "table", "ul", "ol", "li", "h1",
     "h2", "h3", "h4", "h5", "h6", "section", "center",
 ];
 
-/// A value right after `<`: the name of a tag, or an email address, which is none. Nothing in it begins an
+/// Returns a value right after `<`: the name of a tag, or an email address, which is none. Nothing in it begins an
 /// attribute.
 pub(super) fn tag(text: &str) -> Cow<'_, str> {
     if TAGS.iter().any(|known| known.eq_ignore_ascii_case(text)) {

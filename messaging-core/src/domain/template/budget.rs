@@ -1,10 +1,9 @@
 //! Limits on the cost of one rendering.
 //!
-//! Three bounds that hold together: instructions (the engine counts them), work (bytes and items that are
-//! made, compared or looked through; counted here), and the length of what comes out. Work is charged
-//! before it is done where that can be known, so that what is refused was never made. The values are
-//! walked as trees, because that is what printing or comparing them costs: a list that holds itself twice
-//! and is put into another twice grows as fast as one that was written out.
+//! Three bounds apply together: instructions (counted by the engine), work (bytes and items that are made, compared or
+//! searched; counted here), and the length of the output. Work is charged before it is done if its size is known, so
+//! that refused values are never made. Values are walked as trees, because that is the cost of printing or comparing
+//! them: a list that holds itself twice and is put into another twice grows as fast as one that was written out.
 
 use minijinja::value::{DynObject, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
@@ -14,34 +13,34 @@ use minijinja::{Error, ErrorKind, State, Value};
 pub struct Limits {
     /// Instructions of the engine.
     pub fuel: u64,
-    /// Bytes made and looked through, items counted as `ITEM`.
+    /// Bytes made and searched, with items counted as `ITEM`.
     pub work: u64,
 }
 
 impl Limits {
-    /// What a template may cost at most: some tenths of a second.
+    /// Limits of any rendering: some tenths of a second.
     pub const WHOLE: Self = Self { fuel: 1_000_000, work: 16 << 20 };
-    /// What may be done where others wait: some milliseconds.
+    /// Limits of a rendering that others wait for: some milliseconds.
     pub const SHORT: Self = Self { fuel: 20_000, work: 1 << 20 };
 }
 
-/// The longest part that a rendering makes, in bytes.
+/// Maximum size of a rendered part, in bytes.
 pub(crate) const MAX_OUTPUT: usize = 2 << 20;
 
-/// An item of a list counts as so many bytes.
+/// Bytes that an item of a list counts as.
 const ITEM: u64 = 32;
 
-/// Lists and maps within one another; JSON nests at most 128 deep, and a template adds a few.
+/// Maximum nesting depth of lists and maps; JSON nests at most 128 deep, and a template adds a few.
 const MAX_DEPTH: usize = 160;
 
-/// What is left to spend; lives in the state of a rendering.
+/// Work that is left; kept in the state of a rendering.
 #[derive(Debug)]
 struct Left(u64);
 
-/// The name under which the limit is handed to the rendering.
+/// Name under which the limit is passed to the rendering.
 pub(crate) const WORK: &str = "_guard_work";
 
-/// Spends.
+/// Charges work, and fails if there is none left.
 pub fn charge(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
     if state.get_extension::<Left>().is_none() {
         let whole = state.lookup(WORK).and_then(|limit| u64::try_from(limit).ok());
@@ -57,7 +56,7 @@ pub fn charge(state: &mut State<'_, '_>, cost: u64) -> Result<(), Error> {
     }
 }
 
-/// Refuses what would make so many bytes more than are left; what is made is charged when it is there.
+/// Fails if this many more bytes exceed the work that is left; the bytes are charged when they are made.
 pub fn room(state: &mut State<'_, '_>, bytes: u64) -> Result<(), Error> {
     charge(state, 0)?;
     match state.get_extension_mut::<Left>() {
@@ -66,8 +65,8 @@ pub fn room(state: &mut State<'_, '_>, bytes: u64) -> Result<(), Error> {
     }
 }
 
-/// The bytes of a text when a list that holds it is printed or becomes JSON, at most: quotes and control
-/// characters are spelled with up to six signs.
+/// Returns the maximum size, in bytes, of a text in a list that is printed or becomes JSON: quotes and control
+/// characters are spelled with up to six characters.
 pub fn spelled(text: &str) -> u64 {
     let cost = |byte: u8| match byte {
         b'"' | b'\'' | b'\\' | b'<' | b'>' | b'&' | 0..=31 | 127 => 6,
@@ -77,12 +76,12 @@ pub fn spelled(text: &str) -> u64 {
     text.bytes().map(cost).sum()
 }
 
-/// Too much work.
+/// Returns the error for too much work.
 fn too_much() -> Error {
     Error::new(ErrorKind::OutOfFuel, "makes or looks through too much data")
 }
 
-/// Charges what a walk through a value costs.
+/// Charges the cost of a walk through a value.
 pub(crate) fn charge_tree(state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     match cheap(value) {
         Some(cost) => charge(state, cost),
@@ -90,7 +89,7 @@ pub(crate) fn charge_tree(state: &mut State<'_, '_>, value: &Value) -> Result<()
     }
 }
 
-/// The cost of a value that holds no others.
+/// Returns the cost of a value that holds no others; `None` for other values.
 fn cheap(value: &Value) -> Option<u64> {
     match value.as_str() {
         Some(text) => Some(text.len() as u64),
@@ -135,8 +134,8 @@ fn walk(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), Er
     Ok(())
 }
 
-/// Charges what an operation made. A list that would be computed anew at every look is written out, so
-/// that lists of lists of lists stay shallow.
+/// Charges the result of an operation. A list that would be computed anew at every access is materialized, so that
+/// lists of lists of lists stay shallow.
 pub fn made(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     if let Some(cost) = cheap(&value) {
         return charge(state, cost).map(|()| value);
@@ -158,7 +157,7 @@ pub fn made(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     }
 }
 
-/// Whether a value is one of the engine's own objects.
+/// True if a value is one of the engine's own objects.
 pub(crate) fn is_special(value: &Value) -> bool {
     let special = |object: &DynObject| {
         let name = object.type_name();
@@ -167,7 +166,7 @@ pub(crate) fn is_special(value: &Value) -> bool {
     value.as_object().is_some_and(special)
 }
 
-/// Refuses what is not plain data all the way down.
+/// Fails if a value is not plain data all the way down.
 pub fn plain(state: &mut State<'_, '_>, value: &Value, depth: usize) -> Result<(), Error> {
     charge(state, ITEM)?;
     if is_special(value) {

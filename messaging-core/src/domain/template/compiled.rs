@@ -1,4 +1,4 @@
-//! A template ready to be rendered, and what comes of it.
+//! A template ready to be rendered, and its renderings.
 
 use minijinja::Value;
 
@@ -19,25 +19,25 @@ pub struct Compiled {
     preheader: Option<Program>,
     html: Option<Program>,
     text: Option<Program>,
-    /// Parts that only campaigns need; `None` where the template is compiled for other messages.
+    /// Parts that only campaigns need; `None` if the template is compiled for other messages.
     campaign: Option<OfCampaign>,
     /// Bytes of source.
     size: usize,
 }
 
-/// What a campaign needs of its template besides the parts.
+/// Further parts of a template that a campaign needs.
 #[derive(Debug, Default)]
 struct OfCampaign {
-    /// The campaign's name of the sender.
+    /// Sender's display name of the campaign.
     from_name: Option<Program>,
-    /// The template's own, as it is.
+    /// Sender's display name of the template itself, not rendered.
     own_from_name: Option<String>,
     reply_to: Option<String>,
-    /// The addresses of the numbered links.
+    /// Addresses of the numbered links.
     links: Vec<String>,
 }
 
-/// What a campaign puts in place of parts of its template (contract section 12.3): templates too.
+/// Parts of a template that a campaign replaces (contract section 12.3): templates too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Replaced {
     /// The subject.
@@ -46,7 +46,7 @@ pub struct Replaced {
     pub from_name: Option<String>,
 }
 
-/// What a template says to one recipient.
+/// A template rendered for one recipient.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rendering {
     /// The subject, one line.
@@ -55,21 +55,22 @@ pub struct Rendering {
     pub preheader: Option<String>,
     /// The HTML, with the preheader in it.
     pub html: Option<String>,
-    /// The text; of an email made of the HTML where the template has none, unless a campaign sends it.
+    /// The text; for an email made from the HTML if the template has none, unless a campaign sends it.
     pub text: Option<String>,
-    /// The sender's display name, one line: the campaign's, else the template's; of a campaign.
+    /// Sender's display name, one line: the campaign's, else the template's; only for campaigns.
     pub from_name: Option<String>,
-    /// Where the numbered links stand in the HTML, in order; of a campaign.
+    /// Positions of the numbered links in the HTML, in order; only for campaigns.
     pub links: Vec<NumberedLink>,
 }
 
 impl Compiled {
-    /// Compiles a stored version. Needs a thread for itself for a moment.
+    /// Compiles a stored version, on a thread of its own with a large stack; the caller waits.
     pub fn of(template: &Template) -> Result<Self, Vec<(Part, Fault)>> {
         on_large_stack(|| Self::of_design(&template.design, template.ready.as_deref(), template.channel))
     }
 
-    /// Compiles a stored version as a campaign sends it: with its links numbered. Needs a thread for itself for a moment.
+    /// Compiles a stored version as a campaign sends it, with its links numbered; on a thread of its own with a large
+    /// stack, for which the caller waits.
     pub fn of_campaign(template: &Template, replaced: &Replaced) -> Result<Self, Vec<(Part, Fault)>> {
         let design = Design { html: None, mjml: None, ..template.design.clone() };
         let html = template.ready.as_ref().or(template.design.html.as_ref());
@@ -85,8 +86,8 @@ impl Compiled {
         })
     }
 
-    /// Compiles the HTML once more with marks before its links, and answers the addresses of these. Where that breaks a
-    /// limit by a hair, links have no numbers.
+    /// Compiles the HTML once more with marks before its links, and returns the addresses of the links. If the marks
+    /// exceed a limit, links have no numbers.
     fn number_links(&mut self, design: &Design) -> Vec<String> {
         let Some(html) = html_source(design.html.as_deref(), design) else { return Vec::new() };
         let Ok(tokens) = gate::tokens(&html) else { return Vec::new() };
@@ -100,7 +101,7 @@ impl Compiled {
         }
     }
 
-    /// Compiles a design; `ready` is the HTML that is sent instead of the design's. Answers all faults.
+    /// Compiles a design; `ready` is the HTML that is sent instead of the design's. Returns all faults.
     pub(super) fn of_design(
         design: &Design,
         ready: Option<&str>,
@@ -124,17 +125,17 @@ impl Compiled {
         Ok(Self { channel, subject, preheader, html, text, campaign: None, size })
     }
 
-    /// Bytes of source; what is compiled of it is some times as large.
+    /// Returns the bytes of source; the compiled form is several times as large.
     pub const fn size(&self) -> usize {
         self.size
     }
 
-    /// The addresses of its numbered links, by number, as they stand in the template; of a campaign.
+    /// Returns the addresses of the numbered links, by number, as they stand in the template; only for campaigns.
     pub fn links(&self) -> &[String] {
         self.campaign.as_ref().map_or(&[], |campaign| &campaign.links)
     }
 
-    /// Where replies to a campaign go that does not say it itself.
+    /// Returns the address for replies to a campaign that names none itself.
     pub fn reply_to(&self) -> Option<&str> {
         self.campaign.as_ref()?.reply_to.as_deref()
     }
@@ -157,7 +158,7 @@ impl Compiled {
         parts.into_iter().filter_map(|(part, program)| Some((part, program?)))
     }
 
-    /// Names of values, in the order in which they are first used.
+    /// Returns the names of values, in the order in which they are first used.
     pub fn variables(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (_, program) in self.programs() {
@@ -170,17 +171,17 @@ impl Compiled {
         names
     }
 
-    /// Whether a system name is used.
+    /// True if a system name is used.
     pub fn uses_system(&self, name: &str) -> bool {
         self.programs().any(|(_, program)| program.names().uses_system(name))
     }
 
-    /// Whether it shows anything that a contact may say.
+    /// True if it shows a value that may depend on the contact.
     pub fn asks_contact(&self) -> bool {
         self.uses_system("contact") || self.programs().any(|(_, program)| program.names().asks_values)
     }
 
-    /// Renders the subject alone; `None` where there is none.
+    /// Renders the subject alone; `None` if there is none.
     pub fn render_subject(&self, values: Values, limits: Limits) -> Result<Option<String>, RenderFault> {
         let Some(program) = &self.subject else { return Ok(None) };
         if values.is_too_large() {
@@ -191,7 +192,7 @@ impl Compiled {
         Ok(Some(one_line(&program.render(&Value::from_object(values), limits)?)))
     }
 
-    /// Renders all parts. The limits are those of each part.
+    /// Renders all parts. The limits apply to each part.
     pub fn render(&self, values: Values, limits: Limits) -> Result<Rendering, (Part, RenderFault)> {
         if values.is_too_large() {
             let part = self.programs().next().map_or(Part::Html, |(part, _)| part);
@@ -218,7 +219,7 @@ impl Compiled {
         };
         let (html, links) = html.map(links::take_marks).unzip();
         let text = match (&html, text) {
-            // What a campaign adds to the HTML its text is to show too.
+            // The text of an email shows additions that a campaign makes to the HTML too.
             (Some(html), text)
                 if self.channel == Channel::Email
                     && self.campaign.is_none()
@@ -232,7 +233,7 @@ impl Compiled {
     }
 }
 
-/// The HTML that is compiled, with the place of the preheader if there is one.
+/// Returns the HTML to compile, with a place for the preheader if there is one.
 fn html_source(html: Option<&str>, design: &Design) -> Option<String> {
     let html = html?;
     Some(if design.preheader.is_some() { with_preheader(html) } else { html.to_owned() })
@@ -246,7 +247,7 @@ fn one_line(text: &str) -> String {
     text.split(|c: char| c.is_control()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
-/// The HTML with a place for the preheader right after `<body>`, or in front where there is none.
+/// Returns the HTML with a place for the preheader right after `<body>`, or in front if there is no body.
 fn with_preheader(html: &str) -> String {
     let end_of_body = gate::tokens(html).ok().and_then(|tokens| {
         let markup = super::markup::read(&super::markup::mask_template_tags(html, &tokens));

@@ -1,33 +1,32 @@
-//! Style sheets into the elements they style, because many mail programs ignore `<style>`.
+//! Inlining of style sheets into elements, because many mail programs ignore `<style>`.
 //!
-//! Done once, when a template is saved, not for every message: it costs more than rendering and signing
-//! together. The library builds a tree and writes it out again, which would move the tags of the template
-//! language out of tables and change what was written. So it gets a copy in which those tags are painted
-//! over and every element carries a number, and of what it answers only the `style` of each number is
-//! taken. Everything else stays byte for byte as it was.
+//! Done once, when a template is saved, not for every message: it costs more than rendering and signing together. The
+//! library builds a tree and serializes it, which would move the tags of the template language out of tables and change
+//! the source. So it gets a copy in which those tags are masked and every element carries a number, and only the
+//! `style` of each number is taken from the result. Everything else stays byte for byte as it was.
 //!
-//! What a template makes is not yet known then. Where that matters the style sheet stays the only one:
-//! for elements whose own tags the template language writes, and altogether when rules ask for an
-//! element's place among others (`:first-child`, `a + b`) while conditions and loops change it.
+//! The output of a template is not known at that time. Where that matters the style sheet stays the only one: for
+//! elements whose own tags contain template language, and altogether if rules depend on an element's place among others
+//! (`:first-child`, `a + b`) while conditions and loops change it.
 
 use std::fmt::Write as _;
 
 use super::gate::Tokens;
 use super::markup::{self, Element};
 
-/// Elements within one another.
+/// Maximum nesting depth of elements.
 const MAX_DEPTH: usize = 128;
-/// Elements that format text, open at one time.
+/// Maximum number of open elements that format text.
 const MAX_FORMATTING: usize = 16;
-/// Elements.
+/// Maximum number of elements.
 const MAX_ELEMENTS: usize = 10_000;
-/// Bytes of style sheets.
+/// Maximum size of style sheets, in bytes.
 const MAX_STYLES: usize = 128 << 10;
-/// Elements times rules.
+/// Maximum number of matches: elements times rules.
 const MAX_MATCHES: usize = 4_000_000;
-/// Characters of a selector.
+/// Maximum length of a selector, in characters.
 const MAX_SELECTOR: usize = 1000;
-/// The longest source, in bytes.
+/// Maximum size of the source, in bytes.
 const MAX_HTML: usize = 512 << 10;
 
 /// The attribute that numbers elements in the library's copy.
@@ -36,14 +35,14 @@ const NUMBER: &str = "data-inline-number";
 /// Result of inlining the style sheets of a source.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Inlined {
-    /// The source with styles in its elements; as it was when there was nothing to do.
+    /// The source with styles in its elements; unchanged if there was nothing to do.
     pub html: String,
-    /// Why style sheets were left where they are.
+    /// Reason why style sheets were left where they are.
     pub left: Option<&'static str>,
 }
 
-/// Inlines the style sheets of a source, or `extra` instead of them where it is given. Needs no more
-/// stack than `on_large_stack` gives.
+/// Inlines the style sheets of a source, or `extra` instead of them if given. Needs no more stack than `on_large_stack`
+/// gives.
 pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined {
     let left = |reason| Inlined { html: source.to_owned(), left: reason };
     let masked = markup::mask_template_tags(source, tokens);
@@ -111,22 +110,22 @@ pub fn inline(source: &str, tokens: &Tokens<'_>, extra: Option<&str>) -> Inlined
     Inlined { html: out, left: None }
 }
 
-/// Whether a tag of the template language stands in the element's style, or makes its classes.
+/// True if a tag of the template language stands in the element's style, or makes its classes.
 fn in_style(element: &Element, tag_range: &std::ops::Range<usize>) -> bool {
     element.style.as_ref().is_some_and(|style| tag_range.start < style.end && style.start < tag_range.end)
 }
 
-/// Whether rules depend on what stands beside an element.
+/// True if rules depend on the neighbors of an element.
 fn asks_for_place(styles: &str) -> bool {
     let words = [":first", ":last", ":nth", ":only", ":empty", ":has", "+", "~"];
-    // Only selectors count: a value may have a sign in it.
+    // Only selectors count: a value may contain such a character.
     styles
         .split('}')
         .filter_map(|rule| rule.split('{').next())
         .any(|selector| words.iter().any(|word| selector.contains(word)))
 }
 
-/// The source with a number on every element.
+/// Returns the source with a number on every element.
 fn numbered(masked: &str, elements: &[Element]) -> String {
     let mut out = String::with_capacity(masked.len() + elements.len() * 32);
     let mut written = 0;
@@ -144,7 +143,7 @@ fn numbered(masked: &str, elements: &[Element]) -> String {
     out
 }
 
-/// The style of each element in the library's answer.
+/// Returns the style of each element in the library's result.
 fn styles_by_number(answer: &str, count: usize) -> Vec<Option<String>> {
     let mut styles = vec![None; count];
     for element in markup::read(answer).elements {
@@ -169,7 +168,7 @@ fn library(html: &str, extra: Option<&str>) -> Option<String> {
     options.build().inline(html).ok()
 }
 
-/// This build has no library for it, and leaves styles where they are.
+/// Without the feature there is no library, and styles are left where they are.
 #[cfg(not(feature = "inline-css"))]
 fn library(_: &str, _: Option<&str>) -> Option<String> {
     None

@@ -1,4 +1,4 @@
-//! Compiling the parts of a template and rendering them within bounds.
+//! Compiling the parts of a template and rendering them within limits.
 
 use std::io;
 use std::sync::LazyLock;
@@ -12,13 +12,13 @@ use super::fault::Fault;
 use super::variables::{self, Names};
 use super::{escape, filters, gate, guard};
 
-/// Macros and their calls within one another.
+/// Maximum nesting depth of macros and their calls.
 const MAX_CALLS: usize = 50;
 
-/// The room that reading and compiling a source within the limits of [`gate`] needs at most.
+/// Stack that reading and compiling a source within the limits of [`gate`] needs at most.
 const STACK: usize = 16 << 20;
 
-/// What every template starts from. Templates share its filters; nothing in it reaches the host.
+/// Environment that every template starts from. Templates share its filters; nothing in it reaches the host.
 static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut env = Environment::new();
     env.set_undefined_behavior(UndefinedBehavior::Chainable);
@@ -34,7 +34,7 @@ static BASE: LazyLock<Environment<'static>> = LazyLock::new(|| {
 /// Format of a rendered part: plain text or HTML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Plain text: values stand as they are.
+    /// Plain text: values are not escaped.
     Plain,
     /// HTML: values are escaped.
     Markup,
@@ -46,18 +46,18 @@ pub struct Program {
     env: Environment<'static>,
     kind: Kind,
     names: Names,
-    /// Whether what it makes has marks of links in it, which begin with U+0000; see [`super::links`].
+    /// True if the output has marks of links, which begin with U+0000; see [`super::links`].
     is_marked: bool,
 }
 
 /// A rendering that was stopped or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RenderFault {
-    /// It reached its limits; with larger ones it might end.
+    /// It reached its limits; with larger ones it might finish.
     Limits,
-    /// It made more than fits a part.
+    /// Its output is too long for a part.
     TooLong,
-    /// It did something impossible.
+    /// An operation failed.
     Failed(Fault),
 }
 
@@ -100,14 +100,14 @@ impl Program {
         Self::compile(source, Kind::Markup).map(|program| Self { is_marked: true, ..program })
     }
 
-    /// The names that it uses.
+    /// Returns the names that it uses.
     pub const fn names(&self) -> &Names {
         &self.names
     }
 
     /// Renders it.
     pub fn render(&self, values: &Value, limits: Limits) -> Result<String, RenderFault> {
-        // An environment has its fuel; one is cloned only for what takes long anyway.
+        // An environment has its fuel; it is cloned only for other limits, those of long renderings.
         if self.env.fuel() == Some(limits.fuel) {
             return self.render_in(&self.env, values);
         }
@@ -126,7 +126,7 @@ impl Program {
         outcome.map_err(|error| failed(&error))?;
         let text = String::from_utf8(out.bytes)
             .map_err(|_| RenderFault::Failed(Fault::limit(None, "makes something that is not text")))?;
-        // No text that is accepted holds it, but a literal in a template may.
+        // No accepted text holds U+0000, but a literal in a template may.
         if text.contains('\0') && !self.is_marked {
             return Err(RenderFault::Failed(Fault::limit(None, "makes U+0000, which no text may hold")));
         }
@@ -145,7 +145,7 @@ fn failed(error: &minijinja::Error) -> RenderFault {
     RenderFault::Failed(Fault::of_engine(error, ""))
 }
 
-/// Refuses filters and tests that there are not. The engine would find out only when it comes by.
+/// Refuses unknown filters and tests. The engine would only find them when they are executed.
 fn check_names(env: &Environment<'_>, names: &Names, source: &str) -> Result<(), Fault> {
     let unknown = names.filters.iter().find(|(name, _)| !has_filter(env, name)).map(|(_, at)| (*at, "no such filter"));
     let unknown = unknown
@@ -168,7 +168,7 @@ fn has_test(env: &Environment<'_>, name: &str) -> bool {
     !matches!(outcome, Err(error) if error.kind() == ErrorKind::UnknownTest)
 }
 
-/// Takes at most so much.
+/// A writer of a limited length.
 struct Bounded {
     bytes: Vec<u8>,
     is_full: bool,
@@ -193,7 +193,7 @@ impl io::Write for Bounded {
     }
 }
 
-/// Does what calls itself for nested input where there is room for it. The caller waits.
+/// Runs work that recurses for nested input on a thread of its own with a large stack. The caller waits.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("template".to_owned()).stack_size(STACK);

@@ -1,4 +1,4 @@
-//! How values are printed, and escaped for where they stand.
+//! Printing of values, with the escapes for each place in HTML.
 
 use std::fmt::{self, Write};
 
@@ -9,8 +9,8 @@ use super::budget::{charge, charge_tree};
 
 /// Prints a value where the template outputs it: escaped in HTML, plain elsewhere.
 ///
-/// Unlike the engine's own: `null` is empty, as missing values are; true and false are spelled as in JSON;
-/// a slash stays a slash, so that addresses are readable where they stand.
+/// Differences from the engine's own: `null` is empty, as missing values are; true and false are spelled as in JSON; a
+/// slash stays a slash, so that addresses are readable.
 pub(super) fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     charge_tree(state, value)?;
     if value.is_safe() {
@@ -25,7 +25,7 @@ pub(super) fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Val
         (ValueKind::Undefined | ValueKind::None, _) => Ok(()),
         (ValueKind::Bool, _) => Ok(out.write_str(if value.is_true() { "true" } else { "false" })?),
         (_, Some(text)) if is_html => {
-            // What the escapes add: a block may keep it.
+            // Bytes that the escapes add: a block may keep them.
             let special = text.bytes().filter(|byte| matches!(byte, b'<' | b'>' | b'&' | b'"' | b'\'')).count();
             charge(state, 5 * special as u64)?;
             Ok(html(out, text)?)
@@ -37,7 +37,7 @@ pub(super) fn print(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Val
     }
 }
 
-/// A value as text, as [`print`] would print it outside HTML.
+/// Returns a value as text, as [`print`] would print it outside HTML.
 pub(super) fn printed(state: &mut State<'_, '_>, value: &Value) -> Result<String, Error> {
     charge_tree(state, value)?;
     Ok(match value.kind() {
@@ -66,7 +66,7 @@ pub(super) fn html(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_str(&text[written..])
 }
 
-/// Escapes for an attribute without quotes: everything that could end it.
+/// Escapes for an attribute without quotes: every character that could end it.
 pub(super) fn unquoted(text: &str) -> String {
     let text = if runs_scripts(text) { "#" } else { text };
     let mut out = String::with_capacity(text.len());
@@ -81,8 +81,8 @@ pub(super) fn unquoted(text: &str) -> String {
     out
 }
 
-/// Escapes for a text inside a script or JSON: whatever could end the text or the script is spelled as
-/// a number, which both languages read.
+/// Escapes for a text inside a script or JSON: characters that could end the text or the script are spelled as a
+/// number, which both languages read.
 pub(super) fn script(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -98,8 +98,8 @@ pub(super) fn script(text: &str) -> String {
     out
 }
 
-/// Escapes for a style sheet: whatever could end a value, a rule or the sheet is spelled as a number
-/// (CSS Syntax Level 3, section 4.3.7). Addresses that run scripts go.
+/// Escapes for a style sheet: characters that could end a value, a rule or the sheet are spelled as a number (CSS
+/// Syntax Level 3, section 4.3.7). Addresses that run scripts are removed.
 pub(super) fn style(text: &str) -> String {
     let squeezed: String = text
         .chars()
@@ -131,8 +131,7 @@ pub(super) fn document(text: &str) -> String {
     twice
 }
 
-/// Whether an address would run a script instead of leading somewhere. Programs that follow addresses
-/// skip control characters and space in a scheme.
+/// True if an address would run a script. Programs that follow addresses skip control characters and space in a scheme.
 pub(super) fn runs_scripts(address: &str) -> bool {
     let mut scheme = String::new();
     for c in address.chars().filter(|c| !c.is_control() && !c.is_whitespace()).take(24) {

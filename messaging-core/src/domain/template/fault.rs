@@ -1,4 +1,4 @@
-//! What is wrong with a template, and where.
+//! Faults of templates, with their positions.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ pub use crate::violation::Position;
 /// A source that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where; `None` when it is about the whole.
+    /// Position of the fault; `None` if it concerns the whole source.
     pub position: Option<Position>,
-    /// Which rule, and never what was written.
+    /// Rule that is broken; never text of the source.
     pub message: String,
 }
 
 impl Fault {
-    /// A fault at a place.
+    /// Returns a fault at a position.
     pub fn at(position: Position, message: impl fmt::Display) -> Self {
         Self { position: Some(position), message: message.to_string() }
     }
 
-    /// A limit that is not kept.
+    /// Returns the fault of an exceeded limit.
     pub fn limit(position: Option<Position>, rule: &str) -> Self {
         Self { position, message: rule.to_owned() }
     }
@@ -41,8 +41,8 @@ impl Fault {
     }
 }
 
-/// False where the engine may quote a value: a filter, an argument or a template whose name a template has made of one, such
-/// as of an address that its author may not see (contract section 2.4).
+/// False if the engine may quote a value: a filter, an argument or a template whose name the template has made from
+/// one, such as an address that its author may not see (contract section 2.4).
 fn names_only_the_source(kind: ErrorKind, detail: &str, source: &str) -> bool {
     /// The engine's own words in such a sentence.
     const WORDS: [&str; 10] =
@@ -55,7 +55,7 @@ fn names_only_the_source(kind: ErrorKind, detail: &str, source: &str) -> bool {
     !may_quote || words.all(|word| WORDS.contains(&word) || source.contains(word))
 }
 
-/// The engine quotes what it did not expect; a sentence stays a sentence.
+/// Shortens the engine's message, which quotes the unexpected text, to 200 characters without control characters.
 fn shorten(detail: &str) -> String {
     detail.chars().filter(|c| !c.is_control()).take(200).collect()
 }

@@ -1,7 +1,7 @@
-//! The filters and functions that templates have, with what they cost.
+//! Filters and functions of templates, with their costs.
 //!
-//! They are the engine's own. In front of each stands a guard that charges what it will look through and
-//! behind it one for what it made; a few whose numbers say how much to make are asked first.
+//! They are the engine's own. A guard before each charges the data that it will read, and one after it the data that it
+//! made; for a few, whose arguments determine the size of the result, that size is checked first.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,13 @@ use super::budget::{self, charge, charge_tree, made};
 use super::escape;
 use super::guard;
 
-/// The largest number that says how much to make: the width of an indentation, the size of a batch.
+/// Largest argument that determines the size of a result: the width of an indentation, the size of a batch.
 const MAX_COUNT: i64 = 10_000;
 
 /// All arguments of a filter, named ones as the last value.
 type Arguments = Rest<ValueOrKwargs>;
 
-/// Gives an environment its filters and functions.
+/// Adds the filters and functions to an environment.
 pub(super) fn install(env: &mut Environment<'static>) {
     guards(env);
     macro_rules! cheap {
@@ -30,7 +30,7 @@ pub(super) fn install(env: &mut Environment<'static>) {
             });
         )+};
     }
-    // These look at one item, or at a number.
+    // These read one item, or a number.
     cheap! {
         "length" => filters::length, "count" => filters::length, "first" => filters::first,
         "int" => filters::int, "float" => filters::float, "abs" => filters::abs, "bool" => filters::bool,
@@ -77,14 +77,14 @@ pub(super) fn install(env: &mut Environment<'static>) {
         arguments.iter().try_for_each(|argument| budget::plain(state, argument, 0))?;
         namespace.call(state, &arguments)
     });
-    // It prints what is inside the engine.
+    // It prints the internals of the engine.
     env.remove_global("debug");
-    // Not in the language of section 11, and of no use without others to ask about.
+    // Not in the language of section 11, and of no use without filters and tests as values.
     env.remove_test("filter");
     env.remove_test("test");
 }
 
-/// The guards that [`guard::insert_guards`] writes.
+/// Adds the guards that [`guard::insert_guards`] writes.
 fn guards(env: &mut Environment<'static>) {
     env.add_filter(guard::MADE, |state: &mut State<'_, '_>, value: Value| made(state, value));
     env.add_filter(guard::NUMBER, |value: Value| match value.kind() {
@@ -148,7 +148,7 @@ fn special(state: &mut State<'_, '_>, value: Value, escape: fn(&str) -> String) 
     made(state, Value::from_safe_string(escape(&text)))
 }
 
-/// Asks those first that make as much as a number says.
+/// Checks the size of the result for filters whose arguments determine it.
 fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<(), Error> {
     let too_large = |value: &Value| value.as_i64().is_some_and(|number| !(-MAX_COUNT..=MAX_COUNT).contains(&number));
     let texts: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
@@ -190,7 +190,7 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
         "format" if texts.first().is_some_and(|text| has_long_number(text)) || arguments.iter().any(too_wide) => {
             Err(Error::new(ErrorKind::InvalidOperation, "a width is larger than 999"))
         }
-        // Every sign may print the longest value, or a width of three digits.
+        // Every placeholder may print the longest value, or a width of three digits.
         "format" => {
             let signs = texts.first().map_or(0, |text| text.matches('%').count() as u64);
             budget::room(state, signs.saturating_mul(999.max(longest(arguments.get(1..).unwrap_or_default()))))
@@ -204,7 +204,7 @@ fn before(name: &str, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<
     }
 }
 
-/// The bytes that a filter makes of a text at most.
+/// Returns the maximum number of bytes that a filter makes from a text.
 fn growth(name: &str, text: &str, separator: Option<&str>) -> u64 {
     /// Bytes of memory that an item of a list takes.
     const ITEM: u64 = 32;
@@ -226,8 +226,8 @@ fn growth(name: &str, text: &str, separator: Option<&str>) -> u64 {
     }
 }
 
-/// Lines of a value as indented JSON, each counted as often as it is indented. The value was walked before,
-/// so that its depth is bounded.
+/// Counts the lines of a value as indented JSON, each as often as it is indented. The value was walked before, so that
+/// its depth is bounded.
 fn lines_of(value: &Value) -> u64 {
     fn count(value: &Value, depth: u64) -> u64 {
         let inner = match value.kind() {
@@ -244,13 +244,13 @@ fn lines_of(value: &Value) -> u64 {
     count(value, 0)
 }
 
-/// The bytes of the longest value among arguments, named ones included.
+/// Returns the size, in bytes, of the longest value among arguments, named ones included.
 fn longest(arguments: &[Value]) -> u64 {
     let of = |value: &Value| value.as_str().map_or_else(|| value.to_string().len(), str::len) as u64;
     arguments.iter().map(of).max().unwrap_or(0).saturating_mul(6)
 }
 
-/// Whether a text has a number of more than three digits, which a format would take for a width.
+/// True if a text has a number of more than three digits, which a format would take for a width.
 fn has_long_number(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 3) || text.contains('*')
 }
@@ -259,8 +259,8 @@ fn too_wide(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains('%') && has_long_number(text))
 }
 
-/// `default`: also for what is null, because a request says so when it has no value. With `true` as the
-/// second argument also for what is empty.
+/// Filter `default`: also for `null`, because a request says so when it has no value. With `true` as the second
+/// argument also for empty values.
 fn or_default(value: Value, arguments: Arguments) -> Value {
     let arguments = arguments.into_values();
     let named = |name: &str| {
@@ -274,7 +274,7 @@ fn or_default(value: Value, arguments: Arguments) -> Value {
     if is_missing { fallback } else { value }
 }
 
-/// `escape`: as values are escaped by themselves.
+/// Filter `escape`: as values are escaped by default.
 fn escaped(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
     if value.is_safe() {
         return Ok(value);

@@ -1,47 +1,47 @@
-//! What a template's source may look like before a parser sees it.
+//! Limits on a template's source before a parser sees it.
 //!
-//! The parser of the template language, the compiler behind it, and the readers of MJML and CSS call
-//! themselves for what is nested, so a source that nests deeply enough would end the process. The
-//! tokenizer does not, and what it finds is counted here. The numbers are far above what people write.
+//! The parser of the template language, the compiler behind it, and the readers of MJML and CSS recurse for nested
+//! input, so a deeply nested source would end the process. The tokenizer does not, and its tokens are counted here. The
+//! limits are far above what people write.
 
 use minijinja::machinery::{Span, Token, tokenize};
 
 use super::fault::{Fault, Position};
 
-/// The longest source of one part, in bytes.
+/// Maximum size of the source of one part, in bytes.
 pub const MAX_SOURCE: usize = 2 << 20;
-/// Tokens of one tag.
+/// Maximum number of tokens of one tag.
 const MAX_TAG_TOKENS: usize = 1000;
-/// Brackets within one another.
+/// Maximum nesting depth of brackets.
 const MAX_BRACKETS: usize = 32;
-/// Characters of a name.
+/// Maximum length of a name, in characters.
 const MAX_NAME: usize = 128;
-/// Characters of a text constant.
+/// Maximum length of a text constant, in characters.
 const MAX_TEXT: usize = 16 << 10;
-/// Tags of one part.
+/// Maximum number of tags of one part.
 const MAX_TAGS: usize = 20_000;
-/// Branches of all conditions: each is compiled inside the one before.
+/// Maximum number of branches of all conditions: each is compiled inside the one before.
 const MAX_BRANCHES: usize = 300;
-/// Blocks within one another.
+/// Maximum nesting depth of blocks.
 const MAX_BLOCKS: usize = 32;
-/// Signs and negations of one tag.
+/// Maximum number of signs and negations of one tag.
 const MAX_SIGNS: usize = 100;
-/// Operators, filters and look-ups of one tag: each is compiled inside the next.
+/// Maximum number of operators, filters and look-ups of one tag: each is compiled inside the next.
 const MAX_STEPS: usize = 300;
 
-/// Statements that would reach for other templates.
+/// Statements that would load other templates.
 const ABSENT: [&str; 5] = ["include", "import", "from", "extends", "block"];
 
 /// A source as its tokens.
 #[derive(Debug)]
 pub struct Tokens<'a> {
-    /// The tokens with their places; none for the text between tags.
+    /// The tokens with their positions; none for the text between tags.
     pub tokens: Vec<(Token<'a>, Span)>,
-    /// Where text stands, from and to. Everything else is tags, comments, and space that they swallow.
+    /// Ranges of text. Everything else is tags, comments, and space that they strip.
     pub text: Vec<std::ops::Range<usize>>,
 }
 
-/// Splits a source into tokens and refuses one that is too intricate.
+/// Splits a source into tokens and refuses one beyond the limits.
 pub fn tokens(source: &str) -> Result<Tokens<'_>, Fault> {
     if source.len() > MAX_SOURCE {
         return Err(Fault::limit(None, "is longer than 2 MiB"));

@@ -1,8 +1,8 @@
-//! The links of a template, numbered as they stand in it before values are put in.
+//! Links of a template, numbered in the order of the source.
 //!
-//! A link that a loop repeats, or whose address has a name in it, is one link. What is rendered does not tell which
-//! link of the template one was, so a mark is compiled in before each `a` and `area`, which rendering takes out again.
-//! Marks begin with U+0000, which no value can hold. Links of one address have one number, and so one line in
+//! A link that a loop repeats, or whose address contains a name, is one link. The output does not tell which link of
+//! the template one was, so a mark is compiled in before each `a` and `area`, which rendering removes again. Marks
+//! begin with U+0000, which no value can hold. Links with the same address have one number, and so one line in
 //! statistics.
 
 use std::fmt::Write as _;
@@ -11,10 +11,10 @@ use super::gate::Tokens;
 use super::markup::{self, Element};
 use crate::domain::mail::tracking::{MAX_NUMBERED, NumberedLink, decoded};
 
-/// What a mark begins with; two digits follow.
+/// First character of a mark; two digits follow.
 const MARK: char = '\0';
 
-/// Characters of an address as it stands in a template that are kept.
+/// Maximum number of characters of an address in a template that are kept.
 const MAX_KEPT: usize = 2048;
 
 /// A source with marks.
@@ -22,7 +22,7 @@ const MAX_KEPT: usize = 2048;
 pub(super) struct Marked {
     /// The source.
     pub(super) source: String,
-    /// The addresses of the links by number, with the tags of the template language in them.
+    /// Addresses of the links by number, with the tags of the template language in them.
     pub(super) urls: Vec<String>,
 }
 
@@ -55,8 +55,8 @@ pub(super) fn marked(source: &str, tokens: &Tokens<'_>) -> Marked {
     marked
 }
 
-/// The address of a link as it stands in the source, entities decoded; `None` where it is no link, leads nowhere on the
-/// web whatever the values are, or is not to be counted.
+/// Returns the address of a link as it stands in the source, entities decoded; `None` if it is no link, cannot lead to
+/// the web with any values, or is not to be counted.
 fn address_of(source: &str, masked: &str, element: &Element, tag_ranges: &[std::ops::Range<usize>]) -> Option<String> {
     if !matches!(element.name.as_str(), "a" | "area") || element.attribute("data-no-track").is_some() {
         return None;
@@ -76,12 +76,12 @@ fn address_of(source: &str, masked: &str, element: &Element, tag_ranges: &[std::
     url.push_str(&decoded(source.get(at..place.end)?));
     let url = url.trim();
     let begins = |scheme: &str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    // An address that begins with a tag may become anything.
+    // An address that begins with a tag may become any address.
     let may_lead = begins("http://") || begins("https://") || begins("{{") || begins("{%");
     (may_lead && !is_unsubscribe(url)).then(|| url.chars().take(MAX_KEPT).collect())
 }
 
-/// Whether an address is the one name `unsubscribe_url`, as it is or through filters.
+/// True if an address is only the name `unsubscribe_url`, as it is or with filters.
 fn is_unsubscribe(url: &str) -> bool {
     let inner = url.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or_default();
     let inner = inner.trim_matches(|c: char| matches!(c, '-' | '+') || c.is_whitespace());
@@ -89,7 +89,7 @@ fn is_unsubscribe(url: &str) -> bool {
     name == "unsubscribe_url"
 }
 
-/// Takes the marks out of what a marked source became, and answers where links stood behind them.
+/// Removes the marks from a rendered marked source, and returns the positions of the links after them.
 pub(super) fn take_marks(rendered: String) -> (String, Vec<NumberedLink>) {
     if !rendered.contains(MARK) {
         return (rendered, Vec::new());

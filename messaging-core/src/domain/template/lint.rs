@@ -1,4 +1,4 @@
-//! Looking for what a [`Warning`] is about.
+//! Checks for which there is a [`Warning`].
 
 use super::fault::Position;
 use super::gate::Tokens;
@@ -8,10 +8,10 @@ use super::warning::{Warning, WarningCode};
 /// Large providers cut an email off after this many bytes of HTML.
 const CLIPPED_AT: usize = 102 << 10;
 
-/// Images or names that one warning lists.
+/// Maximum number of images or names that one warning lists.
 const MAX_LISTED: usize = 5;
 
-/// Looks through the HTML of an email. `source` is what the author sees it as: HTML or MJML.
+/// Checks the HTML of an email. `source` is the author's version of it: HTML or MJML.
 pub(super) fn of_html(html: &str, source: &str, tokens: &Tokens<'_>, has_text: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if html.len() > CLIPPED_AT {
@@ -42,12 +42,12 @@ pub(super) fn of_html(html: &str, source: &str, tokens: &Tokens<'_>, has_text: b
     warnings
 }
 
-/// The HTML with its tags painted over, if it can be read at all.
+/// Returns the HTML with its tags masked, if it can be tokenized.
 fn masked_html(html: &str) -> String {
     super::gate::tokens(html).map_or_else(|_| html.to_owned(), |tokens| markup::mask_template_tags(html, &tokens))
 }
 
-/// The declared names do not have these.
+/// Returns the warning about names that are not declared.
 pub(super) fn of_undeclared(undeclared: &[String]) -> Option<Warning> {
     if undeclared.is_empty() {
         return None;
@@ -56,7 +56,7 @@ pub(super) fn of_undeclared(undeclared: &[String]) -> Option<Warning> {
     Some(Warning::new(WarningCode::UndeclaredVariable, message))
 }
 
-/// MJML ignored attributes at these places.
+/// Returns the warning about attributes that MJML ignored at these positions.
 pub(super) fn of_ignored(ignored: &[Position]) -> Option<Warning> {
     if ignored.is_empty() {
         return None;
@@ -66,7 +66,7 @@ pub(super) fn of_ignored(ignored: &[Position]) -> Option<Warning> {
     Some(Warning::new(WarningCode::MjmlAttributeIgnored, message))
 }
 
-/// `lines 1, 2, 3 and more`
+/// Lists items as in `lines 1, 2, 3 and more`.
 fn listed(items: &[String], one: &str, many: &str) -> String {
     let noun = if items.len() == 1 { one } else { many };
     let shown = items.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");

@@ -1,5 +1,5 @@
-//! How much memory one rendering takes at most. Every hostile template is rendered in a process of its own,
-//! because the kernel tells a peak for a process only.
+//! Peak memory of one rendering. Every hostile template is rendered in a process of its own, because the kernel reports
+//! a peak per process only.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -13,10 +13,10 @@ use super::values::Values;
 use super::{Design, Part};
 use crate::domain::channel::Channel;
 
-/// What one rendering may take, in KiB.
+/// Maximum memory of one rendering, in KiB.
 const MAX_RESIDENT: u64 = 64 << 10;
 
-/// Tells a child which case it renders.
+/// Environment variable that tells a child process its case.
 const CASE: &str = "MESSAGING_TEST_RENDERING";
 
 struct Case {
@@ -29,12 +29,12 @@ fn case(name: &'static str, source: impl Into<String>, values: fn() -> Json) -> 
     Case { name, source: source.into(), values }
 }
 
-/// A text made of `text` again and again that is `kib` KiB long.
+/// Returns a text of `kib` KiB that repeats `text`.
 fn long(text: &str, kib: usize) -> String {
     text.repeat((kib << 10) / text.len())
 }
 
-/// What makes of `s`, a text of 512 KiB, the text `t` of 4 MiB.
+/// Makes `t`, a text of 4 MiB, from `s`, a text of 512 KiB.
 const T4: &str = "{% set t = s ~ s ~ s ~ s %}{% set t = t ~ s ~ s ~ s ~ s %}";
 
 fn cases() -> Vec<Case> {
@@ -67,7 +67,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// A line of `/proc/self/status`, in KiB.
+/// Returns a line of `/proc/self/status`, in KiB.
 fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -76,7 +76,7 @@ fn memory(name: &str) -> u64 {
 
 /// Renders one case as a message would be: first within the short limits, then within the whole ones.
 fn render_alone(case: &Case) {
-    // Parsed and not made here, so that no memory that was freed hides what the rendering takes.
+    // Parsed and not made here, so that no freed memory hides the memory of the rendering.
     let values: Json = serde_json::from_reader(std::io::stdin().lock()).unwrap();
     let given = values.as_object().unwrap();
     let design = Design { html: Some(case.source.clone()), ..Design::default() };
@@ -96,7 +96,7 @@ fn render_alone(case: &Case) {
     std::io::stdout().write_all(format!("\n@{peak} {outcome}\n").as_bytes()).unwrap();
 }
 
-/// Renders a case in a process of its own: its peak in KiB, and what came of it.
+/// Renders a case in a process of its own: returns its peak in KiB, and the result.
 fn measure(index: usize, values: &Json) -> (u64, String) {
     let module = module_path!().split_once("::").unwrap().1;
     let test = format!("{module}::no_rendering_takes_more_than_its_memory");

@@ -1,9 +1,8 @@
-//! MJML into HTML.
+//! Conversion of MJML into HTML.
 //!
-//! The library reads XML, so tags of the template language are exchanged for words before, and back after:
-//! `{% if a < b %}` is neither text nor markup to it. It passes through what it does not know; here an
-//! unknown element is an error, and so is a tag of the template that does not come out again, because
-//! nothing an author wrote may vanish silently.
+//! The library reads XML, so tags of the template language are replaced by words before, and put back after: `{% if a <
+//! b %}` is neither text nor markup to it. It ignores what it does not know; here an unknown element is an error, and
+//! so is a tag of the template that is missing in the result, because nothing an author wrote may vanish silently.
 
 use mrml::prelude::parser::{Error as MjmlError, ParserOptions, Span, WarningKind};
 use mrml::prelude::render::RenderOptions;
@@ -14,9 +13,9 @@ use super::markup;
 
 /// The longest source, in bytes.
 pub const MAX_MJML: usize = 512 << 10;
-/// Elements within one another: the library calls itself for each.
+/// Maximum nesting depth of elements: the library recurses for each.
 const MAX_DEPTH: usize = 64;
-/// Elements.
+/// Maximum number of elements.
 const MAX_ELEMENTS: usize = 10_000;
 
 /// The elements of the language.
@@ -58,14 +57,14 @@ const ELEMENTS: [&str; 35] = [
     "mj-html-attributes",
 ];
 
-/// Result of turning MJML into HTML.
+/// Result of converting MJML into HTML.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// The HTML, still a template.
     pub html: String,
-    /// Style sheets that the author wants inlined.
+    /// Style sheets to inline, as the author marked them.
     pub inline_styles: String,
-    /// What the library ignored, and where.
+    /// Positions of parts that the library ignored.
     pub ignored: Vec<Position>,
 }
 
@@ -109,8 +108,8 @@ pub fn render(source: &str, tokens: &Tokens<'_>) -> Result<Rendered, Fault> {
     Ok(Rendered { html, inline_styles: inline_styles(source, &masked), ignored })
 }
 
-/// Whether the library takes no text where `before` ends, but comments: between the children of elements
-/// whose children are all of one kind.
+/// True if the library accepts no text but comments where `before` ends: between the children of elements whose
+/// children are all of one kind.
 fn takes_no_text(before: &str) -> bool {
     const PARENTS: [&str; 7] =
         ["mjml", "mj-head", "mj-attributes", "mj-navbar", "mj-social", "mj-accordion", "mj-carousel"];
@@ -137,7 +136,7 @@ fn takes_no_text(before: &str) -> bool {
     if is_end { CHILDREN.contains(&name) } else { PARENTS.contains(&name) || name == "mj-accordion-element" }
 }
 
-/// The text of `<mj-style inline="inline">`.
+/// Returns the text of `<mj-style inline="inline">`.
 fn inline_styles(source: &str, masked: &str) -> String {
     let mut styles = String::new();
     let wanted = markup::read(masked).elements;
@@ -150,10 +149,10 @@ fn inline_styles(source: &str, masked: &str) -> String {
     styles
 }
 
-/// A source whose template tags are words.
+/// A source whose template tags are replaced by words.
 struct Exchanged {
     text: String,
-    /// Where each tag stands in the source, and where its word stands in the text.
+    /// Ranges of each tag in the source and of its word in the text.
     tags: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)>,
     mark: String,
 }
@@ -187,7 +186,7 @@ impl Exchanged {
         format!("{}{number}z", self.mark)
     }
 
-    /// The byte of the source that became a byte of the text.
+    /// Returns the byte of the source that became a byte of the text.
     fn offset(&self, at: usize) -> usize {
         let before = self.tags.partition_point(|(_, word)| word.start <= at);
         match before.checked_sub(1).map(|index| &self.tags[index]) {
@@ -238,7 +237,7 @@ impl Exchanged {
         }
     }
 
-    /// Exchanges the words for the tags again.
+    /// Replaces the words by the tags again.
     fn back(&self, source: &str, html: &str) -> Result<String, Fault> {
         let mut out = String::with_capacity(html.len() + source.len() / 4);
         let mut seen = vec![false; self.tags.len()];
@@ -265,7 +264,7 @@ impl Exchanged {
         }
         out.push_str(rest);
         let lost = seen.iter().position(|seen| !seen).map(|number| self.tags[number].0.start);
-        // Comments of the template language may go; they make nothing anyway.
+        // Comments of the template language may vanish, as they have no output.
         match lost.filter(|at| !source[*at..].starts_with("{#") && !source[*at..].trim_start().is_empty()) {
             Some(at) => Err(Fault::at(Position::of(source, at), "MJML leaves out what stands here")),
             None => Ok(out),

@@ -1,8 +1,8 @@
-//! The places in HTML where escaping quotes and angle brackets is not enough.
+//! Places in HTML where escaping quotes and angle brackets is not enough.
 //!
-//! The text between the tags of a template is read as a browser reads it, in the order of the source. A
-//! value in an attribute without quotes ends at a space; one at the beginning of `href` may choose the
-//! scheme; one inside a script is program text. Such outputs get a guard of their own.
+//! The text between the tags of a template is read as a browser reads it, in the order of the source. A value in an
+//! attribute without quotes ends at a space; one at the beginning of `href` may choose the scheme; one inside a script
+//! is program text. Such outputs get a guard of their own.
 
 use minijinja::machinery::Token;
 
@@ -13,11 +13,11 @@ use super::gate::Tokens;
 pub(super) enum Danger {
     /// At the beginning of an address.
     Address,
-    /// In an address, behind other text, where the scheme may still come.
+    /// In an address, after other text, where the scheme may still come.
     AddressRest,
     /// At the beginning of an address, before the colon that ends its scheme.
     Scheme,
-    /// In an address, behind other text and before the colon that ends its scheme.
+    /// In an address, after other text and before the colon that ends its scheme.
     SchemeRest,
     /// Inside a script, an event handler, or an address that is one.
     Script,
@@ -25,7 +25,7 @@ pub(super) enum Danger {
     Style,
     /// Inside an attribute that holds a document.
     Document,
-    /// Inside the `content` of a `meta` element, which may lead somewhere else.
+    /// Inside the `content` of a `meta` element, which may redirect to another page.
     Refresh,
     /// The digit of `<h1>`.
     Level,
@@ -33,12 +33,12 @@ pub(super) enum Danger {
     Tag,
 }
 
-/// A place that wants more than the usual escapes.
+/// A place that needs more than the usual escapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutputContext {
-    /// What is dangerous about it, besides quotes.
+    /// Danger of the place, apart from quotes.
     pub(super) danger: Option<Danger>,
-    /// Whether it is inside a tag, but not inside quotes.
+    /// True if it is inside a tag, but not inside quotes.
     pub(super) unquoted: bool,
 }
 
@@ -71,7 +71,7 @@ const COMPUTED_TAG: &str = "a part of the name of a tag cannot be computed; only
 const COMPUTED_NAME: &str = "an attribute whose name is computed cannot have a computed value";
 const BLOCK_INSIDE: &str = "call and filter blocks cannot stand inside of a tag, a script or a style sheet";
 
-/// The outputs in dangerous places, by where they begin, in order; or the rule that the source breaks.
+/// Returns the outputs in dangerous places with their offsets, in order; or the rule that the source breaks.
 pub(super) fn dangers(source: &str, tokens: &Tokens<'_>) -> Result<Vec<(usize, OutputContext)>, &'static str> {
     let mut reader = Reader::default();
     let mut texts = tokens.text.iter().peekable();
@@ -113,19 +113,19 @@ enum State {
     Style,
 }
 
-/// How far the scheme of an address is decided.
+/// State of the search for an address's scheme.
 #[derive(Debug, Default, PartialEq, Eq, Clone, Copy)]
 enum Scheme {
     /// A colon may still end one.
     #[default]
     Open,
-    /// It is a harmless one, or there is none.
+    /// The scheme is harmless, or there is none.
     Decided,
-    /// It makes a browser run what follows as a script, as `javascript:` does.
+    /// The scheme makes a browser run the rest as a script, as `javascript:` does.
     Script,
 }
 
-/// An `if` or `for` that began inside an address, and what was known there.
+/// An `if` or `for` that began inside an address, with the state at its beginning.
 struct Block {
     is_loop: bool,
     scheme: Scheme,
@@ -141,25 +141,26 @@ struct Reader {
     tag: String,
     /// The name of the attribute, lower case.
     name: String,
-    /// Whether an output is part of the attribute's name.
+    /// True if an output is part of the attribute's name.
     is_computed: bool,
-    /// Of an address: whether its scheme is decided, the literal text before that, the outputs so far.
+    /// Of an address: the state of its scheme, the literal text before that is decided, and the number of outputs so
+    /// far.
     scheme: Scheme,
     literal: String,
     outputs: usize,
-    /// The outputs in `found` that the scheme of the address may be made of.
+    /// Outputs in `found` that may be part of the address's scheme.
     pending: Vec<usize>,
     /// The beginning of a character reference.
     reference: Option<String>,
-    /// What is open inside the address.
+    /// Open blocks inside the address.
     blocks: Vec<Block>,
-    /// The last characters, for finding what ends a comment or a script.
+    /// The last characters, for finding the end of a comment or a script.
     tail: String,
     found: Vec<(usize, OutputContext)>,
 }
 
 impl Reader {
-    /// What the attribute holds that its value would be dangerous in.
+    /// Returns the danger of a value in the attribute, by the attribute's meaning.
     fn danger_of_value(&mut self) -> Result<Option<Danger>, &'static str> {
         if self.is_computed {
             return Err(COMPUTED_NAME);
@@ -188,7 +189,7 @@ impl Reader {
             Scheme::Open => {
                 self.pending.push(self.found.len());
                 let is_first = self.outputs == 0 && self.literal.is_empty();
-                // What a loop repeats comes behind itself.
+                // The body of a loop is repeated after itself.
                 let is_repeated = self.blocks.iter().any(|block| block.is_loop);
                 self.outputs += 1;
                 Some(if is_first && !is_repeated { Danger::Address } else { Danger::AddressRest })
@@ -196,7 +197,7 @@ impl Reader {
         }
     }
 
-    /// An output begins at `at`.
+    /// Handles an output that begins at `at`.
     fn see_output(&mut self, at: usize) -> Result<(), &'static str> {
         if self.state == State::BeforeValue {
             self.begin_value(None);
@@ -225,7 +226,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A statement of this name begins.
+    /// Handles the beginning of a statement with this name.
     fn see_block(&mut self, name: &str) -> Result<(), &'static str> {
         let is_inside = !matches!(self.state, State::Text | State::Comment);
         if matches!(name, "call" | "filter") && is_inside {
@@ -252,7 +253,8 @@ impl Reader {
             }
             "endif" | "endfor" => {
                 if let Some(block) = self.blocks.pop() {
-                    // Nobody knows which branch it was: what was open before is open again, behind something.
+                    // It is not known which branch was taken: the state before the block applies again, after some
+                    // text.
                     self.scheme = block.scheme;
                     self.outputs += 1;
                     self.pending.extend(block.pending);
@@ -271,7 +273,7 @@ impl Reader {
         self.blocks.clear();
     }
 
-    /// A character of a value that the author wrote, maybe a part of a character reference.
+    /// Handles a literal character of a value, which may be part of a character reference.
     fn see_value(&mut self, c: char) {
         if self.scheme != Scheme::Open || !self.is_address() {
             return;
@@ -293,8 +295,7 @@ impl Reader {
         }
     }
 
-    /// Reads a character reference as what it stands for. Of the names only those matter that a scheme is
-    /// made of.
+    /// Decodes a character reference. Of the named ones only those matter that can be part of a scheme.
     fn end_reference(&mut self) {
         let Some(reference) = self.reference.take() else { return };
         let number = match reference.strip_prefix("#x") {
@@ -311,14 +312,14 @@ impl Reader {
         }
     }
 
-    /// A character of an address whose scheme is not decided.
+    /// Handles a character of an address whose scheme is not decided.
     fn see_address(&mut self, c: char) {
         if self.scheme != Scheme::Open || c.is_whitespace() || c.is_control() {
             return;
         }
         let is_data = self.outputs == 0 && self.literal.starts_with("data:");
         match c {
-            // What the type says, decides: an image runs nothing.
+            // The media type decides: an image runs nothing.
             '/' | ',' | ';' if is_data => {
                 self.scheme = if self.literal == "data:image" { Scheme::Decided } else { Scheme::Script };
             }
@@ -415,7 +416,7 @@ impl Reader {
         }
     }
 
-    /// Goes back to text after `end`; what closes a script is a tag again.
+    /// Returns to text after `end`; the end of a script is a tag again.
     fn until(&mut self, c: char, end: &str) {
         self.tail.push(c.to_ascii_lowercase());
         if self.tail.ends_with(end) {
@@ -432,7 +433,7 @@ impl Reader {
         }
     }
 
-    /// Goes back to between the attributes.
+    /// Ends a value: the state is between attributes again.
     fn end_value(&mut self) {
         self.state = State::Tag;
         self.name.clear();

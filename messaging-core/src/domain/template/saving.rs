@@ -1,4 +1,4 @@
-//! From what an author wrote to a version that can be sent.
+//! Saving of templates: an author's input becomes a version that can be sent.
 
 use super::compiled::Compiled;
 use super::engine::on_large_stack;
@@ -8,25 +8,25 @@ use super::{Design, Part, Parts, css, gate, lint, mjml};
 use crate::domain::channel::Channel;
 use crate::violation::{FieldCode, Violations};
 
-/// Names that are shown at most.
+/// Maximum number of names that are listed.
 const MAX_SHOWN: usize = 1000;
 
-/// A design with everything that is made of it.
+/// A design with everything that is made from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
-    /// The design; its HTML made of MJML where it has that.
+    /// The design; its HTML made from MJML if there is any.
     pub design: Design,
-    /// The HTML that is sent, where it is another.
+    /// The HTML that is sent, if it differs from the design's.
     pub ready: Option<String>,
     /// Names of values, declared and found.
     pub variables: Vec<String>,
-    /// What may hurt in the inbox.
+    /// Properties that may harm delivery or display in the inbox.
     pub warnings: Vec<Warning>,
-    /// Which parts it has.
+    /// Parts that it has.
     pub parts: Parts,
 }
 
-/// Checks a design and makes of it what is sent. Keeps a processor busy for a moment.
+/// Checks a design and makes the version to send. Keeps a processor busy for a moment.
 pub fn make(channel: Channel, design: Design) -> Result<Made, Violations> {
     on_large_stack(|| made(channel, design))
 }

@@ -135,7 +135,7 @@ fn what_is_broken_is_found_where_it_stands() {
     refused("{{ _guard_made }}", (1, 4));
 }
 
-/// Every kind of place, and what a hostile value becomes there.
+/// Renders a hostile value in every kind of place.
 #[test]
 fn values_stay_values_wherever_they_stand() {
     let hostile = [
@@ -176,7 +176,7 @@ fn values_stay_values_wherever_they_stand() {
         for value in hostile {
             let html = render(place, Kind::Markup, &json!({"x": value})).unwrap();
             let found = shape(&html);
-            // A value between attributes may become an attribute, but none that means anything.
+            // A value between attributes may become an attribute, but none with a meaning.
             let found: Vec<_> =
                 found.into_iter().filter(|part| !part.starts_with("@x&#") && !part.contains("&#")).collect();
             let harmless: Vec<_> = harmless.iter().filter(|part| *part != "@harmless").cloned().collect();
@@ -194,8 +194,8 @@ fn values_stay_values_wherever_they_stand() {
     }
 }
 
-/// Where `javascript:` can come in, and what is made of the parts of it. Each row would run a script if its
-/// values were only escaped.
+/// Renders the parts of `javascript:` in every place where it could come in. Each row would run a script if its values
+/// were only escaped.
 #[test]
 fn no_place_lets_a_script_in() {
     let rows = [
@@ -219,7 +219,7 @@ fn no_place_lets_a_script_in() {
         ("{% macro m(u) %}<a href=\"{{ u }}\">t</a>{% endmacro %}{{ m(a) }}", "javascript:alert(1)", ""),
         ("{% set u %}{{ a }}{{ b }}{% endset %}<a href=\"{{ u }}\">t</a>", "java", "script:alert(1)"),
         ("{% set u = a ~ b %}<a href=\"{{ u }}\">t</a>", "java", "script:alert(1)"),
-        // Every attribute that leads somewhere.
+        // Every attribute with an address.
         ("<object data=\"{{ a }}\"></object>", "javascript:alert(1)", ""),
         ("<embed src=\"{{ a }}\">", "javascript:alert(1)", ""),
         ("<form action=\"{{ a }}\"></form>", "javascript:alert(1)", ""),
@@ -262,7 +262,7 @@ fn no_place_lets_a_script_in() {
     }
 }
 
-/// Whether one of the values above does in this HTML what it was made for.
+/// True if one of the values above would run its script in this HTML.
 fn lets_script_in(html: &str) -> bool {
     let squeeze = |text: &[u8]| -> String {
         let text = String::from_utf8_lossy(text).to_lowercase();
@@ -351,7 +351,7 @@ fn computed_names_are_refused_where_they_decide() {
     }
 }
 
-/// Tags and names of attributes, as a browser finds them.
+/// Returns the tags and names of attributes, as a browser finds them.
 fn shape(html: &str) -> Vec<String> {
     let mut shape = Vec::new();
     let mut emitter = html5gum::DefaultEmitter::default();
@@ -379,7 +379,7 @@ fn href_runs_scripts(html: &str) -> bool {
     })
 }
 
-/// Seconds that the process has kept processors busy.
+/// Returns the processor time that the process has used, in seconds.
 fn processor_time() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     std::time::Duration::try_from(time).unwrap().as_secs_f64()
@@ -565,8 +565,8 @@ const SAMPLES: [(&str, &str); 13] = [
     ("two_sections", include_str!("samples/two_sections.mjml")),
 ];
 
-/// Each sample goes all the way: saved, compiled, rendered; every value that it names is on the page, and
-/// nothing of MJML or of the template language is left.
+/// Each sample is saved, compiled and rendered; every value that it names is on the page, and no MJML or template
+/// language is left.
 #[test]
 fn samples_of_mjml_are_rendered_whole() {
     use super::values::Values;
@@ -628,7 +628,7 @@ fn only_the_styles_that_mjml_wants_inlined_are() {
     assert!(ready.contains("font-size: 16px !important"), "{ready}");
 }
 
-/// The guards change nothing: what they let pass is what the engine alone would make.
+/// The guards change nothing: the output that they allow is that of the engine alone.
 mod guards {
     use proptest::prelude::*;
 
@@ -668,7 +668,7 @@ mod guards {
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a})[{b}:]")),
                 inner.clone().prop_map(|a| format!("({a})[:1][0]")),
                 inner.clone().prop_map(|a| format!("-{a}")),
-                // In parentheses: behind an operator the engine takes `not (…)` for the call of a function.
+                // In parentheses: after an operator the engine takes `not (…)` for the call of a function.
                 inner.clone().prop_map(|a| format!("(not {a})")),
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("[{a}, {b}]")),
                 (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{{'k': {a}, 'l': {b}}}['k']")),
@@ -702,7 +702,7 @@ mod guards {
                 match (alone, guarded) {
                     (Ok(alone), Ok(guarded)) => prop_assert_eq!(alone, guarded, "{}", source),
                     (Err(_), Err(_)) => {}
-                    // Texts and lists are not repeated, and the engine's own objects not kept.
+                    // Texts and lists are not repeated, and the engine's own objects not stored.
                     (Ok(_), Err(fault)) => {
                         let message = fault.to_string();
                         prop_assert!(message.contains("multiplies numbers"), "{}: {}", source, message);

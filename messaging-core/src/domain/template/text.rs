@@ -1,4 +1,4 @@
-//! Single texts that are templates: what automations write into contacts, messages and requests.
+//! Single texts that are templates, which automations write into contacts, messages and requests.
 
 use minijinja::Value;
 
@@ -15,18 +15,18 @@ pub struct TextTemplate {
 }
 
 impl TextTemplate {
-    /// Whether a text has anything to compile: others come out as they are.
+    /// True if a text has anything to compile: other texts are used unchanged.
     pub fn is_template(source: &str) -> bool {
         ["{{", "{%", "{#"].iter().any(|tag| source.contains(tag))
     }
 
-    /// Compiles a text. Needs a thread for itself for a moment.
+    /// Compiles a text, on a thread of its own with a large stack; the caller waits.
     pub fn compile(source: &str) -> Result<Self, Fault> {
         let program = on_large_stack(|| Program::compile(source, Kind::Plain))?;
         Ok(Self { program, size: source.len() })
     }
 
-    /// Bytes of source.
+    /// Returns the bytes of source.
     pub const fn size(&self) -> usize {
         self.size
     }

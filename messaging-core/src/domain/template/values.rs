@@ -34,7 +34,7 @@ pub struct Values {
     is_too_large: bool,
 }
 
-/// Most memory, in bytes, that the values of a request may take inside the template engine, as [`estimated_bytes`]
+/// Maximum memory, in bytes, that the values of a request may take inside the template engine, as [`estimated_bytes`]
 /// estimates it.
 const MAX_GIVEN: usize = 32 << 20;
 

@@ -1,18 +1,18 @@
-//! Which names a template uses.
+//! Names that a template uses.
 //!
-//! Contract section 11: in the order in which they are first seen, without system names, without names
-//! that are used only inside the sections of lists. The last includes, as the contract says it, a name
-//! that is used in a loop's body although the loop does not bind it.
+//! Contract section 11: in the order in which they are first seen, without system names, without names that are used
+//! only inside the sections of lists. By the contract's wording, the latter include a name that is used in a loop's
+//! body although the loop does not bind it.
 
 use std::collections::BTreeMap;
 
 use minijinja::machinery::ast::{CallArg, Expr, Stmt};
 
-/// Names that the system gives a value (contract section 11).
+/// Names whose values the system provides (contract section 11).
 pub(crate) const SYSTEM: [&str; 8] =
     ["contact", "unsubscribe_url", "preferences_url", "archive_url", "workspace", "campaign", "message_id", "event"];
 
-/// Names of one part, at most this many.
+/// Maximum number of names of one part.
 const MAX_NAMES: usize = 1000;
 
 /// Names, filters and tests that a source uses.
@@ -22,22 +22,22 @@ pub struct Names {
     pub variables: Vec<String>,
     /// System names with their members: `contact.email`.
     pub system: Vec<String>,
-    /// Whether any value is looked up that is not the system's, loops included.
+    /// True if any value is looked up that is not the system's, loops included.
     pub asks_values: bool,
-    /// Filters, and where each is first used.
+    /// Filters, with the offset of the first use.
     pub filters: BTreeMap<String, usize>,
-    /// Tests, and where each is first used.
+    /// Tests, with the offset of the first use.
     pub tests: BTreeMap<String, usize>,
 }
 
 impl Names {
-    /// Whether it uses this system name or one of its members.
+    /// True if the source uses this system name or one of its members.
     pub fn uses_system(&self, name: &str) -> bool {
         self.system.iter().any(|used| used == name || used.split('.').next() == Some(name))
     }
 }
 
-/// Looks through a source.
+/// Finds the names that a source uses.
 pub fn names(tree: &Stmt<'_>) -> Names {
     let mut finder = Finder { found: Names::default(), bound: vec![Vec::new()], loops: 0 };
     finder.statement(tree);
@@ -51,7 +51,7 @@ struct Finder<'a> {
     found: Names,
     /// The names that are bound, innermost scope last.
     bound: Vec<Vec<&'a str>>,
-    /// In how many bodies of loops.
+    /// Number of loops around the current place.
     loops: usize,
 }
 
@@ -170,7 +170,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A name with the members that are asked of it.
+    /// Records a name with the members that are accessed.
     fn use_name(&mut self, root: &str, members: &[&str]) {
         if self.bound.iter().any(|scope| scope.contains(&root)) {
             return;
@@ -224,7 +224,7 @@ impl<'a> Finder<'a> {
                 }
             }
             Expr::Call(call) => {
-                // A method is not a member: what it is called on needs the value.
+                // A method is not a member: the value that it is called on is needed.
                 match &call.expr {
                     Expr::GetAttr(method) => self.expression(&method.expr),
                     other => self.expression(other),
@@ -237,7 +237,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// `a.b`, `a["b"]` and mixtures; what is asked with a computed name or a number ends the path.
+    /// Reads `a.b`, `a["b"]` and mixtures; an access by a computed name or a number ends the path.
     fn member(&mut self, expr: &Expr<'a>) {
         let mut members: Vec<String> = Vec::new();
         let mut current = expr;

@@ -1,9 +1,9 @@
-//! What does not stop a template from being saved, but hurts in the inbox.
+//! Warnings about a template, which do not stop it from being saved.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One thing to look at.
+/// A warning about a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TemplateWarning")]
 pub struct Warning {
@@ -24,7 +24,7 @@ pub enum WarningCode {
     HtmlTooLarge,
     /// No `unsubscribe_url`; marketing needs one.
     NoUnsubscribeLink,
-    /// Images that say nothing where images are not shown.
+    /// Images without an alternative text, which show nothing where images are blocked.
     ImageWithoutAlt,
     /// Values are used that are not among the declared ones.
     UndeclaredVariable,
@@ -35,7 +35,7 @@ pub enum WarningCode {
 }
 
 impl Warning {
-    /// A warning.
+    /// Returns a warning.
     pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }

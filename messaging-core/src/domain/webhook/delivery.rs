@@ -1,4 +1,4 @@
-//! One event on its way to one webhook.
+//! Delivery of one event to one webhook.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,7 +53,7 @@ pub enum DeliveryError {
     Timeout,
     /// No connection, or it broke.
     ConnectionFailed,
-    /// TLS was refused, by the receiver or by us.
+    /// The receiver or this server refused TLS.
     TlsError,
     /// The name does not resolve.
     DnsError,
@@ -81,18 +81,18 @@ pub enum Subject {
     },
     /// An entry of the audit log.
     Record(Map<String, Value>),
-    /// A test with data of the caller's, or a sample.
+    /// A test with data of the caller, or with a sample.
     Test(Option<Map<String, Value>>),
 }
 
-/// One event on its way to one webhook.
+/// Delivery of one event to one webhook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
     /// Its id.
     pub id: DeliveryId,
     /// Workspace that owns the webhook.
     pub workspace_id: WorkspaceId,
-    /// The webhook that it goes to.
+    /// Webhook that receives it.
     pub webhook_id: WebhookId,
     /// The event; the same for retries and replays.
     pub event_id: EventId,
@@ -106,17 +106,17 @@ pub struct Delivery {
     pub attempts: u32,
     /// When the next attempt is due.
     pub next_attempt_at: Option<Timestamp>,
-    /// The status that the last attempt was answered with.
+    /// HTTP status of the last attempt's answer.
     pub response_status: Option<u16>,
     /// The beginning of that answer's body.
     pub response_body: Option<String>,
     /// Reason for which the last attempt failed; `None` if it succeeded or there was none yet.
     pub error: Option<DeliveryError>,
-    /// How long the last attempt took.
+    /// Duration of the last attempt, in milliseconds.
     pub duration_ms: Option<u64>,
     /// The delivery that this one repeats.
     pub replay_of: Option<DeliveryId>,
-    /// Whether it waits for its turn among others instead of having a job of its own.
+    /// True if it waits in the webhook's backlog instead of having a job of its own.
     pub in_backlog: bool,
     /// When it was created.
     pub created_at: Timestamp,
@@ -125,7 +125,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// A delivery that is due at once.
+    /// Returns a delivery that is due at once.
     pub fn new(
         id: DeliveryId,
         (workspace_id, webhook_id): (WorkspaceId, WebhookId),
@@ -154,7 +154,7 @@ impl Delivery {
         }
     }
 
-    /// A new delivery of the same event, due at once.
+    /// Returns a new delivery of the same event, due at once.
     pub fn replay(&self, id: DeliveryId, now: Timestamp) -> Self {
         let receiver = (self.workspace_id, self.webhook_id);
         let event = (self.event_id, self.event_type);
@@ -166,12 +166,12 @@ impl Delivery {
         matches!(self.subject, Subject::Test(_))
     }
 
-    /// Whether its receiver never got the event by it.
+    /// True if the receiver did not get the event by this delivery.
     pub const fn is_missed(&self) -> bool {
         !self.is_test() && matches!(self.status, DeliveryStatus::Failed | DeliveryStatus::Expired)
     }
 
-    /// Its webhook is paused: waits until that is resumed.
+    /// Returns the delivery as held until its paused webhook is resumed.
     pub fn hold(mut self) -> Self {
         self.status = DeliveryStatus::Held;
         self.next_attempt_at = None;
@@ -179,12 +179,12 @@ impl Delivery {
         self
     }
 
-    /// It was held for too long.
+    /// Returns the delivery as expired, because it was held for too long.
     pub fn expire(self) -> Self {
         Self { status: DeliveryStatus::Expired, ..self.give_up() }
     }
 
-    /// No attempt is made any more.
+    /// Returns the delivery as failed: no further attempt follows.
     pub fn give_up(mut self) -> Self {
         self.status = DeliveryStatus::Failed;
         self.next_attempt_at = None;
@@ -193,13 +193,13 @@ impl Delivery {
     }
 }
 
-/// Which deliveries are replayed (an extension of contract section 15).
+/// Deliveries to replay (an extension of contract section 15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "ReplayScope")]
 pub enum Replayed {
-    /// Those that the receiver never got and that nobody has replayed.
+    /// Those that the receiver did not get and that were not replayed.
     Failed,
-    /// Every event once, whatever became of it.
+    /// Every event once, whatever its status.
     All,
 }

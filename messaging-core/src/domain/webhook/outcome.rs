@@ -1,6 +1,6 @@
-//! What becomes of a delivery after an attempt.
+//! Outcome of an attempt to call a webhook.
 //!
-//! Contract section 15.3. A value in, a value out.
+//! Contract section 15.3. Pure functions.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::delivery::{Delivery, DeliveryError, DeliveryStatus};
 use crate::domain::delivery::outcome::MAX_WAIT;
 use crate::time::Timestamp;
 
-/// Result of one call of a webhook: the receiver's answer, or why there was none.
+/// Result of one call of a webhook: the receiver's answer, or the reason why there was none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The receiver answered.
@@ -19,17 +19,17 @@ pub enum Answer {
         status: StatusCode,
         /// The beginning of the body.
         body: String,
-        /// How long the receiver wants to be left alone.
+        /// Time for which the receiver asks to be left alone.
         retry_after: Option<Duration>,
     },
     /// There was no complete answer.
     Nothing(DeliveryError),
 }
 
-/// An attempt, and when the next one may be.
+/// An attempt, with the schedule of the next one.
 #[derive(Debug, Clone)]
 pub struct Attempt<'a> {
-    /// Answer of the receiver, or why there was none.
+    /// Answer of the receiver, or the reason why there was none.
     pub answer: Answer,
     /// When it ended.
     pub ended_at: Timestamp,
@@ -37,7 +37,7 @@ pub struct Attempt<'a> {
     pub took: Duration,
     /// Waits between attempts; after the last one the delivery is given up.
     pub schedule: &'a [Duration],
-    /// By how much the wait differs from the schedule, in thousandths: -100 to 100.
+    /// Difference of the wait from the schedule, in thousandths: -100 to 100.
     pub jitter: i32,
 }
 
@@ -52,7 +52,7 @@ pub enum Consequence {
     Gone,
 }
 
-/// The delivery after an attempt, and what follows for its webhook.
+/// Returns the delivery after an attempt, and the consequence for its webhook.
 pub fn judge(mut delivery: Delivery, attempt: Attempt<'_>) -> (Delivery, Consequence) {
     delivery.attempts += 1;
     delivery.duration_ms = Some(u64::try_from(attempt.took.as_millis()).unwrap_or(u64::MAX));

@@ -1,7 +1,7 @@
-//! What a receiver is told of an event.
+//! Payload of an event for the receiver of a webhook.
 //!
-//! Contract section 15.2. It is made when it is sent, of the event and its message as they are then, so
-//! that what was erased meanwhile is not sent any more.
+//! Contract section 15.2. It is made when it is sent, from the event and its message as they are then, so that erased
+//! data is no longer sent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::domain::security::redaction::Redactor;
 use crate::ids::{AutomationId, CampaignId, ContactId, EventId, Id as _, MessageId, TemplateId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// An event as webhooks tell it.
+/// An event as webhooks send it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "WebhookEvent")]
 pub struct EventPayload<D = EventData> {
@@ -27,11 +27,11 @@ pub struct EventPayload<D = EventData> {
     pub timestamp: Timestamp,
     /// Workspace that the event belongs to.
     pub workspace_id: WorkspaceId,
-    /// To which message, and more.
+    /// Data of the event, its message included.
     pub data: D,
 }
 
-/// The message of an event, and what the event says.
+/// The message of an event, and the event's data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "WebhookEventData")]
 pub struct EventData {
@@ -41,7 +41,7 @@ pub struct EventData {
     pub status: MessageStatus,
     /// Its channel.
     pub channel: Channel,
-    /// Its recipient; null when that was erased.
+    /// Its recipient; null after erasure.
     pub to: Option<String>,
     /// The contact it is attributed to.
     pub contact_id: Option<ContactId>,
@@ -57,13 +57,13 @@ pub struct EventData {
     pub tags: Vec<String>,
     /// The sender's data.
     pub metadata: Map<String, Value>,
-    /// What the event says, by type.
+    /// Data of the event, by type.
     pub meta: Map<String, Value>,
 }
 
 impl EventPayload {
-    /// What a reader is told of an event of a message, which may be a named variant of its campaign. `None` for one that
-    /// has no type.
+    /// Returns the payload of a message's event for a reader; `variant` names the campaign's variant that the message
+    /// is of. `None` for an event without a type.
     pub fn of(event: MessageEvent, message: Message, variant: Option<String>, redactor: Redactor) -> Option<Self> {
         let channel = message.channel;
         let to = Some(message.to).filter(|to| !to.is_empty());
@@ -91,7 +91,7 @@ impl EventPayload {
     }
 }
 
-/// What a test says that brings no data of its own: a message that does not exist.
+/// Returns the data of a test that brings none of its own: a message that does not exist.
 pub fn sample(event_type: EventType) -> EventData {
     use EventType as E;
     let recipient = "ann@example.com";

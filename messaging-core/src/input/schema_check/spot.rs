@@ -1,12 +1,12 @@
-//! Place within a value that a walk has reached.
+//! Place in a value that a walk has reached.
 
 use crate::violation::{MAX_POINTER, escape};
 
-/// A place in a value. It becomes text only where something is reported: a pointer for each value would cost the names
-/// of all that is around it, over and over.
+/// A place in a value. It becomes text only when a fault is reported: a pointer for each value would repeat the names
+/// of all values around it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Spot<'p> {
-    /// Where the walk began: a pointer.
+    /// Beginning of the walk: a pointer.
     Top(&'p str),
     /// A member of an object.
     Member(&'p Self, &'p str),
@@ -15,12 +15,13 @@ pub(super) enum Spot<'p> {
 }
 
 impl Spot<'_> {
-    /// Whether this is the whole body.
+    /// True if this is the whole body.
     pub(super) const fn is_body(&self) -> bool {
         matches!(self, Self::Top(pointer) if pointer.is_empty())
     }
 
-    /// The RFC 6901 pointer of the place; of one that is too long to be reported, a beginning that is too long as well.
+    /// Returns the RFC 6901 pointer of the place; of one that is too long to be reported, a beginning that is too long
+    /// as well.
     pub(super) fn pointer(&self) -> String {
         match self {
             Self::Top(pointer) => (*pointer).to_owned(),

@@ -1,4 +1,4 @@
-//! What was said on the wire during the attempts of a message.
+//! Attempts of a message, with the dialogs on the wire.
 
 use async_trait::async_trait;
 
@@ -10,14 +10,14 @@ use crate::time::Timestamp;
 /// Reads of attempts.
 #[async_trait]
 pub trait Attempts {
-    /// The attempts of a message, newest first.
+    /// Returns the attempts of a message, newest first.
     async fn attempts(
         &self,
         workspace: WorkspaceId,
         message: MessageId,
         page: PageRequest,
     ) -> Result<Slice<MessageAttempt>, StoreError>;
-    /// Removes up to `limit` attempts that ended before a time; answers how many.
+    /// Deletes up to `limit` attempts that ended before a time; returns how many.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
     async fn forget_attempts(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;

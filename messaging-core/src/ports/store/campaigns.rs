@@ -1,4 +1,4 @@
-//! Campaigns, their messages, and what of these waits to be released.
+//! Campaigns, their messages, and the messages that wait to be released.
 
 use async_trait::async_trait;
 
@@ -12,54 +12,55 @@ use crate::domain::message::milestones::EngagementFlags;
 use crate::ids::{CampaignId, ContactId, MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Which messages of a campaign a listing shows.
+/// Filter of a listing of a campaign's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CampaignMessageFilter {
-    /// All.
+    /// All messages.
     All,
-    /// Of which this was seen.
+    /// Messages with this engagement.
     Engaged(EngagementFlags),
-    /// Of the statuses in this set, each a bit at its place in [`MessageStatus::ALL`](crate::domain::message::MessageStatus::ALL).
+    /// Messages with a status in this set, each a bit at its place in
+    /// [`MessageStatus::ALL`](crate::domain::message::MessageStatus::ALL).
     Statuses(u16),
 }
 
 /// Reads of campaigns.
 #[async_trait]
 pub trait Campaigns {
-    /// A campaign.
+    /// Looks up a campaign.
     async fn campaign(&self, workspace: WorkspaceId, id: CampaignId) -> Result<Option<Stored<Campaign>>, StoreError>;
-    /// Campaigns, newest first; in a state if one is given.
+    /// Returns campaigns, newest first; only those in a state if one is given.
     async fn campaigns(
         &self,
         workspace: WorkspaceId,
         status: Option<CampaignStatus>,
         page: PageRequest,
     ) -> Result<Slice<Campaign>, StoreError>;
-    /// Campaigns with an [`archive_time`](crate::domain::campaign::archive::archive_time), the latest first, at most `limit`;
-    /// those that come after `before` if it is given, and none where that has no such time.
+    /// Returns campaigns with an [`archive_time`](crate::domain::campaign::archive::archive_time), the latest first, at
+    /// most `limit`; those after `before` if it is given, and none if that has no such time.
     async fn archived_campaigns(
         &self,
         workspace: WorkspaceId,
         before: Option<CampaignId>,
         limit: usize,
     ) -> Result<Vec<Campaign>, StoreError>;
-    /// Campaigns of all workspaces that are scheduled, sending or paused, in no particular order.
+    /// Returns the campaigns of all workspaces that are scheduled, sending or paused, in no particular order.
     async fn open_campaigns(&self, page: PageRequest) -> Result<Slice<Campaign>, StoreError>;
-    /// Campaigns that hold something, at most `limit`.
+    /// Returns campaigns that hold a resource, at most `limit`.
     async fn campaigns_holding(
         &self,
         workspace: WorkspaceId,
         what: Reference,
         limit: usize,
     ) -> Result<Vec<CampaignId>, StoreError>;
-    /// How far the work on a campaign has come.
+    /// Returns the progress of the work on a campaign.
     async fn campaign_progress(
         &self,
         workspace: WorkspaceId,
         id: CampaignId,
     ) -> Result<Option<Stored<CampaignProgress>>, StoreError>;
 
-    /// Messages of a campaign and a track that are due, the longest due first, at most `limit`.
+    /// Returns the due messages of a campaign and a track, the longest due first, at most `limit`.
     async fn due_messages(
         &self,
         workspace: WorkspaceId,
@@ -68,14 +69,14 @@ pub trait Campaigns {
         now: Timestamp,
         limit: usize,
     ) -> Result<Vec<WaitingKey>, StoreError>;
-    /// The tracks of a campaign on which messages wait, each with when its first is due.
+    /// Returns the tracks of a campaign on which messages wait, each with the time when its first is due.
     async fn waiting_tracks(
         &self,
         workspace: WorkspaceId,
         campaign: CampaignId,
     ) -> Result<Vec<(u8, Timestamp)>, StoreError>;
-    /// Messages of a campaign, newest first. A page may be short, or empty, and go on: a store looks at so many messages at
-    /// a time.
+    /// Returns the messages of a campaign, newest first. A page may be short, or empty, and have a next one: a store
+    /// bounds how many messages one call looks at.
     async fn campaign_messages(
         &self,
         workspace: WorkspaceId,
@@ -83,21 +84,21 @@ pub trait Campaigns {
         wanted: CampaignMessageFilter,
         page: PageRequest,
     ) -> Result<Slice<Message>, StoreError>;
-    /// The message of a campaign to a contact, if it has one.
+    /// Returns the message of a campaign to a contact, if there is one.
     async fn campaign_message_of(
         &self,
         workspace: WorkspaceId,
         campaign: CampaignId,
         contact: ContactId,
     ) -> Result<Option<MessageId>, StoreError>;
-    /// When marketing messages to a contact on a channel began.
+    /// Returns the times at which attempts of marketing messages to a contact on a channel began.
     async fn contact_sends(
         &self,
         workspace: WorkspaceId,
         contact: ContactId,
         channel: Channel,
     ) -> Result<Option<Stored<ContactSends>>, StoreError>;
-    /// Lets go up to `limit` rows of campaigns that were removed and of sends that no cap asks for any more; answers how
+    /// Deletes up to `limit` rows of deleted campaigns and of sends that no frequency cap needs any more; returns how
     /// many. A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
     async fn forget_campaign_rows(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError>;
 }

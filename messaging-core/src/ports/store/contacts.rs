@@ -25,27 +25,27 @@ use crate::ids::{ContactId, WorkspaceId};
 /// ```
 #[async_trait]
 pub trait Contacts {
-    /// A contact by id.
+    /// Looks up a contact by id.
     async fn contact(&self, workspace: WorkspaceId, id: ContactId) -> Result<Option<Stored<Contact>>, StoreError>;
-    /// The contacts that have any of the identifiers, each once, in no particular order.
+    /// Returns the contacts that have any of the identifiers, each once, in no particular order.
     async fn contacts_identified(
         &self,
         workspace: WorkspaceId,
         identifiers: Vec<Identifier>,
     ) -> Result<Vec<Stored<Contact>>, StoreError>;
-    /// Which contact has an identifier.
+    /// Returns the id of the contact that has an identifier.
     async fn contact_identified(
         &self,
         workspace: WorkspaceId,
         identifier: &Identifier,
     ) -> Result<Option<ContactId>, StoreError>;
-    /// The contacts that match, in the order of their creation, newest first.
+    /// Returns the contacts that match, in the order of their creation, newest first.
     async fn contacts(
         &self,
         workspace: WorkspaceId,
         filter: &ContactFilter,
         page: PageRequest,
     ) -> Result<Slice<Contact>, StoreError>;
-    /// How many contacts the workspace has.
+    /// Counts the contacts of the workspace.
     async fn contact_count(&self, workspace: WorkspaceId) -> Result<u64, StoreError>;
 }

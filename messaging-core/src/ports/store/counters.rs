@@ -9,23 +9,23 @@ use crate::domain::analytics::tally::buckets::Quarter;
 use crate::domain::channel::Channel;
 use crate::ids::{CampaignId, WorkspaceId};
 
-/// The messages that a series counts.
+/// Messages that a series counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesOf {
-    /// Those of the workspace, on a channel if one is given.
+    /// Messages of the workspace, on a channel if one is given.
     Workspace(Option<Channel>),
-    /// Those of a campaign, of all of its variants.
+    /// Messages of a campaign, of all of its variants.
     Campaign(CampaignId),
 }
 
 /// Reads of counters.
 #[async_trait]
 pub trait Counters {
-    /// The totals of a campaign by variant, in the order of the variants up to the last that has any. The cost does not
-    /// depend on how many messages there are.
+    /// Returns the totals of a campaign by variant, in the order of the variants up to the last that has any. The cost
+    /// does not depend on the number of messages.
     async fn campaign_counts(&self, workspace: WorkspaceId, campaign: CampaignId) -> Result<Vec<Counts>, StoreError>;
-    /// What was counted in the quarters of an hour from `from` to before `to`, in order; quarters without anything are
-    /// left out.
+    /// Returns the counts in the quarters of an hour from `from` to before `to`, in order, without quarters in which
+    /// nothing was counted.
     async fn series(
         &self,
         workspace: WorkspaceId,
@@ -33,8 +33,8 @@ pub trait Counters {
         from: Quarter,
         to: Quarter,
     ) -> Result<Vec<(Quarter, Counts)>, StoreError>;
-    /// Counts of email by site in the quarters of an hour from `from` to before `to`: those with most messages first, then by
-    /// name; at most `limit`.
+    /// Returns the counts of email by site in the quarters of an hour from `from` to before `to`: sites with most
+    /// messages first, then by name; at most `limit`.
     async fn site_activity(
         &self,
         workspace: WorkspaceId,
@@ -42,24 +42,25 @@ pub trait Counters {
         to: Quarter,
         limit: usize,
     ) -> Result<Vec<(String, SiteCounts)>, StoreError>;
-    /// Forgets counts by site of quarters before one, at most `limit`; answers how many.
+    /// Deletes counts by site of quarters before one, at most `limit`; returns how many.
     async fn forget_site_activity(&self, before: Quarter, limit: usize) -> Result<u64, StoreError>;
-    /// The links of a campaign's templates that people followed, by variant and number: at most 64 of each variant.
+    /// Returns the links of a campaign's templates that people clicked, by variant and number: at most 64 of each
+    /// variant.
     async fn campaign_links(&self, workspace: WorkspaceId, campaign: CampaignId)
     -> Result<Vec<LinkCounts>, StoreError>;
 }
 
-/// How often a link of a campaign was followed.
+/// Clicks on a link of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkCounts {
-    /// Its variant.
+    /// Variant of the campaign.
     pub variant: u8,
-    /// Its number among the links of the variant's template.
+    /// Number of the link in the variant's template.
     pub link: u8,
     /// The URL as it stands in the template.
     pub url: String,
-    /// The number of times that people followed it.
+    /// Clicks of people.
     pub clicks: u64,
-    /// In how many messages they did.
+    /// Messages in which people clicked the link.
     pub unique_clicks: u64,
 }

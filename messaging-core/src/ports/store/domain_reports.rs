@@ -31,7 +31,7 @@ pub struct DmarcSource {
     pub result: AggregateResult,
     /// Number of messages.
     pub messages: u64,
-    /// Domains of those who reported them, in order.
+    /// Domains of the reporters, in order.
     pub reporters: Vec<String>,
     /// End of the latest report that has them.
     pub last_seen: Timestamp,
@@ -42,7 +42,7 @@ pub struct DmarcSource {
 pub struct StoredTlsRow {
     /// Id of the row, larger for those that came later.
     pub id: [u8; 16],
-    /// The day that it is about.
+    /// Day of the report.
     pub day: Day,
     /// Domain of the reporter.
     pub reporter: String,
@@ -50,7 +50,7 @@ pub struct StoredTlsRow {
     pub row: TlsRow,
 }
 
-/// Numbers of reports and rows that are kept of a domain; counting ends at the limits that a caller names.
+/// Numbers of stored reports and rows of a domain; counting ends at the limits that a caller names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KeptCounts {
     /// Reports, verified or not.
@@ -64,21 +64,21 @@ pub struct KeptCounts {
 /// Reads of reports about sending domains.
 #[async_trait]
 pub trait DomainReports {
-    /// Whether a report is kept already.
+    /// True if a report is stored already.
     async fn is_domain_report_kept(
         &self,
         workspace: WorkspaceId,
         domain: DomainId,
         key: ReportKey,
     ) -> Result<bool, StoreError>;
-    /// Numbers of reports and rows that are kept of a domain, counted to `most` of each.
+    /// Counts the stored reports and rows of a domain, at most `most` of each.
     async fn kept_of_domain(
         &self,
         workspace: WorkspaceId,
         domain: DomainId,
         most: u64,
     ) -> Result<KeptCounts, StoreError>;
-    /// Sums over the DMARC reports of the days from `first` to `last`.
+    /// Sums up the DMARC reports of the days from `first` to `last`.
     async fn dmarc_totals(
         &self,
         workspace: WorkspaceId,
@@ -86,7 +86,8 @@ pub trait DomainReports {
         first: Day,
         last: Day,
     ) -> Result<DmarcTotals, StoreError>;
-    /// The sources of the days from `first` to `last` by result, those with most messages first, at most `limit`.
+    /// Returns the sources of the days from `first` to `last` by result, those with most messages first, at most
+    /// `limit`.
     async fn dmarc_sources(
         &self,
         workspace: WorkspaceId,
@@ -95,14 +96,14 @@ pub trait DomainReports {
         last: Day,
         limit: usize,
     ) -> Result<Vec<DmarcSource>, StoreError>;
-    /// The rows of TLS reports of a domain, newest first.
+    /// Returns the rows of TLS reports of a domain, newest first.
     async fn tls_rows(
         &self,
         workspace: WorkspaceId,
         domain: DomainId,
         page: PageRequest,
     ) -> Result<Slice<StoredTlsRow>, StoreError>;
-    /// Removes up to `limit` reports, and rows of each kind, of days before one; answers how many.
+    /// Deletes up to `limit` reports, and rows of each kind, of days before one; returns how many.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
     async fn forget_domain_reports(&self, before: Day, limit: usize) -> Result<u64, StoreError>;

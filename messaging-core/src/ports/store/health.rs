@@ -1,18 +1,18 @@
-//! The health of a store: whether it takes writes, and if not, why.
+//! The health of a store: whether it accepts writes, and if not, why.
 //!
-//! A message whose outcome cannot be stored must not leave, because it would leave again. So the state of
-//! the store is published, and looked at before work is claimed and before the wire is touched.
+//! A message whose outcome cannot be stored must not leave, because it would leave again. So the state of the store is
+//! published, and checked before work is claimed and before anything is sent.
 
-/// Whether a store takes writes, and if not, why.
+/// Health of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StoreHealth {
-    /// The store takes writes.
+    /// The store accepts writes.
     #[default]
     Healthy,
-    /// Free space is below the reserve: what adds is refused. Work goes on, its outcomes still fit.
+    /// Free space is below the reserve: commits that add data are refused. Work continues, its outcomes still fit.
     BelowReserve,
-    /// Less than half of the reserve is free: no new work is begun, so that the outcomes of what is in work
-    /// and a checkpoint fit.
+    /// Less than half of the reserve is free: no new work is begun, so that the outcomes of running work and a
+    /// checkpoint fit.
     ReserveUsed,
     /// A write found no space.
     Full,
@@ -20,12 +20,11 @@ pub enum StoreHealth {
     IoError,
     /// Another program holds the write lock.
     Locked,
-    /// A sync failed; the log is being made whole before anything else is written.
+    /// A sync failed; the log is being repaired before anything else is written.
     SyncFailed,
-    /// After a failed sync the log could not be made whole: nothing can be written until the process has
-    /// been started again.
+    /// After a failed sync the log could not be repaired: nothing can be written until the process is restarted.
     Broken,
-    /// Another server has made itself the owner of the database: this one must not write any more.
+    /// Another server has become the owner of the database: this one must not write any more.
     Displaced,
     /// The store was closed.
     Closed,
@@ -46,17 +45,17 @@ impl StoreHealth {
         Self::Closed,
     ];
 
-    /// Whether everything is as it should be; what `/health` tells.
+    /// True if the store accepts writes without a restriction; for `/health`.
     pub const fn is_healthy(self) -> bool {
         matches!(self, Self::Healthy)
     }
 
-    /// Whether it is for want of space that something is refused.
+    /// True if writes are refused for lack of space.
     pub const fn lacks_space(self) -> bool {
         matches!(self, Self::BelowReserve | Self::ReserveUsed | Self::Full)
     }
 
-    /// Whether jobs are claimed and messages may leave: their outcomes can be stored.
+    /// True if jobs are claimed and messages may leave: their outcomes can be stored.
     pub const fn takes_work(self) -> bool {
         matches!(self, Self::Healthy | Self::BelowReserve)
     }
@@ -66,7 +65,7 @@ impl StoreHealth {
         matches!(self, Self::Broken | Self::Displaced | Self::Closed)
     }
 
-    /// The label in metrics and log lines.
+    /// Returns the label for metrics and log lines.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Healthy => "healthy",
@@ -83,13 +82,13 @@ impl StoreHealth {
     }
 }
 
-/// Sizes of a store, as it saw them last, at most some seconds ago.
+/// Sizes of a store, as last measured, at most some seconds ago.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreGauges {
     /// Bytes of the database without its log.
     pub database_bytes: u64,
     /// Bytes of the write-ahead log.
     pub wal_bytes: u64,
-    /// Bytes that are free on the disk of the database; `None` when the system does not say.
+    /// Free bytes on the disk of the database; `None` if the system does not report them.
     pub disk_free_bytes: Option<u64>,
 }

@@ -6,26 +6,30 @@ use super::StoreError;
 use crate::domain::installation::fence::Fence;
 use crate::domain::installation::quarantine::Quarantined;
 
-/// What the secret key of the installation is checked against; an installation's [`SecretKey`](crate::domain::security::secret_key::SecretKey).
+/// Values of the whole installation: the check value of its
+/// [`SecretKey`](crate::domain::security::secret_key::SecretKey), its name and fence, quarantined work and sealed
+/// secrets.
 #[async_trait]
 pub trait Installation {
-    /// The check value of the secret key, as [`Write::PutKeyCheck`](crate::changes::Write::PutKeyCheck) stored it.
+    /// Returns the check value of the secret key, as [`Write::PutKeyCheck`](crate::changes::Write::PutKeyCheck) stored
+    /// it.
     async fn key_check(&self) -> Result<Option<String>, StoreError>;
-    /// The name of the installation, as [`Write::PutInstallationName`](crate::changes::Write::PutInstallationName)
-    /// stored it: what is to be the same whichever process and machine does the work.
+    /// Returns the name of the installation, as
+    /// [`Write::PutInstallationName`](crate::changes::Write::PutInstallationName) stored it: it is the same on every
+    /// process and machine.
     async fn installation_name(&self) -> Result<Option<String>, StoreError>;
-    /// Whether the installation is fenced: as [`Write::PutFence`](crate::changes::Write::PutFence) stored it, or the
-    /// store itself when it found that it is a copy.
+    /// Returns the fence of the installation: as [`Write::PutFence`](crate::changes::Write::PutFence) stored it, or the
+    /// store itself when it detected that it is a copy.
     async fn fence(&self) -> Result<Option<Fence>, StoreError>;
-    /// The newest records of what was put aside, at most `limit`, and how many there are.
+    /// Returns the newest records of quarantined work, at most `limit`, and the number of all.
     async fn quarantined(&self, limit: usize) -> Result<(u64, Vec<Quarantined>), StoreError>;
     /// Announces the ids of the secret keys that this process holds, the one that it encrypts with first. After this
-    /// returns, [`Write::SwitchSecretKey`](crate::changes::Write::SwitchSecretKey) counts this process among the holders. On
-    /// SQLite only the process that does jobs has to be counted.
+    /// returns, [`Write::SwitchSecretKey`](crate::changes::Write::SwitchSecretKey) counts this process among the
+    /// holders. On SQLite only the process that does jobs has to be counted.
     async fn announce_keys(&self, keys: &[String]) -> Result<(), StoreError>;
-    /// The processes that work on the database, and which secret keys they hold.
+    /// Returns the processes that work on the database, with the secret keys that they hold.
     async fn key_holders(&self) -> Result<Vec<KeyHolder>, StoreError>;
-    /// Up to `limit` secrets that are sealed under the key, of any workspace and in any order.
+    /// Returns up to `limit` secrets that are sealed under the key, of any workspace and in any order.
     async fn sealed_secrets(&self, limit: usize) -> Result<Vec<SealedSecret>, StoreError>;
 }
 
@@ -34,7 +38,7 @@ pub trait Installation {
 pub struct KeyHolder {
     /// Name of the process.
     pub name: String,
-    /// Ids of its keys, the one that it seals under first; `None` where it has not said so yet.
+    /// Ids of its keys, the one that it seals under first; `None` if it has not announced them yet.
     pub keys: Option<Vec<String>>,
 }
 

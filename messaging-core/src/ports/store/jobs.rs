@@ -14,18 +14,18 @@ use crate::domain::delivery::queue::Suspensions;
 use crate::ids::WorkspaceId;
 use crate::time::{Monotonic, Timestamp};
 
-/// The queue.
+/// The job queue.
 ///
-/// A claim gives a job to one claimer until its lease ends; after that it can be claimed again and the
-/// first claim's [`JobHandle`] is refused. A restart of the only process may end all leases at once. Before anything
-/// leaves the process the claim is confirmed by a commit: [`Hold`](crate::changes::JobWrite::Hold) does no more.
+/// A claim gives a job to one claimer until its lease ends; after that it can be claimed again, and the first claim's
+/// [`JobHandle`] is refused. A restart of the only process may end all leases at once. Before anything leaves the
+/// process the claim is confirmed by a commit, which may consist of [`Hold`](crate::changes::JobWrite::Hold) alone.
 ///
-/// Places go to flows in turn ([`FairTurns`](crate::domain::delivery::fair_turns::FairTurns)), and within a flow to the lane that
-/// waited longest. All jobs of a lane are claimed by one process at a time.
+/// Flows get places in turn ([`FairTurns`](crate::domain::delivery::fair_turns::FairTurns)), and within a flow the lane
+/// that waited longest comes first. All jobs of a lane are claimed by one process at a time.
 ///
-/// Due times are dates, and dates may be wrong: when the clock is set back, a job that was dated while it was
-/// ahead would wait for that date. A store notices that and dates such jobs anew, as long after now as they were
-/// due after the moment they were added. Jobs in work are left alone.
+/// Due times are dates, and dates may be wrong: if the clock is set back, a job that was dated while it was ahead would
+/// wait for that date. A store notices that and dates such jobs anew, as long after now as they were due after the
+/// moment they were added. Claimed jobs are left alone.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,21 +48,20 @@ use crate::time::{Monotonic, Timestamp};
 /// ```
 #[async_trait]
 pub trait Jobs {
-    /// Claims due jobs. One that another process has dated more than ten seconds before its commit may be passed over for
-    /// up to a minute of the monotonic clock, so that claims need not look for it each time.
+    /// Claims due jobs. A job that another process dated more than ten seconds before its commit may be missed for up
+    /// to a minute of the monotonic clock, so that claims need not look for such jobs each time.
     async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError>;
-    /// How long until the next job that nobody holds is due, or a lease ends, by what the two clocks say;
-    /// `None` when nothing is waiting.
+    /// Returns the time until the next unclaimed job is due or a lease ends, by the two clocks; `None` if no job waits.
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError>;
-    /// How many jobs wait, claimed ones included; for metrics.
+    /// Counts the waiting jobs, claimed ones included; for metrics.
     async fn job_count(&self) -> Result<u64, StoreError>;
-    /// Up to `limit` jobs of some kinds, claimed or not, due or not, in an order of the store's own.
+    /// Returns up to `limit` jobs of some kinds, claimed or not, due or not, in an order of the store's own.
     async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError>;
-    /// What waits, claimed or not: sums, and the `limit` longest lanes, the longest first. Looks at every job, so it is
-    /// for people who ask.
+    /// Sums up the waiting jobs, claimed or not, and returns the `limit` longest lanes, the longest first. Reads every
+    /// job, so it is only for requests by people.
     async fn queues(&self, limit: usize) -> Result<Queues, StoreError>;
-    /// How many jobs of each of some lanes are due by a time, claimed ones included, in the order of the lanes. Counts no
-    /// further than `most`, which the cost of a lane grows with.
+    /// Counts the jobs of each lane that are due by a time, claimed ones included, in the order of the lanes. Counts at
+    /// most `most`, to which the cost of a lane is proportional.
     async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError>;
 }
 
@@ -71,7 +70,7 @@ pub trait Jobs {
 pub struct StoredJob {
     /// The key of the job: its lane, due time and id.
     pub place: JobPlace,
-    /// Which job type runs it.
+    /// Name of the job type that runs it.
     pub kind: String,
     /// The job's own data.
     pub payload: Bytes,
@@ -80,55 +79,56 @@ pub struct StoredJob {
 /// The jobs that wait, summed up by kind of resource and by lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Queues {
-    /// By the beginning of the lanes' resources, the text before a colon, in its order: `email` sums up `email:a.example`
-    /// and `email:b.example` of all workspaces.
+    /// Sums by the beginning of the lanes' resources, the text before a colon, in the order of these texts: `email`
+    /// sums up `email:a.example` and `email:b.example` of all workspaces.
     pub sums: BTreeMap<String, Queued>,
     /// The longest lanes.
     pub lanes: Vec<(Lane, Queued)>,
 }
 
-/// How much waits, and since when.
+/// Number of waiting jobs, and their age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued {
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// When the oldest was added.
+    /// Time at which the oldest was added.
     pub oldest: Timestamp,
-    /// When the first of them is or was due: in the past for one that is in work, or cannot begin.
+    /// Earliest due time: in the past for a job that is being run or cannot begin.
     pub due: Timestamp,
 }
 
 /// A request for due jobs, with its limits and the lanes that it leaves alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Jobs due at or before this.
+    /// Claims jobs that are due at or before this time.
     pub now: Timestamp,
-    /// The same moment on the monotonic clock, which leases and holds are measured by.
+    /// The same moment on the monotonic clock, which measures leases and holds.
     pub monotonic: Monotonic,
     /// Duration for which the jobs are claimed, from `monotonic` on.
     pub lease: Duration,
-    /// At most this many in all.
+    /// Maximum number of jobs in all.
     pub max: usize,
-    /// At most this many bulk ones, out of `max`.
+    /// Maximum number of bulk jobs, out of `max`.
     pub bulk: usize,
-    /// At most this many of one flow.
+    /// Maximum number of jobs of one flow.
     pub per_flow: usize,
-    /// Flows that may give another number of jobs than `per_flow`.
+    /// Flows with another limit than `per_flow`.
     pub flows: HashMap<Flow, usize>,
-    /// How many turns a workspace has for one of another; 1 when it is not here.
+    /// Turns of a workspace for each turn of another; 1 if it is not here.
     pub weights: HashMap<WorkspaceId, u32>,
-    /// At most this many of one lane, all its senders together; lanes of a flow that waited longest come first.
+    /// Maximum number of jobs of one lane, all its senders together; the lanes of a flow that waited longest come
+    /// first.
     pub per_lane: usize,
-    /// Lanes, without their senders, that may give another number of jobs than `per_lane`.
+    /// Lanes, without their senders, with another limit than `per_lane`.
     pub shares: HashMap<Lane, usize>,
-    /// Lanes, without their senders, to leave alone until a time: at their limit, or in back-off. A later claim that does
-    /// not name a lane lets it go.
+    /// Lanes, without their senders, to leave alone until a time: at their limit, or in back-off. A later claim without
+    /// a lane releases it.
     pub hold: Vec<(Lane, Monotonic)>,
-    /// Lanes whose resource begins with one of these are left alone. A later claim without them lets them go.
+    /// Prefixes of resources whose lanes are left alone. A later claim without them releases them.
     pub withheld: &'static [&'static str],
-    /// Lanes that are left alone for some workspaces only, in the same way.
+    /// Lanes that are left alone for some workspaces only; released in the same way.
     pub withheld_of: WithheldOf,
-    /// Lanes of messages that are suspended are left alone, in the same way.
+    /// Suspended lanes of messages, which are left alone; released in the same way.
     pub suspended: Arc<Suspensions>,
 }
 
@@ -142,7 +142,7 @@ pub struct WithheldOf {
 }
 
 impl Claim {
-    /// Whether the claim leaves a lane alone altogether.
+    /// True if the claim leaves a lane alone altogether.
     pub fn withholds(&self, lane: &Lane) -> bool {
         let begins_with = |starts: &[&str]| starts.iter().any(|start| lane.resource().starts_with(start));
         let WithheldOf { workspaces, resources } = &self.withheld_of;
@@ -151,12 +151,12 @@ impl Claim {
             || self.suspended.of(lane).is_some()
     }
 
-    /// Whether there may be lanes that the claim leaves alone altogether.
+    /// True if there may be lanes that the claim leaves alone altogether.
     pub fn withholds_some(&self) -> bool {
         !self.withheld.is_empty() || !self.withheld_of.workspaces.is_empty() || !self.suspended.is_empty()
     }
 
-    /// A claim without limits.
+    /// Returns a claim without limits.
     pub fn new(now: Timestamp, monotonic: Monotonic, lease: Duration) -> Self {
         Self {
             now,
@@ -182,10 +182,10 @@ impl Claim {
 pub struct ClaimedJob {
     /// The handle by which the job is finished or rescheduled.
     pub handle: JobHandle,
-    /// Which job type runs it.
+    /// Name of the job type that runs it.
     pub kind: String,
     /// The job's own data.
     pub payload: Bytes,
-    /// How many runs in a row failed; 0 again when the job reschedules itself.
+    /// Number of consecutive failed runs; 0 again when the job reschedules itself.
     pub failures: u32,
 }

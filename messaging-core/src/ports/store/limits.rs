@@ -1,4 +1,4 @@
-//! Limits that are the installation's, of which each process knows only its own part.
+//! Limits of the whole installation, of which each process knows only its own use.
 
 use std::fmt::Debug;
 
@@ -9,22 +9,22 @@ use super::StoreError;
 /// Tokens that were taken from a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Taking {
-    /// Whose bucket it is, by id.
+    /// Id of the bucket's owner.
     pub bucket: [u8; 16],
-    /// How many tokens it holds when it is full.
+    /// Capacity of the bucket, in tokens.
     pub limit: u32,
     /// The number of tokens that were taken.
     pub tokens: u32,
 }
 
-/// Tells the processes on one database what they take from buckets which each of them keeps.
+/// Shares among the processes on one database the tokens taken from buckets that each of them keeps.
 ///
-/// A process takes tokens from its own bucket at once, and hears within a second what others took: so the sum of all is
-/// over a limit by no more than what is taken in that time. What is told is not durable; buckets are full again after a
+/// A process takes tokens from its own bucket at once, and learns within a second what others took: so the sum of all
+/// exceeds a limit by no more than is taken in that time. The exchange is not durable; buckets are full again after a
 /// minute anyway.
 #[async_trait]
 pub trait SharedLimits: Debug + Send + Sync {
-    /// Tells what this process has taken since the last call, and answers what others have taken since then. What cannot
-    /// be told is told with the next call by whoever kept it.
+    /// Sends the tokens that this process has taken since the last call, and returns those that others have taken since
+    /// then. The caller sends tokens again with the next call if this one fails.
     async fn exchange(&self, taken: &[Taking]) -> Result<Vec<Taking>, StoreError>;
 }

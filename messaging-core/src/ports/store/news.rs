@@ -1,8 +1,8 @@
-//! What changed in the database, told to whoever remembers something of it.
+//! Notices of changes in the database, for invalidating caches and ending waits.
 
 use crate::changes::{AccountWrite, Changes, Document, DocumentKey, Expect, SourceWrite, Write};
 
-/// Something that is remembered, or waited for.
+/// A subject that caches remember or tasks wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
     /// API keys, sessions, passwords, memberships.
@@ -21,7 +21,7 @@ pub enum Topic {
     Segments,
     /// Templates.
     Templates,
-    /// Webhooks, and until when events are followed.
+    /// Webhooks, and the time until which events are followed.
     Listeners,
     /// Targets of redirected links were removed.
     Links,
@@ -39,7 +39,7 @@ pub enum Topic {
     Automations,
     /// Parts of the queue that are suspended.
     Queue,
-    /// What the operator ordered for sources and paths.
+    /// The operator's orders for sources and paths.
     Sources,
     /// IP pools, and the addresses that workspaces may name.
     Pools,
@@ -80,8 +80,8 @@ impl Topics {
     /// All.
     pub const ALL: Self = Self((1 << Topic::ALL.len()) - 1);
 
-    /// What a commit makes untrue that somebody may remember. Work and events are not among it: whoever commits them
-    /// knows whom to wake, and of jobs that the store itself makes due it tells by itself.
+    /// Returns the topics of caches that a commit invalidates. Work and events are not among them: the committer knows
+    /// whom to wake, and the store itself tells of jobs that it makes due.
     pub fn of(changes: &Changes) -> Self {
         let mut topics = Self::NONE;
         for write in changes.writes() {
@@ -121,31 +121,31 @@ impl Topics {
         self.0 |= 1 << topic as u16;
     }
 
-    /// Whether a topic is in the set.
+    /// True if a topic is in the set.
     pub const fn contains(self, topic: Topic) -> bool {
         self.0 & (1 << topic as u16) != 0
     }
 
-    /// Whether nothing is in the set.
+    /// True if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
 
-/// How often something about each topic was told. Counts only rise, so that whoever comes late to hear of one change
-/// hears of all.
+/// Number of notices about each topic. The counts only rise, so a reader that missed notices still sees every topic
+/// that changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct News([u64; Topic::ALL.len()]);
 
 impl News {
-    /// Tells of some topics.
+    /// Counts a notice of each of these topics.
     pub fn tell(&mut self, topics: Topics) {
         for (topic, count) in Topic::ALL.iter().zip(&mut self.0) {
             *count += u64::from(topics.contains(*topic));
         }
     }
 
-    /// What was told since earlier news.
+    /// Returns the topics with new notices since earlier news.
     pub fn since(&self, earlier: &Self) -> Topics {
         let mut topics = Topics::NONE;
         for ((topic, now), before) in Topic::ALL.iter().zip(&self.0).zip(&earlier.0) {

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use crate::changes::Changes;
 
-/// Who is told of commits, for metrics. Called on the thread that commits, which others wait for: it must not block.
+/// Observer of commits, for metrics. Called on the thread that commits, which others wait for: it must not block.
 pub trait CommitObserver: Debug + Send + Sync {
-    /// Changes are durable. Told once of each, whether or not its caller still waits; not of those that were refused.
+    /// Called when changes are durable: once for each commit, whether or not its caller still waits; not for refused
+    /// ones.
     fn committed(&self, changes: &Changes, waited: Duration);
-    /// Commits were made durable together.
+    /// Called when commits were made durable together.
     fn synced(&self, batch: CommitBatch);
 }
 

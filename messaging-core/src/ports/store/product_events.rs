@@ -12,42 +12,43 @@ use crate::domain::audience::product_event::event_deduplicator::Known;
 use crate::ids::{ContactId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// What some events name, to be looked up.
+/// Contacts and ids that some events name, to be looked up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Named {
     /// Contacts by id.
     pub contacts: Vec<ContactId>,
-    /// Contacts by other names, each by one or more. Once one of them is found, those after it need not be.
+    /// Contacts by other names, each by one or more. Once one of these is found, the names after it need not be looked
+    /// up.
     pub identifiers: Vec<Vec<Identifier>>,
-    /// Unique ids of events.
+    /// Unique ids of the events.
     pub unique_ids: Vec<String>,
 }
 
-/// How many events of a name there were.
+/// Number of events of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventActivity {
-    /// The name.
+    /// Name of the events.
     pub name: String,
-    /// How many there were in all buckets.
+    /// Events in all buckets.
     pub count: u64,
-    /// How many contacts they were of.
+    /// Contacts of these events.
     pub contacts: u64,
-    /// How many there were in each bucket.
+    /// Events in each bucket.
     pub series: Vec<u64>,
 }
 
 /// Reads of product events.
 #[async_trait]
 pub trait ProductEvents {
-    /// What is known of what some events name, all of one moment. Unique ids that arrived before `since`, and
-    /// those of events whose contact is erased, are forgotten; after a merge an event is the primary's.
+    /// Looks up the contacts and unique ids that some events name, all at one moment. Unique ids that arrived before
+    /// `since`, and those of events of erased contacts, are forgotten; after a merge an event is the primary's.
     async fn known_to_events(
         &self,
         workspace: WorkspaceId,
         named: Named,
         since: Timestamp,
     ) -> Result<Known, StoreError>;
-    /// The events of a contact in the order of their arrival, newest first. A unique id is shown as long as it
+    /// Returns the events of a contact in the order of their arrival, newest first. A unique id is shown as long as it
     /// is remembered.
     async fn product_events(
         &self,
@@ -55,13 +56,13 @@ pub trait ProductEvents {
         contact: ContactId,
         page: PageRequest,
     ) -> Result<Slice<ProductEvent>, StoreError>;
-    /// Whether events of a contact that is gone are still there, to be moved or deleted.
+    /// True if events of a deleted contact are still there, to be moved or deleted.
     async fn has_left_events(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError>;
-    /// How many events happened in each of some buckets, by name: of one name, or of the names that have most, at most
-    /// `limit`, those with most first. Names without events there are left out.
+    /// Counts the events in each bucket, by name: of one name, or of the names with the most events, at most `limit`,
+    /// in descending order. Names without events in the buckets are left out.
     ///
     /// The cost of counting depends on the span and the names, not on the events. The contacts are counted for at most
-    /// some two seconds; when those are over, their number is estimated from a part that is spread over all contacts.
+    /// some two seconds; after that their number is estimated from a sample spread over all contacts.
     async fn event_activity(
         &self,
         workspace: WorkspaceId,
@@ -69,7 +70,7 @@ pub trait ProductEvents {
         buckets: &Arc<Buckets>,
         limit: usize,
     ) -> Result<Vec<EventActivity>, StoreError>;
-    /// Forgets up to `limit` unique ids that arrived before a time; answers how many.
+    /// Forgets up to `limit` unique ids that arrived before a time; returns how many.
     ///
     /// A write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
     async fn forget_unique_ids(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;

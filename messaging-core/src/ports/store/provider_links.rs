@@ -1,4 +1,4 @@
-//! Providers' names: for messages that we sent, and for what came in.
+//! Ids that providers give to sent messages and to inbound events.
 
 use async_trait::async_trait;
 
@@ -8,11 +8,11 @@ use crate::domain::channel::inbound_message::InboundKey;
 use crate::domain::channel::provider_link::ProviderLink;
 use crate::ids::{MessageId, WorkspaceId};
 
-/// Reads of providers' names for messages.
+/// Reads of providers' ids of messages.
 #[async_trait]
 pub trait ProviderLinks {
-    /// The message that a provider means; `None` when there is no such name, or it is older than
-    /// [`KEPT`](crate::domain::channel::provider_link::KEPT) and was forgotten.
+    /// Returns the message that a provider means; `None` if there is no such id, or it is older than
+    /// [`KEPT`](crate::domain::channel::provider_link::KEPT) and was deleted.
     async fn message_of_provider(
         &self,
         workspace: WorkspaceId,
@@ -20,7 +20,7 @@ pub trait ProviderLinks {
         provider: &str,
         provider_message_id: &str,
     ) -> Result<Option<MessageId>, StoreError>;
-    /// The messages that a provider may mean by any of these names, each once, in no order.
+    /// Returns the messages that a provider may mean by any of these ids, each once, in no order.
     async fn messages_of_provider(
         &self,
         workspace: WorkspaceId,
@@ -28,13 +28,13 @@ pub trait ProviderLinks {
         provider: &str,
         names: &[String],
     ) -> Result<Vec<MessageId>, StoreError>;
-    /// The newest of the providers' names for a message; `None` when no provider gave one, or it was forgotten.
+    /// Returns the newest of the providers' ids for a message; `None` if no provider gave one, or it was deleted.
     async fn provider_of_message(
         &self,
         workspace: WorkspaceId,
         message: MessageId,
     ) -> Result<Option<ProviderLink>, StoreError>;
-    /// Whether something that came in has had its effect already; see
+    /// True if an inbound event has had its effect already; see
     /// [`Write::NoteInbound`](crate::changes::Write::NoteInbound).
     async fn is_inbound_noted(
         &self,

@@ -1,4 +1,4 @@
-//! The queue of messages, for operators who look at it and act on it.
+//! The queue of messages, for operators who inspect and change it.
 
 use async_trait::async_trait;
 
@@ -8,21 +8,21 @@ use crate::domain::delivery::lane::Lane;
 use crate::domain::delivery::queue::Suspension;
 use crate::time::Timestamp;
 
-/// Reads of the queue by hand. All but the first look at many jobs, so they are for people who ask.
+/// Reads of the queue by operators. All but the first read many jobs, so they are only for requests by people.
 #[async_trait]
 pub trait OperatorQueue {
-    /// All parts of the queue that are suspended, in no particular order.
+    /// Returns all suspended parts of the queue, in no particular order.
     async fn suspensions(&self) -> Result<Vec<Suspension>, StoreError>;
-    /// What waits in the lanes that have jobs of a kind, in the order of their text forms, from the lane after `after` on;
-    /// at most `limit` lanes.
+    /// Sums up the jobs of a kind in each lane that has any, in the order of the lanes' text forms, from the lane after
+    /// `after` on; at most `limit` lanes.
     async fn lane_summaries(
         &self,
         kind: &'static str,
         after: Option<&Lane>,
         limit: usize,
     ) -> Result<Vec<LaneSummary>, StoreError>;
-    /// Jobs of all lanes, claimed or not, due or not, by lane, due time and id, those after the place `after`; at most
-    /// `limit`. The place need not be that of a job.
+    /// Returns the jobs of all lanes, claimed or not, due or not, by lane, due time and id, those after the place
+    /// `after`; at most `limit`. The place need not be that of a job.
     async fn jobs_after(&self, after: Option<&JobPlace>, limit: usize) -> Result<Vec<DatedJob>, StoreError>;
 }
 

@@ -7,17 +7,17 @@ use crate::domain::search::contacts::ContactBlock;
 use crate::domain::search::messages::DueMessages;
 use crate::time::Timestamp;
 
-/// Reads of what the index lacks.
+/// Reads of rows that are not indexed yet.
 ///
-/// The index follows the rows: whoever works on the database asks for what is due every few seconds and commits it
+/// The index follows the rows: the process that runs jobs asks every few seconds for due blocks and commits them
 /// ([`Write::PutContactBlock`](crate::changes::Write::PutContactBlock),
-/// [`Write::PutMessageBlock`](crate::changes::Write::PutMessageBlock)). Listings find contacts of which the index does not
-/// know yet all the same, and messages by their row.
+/// [`Write::PutMessageBlock`](crate::changes::Write::PutMessageBlock)). Listings also find contacts that are not
+/// indexed yet, and messages by their row.
 #[async_trait]
 pub trait SearchIndex {
-    /// Blocks of contacts of which some changed, at most `limit`, those first that have been due for longest.
+    /// Returns blocks of contacts with changes, at most `limit`, those first that have been due for longest.
     async fn contact_blocks_due(&self, limit: usize) -> Result<Vec<ContactBlock>, StoreError>;
-    /// Messages accepted before a time that no block has, and those of blocks that are to be made anew: because a message
+    /// Returns messages accepted before a time that are in no block, and those of blocks to rebuild: because a message
     /// was changed, or because all were accepted before `aged`. At most `limit` blocks.
     async fn message_blocks_due(
         &self,

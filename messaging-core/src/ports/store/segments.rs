@@ -52,13 +52,13 @@ pub struct CalculationSlice {
     pub left: u64,
 }
 
-/// Choice whether a calculation makes notes for automations of who became or ceased to be a member.
+/// Choice whether a calculation makes notes for automations of contacts that became or ceased to be members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveNotes {
     /// It makes notes: contacts joined or left because time has passed.
     Written,
-    /// It makes no notes: contacts joined or left because the segment is new or its filter has changed, which is
-    /// nothing that happened to a contact.
+    /// It makes no notes: contacts joined or left because the segment is new or its filter has changed, not because of
+    /// an event of theirs.
     Silent,
 }
 
@@ -80,8 +80,9 @@ pub trait Segments {
     async fn segment(&self, workspace: WorkspaceId, id: SegmentId) -> Result<Option<Stored<Segment>>, StoreError>;
     /// The segments of the workspace, newest first.
     async fn segments(&self, workspace: WorkspaceId, page: PageRequest) -> Result<Slice<Segment>, StoreError>;
-    /// Union of what the dynamic segments of a workspace read of its contacts; empty when it has none. It also has
-    /// [`ReadMask::TRACED_SUPPRESSIONS`] where runs of automations listen for every change of their contact.
+    /// Returns the union of the data that the dynamic segments of a workspace read of its contacts; empty if it has
+    /// none. It also has [`ReadMask::TRACED_SUPPRESSIONS`] if runs of automations listen for every change of their
+    /// contact.
     async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError>;
     /// The members of a segment, in the order of their creation, newest first.
     async fn segment_contacts(
@@ -123,8 +124,8 @@ pub trait Segments {
 
     /// Updates the memberships of up to `limit` contacts that were noted as changed, and removes their notes: each
     /// becomes a member of those of `segments` that it matches now, and of no others. A segment is evaluated only for
-    /// contacts of which something changed that its filter reads. Answers who moved, and whether more contacts are
-    /// noted.
+    /// contacts with a change in data that its filter reads. Returns the contacts that joined or left, and whether more
+    /// contacts are noted.
     ///
     /// Written under the claim of `job`, like [`Segments::calculate_members`]. Notes for automations are made in the
     /// same transactions, so they do not depend on this answer, which may be lost.
@@ -136,7 +137,7 @@ pub trait Segments {
         job: &JobHandle,
     ) -> Result<(Vec<Moved>, bool), CommitError>;
 
-    /// Deletes up to `limit` memberships of segments that were removed, and answers how many were deleted.
+    /// Deletes up to `limit` memberships of deleted segments, and returns how many were deleted.
     ///
     /// This is a write outside of [`Changes`](crate::changes::Changes): it decides nothing and may stop anywhere.
     async fn forget_segment_members(&self, limit: usize) -> Result<u64, StoreError>;

@@ -9,13 +9,13 @@ use crate::ids::WorkspaceId;
 
 /// Reads of the targets of redirected links.
 ///
-/// A target is stored once per workspace and kept for good, unless it names somebody who is erased: links in
-/// delivered mail lead there for years.
+/// A target is stored once per workspace and kept permanently, unless it names an erased person: links in delivered
+/// mail lead there for years.
 #[async_trait]
 pub trait Urls {
-    /// The target that a key stands for.
+    /// Returns the target of a key.
     async fn url(&self, workspace: WorkspaceId, key: UrlKey) -> Result<Option<String>, StoreError>;
-    /// The keys of the targets that name a person, in the order of the keys.
+    /// Returns the keys of the targets that name a person, in the order of the keys.
     async fn urls_naming(
         &self,
         workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! Comparing what is kept with what it is counted from.
+//! Comparison of stored numbers with recounts.
 
 use async_trait::async_trait;
 
@@ -6,27 +6,27 @@ use super::{StoreCursor, StoreError};
 use crate::domain::message::MessageContent;
 use crate::ids::{MessageId, WorkspaceId};
 
-/// Something that is kept otherwise than it is counted.
+/// A difference between a stored number and its recount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The counter, row or file, in words for people.
+    /// Counter, row or file, in words for people.
     pub what: String,
-    /// The number that is kept.
+    /// Stored number.
     pub stored: i64,
-    /// The number that follows from the rows.
+    /// Number by the recount.
     pub counted: i64,
 }
 
-/// Result of comparing kept numbers with those that follow from the rows.
+/// Result of comparing stored numbers with recounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verified {
     /// The number of comparisons that were made.
     pub checked: u64,
-    /// Those that differ; the first thousand.
+    /// Differences; at most the first thousand.
     pub differences: Vec<Difference>,
 }
 
-/// Differences that one comparison tells, at most.
+/// Maximum number of differences that one comparison reports.
 pub const MAX_DIFFERENCES: usize = 1000;
 
 impl Verified {
@@ -62,19 +62,20 @@ pub struct PlacedContent {
     pub content: MessageContent,
 }
 
-/// Reads that look at everything. Each is of one moment, also while others write; what it holds in memory does not grow
-/// with the messages. They take as long as it takes, and meanwhile the log of a database may grow.
+/// Reads that scan everything. Each sees one moment, also while others write; its memory does not grow with the
+/// messages. They may take long, and the log of a database may grow meanwhile.
 #[async_trait]
 pub trait Verification {
-    /// The first workspace after one, in the order of their ids.
+    /// Returns the first workspace after one, in the order of their ids.
     async fn workspace_after(&self, after: Option<WorkspaceId>) -> Result<Option<WorkspaceId>, StoreError>;
     /// Compares every counter of a workspace with a recount: contacts; members of lists and segments; product events;
-    /// totals, series and links of messages; what was seen of campaigns' messages. Also that waiting rows name messages
-    /// that wait.
+    /// totals, series and links of messages; engagement with campaigns' messages. Also checks that waiting rows name
+    /// messages that wait.
     async fn verify_workspace(&self, workspace: WorkspaceId) -> Result<Verified, StoreError>;
-    /// Compares jobs of a kind, whose payloads `message_of` reads, with the messages: each message that is not settled has a
-    /// job or waits to be released, and each job names a message that is there.
+    /// Compares jobs of a kind, whose payloads `message_of` reads, with the messages: each message that is not settled
+    /// has a job or waits to be released, and each job names an existing message.
     async fn verify_message_jobs(&self, kind: &'static str, message_of: MessageOfJob) -> Result<Verified, StoreError>;
-    /// Contents of messages of all workspaces after a place, in the order in which they were accepted, at most `limit`.
+    /// Returns contents of messages of all workspaces after a position, in the order in which they were accepted, at
+    /// most `limit`.
     async fn contents_after(&self, after: Option<StoreCursor>, limit: usize) -> Result<Vec<PlacedContent>, StoreError>;
 }

@@ -1,7 +1,7 @@
-//! Requests of providers to the addresses that they were given: receipts, and messages of recipients.
+//! Requests of providers to callback addresses: receipts, and messages of recipients.
 //!
-//! Contract section 18, `/callbacks/{channel}/{token}`. The server reads the token; the transport, which alone knows its
-//! provider, proves the rest and says what is reported.
+//! Contract section 18, `/callbacks/{channel}/{token}`. The server reads the token; the transport, which alone knows
+//! its provider, proves the rest and returns what is reported.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -15,42 +15,43 @@ use crate::time::Timestamp;
 pub struct CallbackRequest<'a> {
     /// GET or POST.
     pub method: &'a Method,
-    /// The address as the provider was given it, with the query that it put behind.
+    /// The address as the provider was given it, with the query that the provider appended.
     pub url: &'a str,
     /// The headers.
     pub headers: &'a HeaderMap,
     /// The body, at most 3 MiB.
     pub body: &'a Bytes,
-    /// The proof that the token of the address gives of its caller.
+    /// Proof that the token of the address gives about its caller.
     pub proof: &'a CallbackProof,
-    /// When it came.
+    /// Time at which the request arrived.
     pub now: Timestamp,
 }
 
-/// What the token of a callback address proves.
+/// Proof given by the token of a callback address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallbackProof {
-    /// That the caller knows the address of one message: enough for providers that sign nothing.
+    /// The caller knows the address of one message: enough for providers that sign nothing.
     ThisMessage,
-    /// That the caller knows the address of the channel, which people enter at the provider: not enough by itself.
+    /// The caller knows the address of the channel, which people enter at the provider: not enough by itself.
     Channel(CallbackAddress),
 }
 
-/// Where a provider calls about a workspace's channel.
+/// Callback address of a workspace's channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackAddress {
     /// The address. It changes with the settings of the channel.
     pub url: String,
     /// The token at the end of the address, of letters, digits, `-` and `_`.
     pub token: String,
-    /// A secret of the same letters that the provider may be asked to send along. It changes with the settings too.
+    /// A secret of the same characters that the provider may be asked to send with its requests. It changes with the
+    /// settings too.
     pub secret: String,
 }
 
-/// What a request reports, and how it is answered once that is stored.
+/// Reports in a request, and the answer to give once they are stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Callback {
-    /// What it reports, in its order.
+    /// Reported events, in their order.
     pub events: Vec<CallbackEvent>,
     /// The answer.
     pub reply: CallbackReply,
@@ -66,32 +67,32 @@ pub enum CallbackEvent {
         /// The state that the message has reached.
         receipt: Receipt,
     },
-    /// Something that came from a recipient.
+    /// Something that a recipient sent or did.
     Inbound {
-        /// Who it is from, as the channel writes addresses.
+        /// Sender, as the channel writes addresses.
         from: String,
         /// The content of the recipient's message.
         event: InboundEvent,
-        /// The provider's name for it, the same when it is repeated, and of nothing else that comes in by the provider.
+        /// The provider's id for the event: the same when it is repeated, and never used for another.
         id: Option<String>,
     },
 }
 
-/// Which message a provider reports about.
+/// Message that a provider reports about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
-    /// The one whose address was called ([`CallbackProof::ThisMessage`]).
+    /// The message whose address was called ([`CallbackProof::ThisMessage`]).
     ThisMessage,
-    /// The one whose token the provider sent back ([`ReceiptAddress::token`](super::ReceiptAddress::token)).
+    /// The message whose token the provider sent back ([`ReceiptAddress::token`](super::ReceiptAddress::token)).
     Token(String),
-    /// The one that the provider named so when it took it.
+    /// The message to which the provider gave this name when it accepted it.
     ProviderMessage(String),
 }
 
-/// The answer to a provider; an empty 200 unless it wants something else.
+/// Answer to a provider; an empty 200 unless the provider needs another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackReply {
-    /// The status.
+    /// Status of the answer.
     pub status: StatusCode,
     /// The type of the body.
     pub content_type: &'static str,
@@ -105,7 +106,7 @@ impl Default for CallbackReply {
     }
 }
 
-/// Why a request is refused. Nothing of it is believed.
+/// Reason why a request is refused. Nothing in it is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CallbackFault {
     /// The provider has no such callback: 404.
@@ -116,11 +117,11 @@ pub enum CallbackFault {
     Unauthorized,
 }
 
-/// What became of telling a provider where to call.
+/// Result of registering a callback address with a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registration {
-    /// It knows the address now.
+    /// The provider has the address now.
     Registered,
-    /// Nothing is to be told: people enter the address at the provider, or each message brings its own.
+    /// No registration is needed: people enter the address at the provider, or each message brings its own.
     NotNeeded,
 }

@@ -1,4 +1,4 @@
-//! What a transport carries, by channel.
+//! Content that a transport sends, by channel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub use crate::domain::message::channel_content::{
     ViberContent, WhatsappContent,
 };
 
-/// The content, by channel.
+/// Content of a message, by channel.
 #[derive(Debug, Clone)]
 pub enum Content {
     /// An email.
@@ -34,7 +34,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// The channel.
+    /// Returns the channel.
     pub const fn channel(&self) -> Channel {
         match self {
             Self::Email(_) => Channel::Email,
@@ -46,7 +46,7 @@ impl Content {
         }
     }
 
-    /// The subject of an email, the title of a push notification.
+    /// Returns the subject of an email or the title of a push notification.
     pub fn subject(&self) -> Option<&str> {
         match self {
             Self::Email(email) => Some(&email.subject),
@@ -68,8 +68,8 @@ impl From<ChannelContent> for Content {
     }
 }
 
-/// An email before it is MIME: checked by core, so no part holds a CR, LF or control character where
-/// a header could break.
+/// An email before it is MIME: checked by core, so no part holds a CR, LF or control character where it could break a
+/// header.
 #[derive(Debug, Clone)]
 pub struct Email {
     /// The envelope sender (RFC 5321 MAIL FROM).
@@ -88,9 +88,9 @@ pub struct Email {
     pub date: Timestamp,
     /// `Message-ID` without angle brackets; stable across attempts.
     pub message_id: String,
-    /// Further headers, in order.
+    /// Other headers, in order.
     pub headers: Vec<(String, String)>,
-    /// The text part. Core derives it from `html` when the sender gave none.
+    /// The text part. Core derives it from `html` if the sender gave none.
     pub text: Option<String>,
     /// The HTML part.
     pub html: Option<String>,
@@ -109,18 +109,18 @@ pub struct Mailbox {
     pub address: EmailAddress,
 }
 
-/// Whom an email comes from on the envelope, where bounces go.
+/// Envelope sender of an email, to which bounces go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EnvelopeFrom {
-    /// The same for all recipients, who may share a transaction.
+    /// One address for all recipients, who may share a transaction.
     Shared(EmailAddress),
-    /// One for each recipient of [`Outgoing::recipients`](super::Outgoing::recipients), in their order: what comes back tells who it is about.
-    /// Recipients with different senders never share a transaction.
+    /// One address for each recipient of [`Outgoing::recipients`](super::Outgoing::recipients), in their order: a
+    /// bounce shows which recipient it is about. Recipients with different senders never share a transaction.
     PerRecipient(Vec<EmailAddress>),
 }
 
 impl EnvelopeFrom {
-    /// The sender for the recipient at this position; `None` when there is none.
+    /// Returns the sender for the recipient at this position; `None` if there is none.
     pub fn of(&self, recipient: usize) -> Option<&EmailAddress> {
         match self {
             Self::Shared(sender) => Some(sender),
@@ -138,28 +138,28 @@ impl From<EmailAddress> for EnvelopeFrom {
 /// A file of an email.
 #[derive(Debug, Clone)]
 pub struct AttachedFile {
-    /// As the recipient sees it; may be non-ASCII.
+    /// Name that the recipient sees; may be non-ASCII.
     pub filename: String,
     /// A media type such as `application/pdf`.
     pub content_type: String,
-    /// The bytes.
+    /// Content of the file.
     pub content: Bytes,
-    /// The name by which the HTML shows it, if it is part of that; visible ASCII without angle brackets.
+    /// `Content-ID` by which the HTML shows the file, if it is part of that; visible ASCII without angle brackets.
     pub content_id: Option<String>,
 }
 
-/// How a message is to be delivered; what a provider does not know is left out.
+/// Options of a delivery; a provider ignores those that it does not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryOptions {
-    /// How long from now the provider may try; `None` for the provider's own.
+    /// Time from now during which the provider may try; `None` for the provider's own.
     pub ttl: Option<Duration>,
-    /// Replaces, on the device, the message before of the same key.
+    /// Key that makes the message replace the previous one with the same key on the device.
     pub collapse_key: Option<String>,
     /// True if the message arrives without a sound.
     pub silent: bool,
-    /// Whether it is marketing, where a provider asks.
+    /// True if it is marketing, for providers that ask.
     pub is_marketing: bool,
-    /// Whether an email may leave over TLS alone: where there is none, the outcome is [`OutcomeClass::TlsRequired`].
+    /// True if an email may only leave over TLS: without TLS the outcome is [`OutcomeClass::TlsRequired`].
     ///
     /// [`OutcomeClass::TlsRequired`]: super::OutcomeClass::TlsRequired
     pub require_tls: bool,

@@ -1,4 +1,4 @@
-//! Time in pieces: quarters of an hour, which are counted, and hours and days of a zone, which are shown.
+//! Buckets of time: quarters of an hour, in which messages are counted, and hours and days of a zone, which are shown.
 //!
 //! Zones are offset from UTC by whole quarters of an hour, so that the hours and days of each are sums of quarters.
 
@@ -18,10 +18,10 @@ const QUARTER: i64 = 900;
 /// Seconds of an hour.
 const HOUR: i64 = 3600;
 
-/// The longest span that is asked for.
+/// The longest span of a series.
 pub const MAX_SPAN: Duration = Duration::from_hours(366 * 24);
 
-/// The span when none is given.
+/// Span of a series if none is given.
 pub const DEFAULT_SPAN: Duration = Duration::from_hours(30 * 24);
 
 /// A quarter of an hour, counted from 1970.
@@ -29,18 +29,18 @@ pub const DEFAULT_SPAN: Duration = Duration::from_hours(30 * 24);
 pub struct Quarter(pub i32);
 
 impl Quarter {
-    /// The one that an instant lies in. Beyond the year 60,000 the last one there is.
+    /// Returns the quarter that contains an instant; after the year 60,000 the last quarter.
     pub fn of(at: Timestamp) -> Self {
         Self(i32::try_from(at.as_seconds().div_euclid(QUARTER)).unwrap_or(i32::MAX))
     }
 
-    /// Its first instant.
+    /// Returns its first instant.
     pub fn start(self) -> Timestamp {
         Timestamp::from_millis(i64::from(self.0) * QUARTER * 1000)
     }
 }
 
-/// How long the buckets of a series are.
+/// Length of the buckets of a series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "SeriesInterval")]
@@ -52,14 +52,14 @@ pub enum Interval {
     Day,
 }
 
-/// Adds what is wrong with a span: it begins after its end, or is longer than 366 days. An empty one is fine.
+/// Adds the violations of a span: it begins after its end, or is longer than 366 days. An empty one is fine.
 pub fn check_span(from: Timestamp, to: Timestamp, violations: &mut Violations) {
     if from > to || to.since(from) > MAX_SPAN {
         violations.add_parameter("from", FieldCode::OutOfRange, "must be before to, by at most 366 days");
     }
 }
 
-/// The buckets of a span, each of which a series holds. The first may begin before the span, the last end after it.
+/// The buckets of a span, all of which are in a series. The first may begin before the span, the last end after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buckets {
     starts: Vec<Timestamp>,
@@ -67,13 +67,14 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// The buckets from `from` to before `to` by the clock of a zone. A span that [`check_span`] refuses has none.
+    /// Returns the buckets from `from` to before `to` by the clock of a zone. A span that [`check_span`] refuses has
+    /// none.
     pub fn new(from: Timestamp, to: Timestamp, interval: Interval, zone: &TimeZone) -> Self {
         let mut found = Self { starts: Vec::new(), quarters: (Quarter::of(from), Quarter::of(from)) };
         if from >= to || to.since(from) > MAX_SPAN {
             return found;
         }
-        // The end is exclusive: a quarter that begins there is not asked for.
+        // The end is exclusive: a quarter that begins there is not included.
         let last = Quarter::of(to - Duration::from_millis(1));
         found.quarters.1 = Quarter(last.0.saturating_add(1));
         let mut start = bucket_start(from, interval, zone);
@@ -84,21 +85,21 @@ impl Buckets {
         found
     }
 
-    /// When each begins.
+    /// Returns the beginning of each bucket.
     pub fn starts(&self) -> &[Timestamp] {
         &self.starts
     }
 
-    /// The quarters that the span touches: from the first, to before the second.
+    /// Returns the quarters that the span touches: from the first, to before the second.
     pub const fn quarters(&self) -> (Quarter, Quarter) {
         self.quarters
     }
 
-    /// The place of the bucket that a quarter belongs to; `None` outside of the span.
+    /// Returns the index of the bucket that contains a quarter; `None` outside of the span.
     pub fn place_of(&self, quarter: Quarter) -> Option<usize> {
         let is_within = quarter >= self.quarters.0 && quarter < self.quarters.1;
         let after = self.starts.partition_point(|start| *start <= quarter.start());
-        // The quarter in which a bucket begins that does not begin with a quarter is its own.
+        // A bucket that begins within a quarter contains that quarter.
         (is_within && !self.starts.is_empty()).then(|| after.saturating_sub(1))
     }
 
@@ -114,7 +115,7 @@ impl Buckets {
     }
 }
 
-/// When the bucket begins that an instant lies in.
+/// Returns the beginning of the bucket that contains an instant.
 fn bucket_start(at: Timestamp, interval: Interval, zone: &TimeZone) -> Timestamp {
     match interval {
         Interval::Hour => {
@@ -132,7 +133,7 @@ fn bucket_start(at: Timestamp, interval: Interval, zone: &TimeZone) -> Timestamp
     }
 }
 
-/// When the bucket after one begins.
+/// Returns the beginning of the next bucket.
 fn next_start(start: Timestamp, interval: Interval, zone: &TimeZone) -> Timestamp {
     match interval {
         Interval::Hour => {

@@ -1,8 +1,8 @@
-//! Attributes: what a workspace knows of a contact.
+//! Attributes: custom data of a contact.
 //!
-//! Contract section 6.1: keys and kinds of values, how many and how large; section 8: the types of
-//! declared ones. Where the contract is silent: members of objects may have any name, and `null` inside
-//! an array or object is a scalar like others.
+//! Contract section 6.1: keys and kinds of values, with their numbers and sizes; section 8: the types of declared ones.
+//! Where the contract leaves a choice: members of objects may have any name, and `null` inside an array or object is a
+//! scalar like others.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -12,18 +12,18 @@ use serde_json::{Map, Value};
 use crate::domain::audience::custom_field::FieldTypes;
 use crate::violation::{FieldCode, Violations, escape};
 
-/// Attributes of a contact.
+/// Maximum number of attributes of a contact.
 pub(crate) const MAX_ATTRIBUTES: usize = 200;
-/// All attributes of a contact, in bytes of JSON.
+/// Maximum size of all attributes of a contact as JSON, in bytes.
 pub(crate) const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
-/// Objects within one another.
+/// Maximum nesting depth of objects.
 pub const MAX_DEPTH: usize = 3;
-/// Characters of a key.
+/// Maximum length of a key, in characters.
 pub const MAX_KEY_LENGTH: usize = 64;
 
 /// The attributes of a contact, by key.
 ///
-/// Their JSON is made at most once: it is needed for their size and for storing them.
+/// Their JSON is made at most once: both their size and storing them need it.
 #[derive(Debug, Clone, Default)]
 pub struct Attributes {
     members: Map<String, Value>,
@@ -31,23 +31,23 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Reads what [`Attributes::json`] wrote.
+    /// Reads the result of [`Attributes::json`].
     pub fn parse(json: &str) -> Result<Self, serde_json::Error> {
         Ok(Self { members: serde_json::from_str(json)?, json: OnceLock::from(json.to_owned()) })
     }
 
-    /// A JSON object.
+    /// Returns the attributes as a JSON object.
     pub fn json(&self) -> &str {
         self.json.get_or_init(|| serde_json::to_string(&self.members).expect("plain data serializes"))
     }
 
-    /// The members, to be changed.
+    /// Returns the members, to be changed.
     pub fn edit(&mut self) -> &mut Map<String, Value> {
         self.json = OnceLock::new();
         &mut self.members
     }
 
-    /// The members.
+    /// Returns the members.
     pub fn into_members(self) -> Map<String, Value> {
         self.members
     }
@@ -80,7 +80,7 @@ pub fn is_key(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// Checks what a request says about attributes: the keys, and the values that are not `null`.
+/// Checks the attributes of a request: the keys, and the values that are not `null`.
 pub fn check(sent: &Map<String, Value>, violations: &mut Violations) {
     for (key, value) in sent {
         if is_key(key) {
@@ -114,7 +114,7 @@ fn check_value(value: &Value, place: &dyn Fn() -> String, depth: usize, violatio
     }
 }
 
-/// Checks what a request says about declared attributes against their types.
+/// Checks the declared attributes of a request against their types.
 pub(crate) fn check_types(sent: &Map<String, Value>, types: &FieldTypes, violations: &mut Violations) {
     if types.is_empty() {
         return;
@@ -126,8 +126,8 @@ pub(crate) fn check_types(sent: &Map<String, Value>, types: &FieldTypes, violati
     }
 }
 
-/// Merges what was sent into what is there: per key, `null` deletes. Adds to the violations when the
-/// result is too much.
+/// Merges the attributes of a request into the present ones: per key, `null` deletes. Adds a violation if the result
+/// exceeds a limit.
 pub fn merge(held: &mut Attributes, sent: Map<String, Value>, violations: &mut Violations) {
     let members = held.edit();
     if members.is_empty() && !sent.values().any(Value::is_null) {
@@ -144,7 +144,7 @@ pub fn merge(held: &mut Attributes, sent: Map<String, Value>, violations: &mut V
     check_size(held, "/attributes", violations);
 }
 
-/// Whether all attributes of a contact together are within their bounds.
+/// Checks that all attributes of a contact together are within their limits.
 pub(super) fn check_size(attributes: &Attributes, pointer: &str, violations: &mut Violations) {
     if attributes.len() > MAX_ATTRIBUTES {
         violations.add(pointer, FieldCode::TooManyItems, "a contact has at most 200 attributes");

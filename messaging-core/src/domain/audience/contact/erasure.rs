@@ -1,8 +1,8 @@
-//! What is left of a message when its recipient is erased.
+//! Erasure of the recipient from a message.
 //!
-//! Contract section 6.2: messages keep status without address and content. Where the contract is silent:
-//! events keep kind, time and what a statistic needs; whatever could name the person goes, and so does
-//! the sender's own data, which nobody can look through.
+//! Contract section 6.2: messages keep their status, without address and content. Where the contract leaves a choice:
+//! events keep kind, time and the members that statistics need; every text that could name the person is removed, and
+//! so is the sender's own data, which cannot be searched.
 
 mod copies;
 
@@ -15,29 +15,28 @@ use crate::domain::message::{Message, MessageEvent};
 
 pub use copies::ErasedAddresses;
 
-/// Members of an event's meta that are about a person.
+/// Members of an event's `meta` with personal data.
 const PERSONAL: [&str; 3] = ["recipient", "ip", "user_agent"];
 
-/// Members that may name a person; where nobody knows the names any more they count as personal.
+/// Members that may name a person; they count as personal if the names are no longer known.
 const TEXTS: [&str; 3] = ["response", "message", "url"];
 
-/// Everything that names an erased person: addresses and identifiers, by letters as `fold_letter` answers
-/// them.
+/// Everything that names an erased person: addresses and identifiers, with letters as `fold_letter` returns them.
 #[derive(Debug, Clone)]
 pub struct Names(HashSet<String>);
 
 impl Names {
-    /// The names of somebody. Very short ones would match by chance and are left out.
+    /// Returns the names of a person. Very short ones would match by chance and are left out.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let spelled = names.into_iter().flat_map(|name| {
-            // Texts spell an internationalized domain in either way.
+            // Texts spell an internationalized domain in either form.
             let readable = address::unicode_spelling(&name);
             [Some(name), readable].into_iter().flatten()
         });
         Self(spelled.map(|name| folded(&name)).filter(|name| name.len() >= 4).collect())
     }
 
-    /// Whether a text names the person, plainly or as part of a URL.
+    /// True if a text names the person, plainly or as part of a URL.
     pub fn are_in(&self, text: &str) -> bool {
         let text = folded(text);
         let escaped = |name: &str| name.replace('@', "%40").replace('+', "%2b");
@@ -49,12 +48,12 @@ fn folded(text: &str) -> String {
     text.chars().map(address::fold_letter).collect()
 }
 
-/// The tags of a message without those that name the person.
+/// Returns the tags of a message without those that name the person.
 pub fn tags(message: &Message, names: &Names) -> Vec<String> {
     message.tags.iter().filter(|tag| !names.are_in(tag)).cloned().collect()
 }
 
-/// The meta of an event without what is about the person; `None` when it stays as it is.
+/// Returns the `meta` of an event without personal data; `None` if it stays as it is.
 pub fn meta(event: &MessageEvent, names: &Names) -> Option<Map<String, Value>> {
     let is_unclear = |name: &str| names.0.is_empty() && TEXTS.contains(&name);
     let is_personal = |name: &str, value: &Value| {
@@ -69,7 +68,7 @@ pub fn meta(event: &MessageEvent, names: &Names) -> Option<Map<String, Value>> {
     (kept.len() < event.meta.len()).then_some(kept)
 }
 
-/// Takes out of the meta of a new event what is about a person whom nobody knows any more.
+/// Removes personal data from the `meta` of a new event of an erased person.
 pub fn forget_visitor(meta: &mut Map<String, Value>) {
     meta.retain(|name, _| !PERSONAL.contains(&name.as_str()));
 }

@@ -1,7 +1,8 @@
-//! The fields of a contact that are texts: what they are called, and what they may hold.
+//! The text fields of a contact: their names and rules.
 //!
-//! Whoever goes through the fields of a contact goes through [`CONTACT_FIELDS`]: what is sent, imported, merged, filtered,
-//! exported. A field is a member of [`Contact`](super::Contact) and of [`ContactInput`](super::input::ContactInput), and a line in each function here and beside those two.
+//! All code that handles the fields of a contact iterates over [`CONTACT_FIELDS`]: requests, imports, merging, filters,
+//! exports. A field is a member of [`Contact`](super::Contact) and of [`ContactInput`](super::input::ContactInput), and
+//! a line in each function here and beside those two.
 
 use super::identifier::{Identifier, IdentifierKind};
 use crate::domain::channel::Channel;
@@ -12,7 +13,7 @@ use crate::violation::{FieldCode, Violations};
 /// A field of a contact that is a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ContactField {
-    /// The workspace's own name of the contact.
+    /// The workspace's own id of the contact.
     ExternalId,
     /// The email address, lower case.
     Email,
@@ -24,12 +25,12 @@ pub enum ContactField {
     Timezone,
 }
 
-/// All fields that are texts. The first ones are identifiers, in the order in which a contact is looked for.
+/// All text fields. The first ones are identifiers, in the order in which a contact is looked up.
 pub const CONTACT_FIELDS: [ContactField; 5] =
     [ContactField::ExternalId, ContactField::Email, ContactField::Phone, ContactField::Locale, ContactField::Timezone];
 
 impl ContactField {
-    /// What requests, files, filters and columns of tables call it.
+    /// Returns its name in requests, files, filters and columns of tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ExternalId => "external_id",
@@ -40,7 +41,7 @@ impl ContactField {
         }
     }
 
-    /// Where it stands in what is sent about a contact.
+    /// Returns the pointer of its member in a request.
     pub const fn pointer(self) -> &'static str {
         match self {
             Self::ExternalId => "/external_id",
@@ -51,7 +52,7 @@ impl ContactField {
         }
     }
 
-    /// The kind of identifier that it is, if contacts are named by it.
+    /// Returns the kind of identifier that the field is; `None` if it is none.
     pub const fn identifier(self) -> Option<IdentifierKind> {
         match self {
             Self::ExternalId => Some(IdentifierKind::ExternalId),
@@ -61,7 +62,7 @@ impl ContactField {
         }
     }
 
-    /// The identifier that a text in it is, if contacts are named by it.
+    /// Returns a text of the field as an identifier; `None` if the field is none.
     pub fn identifier_of(self, text: String) -> Option<Identifier> {
         self.identifier().map(|kind| match kind {
             IdentifierKind::ExternalId => Identifier::ExternalId(text),
@@ -70,7 +71,8 @@ impl ContactField {
         })
     }
 
-    /// Adds what is wrong with a text that is sent for it. Lengths are declared with [`ContactInput`](super::input::ContactInput).
+    /// Adds the violations of a text for the field. Lengths are declared with
+    /// [`ContactInput`](super::input::ContactInput).
     pub(super) fn check(self, text: &str, violations: &mut Violations) {
         match self {
             Self::Email => {
@@ -89,7 +91,7 @@ impl ContactField {
         }
     }
 
-    /// The text as it is kept.
+    /// Returns the text as it is stored.
     pub(super) fn normalize(self, text: String) -> String {
         match self {
             Self::Email => address::normalize(Channel::Email, &text),

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::domain::channel::Channel;
 use crate::domain::channel::address;
 
-/// What names a contact. In the order in which a contact is looked for.
+/// Identifier of a contact, in the order in which a contact is looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Identifier {
-    /// The workspace's own name.
+    /// The workspace's own id.
     ExternalId(String),
     /// An email address, lower case.
     Email(String),
@@ -21,7 +21,7 @@ pub enum Identifier {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdentifierKind {
-    /// The workspace's own name.
+    /// The workspace's own id.
     ExternalId,
     /// An email address.
     Email,
@@ -30,7 +30,7 @@ pub enum IdentifierKind {
 }
 
 impl IdentifierKind {
-    /// All, in the order in which a contact is looked for.
+    /// All kinds, in the order in which a contact is looked up.
     pub const ALL: [Self; 3] = [Self::ExternalId, Self::Email, Self::Phone];
 }
 
@@ -44,7 +44,7 @@ impl Identifier {
         }
     }
 
-    /// The pointer of the member that gives it.
+    /// Returns the pointer of its member in a request.
     pub const fn pointer(&self) -> &'static str {
         match self {
             Self::ExternalId(_) => "/external_id",
@@ -53,7 +53,7 @@ impl Identifier {
         }
     }
 
-    /// The identifier that an address of a channel is, if contacts are named by it.
+    /// Returns an address of a channel as an identifier; `None` if it is none.
     pub fn of_address(channel: Channel, address: &str) -> Option<Self> {
         match channel {
             Channel::Email => Some(Self::Email(address::normalize(channel, address))),

@@ -1,7 +1,7 @@
-//! What a request says about a contact, and the rules it must keep.
+//! Data of a contact in a request, and the rules for them.
 //!
-//! Contract sections 6.1 and 6.2. The same members are sent to create or update a contact and to change
-//! one; they differ in what `list_ids` means and in whether an identifier has to be there.
+//! Contract sections 6.1 and 6.2. The same members create, update and change a contact; the operations differ in the
+//! meaning of `list_ids` and in whether an identifier is required.
 
 use crate::validate::{Setters, Validate};
 use schemars::JsonSchema;
@@ -16,10 +16,10 @@ use crate::input::Input;
 use crate::patch::Patch;
 use crate::violation::{FieldCode, Violations};
 
-/// Characters of a locale.
+/// Maximum length of a locale, in characters.
 const MAX_LOCALE: u64 = 64;
 
-/// What is known of a contact. A member that is left out stays as it is; null clears it.
+/// Data of a contact. A member that is left out stays as it is; null clears it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -56,12 +56,12 @@ pub struct ContactInput {
     /// True takes the contact back into public lists that it has left; without it that is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resubscribe: Option<bool>,
-    /// What the contact agreed to; merged member by member.
+    /// Consent of the contact; merged member by member.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub consent: Patch<ConsentInput>,
 }
 
-/// What a contact agreed to. A member that is left out stays as it is; null means never asked.
+/// Consent of a contact. A member that is left out stays as it is; null means never asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -107,7 +107,7 @@ impl ContactInput {
         }
     }
 
-    /// What is sent for a field, to be changed.
+    /// Returns the value sent for a field, to be changed.
     pub(crate) const fn field_mut(&mut self, field: ContactField) -> &mut Patch<String> {
         match field {
             ContactField::ExternalId => &mut self.external_id,
@@ -118,15 +118,14 @@ impl ContactInput {
         }
     }
 
-    /// The identifiers that are given, in the order in which a contact is looked for. One that is
-    /// malformed names nobody.
+    /// Returns the given identifiers, in the order in which a contact is looked up. A malformed one names nobody.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
         let named = |field: ContactField| field.identifier_of(field.normalize(self.field(field).as_value()?.clone()));
         CONTACT_FIELDS.into_iter().filter_map(named)
     }
 
-    /// Section 6.2: a contact is created or updated by at least one identifier. One that is broken counts
-    /// as given: it has a fault of its own.
+    /// Requires at least one identifier for creating or updating a contact (section 6.2). A malformed one counts as
+    /// given: it has a violation of its own.
     pub(crate) fn require_identifier(&self, violations: &mut Violations) {
         let mut identifiers = CONTACT_FIELDS.into_iter().filter(|field| field.identifier().is_some());
         let is_there =
@@ -137,8 +136,8 @@ impl ContactInput {
         }
     }
 
-    /// What the contact is like with everything in place but the lists. Adds to the violations what can
-    /// only be seen on the result, or against the declared types.
+    /// Applies the input to a contact, except for the lists. Adds violations that can only be seen on the result, or
+    /// against the declared types.
     pub fn apply(mut self, contact: &mut Contact, types: &FieldTypes, violations: &mut Violations) {
         let had_identifier = contact.has_identifier();
         let is_cleared = |field: &ContactField| field.identifier().is_some() && *self.field(*field) == Patch::Null;
@@ -179,7 +178,7 @@ impl ContactInput {
     }
 }
 
-/// A tag that is given twice counts once, at its first place.
+/// Keeps each tag once, at its first place.
 fn each_once(tags: Vec<String>) -> Vec<String> {
     let mut once: Vec<String> = Vec::with_capacity(tags.len());
     for tag in tags {

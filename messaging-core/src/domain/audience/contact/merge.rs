@@ -1,15 +1,15 @@
-//! Two contacts become one.
+//! Merging of two contacts.
 //!
-//! Contract section 6.2: the primary keeps what it has and gets what it lacks. Where the contract is
-//! silent: locale and time zone are taken like identifiers, attributes by key; a result that is over the
-//! limits of a contact is refused.
+//! Contract section 6.2: the primary keeps what it has and gets what it lacks. Where the contract leaves a choice:
+//! locale and time zone are merged like identifiers, attributes by key; a result that exceeds the limits of a contact
+//! is refused.
 
 use super::fields::CONTACT_FIELDS;
 use super::{Consent, Contact, attributes};
 use crate::domain::limits::MAX_CONTACT_TAGS;
 use crate::violation::{FieldCode, Violations};
 
-/// What the primary is like with what it lacked, lists included.
+/// Returns the primary with the data that it lacked, lists included.
 pub fn merge(primary: &Contact, duplicate: &Contact) -> Result<Contact, Violations> {
     let mut merged = primary.clone();
     for field in CONTACT_FIELDS {
@@ -42,7 +42,7 @@ pub fn merge(primary: &Contact, duplicate: &Contact) -> Result<Contact, Violatio
     if violations.is_empty() { Ok(merged) } else { Err(violations) }
 }
 
-/// `false` wins over `true`, `true` over never asked.
+/// Returns the stricter consent: `false` wins over `true`, `true` over never asked.
 fn stricter(one: Option<bool>, other: Option<bool>) -> Option<bool> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one && other),

@@ -1,7 +1,6 @@
-//! Which rows were refused, as CSV: `row,column,code,message`.
+//! Report of an import's refused rows, as CSV: `row,column,code,message`.
 //!
-//! No cell of the imported file is repeated, so that nothing has to be masked, and nothing is left of an
-//! erased contact.
+//! No cell of the imported file is repeated, so that nothing has to be masked, and no data of an erased contact stays.
 
 use std::fmt::Write as _;
 
@@ -16,15 +15,15 @@ use crate::violation::At;
 /// The first line of the report.
 pub const HEADER: &str = "row,column,code,message\r\n";
 
-/// Faults of one row that are told.
+/// Maximum number of faults of one row in the report.
 const MAX_FAULTS: usize = 10;
-/// Characters of a column's header that are told.
+/// Maximum length of a column's header in the report, in characters.
 const MAX_COLUMN: usize = 64;
 
-/// The most rows that a piece of the report is about.
+/// Maximum number of rows in a piece of the report.
 pub const PIECE_ROWS: usize = 1000;
 
-/// What of a report is answered at once; about 200 000 lines.
+/// Maximum size of a report in one answer, in bytes; about 200 000 lines.
 const MAX_REPORT: usize = 16 << 20;
 
 /// A report as it is answered.
@@ -36,12 +35,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report on the rows after one.
+    /// Returns a report on the rows after one.
     pub fn after(row: u64) -> Self {
         Self { text: HEADER.to_owned(), after: row, last: row }
     }
 
-    /// Adds a piece; pieces come in the order of their rows. Answers whether there is room for more.
+    /// Adds a piece; pieces come in the order of their rows. Returns true if there is room for more.
     pub fn add(&mut self, piece: &RowErrors) -> bool {
         for line in piece.lines.split_inclusive("\r\n") {
             let row = line.split(',').next().and_then(|row| row.parse().ok()).unwrap_or(piece.first_row);
@@ -53,12 +52,12 @@ impl Report {
         self.text.len() < MAX_REPORT
     }
 
-    /// The whole report.
+    /// Returns the whole report.
     pub fn finish(self) -> String {
         self.text
     }
 
-    /// The report as far as there was room, and a last line that says how to get the rest.
+    /// Returns the report as far as there was room, and a last line that says how to get the rest.
     pub fn cut(mut self) -> String {
         // Writing to a text does not fail.
         let _ = write!(
@@ -70,23 +69,23 @@ impl Report {
     }
 }
 
-/// The code of the line that ends a part of a report.
+/// Code of the line that ends a part of a report.
 const MORE: &str = "more";
 
-/// The row after which a report goes on, if this is a part of one.
+/// Returns the row after which a report continues, if this is a part of one.
 pub fn goes_on_after(report: &[u8]) -> Option<u64> {
     let last = report.strip_suffix(b"\r\n")?.rsplit(|byte| *byte == b'\n').next()?;
     let row = std::str::from_utf8(last).ok()?.strip_prefix(",,more,")?.rsplit('=').next()?;
     row.trim_end_matches('"').parse().ok()
 }
 
-/// How long a part of a report is without its last line.
+/// Returns the length of a part of a report without its last line.
 pub fn without_end(report: &[u8]) -> usize {
     let last = report.strip_suffix(b"\r\n").unwrap_or(report).iter().rposition(|byte| *byte == b'\n');
     last.map_or(report.len(), |at| at + 1)
 }
 
-/// Refused rows that follow one another.
+/// Consecutive refused rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowErrors {
     /// Workspace that owns the import.
@@ -118,15 +117,15 @@ pub fn add(lines: &mut String, row: u64, error: &DomainError, header: &Header) {
 }
 
 fn add_line(lines: &mut String, row: u64, column: &str, code: &str, message: &str) {
-    // No line break in a cell: a line is a fault.
+    // No line break in a cell, because a line is a fault.
     let shown = |letter: char| if letter.is_control() { ' ' } else { letter };
     let column: String = column.chars().take(MAX_COLUMN).map(shown).collect();
     // Writing to a text does not fail.
     let _ = write!(lines, "{row},{},{},{}\r\n", cell(&column), cell(code), cell(message));
 }
 
-/// A cell, quoted where it must be. One that a spreadsheet would take for a formula gets an apostrophe
-/// first, so that it stays a text.
+/// Returns a cell, quoted if necessary. One that a spreadsheet would take for a formula gets an apostrophe first, so
+/// that it stays a text.
 fn cell(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if !is_formula && !text.contains([',', ';', '"', '\r', '\n', '\t']) {
@@ -135,7 +134,7 @@ fn cell(text: &str) -> String {
     format!("\"{}{}\"", if is_formula { "'" } else { "" }, text.replace('"', "\"\""))
 }
 
-/// The lines as values, for programs that show some of them.
+/// Returns the lines as values, for programs that show some of them.
 #[cfg(feature = "imports")]
 pub fn parse(report: &[u8], limit: usize) -> Vec<Value> {
     let mut all = Vec::new();

@@ -1,21 +1,21 @@
-//! Cutting the bytes of a file into rows (RFC 4180), a piece at a time.
+//! Splitting of a file's bytes into rows (RFC 4180), piece by piece.
 //!
-//! A file is never in memory as a whole: whoever reads it hands over what comes next, and is told how much
-//! of it was whole rows. Empty lines are no rows.
+//! A file is never in memory as a whole: the reader passes the next bytes, and is told how many of them were whole
+//! rows. Empty lines are no rows.
 
 use csv::{ByteRecord, ReaderBuilder};
 
 /// The longest row, in bytes.
 pub const MAX_ROW_BYTES: usize = 1 << 20;
 
-/// What separates cells, in the order in which it is guessed.
+/// Delimiters of cells, in the order in which they are tried.
 pub const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 
-/// What a file may begin with to say that it is UTF-8.
+/// Byte order mark that marks a file as UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Shows the whole rows at the beginning of some bytes, until `visit` has seen enough and answers `false`;
-/// `is_end` says that nothing follows the bytes. Answers how many bytes the rows took.
+/// Visits the whole rows at the beginning of some bytes, until `visit` returns `false`; `is_end` says that nothing
+/// follows the bytes. Returns the number of bytes in the visited rows.
 pub fn rows(bytes: &[u8], is_end: bool, delimiter: u8, mut visit: impl FnMut(&ByteRecord) -> bool) -> usize {
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -27,7 +27,7 @@ pub fn rows(bytes: &[u8], is_end: bool, delimiter: u8, mut visit: impl FnMut(&By
     // Bytes in memory are read without errors, and rows may differ in length.
     while let Ok(true) = reader.read_byte_record(&mut record) {
         let end = usize::try_from(reader.position().byte()).unwrap_or(bytes.len());
-        // A row that ends with the bytes may go on in what follows them.
+        // A row at the end of the bytes may continue in the next ones.
         if end >= bytes.len() && !is_end {
             break;
         }
@@ -39,8 +39,8 @@ pub fn rows(bytes: &[u8], is_end: bool, delimiter: u8, mut visit: impl FnMut(&By
     if is_end { bytes.len() } else { taken }
 }
 
-/// Whether the last row of a text, which begins with a row, opens a quotation mark that is not closed: then
-/// what follows it is no row of its own.
+/// True if the last row of a text, which begins with a row, opens a quotation mark that is not closed: then the bytes
+/// after it are no row of their own.
 pub fn ends_open(bytes: &[u8], delimiter: u8) -> bool {
     let count = |bytes: &[u8], is_end| {
         let mut count = 0;
@@ -53,7 +53,7 @@ pub fn ends_open(bytes: &[u8], delimiter: u8) -> bool {
     count(&[bytes, b"\nx"].concat(), false) < count(bytes, true)
 }
 
-/// The cells of the first row, and how many bytes it took; `None` when it does not end in the bytes.
+/// Returns the cells of the first row, and its number of bytes; `None` if it does not end in the bytes.
 pub fn first_row(bytes: &[u8], is_end: bool, delimiter: u8) -> Option<(Vec<Vec<u8>>, usize)> {
     let mut first = None;
     let taken = rows(bytes, is_end, delimiter, |record| {

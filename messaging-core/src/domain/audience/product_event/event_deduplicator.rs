@@ -1,7 +1,7 @@
-//! Which contact a product event means, and whether it was told before.
+//! Decides which contact a product event means, and whether the event is a repetition.
 //!
-//! Contract section 5. What the events of a request name is read together; they are then decided one after
-//! another, each of which sees what those before it brought: their unique ids and the contacts they created.
+//! Contract section 5. The contacts and ids that the events of a request name are read together; the events are then
+//! decided one after another, each with the unique ids and the contacts that the ones before it added.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,18 +13,18 @@ use crate::ids::{ContactId, EventId, WorkspaceId};
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
 
-/// What is known of what some events name.
+/// Contacts and earlier events that some events name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Those of the ids that contacts have.
+    /// Ids that belong to contacts.
     pub contacts: HashSet<ContactId>,
-    /// Who has which of the identifiers.
+    /// Contacts by their identifiers.
     pub owners: HashMap<Identifier, ContactId>,
-    /// The events that have the unique ids, and whose they are.
+    /// Earlier events by unique id, with their contacts.
     pub events: HashMap<String, (EventId, ContactId)>,
 }
 
-/// What is known while the events of a request are decided.
+/// State while the events of a request are decided.
 #[derive(Debug)]
 pub struct EventDeduplicator {
     known: Known,
@@ -32,34 +32,34 @@ pub struct EventDeduplicator {
     latest: Timestamp,
 }
 
-/// Decision about an event: what is stored for it, or which earlier event it repeats.
+/// Decision about an event: what to store for it, or which earlier event it repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The event's id, or that of the first when this one repeats it.
+    /// Id of the event, or of the first one if this one repeats it.
     pub event_id: EventId,
-    /// The contact.
+    /// Contact of the event.
     pub contact_id: ContactId,
-    /// The event to be stored; `None` when it repeats an earlier one.
+    /// The event to be stored; `None` if it repeats an earlier one.
     pub event: Option<ProductEvent>,
     /// The contact to be created for it.
     pub contact: Option<Contact>,
 }
 
-/// When, and for whom, an event is entered.
+/// Time and ids for an event that is entered.
 #[derive(Debug, Clone, Copy)]
 pub struct IngestContext {
     /// Workspace that owns the event.
     pub workspace_id: WorkspaceId,
     /// The id of the event.
     pub event_id: EventId,
-    /// The id of a contact, should one be created.
+    /// Id for a contact, if one is created.
     pub contact_id: ContactId,
-    /// Now.
+    /// The present.
     pub now: Timestamp,
 }
 
 impl EventDeduplicator {
-    /// Begins with what was read, for events that arrive now.
+    /// Begins with the data that was read, for events that arrive now.
     pub fn new(known: Known, now: Timestamp) -> Self {
         let (earliest, latest) = possible_times(now);
         Self { known, earliest, latest }
@@ -67,7 +67,8 @@ impl EventDeduplicator {
 
     /// Decides on an event.
     ///
-    /// `faults` is what is wrong with the request already: then nothing is decided, only more faults found.
+    /// `faults` are the violations of the request so far: with any, nothing is decided, and only more violations are
+    /// found.
     pub fn enter(
         &mut self,
         sent: ProductEventInput,
@@ -82,7 +83,7 @@ impl EventDeduplicator {
         }
         let first = sent.unique_id.as_ref().and_then(|unique_id| self.known.events.get(unique_id)).copied();
         let named = sent.contact.unwrap_or_default();
-        // Whoever repeats an event has named its contact well before, which may be merged or erased since.
+        // A repeated event named its contact correctly before; the contact may be merged or erased since.
         if first.is_none() && named.id.is_some() && !named.id().is_some_and(|id| self.known.contacts.contains(&id)) {
             violations.add("/contact/id", FieldCode::NotFound, "no such contact in this workspace");
         }
@@ -106,9 +107,9 @@ impl EventDeduplicator {
         Ok(Entry { event_id: event.id, contact_id, event: Some(event), contact })
     }
 
-    /// The contact that is meant, and that contact itself when it is new. What it is called stays as it is.
+    /// Returns the contact that is meant, and the contact itself if it is new. An existing contact is not changed.
     fn resolve(&mut self, named: &ContactReference, on: IngestContext) -> (ContactId, Option<Contact>) {
-        // One that is not there was refused.
+        // An unknown id was refused before.
         if let Some(id) = named.id() {
             return (id, None);
         }

@@ -1,7 +1,7 @@
-//! What a request says about a product event, and the rules it must keep.
+//! Product events in a request, and the rules for them.
 //!
-//! Contract section 5. Where it is silent: the length of a name is that after trimming; an identifier of the
-//! contact keeps the rules of a contact's own (section 6.1), and `null` counts as left out.
+//! Contract section 5. Where the contract leaves a choice: the length of a name is counted after trimming; an
+//! identifier of the contact keeps the rules of contacts (section 6.1), and `null` counts as left out.
 
 use crate::validate::{Setters, Validate};
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::time::Timestamp;
 use crate::violation::{FieldCode, Violations};
 
-/// Names that begin like this are kept for events of our own.
+/// First character of names that are reserved for the product's own events.
 const RESERVED: char = '$';
 
 /// Something that a contact did.
@@ -25,7 +25,7 @@ const RESERVED: char = '$';
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ProductEventInput {
-    /// What happened, 1 to 128 characters, not beginning with `$`; space around it is removed.
+    /// Name of the event, 1 to 128 characters, not beginning with `$`; space around it is removed.
     #[validate(length(min = 1))]
     pub name: String,
     /// Contact whose event it is. An unknown contact is created, without consent.
@@ -89,12 +89,12 @@ impl ContactReference {
         }
     }
 
-    /// The id, if it has the form of one.
+    /// Returns the id, if it has the form of one.
     pub fn id(&self) -> Option<ContactId> {
         self.id.as_ref()?.parse().ok()
     }
 
-    /// The identifiers that are given, in the order in which a contact is looked for.
+    /// Returns the given identifiers, in the order in which a contact is looked up.
     pub fn identifiers(&self) -> impl Iterator<Item = Identifier> + '_ {
         let external_id = self.external_id.clone().map(Identifier::ExternalId);
         let email = self.email.as_ref().map(|text| Identifier::Email(address::normalize(Channel::Email, text)));

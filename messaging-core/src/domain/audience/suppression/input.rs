@@ -1,4 +1,4 @@
-//! What a request says about an address that nothing may be sent to.
+//! A suppression in a request.
 //!
 //! Contract section 10.
 

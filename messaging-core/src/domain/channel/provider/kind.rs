@@ -1,50 +1,51 @@
-//! What is known of a provider: its settings, and whether it is given an address to call.
+//! Description of a provider: its settings, and whether it calls a callback address.
 
 use serde_json::{Map, Value};
 
 use crate::domain::channel::Channel;
 
-/// The text that stands for a stored secret in answers, and keeps it when it is sent back.
+/// Text that stands for a stored secret in answers; sent back, it keeps the secret.
 pub const MASK: &str = "***";
 
-/// The provider of email that delivers to the recipients' own servers; it needs no settings.
+/// Name of the email provider that delivers to the recipients' own servers; it needs no settings.
 pub const BUILTIN: &str = "builtin";
 
-/// The provider that captures messages instead of sending them.
+/// Name of the provider that captures messages instead of sending them.
 pub const SANDBOX: &str = "sandbox";
 
-/// The provider of Viber that is a bot: its recipients are no phone numbers.
+/// Name of the Viber provider that is a bot: its recipients are no phone numbers.
 pub const VIBER_BOT: &str = "bot";
 
-/// Marks, in the JSON Schema of a provider's settings, one that neither is a secret nor says where secrets go.
+/// Marks, in the JSON Schema of a provider's settings, a setting that neither is a secret nor says where secrets go.
 pub const DETAIL: &str = "x-detail";
 
 /// Marks, in the JSON Schema of a provider's settings, a provider that calls the callback address of the channel.
 pub const CALLBACKS: &str = "x-callbacks";
 
-/// The setting of every provider that bounds how many messages leave over its account in a second.
+/// Setting of every provider that bounds how many messages leave over its account in a second.
 pub const MAX_RATE: &str = "max_rate";
 
-/// The setting of a push provider under which other push providers stand.
+/// Setting of a push provider that holds other push providers.
 pub const ROUTES: &str = "routes";
 
 /// One provider of a channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderKind {
-    /// The channel.
+    /// Channel of the provider.
     pub channel: Channel,
-    /// The name.
+    /// Name of the provider.
     pub name: String,
-    /// Its settings.
+    /// Settings of the provider.
     pub members: Vec<Member>,
-    /// Whether it calls the callback address of the channel.
+    /// Use of the channel's callback address.
     pub callbacks: Callbacks,
-    /// What its settings are checked against, besides the forms of the members: of a provider that a program brings.
+    /// JSON Schema of the settings, checked in addition to the forms of the members; only for a provider that a program
+    /// brings.
     pub(super) schema: Option<Value>,
 }
 
-/// Whether a provider calls the callback address of the channel. One that is given an address with each message alone
-/// does not.
+/// Use of the channel's callback address by a provider. A provider that is only given an address with each message does
+/// not call it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callbacks {
     /// The provider does not call it.
@@ -58,7 +59,7 @@ pub enum Callbacks {
 /// One setting of a provider.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// The name in `config`.
+    /// Name in `config`.
     pub name: String,
     /// True if the setting is required.
     pub required: bool,
@@ -66,12 +67,13 @@ pub struct Member {
     pub role: Role,
     /// Form of its value, against which it is checked.
     pub form: Form,
-    /// Whether we make it ourselves ([`Transport::own_settings`](crate::ports::Transport::own_settings)). A secret that
-    /// we make is never shown, not even as `***`.
+    /// True if the server makes the setting itself
+    /// ([`Transport::own_settings`](crate::ports::Transport::own_settings)). A secret that it makes is never shown, not
+    /// even as `***`.
     pub is_made_by_us: bool,
-    /// What the provider's transport is given where it is left out.
+    /// Value for the provider's transport if the setting is left out.
     pub default: Option<Value>,
-    /// What it is, in a sentence for people.
+    /// Meaning of the setting, in a sentence for people.
     pub meaning: String,
 }
 
@@ -92,7 +94,7 @@ pub enum Role {
 pub enum Form {
     /// 1 to 4096 characters without control characters.
     Text,
-    /// 1 to so many characters without control characters.
+    /// 1 to this many characters without control characters.
     TextUpTo(usize),
     /// The sender of text messages: a number, a short code, up to 11 letters and digits, or a service (`MG…`).
     SmsSender,
@@ -112,13 +114,13 @@ pub enum Form {
     OneOf(&'static [&'static str]),
     /// True or false.
     Flag,
-    /// A key as PEM text, at most 64 KiB; lines may be parted.
+    /// A key as PEM text, at most 64 KiB; it may be split over several lines.
     Pem,
     /// A JSON document: a string or an object, at most 64 KiB.
     Document,
-    /// Other providers of the channel by name, each with its settings; the recipient's address tells which one is meant.
+    /// Other providers of the channel by name, each with its settings; the recipient's address selects one.
     Routes,
-    /// What the provider's own schema says.
+    /// Any value that the provider's own schema allows.
     BySchema,
 }
 
@@ -141,7 +143,7 @@ impl Form {
     }
 }
 
-/// How a connection to a relay may be secured.
+/// Allowed ways to secure a connection to a relay.
 pub(super) const TLS: &[&str] = &["starttls", "tls", "none"];
 
 impl Member {
@@ -155,7 +157,7 @@ impl Member {
         !(self.is_made_by_us && self.is_secret())
     }
 
-    /// What it is, in one line: `account_sid (required): Your account, AC….`
+    /// Returns the setting's description in one line: `account_sid (text, required): Your account, AC….`
     pub fn described(&self) -> String {
         let mut notes = vec![self.form.words()];
         if self.is_made_by_us {
@@ -174,10 +176,10 @@ impl Member {
 }
 
 impl ProviderKind {
-    /// A provider that a program brings, by the JSON Schema of its settings.
+    /// Returns a provider that a program brings, by the JSON Schema of its settings.
     ///
-    /// Its properties are the settings. What is `writeOnly` is a secret: stored sealed and shown as `***`; it is a string.
-    /// Anything else says where secrets go, so that a stored one is kept only while it is unchanged, unless it is marked
+    /// Its properties are the settings. A `writeOnly` property is a secret: a string, stored sealed and shown as `***`.
+    /// Any other says where secrets go, so that a stored one is kept only while it is unchanged, unless it is marked
     /// with [`DETAIL`]. With [`CALLBACKS`] beside `properties` the channel shows its callback address.
     pub fn from_schema(channel: Channel, name: &str, schema: Value) -> Self {
         let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -201,22 +203,22 @@ impl ProviderKind {
         Self { channel, name: name.to_owned(), members, callbacks, schema: Some(schema) }
     }
 
-    /// A provider without settings.
+    /// Returns a provider without settings.
     pub fn without_settings(channel: Channel, name: &str) -> Self {
         Self { channel, name: name.to_owned(), members: Vec::new(), callbacks: Callbacks::None, schema: None }
     }
 
-    /// The names of the settings that are stored sealed.
+    /// Returns the names of the settings that are stored sealed.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.members.iter().filter(|member| member.is_secret()).map(|member| member.name.as_str())
     }
 
-    /// Whether others may stand beside it under [`ROUTES`].
+    /// True if the provider's settings may hold other providers under [`ROUTES`].
     pub fn has_routes(&self) -> bool {
         self.members.iter().any(|member| member.form == Form::Routes)
     }
 
-    /// Whether two configurations send their secrets to the same place and account.
+    /// True if two configurations send their secrets to the same place and account.
     pub fn has_same_destination(&self, one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
         let given =
             |config: &Map<String, Value>, name: &str| config.get(name).filter(|value| !value.is_null()).cloned();
@@ -224,7 +226,7 @@ impl ProviderKind {
         destinations.all(|member| given(one, &member.name) == given(other, &member.name))
     }
 
-    /// Puts in the defaults of settings that are left out.
+    /// Adds the defaults of settings that are left out.
     pub fn fill_defaults(&self, config: &mut Map<String, Value>) {
         for member in &self.members {
             if let Some(default) = &member.default

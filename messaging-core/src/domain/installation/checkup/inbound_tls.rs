@@ -1,26 +1,26 @@
-//! Judgments over what is published for mail that comes here: TLSA records (DANE) and a policy of MTA-STS. Senders that
-//! follow them send nothing where the server does not hold what is promised.
+//! Judgments of the records published for incoming mail: TLSA records (DANE) and MTA-STS policies. Senders that follow
+//! them send nothing if the server does not comply.
 
 use super::mail::{CertificateTrust, SmtpCertificateFact};
 use super::{CheckId, CheckReport, CheckStatus, LookUp, Looked};
 use crate::domain::mail::mta_sts::{StsMode, StsText};
 
-/// TLSA records of the host name, beside the certificate of the SMTP listeners.
+/// TLSA records of the host name, compared with the certificate of the SMTP listeners.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsaFact {
     /// There are none.
     Absent,
     /// One of them names the certificate.
     Fits,
-    /// None of them names the certificate; here is a record that would.
+    /// None of them names the certificate; holds a record that would.
     Misses(String),
     /// None of them can be followed (RFC 7672 section 3.1).
     Unusable,
-    /// There are some, and no certificate is set.
+    /// There are records, but no certificate is set.
     NoCertificate,
 }
 
-/// Whether the TLSA records at a name hold; `None` where there are none.
+/// Judges whether the server complies with the TLSA records at a name; `None` if there are none.
 pub fn judge_tlsa(name: &str, fact: &LookUp<TlsaFact>) -> Option<CheckReport> {
     let looked = Looked::at(CheckId::Certificate, name, "TLSA records that name the certificate (--tls-cert), or none");
     Some(match fact {
@@ -47,8 +47,8 @@ pub fn judge_tlsa(name: &str, fact: &LookUp<TlsaFact>) -> Option<CheckReport> {
     })
 }
 
-/// Whether the server holds what the MTA-STS policy of a domain promises, whose mail comes to `hostname`. `policy` is what
-/// came of fetching it.
+/// Judges whether the server complies with the MTA-STS policy of a domain whose mail comes to `hostname`. `policy` is
+/// the result of fetching it.
 pub fn judge_sts(
     domain: &str,
     hostname: &str,
@@ -83,7 +83,7 @@ pub fn judge_sts(
     looked.ok(format!("The MTA-STS policy lists {hostname}."))
 }
 
-/// Whether a sender that verifies the certificate is content with it, as far as this machine can tell.
+/// True if a sender that verifies the certificate accepts it, as far as this machine can tell.
 fn is_trusted(certificate: &SmtpCertificateFact) -> bool {
     match certificate {
         SmtpCertificateFact::Off | SmtpCertificateFact::Unusable(_) => false,

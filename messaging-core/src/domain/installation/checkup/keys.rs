@@ -1,14 +1,14 @@
-//! Judgment over the API keys of all workspaces.
+//! Judgment of the API keys of all workspaces.
 
 use super::{CheckId, CheckReport, Looked, listed};
 use crate::domain::security::api_key::{ApiKey, expiry};
 use crate::time::Timestamp;
 
-/// Keys that are named; of further ones the number is told.
+/// Maximum number of keys that are named; of the others only the number is reported.
 const MAX_NAMED: usize = 10;
 
-/// The keys that end soon, those that end first first; programs that call with them are refused afterwards. `more` says
-/// that there are further ones.
+/// Judges the keys that end soon, in the order of their ends; programs that use them are refused afterwards. `more` is
+/// true if there are further ones.
 pub fn judge_api_keys(ending: &[ApiKey], more: bool, now: Timestamp) -> CheckReport {
     let looked = Looked::at(CheckId::ApiKeys, "API keys", "no key in use that ends within 14 days");
     let Some(first) = ending.first().and_then(|key| key.expires_at) else {

@@ -1,16 +1,16 @@
-//! Judgments over the machine: clock, disk, files, key, resolver.
+//! Judgments of the machine: clock, disk, files, key, resolver.
 
 use super::{CheckId, CheckReport, LookUp, Looked, listed};
 use crate::domain::installation::fence::{Fence, FenceState, MEANING};
 
-/// By how much the clock may be wrong without anybody noticing.
+/// Largest clock error, in milliseconds, that is judged harmless.
 const CLOCK_TOLERANCE_MS: u64 = 2_000;
 
-/// From here on signatures, sessions and links of other machines are affected.
+/// Smallest clock error, in milliseconds, that affects signatures, sessions and links of other machines.
 const CLOCK_FAULT_MS: u64 = 60_000;
 
-/// How far the clock is ahead of a time server, in milliseconds, negative when it is behind; `None` when no server was
-/// asked.
+/// Judges the milliseconds by which the clock is ahead of a time server, negative if it is behind; `None` if no server
+/// was asked.
 pub fn judge_clock(server: &str, ahead: Option<&LookUp<i64>>) -> CheckReport {
     let looked = Looked::at(CheckId::Clock, server, "within two seconds of the time");
     let ahead = match ahead {
@@ -45,13 +45,13 @@ pub fn judge_clock(server: &str, ahead: Option<&LookUp<i64>>) -> CheckReport {
 pub struct NodeFacts<'a> {
     /// Name of the process among those that work on the database.
     pub name: &'a str,
-    /// By how many milliseconds the database's clock is ahead of its own.
+    /// Milliseconds by which the database's clock is ahead of the process's clock.
     pub clock_offset_ms: i64,
-    /// Whether it is so far off that it takes no work.
+    /// True if the clock is so far off that the process takes no work.
     pub is_idle_for_it: bool,
 }
 
-/// How far the clock of a process differs from that of the database, which all follow.
+/// Judges the difference between a process's clock and that of the database, which all processes follow.
 pub fn judge_node_clock(node: NodeFacts<'_>) -> CheckReport {
     let looked = Looked::at(CheckId::Clock, node.name, "within a second of the database's clock");
     let off = node.clock_offset_ms.unsigned_abs();
@@ -70,13 +70,13 @@ pub fn judge_node_clock(node: NodeFacts<'_>) -> CheckReport {
 /// The disk of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskFacts {
-    /// Bytes free; `None` when the system does not say.
+    /// Bytes free; `None` if the system does not report it.
     pub free: Option<u64>,
     /// Bytes to be kept free.
     pub reserve: u64,
 }
 
-/// Whether there is room above the reserve.
+/// Judges whether more than the reserve is free.
 pub fn judge_disk(path: &str, facts: DiskFacts) -> CheckReport {
     let looked = Looked::at(CheckId::Disk, path, "more free than the reserve (--disk-reserve)");
     let Some(free) = facts.free else {
@@ -94,20 +94,20 @@ pub fn judge_disk(path: &str, facts: DiskFacts) -> CheckReport {
     looked.ok("There is room.")
 }
 
-/// A file or directory of ours, with its permissions.
+/// A file or directory of the installation, with its permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFact {
     /// The path.
     pub path: String,
     /// Its permission bits.
     pub mode: u32,
-    /// Those that it may have at most.
+    /// Permission bits that it may have at most.
     pub most: u32,
-    /// Whether it belongs to the user who looks.
+    /// True if it belongs to the user who runs the check.
     pub is_own: bool,
 }
 
-/// Whether nobody else can read the data.
+/// Judges whether other users can read the data.
 pub fn judge_files(directory: &str, facts: &LookUp<Vec<FileFact>>) -> CheckReport {
     let looked = Looked::at(CheckId::Files, directory, "directories 0700 and files 0600, of the user of the server");
     let files = match facts {
@@ -139,22 +139,22 @@ pub fn judge_files(directory: &str, facts: &LookUp<Vec<FileFact>>) -> CheckRepor
     looked.found(format!("{} looked at", files.len())).ok("Nobody else can read the data.")
 }
 
-/// What is with the key of the database.
+/// State of the secret key of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretKeyFact {
-    /// It opens what the database holds.
+    /// The key opens the secrets of the database.
     Fits,
     /// There is neither a database nor a key.
     NotYet,
-    /// It is another one.
+    /// The key is another one.
     Wrong,
-    /// It is not there, cannot be read, or is none; why.
+    /// The key is missing, cannot be read, or is no key; with the reason.
     Unusable(String),
-    /// The database could not be asked; why.
+    /// The database could not be opened, with the reason.
     Unknown(String),
 }
 
-/// Whether the secret key is that of the database.
+/// Judges whether the secret key is that of the database.
 pub fn judge_secret_key(path: &str, fact: &SecretKeyFact) -> CheckReport {
     let looked = Looked::at(CheckId::SecretKey, path, "the key that the database was made with");
     let cure =
@@ -188,7 +188,7 @@ pub fn judge_resolver(server: &str, answer: &LookUp<()>) -> CheckReport {
     }
 }
 
-/// Whether messages leave, or wait because the database is a copy.
+/// Judges whether messages leave, or wait because the database is a copy.
 pub fn judge_fence(database: &str, fence: Option<Fence>) -> CheckReport {
     let looked =
         Looked::at(CheckId::Fence, database, "a database that is no copy, or one of which `admin resume` was told");

@@ -1,13 +1,13 @@
-//! Judgments over connections: out, in, and of the public URL; and over blocklists.
+//! Judgments of connections, outgoing, incoming and to the public URL, and of blocklists.
 
 use std::net::IpAddr;
 
 use super::{CheckId, CheckReport, LookUp, Looked, listed};
 
-/// Where it was tried to hand mail over, and what came of it.
+/// Result of trying to connect to another mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outbound {
-    /// Nobody named a mail server.
+    /// No domain was named whose mail server could be tried.
     NotAsked,
     /// The domain has no mail server, or it could not be looked up.
     NoHost {
@@ -16,16 +16,16 @@ pub enum Outbound {
         /// Reason in words why there was no mail server to connect to.
         reason: String,
     },
-    /// What each address of the mail server answered: its greeting, or why there is none.
+    /// The mail server was tried: the greeting of each of its addresses, or the reason why there is none.
     Tried {
         /// Host and port.
         host: String,
-        /// By address.
+        /// Greeting or failure of each address.
         greetings: Vec<(IpAddr, LookUp<String>)>,
     },
 }
 
-/// Whether a connection to another mail server comes about.
+/// Judges whether a connection to another mail server can be made.
 pub fn judge_port25_out(outbound: &Outbound) -> CheckReport {
     let looked = |subject: &str| Looked::at(CheckId::Port25Out, subject, "a greeting (220) of a mail server");
     match outbound {
@@ -62,18 +62,18 @@ pub fn judge_port25_out(outbound: &Outbound) -> CheckReport {
     }
 }
 
-/// What came of connecting to ourselves.
+/// Result of connecting to the installation's own SMTP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboundFact {
     /// `--smtp-listen` is not set.
     Off,
-    /// It is set, and no server runs here.
+    /// `--smtp-listen` is set, but no server runs here.
     NotRunning,
-    /// The greeting, or why there is none.
+    /// Port, and the greeting or the reason why there is none.
     Tried(u16, LookUp<String>),
 }
 
-/// Whether the SMTP server for returned mail is reached by its own name.
+/// Judges whether the SMTP server for returned mail is reached at its own host name.
 pub fn judge_inbound(hostname: &str, fact: &InboundFact) -> CheckReport {
     let looked = Looked::at(CheckId::Inbound, hostname, "our own greeting at the host name");
     match fact {
@@ -105,10 +105,10 @@ pub fn judge_inbound(hostname: &str, fact: &InboundFact) -> CheckReport {
     }
 }
 
-/// What came of a TLS handshake with the public URL.
+/// Result of a TLS handshake with the public URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateFact {
-    /// Valid, and whether it will still be so in two weeks.
+    /// The certificate is valid.
     Valid {
         /// True if the certificate expires within two weeks.
         ends_soon: bool,
@@ -119,7 +119,7 @@ pub enum CertificateFact {
     Unreached(String),
 }
 
-/// The certificate of the public URL; `None` where that has no TLS.
+/// Judges the certificate of the public URL; `None` if the URL has no TLS.
 pub fn judge_tls(public_url: &str, fact: Option<&CertificateFact>) -> CheckReport {
     let looked = Looked::at(CheckId::Tls, public_url, "https with a certificate that is valid for its name");
     match fact {
@@ -143,7 +143,7 @@ pub fn judge_tls(public_url: &str, fact: Option<&CertificateFact>) -> CheckRepor
     }
 }
 
-/// From how many days on before its end a certificate is well.
+/// Remaining validity, in days, from which on a certificate needs no warning.
 const RENEWED_DAYS: i64 = 14;
 
 /// The certificate of the SMTP listeners.
@@ -151,33 +151,33 @@ const RENEWED_DAYS: i64 = 14;
 pub enum SmtpCertificateFact {
     /// `--tls-cert` is not set.
     Off,
-    /// It cannot be used; why.
+    /// The certificate cannot be used, with the reason.
     Unusable(String),
-    /// It can be used.
+    /// The certificate can be used.
     Read {
-        /// Days until its end, negative after it; `None` where that cannot be read.
+        /// Days until its end, negative after it; `None` if the end cannot be read.
         days_left: Option<i64>,
         /// Result of the verification that a client would carry out.
         trust: CertificateTrust,
     },
 }
 
-/// What a client finds that verifies a certificate for the host name.
+/// Result of a client's verification of a certificate for the host name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateTrust {
-    /// It is valid.
+    /// The certificate is valid.
     Trusted,
-    /// It is one of other names.
+    /// Issued for other names.
     OtherName,
     /// Its chain does not lead to an authority that this machine trusts.
     Unknown,
-    /// It is refused for another reason.
+    /// Refused, with another reason.
     Refused(String),
-    /// It could not be verified here; why.
+    /// Not verified on this machine, with the reason.
     NotVerified(String),
 }
 
-/// Whether clients of the SMTP listeners can trust their certificate.
+/// Judges whether clients of the SMTP listeners can trust their certificate.
 pub fn judge_smtp_certificate(hostname: &str, fact: &SmtpCertificateFact) -> CheckReport {
     let looked = Looked::at(
         CheckId::Certificate,
@@ -230,7 +230,7 @@ pub fn judge_smtp_certificate(hostname: &str, fact: &SmtpCertificateFact) -> Che
     }
 }
 
-/// What a blocklist says of an address (RFC 5782).
+/// Judges a blocklist's answer about an address (RFC 5782).
 pub fn judge_blocklist(zone: &str, address: IpAddr, answer: &LookUp<Vec<IpAddr>>) -> CheckReport {
     let looked = Looked::at(CheckId::Blocklist, format!("{address} at {zone}"), "not listed");
     match answer {
@@ -265,7 +265,7 @@ pub fn judge_blocklist(zone: &str, address: IpAddr, answer: &LookUp<Vec<IpAddr>>
     }
 }
 
-/// No list was asked.
+/// Returns the report of the check when no blocklist is asked.
 pub fn skipped_blocklist(text: &str, cure: &str) -> CheckReport {
     Looked::at(CheckId::Blocklist, "-", "not listed").skipped(text, cure)
 }

@@ -1,4 +1,4 @@
-//! Judgments over the names and addresses under which mail leaves.
+//! Judgments of the names and addresses under which mail leaves.
 
 use std::net::IpAddr;
 
@@ -13,14 +13,14 @@ use crate::domain::mail::spf::{Evaluation, Permission, Problem};
 pub struct Address {
     /// The address.
     pub ip: IpAddr,
-    /// Whether it is on the public internet, or counts as if it were.
+    /// True if it is on the public internet, or counts as if it were.
     pub is_public: bool,
 }
 
 /// A name of an address, and the addresses that the name leads back to.
 pub type LedBack = (String, LookUp<Vec<IpAddr>>);
 
-/// The name said in EHLO and that of the installation, which is `None` before the first start.
+/// Judges the name in EHLO and that of the installation, which is `None` before the first start.
 ///
 /// RFC 5321 sections 2.3.5 and 4.1.1.1.
 pub fn judge_name(hostname: &str, installation: Option<&str>) -> CheckReport {
@@ -49,7 +49,7 @@ pub fn judge_name(hostname: &str, installation: Option<&str>) -> CheckReport {
     }
 }
 
-/// The addresses of the host name, beside those that connections leave from.
+/// Judges the addresses of the host name, compared with those that connections leave from.
 pub fn judge_address(hostname: &str, addresses: &LookUp<Vec<Address>>, outgoing: &[Address]) -> CheckReport {
     let looked = Looked::at(CheckId::Address, hostname, "A or AAAA records with the addresses that mail leaves from");
     if !is_fully_qualified(hostname) {
@@ -85,7 +85,7 @@ pub fn judge_address(hostname: &str, addresses: &LookUp<Vec<Address>>, outgoing:
     )
 }
 
-/// The names of an address, each with the addresses that it leads back to.
+/// Judges the names of an address, each with the addresses that it leads back to.
 pub fn judge_ptr(address: IpAddr, hostname: &str, names: &LookUp<Vec<LedBack>>) -> CheckReport {
     let looked = Looked::at(
         CheckId::Ptr,
@@ -121,13 +121,13 @@ pub fn judge_ptr(address: IpAddr, hostname: &str, names: &LookUp<Vec<LedBack>>) 
     }
 }
 
-/// There is no address whose name could be looked at.
+/// Returns the report of the check when there is no address to look up.
 pub fn skipped_ptr(hostname: &str) -> CheckReport {
     Looked::at(CheckId::Ptr, hostname, "a PTR record with the host name, which leads back to the address")
         .skipped("No public address of this machine is known.", "see the check address")
 }
 
-/// The SPF record that all sending domains include.
+/// Judges the SPF record that all sending domains include.
 pub fn judge_host_spf(name: &str, evaluated: &LookUp<Evaluation>, addresses: &[Address]) -> CheckReport {
     let looked = Looked::at(
         CheckId::Spf,

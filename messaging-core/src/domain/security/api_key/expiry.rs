@@ -1,4 +1,4 @@
-//! Warnings before a key ends: which is due, and when the next one is.
+//! Warnings before a key expires: the due one, and the time of the next.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use super::ApiKey;
 use crate::time::Timestamp;
 
-/// Days before its end at which somebody is warned of a key that ends, the earliest first.
+/// Days before its end at which a warning about a key is given, the earliest first.
 pub const WARN_DAYS: [u8; 2] = [14, 3];
 
 /// Time before the end of a key from which on it is shown as one that ends soon.
 pub const SOON: Duration = Duration::from_hours(14 * 24);
 
-/// The end of a key that matters: of one that nobody has revoked or replaced.
+/// Returns the end of a key that needs a warning: `None` for a revoked or replaced one.
 pub fn end(key: &ApiKey) -> Option<Timestamp> {
     key.expires_at.filter(|_| key.revoked_at.is_none() && key.replaced_by.is_none())
 }
 
-/// The warnings that are still to come, with their times. A key that was made for no longer than a warning's days has none:
-/// whoever made it knows.
+/// Returns the warnings still to come, with their times. A key whose whole lifetime is no longer than a warning's days
+/// has no such warning: its creator knows.
 fn outstanding(key: &ApiKey) -> impl Iterator<Item = (u8, Timestamp)> {
     let (end, created_at, warned) = (end(key), key.created_at, key.warned_days);
     WARN_DAYS.into_iter().filter_map(move |days| {
@@ -29,13 +29,13 @@ fn outstanding(key: &ApiKey) -> impl Iterator<Item = (u8, Timestamp)> {
     })
 }
 
-/// Time of the next warning; `None` where none is to come.
+/// Returns the time of the next warning; `None` if there is none.
 pub fn next_warning(key: &ApiKey) -> Option<Timestamp> {
     outstanding(key).map(|(_, at)| at).next()
 }
 
-/// The key after it was looked at, and whether somebody is to be warned. Of several warnings that are due the last one
-/// stands for all. Of a key that has ended nobody is warned any more.
+/// Returns the key after a check, and whether a warning is to be given. Of several due warnings only the last is given.
+/// A key that has ended gives no warning.
 pub fn look(key: ApiKey, now: Timestamp) -> (ApiKey, bool) {
     let due = outstanding(&key).filter(|(_, at)| *at <= now).last();
     let warns = due.is_some() && key.is_live(now);
@@ -43,12 +43,12 @@ pub fn look(key: ApiKey, now: Timestamp) -> (ApiKey, bool) {
     (ApiKey { warned_days, ..key }, warns)
 }
 
-/// Whole days until `end`, begun ones counted.
+/// Returns the whole days until `end`, begun ones counted.
 pub fn days_left(end: Timestamp, now: Timestamp) -> u64 {
     end.since(now).as_secs().div_ceil(24 * 3600)
 }
 
-/// An event that did not happen: what a test of a webhook says.
+/// Returns a sample event, for tests of webhooks.
 pub fn sample() -> Value {
     json!({
         "key_id": "key_01JB3Q8Z5N6W7X8Y9ZABCDEFGH",

@@ -1,4 +1,4 @@
-//! Rotation: a new key takes the place of an old one, which goes on working for a while.
+//! Rotation: a new key replaces an old one, which still works for a while.
 //!
 //! Contract section 2.2.
 
@@ -9,10 +9,10 @@ use crate::domain::security::digest::Digest;
 use crate::ids::ApiKeyId;
 use crate::time::Timestamp;
 
-/// Hours for which the old key goes on working where nothing is said.
+/// Hours for which the old key still works by default.
 pub const DEFAULT_OVERLAP_HOURS: u32 = 24;
 
-/// Hours for which the old key may go on working, at most: 30 days.
+/// Maximum number of hours for which the old key still works: 30 days.
 pub const MAX_OVERLAP_HOURS: u32 = 720;
 
 /// The part of a key that no other key shares.
@@ -35,8 +35,8 @@ pub struct Rotated {
     pub new: ApiKey,
 }
 
-/// Replaces a key. The new one may do the same from the same addresses, and lives as long as the old one was given. The
-/// old one ends after `overlap`, never later than it would have. Fails with the state of a key that is not active.
+/// Replaces a key. The new one has the same scopes and addresses, and the lifetime that the old one was given. The old
+/// one ends after `overlap`, never later than it would have. Fails with the state of a key that is not active.
 pub fn rotate(old: ApiKey, identity: KeyIdentity, overlap: Duration, now: Timestamp) -> Result<Rotated, ApiKeyStatus> {
     match old.status(now) {
         ApiKeyStatus::Active => {}

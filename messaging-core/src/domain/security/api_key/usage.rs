@@ -1,4 +1,4 @@
-//! Uses of keys by operation, and the scopes that they show to be needed.
+//! Uses of keys by operation, and the scopes that they need.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,14 +8,14 @@ use crate::ids::ApiKeyId;
 use crate::scope::{Access, Scope};
 use crate::time::Timestamp;
 
-/// Time that is looked at: what a program did not do for so long, it hardly needs. Before a key was watched for so long
-/// nothing is said of its scopes.
+/// Time for which uses are watched: a program hardly needs an operation that it did not use for so long. Before a key
+/// was watched for this time, nothing is concluded about its scopes.
 pub const WATCHED: Duration = Duration::from_hours(30 * 24);
 
-/// Uses that a key shows, the newest first.
+/// Maximum number of uses that are shown for a key, the newest first.
 pub const MAX_SHOWN: usize = 20;
 
-/// Uses of an operation by a key. A store has one of each key and operation.
+/// Uses of an operation by a key. A store has one record for each key and operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationUse {
     /// The key.
@@ -26,14 +26,14 @@ pub struct OperationUse {
     pub first_at: Timestamp,
     /// When it was last used.
     pub used_at: Timestamp,
-    /// Address of the last caller, where it is known.
+    /// Address of the last caller, if known.
     pub ip: Option<IpAddr>,
 }
 
-/// The scopes that a key needs for what it does.
+/// Scopes that a key needs for its uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeUse {
-    /// Scopes of the key that nothing asked for.
+    /// Scopes of the key that no use required.
     pub unused: Vec<Scope>,
     /// The fewest scopes that are enough.
     pub needed: Vec<Scope>,
@@ -42,12 +42,12 @@ pub struct ScopeUse {
 /// Operations that show no address to a caller of any scope, although others with their scope do.
 const WITHOUT_ADDRESSES: &[&str] = &["sendMessage", "sendMessages", "sendAllMessages"];
 
-/// Operations that for some requests ask for more than their own scope.
+/// Operations that require more than their own scope for some requests.
 const MAY_ASK_FOR_MORE: &[(&str, Scope)] = &[("createWebhook", Scope::All), ("updateWebhook", Scope::All)];
 
-/// The scopes that a key with the scopes `held` needs, by what it was used for; `access` says what an operation asks for.
-/// `None` while that cannot be told: where the key was not watched long enough, was not used, or used an operation that
-/// is not known any more.
+/// Returns the scopes that a key with the scopes `held` needs, by its uses; `access` returns the access rule of an
+/// operation. `None` if that is not known: the key was not watched long enough, was not used, or used an operation that
+/// no longer exists.
 pub fn scopes(
     held: &[Scope],
     uses: &[OperationUse],
@@ -75,7 +75,7 @@ fn holds(held: &[Scope], wanted: Scope) -> bool {
     held.iter().any(|scope| scope.covers(wanted))
 }
 
-/// Scopes that an operation asks for, or may have asked for.
+/// Returns the scopes that an operation requires, or may have required.
 fn needs(operation: &str, access: Access) -> Vec<Scope> {
     let mut scopes = match access {
         Access::Scope(scope) | Access::ScopeOrAdmin(scope) => vec![scope],
@@ -92,7 +92,7 @@ fn needs(operation: &str, access: Access) -> Vec<Scope> {
     scopes
 }
 
-/// The operations that the rules of this module name.
+/// Returns the operations that the rules of this module name.
 pub fn named_operations() -> impl Iterator<Item = &'static str> {
     WITHOUT_ADDRESSES.iter().copied().chain(MAY_ASK_FOR_MORE.iter().map(|(id, _)| *id))
 }

@@ -6,19 +6,19 @@ use serde_json::{Map, Value};
 
 use crate::domain::security::secret_members::{HIDDEN, OLD_PASSWORD, hide_secrets, is_secret};
 
-/// Changes of an entry, at most; those after them are left out.
+/// Maximum number of changes in an entry; further ones are left out.
 pub const MAX_CHANGES: usize = 200;
 
-/// Bytes of a value as JSON up to which it is kept whole.
+/// Maximum size, in bytes, of a value as JSON that is kept whole.
 const MAX_VALUE: usize = 1024;
 
-/// Characters of a longer text that are kept.
+/// Maximum number of characters of a longer text that are kept.
 const BEGINNING: usize = 200;
 
-/// Levels of objects that are compared member by member; deeper values are compared as a whole.
+/// Maximum nesting depth of objects that are compared member by member; deeper values are compared as a whole.
 const MAX_DEPTH: usize = 8;
 
-/// Members of resources that say nothing about what somebody changed.
+/// Members of resources that are not recorded, because callers do not set them.
 const SILENT: &[&str] = &["id", "created_at", "updated_at", "result", "stats", "last_used_at"];
 
 /// A member of a resource that was changed.
@@ -41,7 +41,7 @@ pub enum Detail {
     Pointers,
 }
 
-/// The changes between two states of a resource; `None` for one that is not there.
+/// Returns the changes between two states of a resource; `None` for a resource that does not exist.
 pub fn between(before: Option<&Value>, after: Option<&Value>, detail: Detail) -> Vec<AuditChange> {
     let mut found = Found { changes: Vec::new(), detail };
     let empty = Map::new();
@@ -52,7 +52,8 @@ pub fn between(before: Option<&Value>, after: Option<&Value>, detail: Detail) ->
     found.changes
 }
 
-/// The secrets that a request gives, which no state of a resource shows: members with a value that is not `mask`.
+/// Returns the secrets that a request gives, which no state of a resource shows: members with a value that is not
+/// `mask`.
 pub fn secrets_given(body: &Value, mask: &str) -> Vec<AuditChange> {
     let mut found = Found { changes: Vec::new(), detail: Detail::Values };
     found.secrets("", body, mask, 0);
@@ -113,7 +114,7 @@ impl Found {
     }
 }
 
-/// A value as the log shows it: without secrets, and not longer than the log keeps.
+/// Returns a value as the log shows it: without secrets, and cut to the length that the log keeps.
 fn shown(name: &str, value: &Value) -> Value {
     if value.is_null() || value.is_boolean() {
         return value.clone();
@@ -136,7 +137,7 @@ fn shown(name: &str, value: &Value) -> Value {
     }
 }
 
-/// True for a value that is as good as none.
+/// True for an empty value.
 fn says_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -146,7 +147,7 @@ fn says_nothing(value: &Value) -> bool {
     }
 }
 
-/// A member's name in a pointer.
+/// Escapes a member's name for a pointer.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,17 +1,17 @@
-//! The document in which a provider says where everything is (OpenID Connect Discovery 1.0).
+//! Discovery document of a provider, which lists its endpoints (OpenID Connect Discovery 1.0).
 
 use serde::Deserialize;
 
 use super::jws::JwsAlgorithm;
 use crate::domain::security::web_url::is_absolute;
 
-/// Octets of a document that is read.
+/// Maximum length of a document, in octets.
 pub const MAX_DOCUMENT_BYTES: usize = 128 << 10;
 
-/// Where the document of an issuer is, below the issuer (section 4).
+/// Path of an issuer's document, below the issuer (section 4).
 const WELL_KNOWN: &str = "/.well-known/openid-configuration";
 
-/// Way in which a client proves to the provider who it is, where it has a secret (OpenID Connect Core section 9).
+/// Way in which a client with a secret authenticates to the provider (OpenID Connect Core section 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAuthentication {
     /// In the header `Authorization`.
@@ -25,15 +25,15 @@ pub enum ClientAuthentication {
 pub struct Discovery {
     /// Address that browsers are sent to for signing in.
     pub authorization_endpoint: String,
-    /// Address at which a code becomes tokens.
+    /// Address that exchanges a code for tokens.
     pub token_endpoint: String,
     /// Address of the keys.
     pub jwks_uri: String,
-    /// Address that tells more about a person than a token does.
+    /// Address of the UserInfo endpoint, which knows more about a person than a token.
     pub userinfo_endpoint: Option<String>,
-    /// Way in which a client with a secret proves who it is.
+    /// Way in which a client with a secret authenticates.
     pub authentication: ClientAuthentication,
-    /// Whether the answer to a browser always names the issuer (RFC 9207).
+    /// True if the answer to a browser always names the issuer (RFC 9207).
     pub answer_names_issuer: bool,
 }
 
@@ -51,10 +51,10 @@ pub enum DiscoveryFault {
     /// An address in it is no web address, or not one with TLS.
     #[error("the {0} of the document is not an https:// address")]
     Endpoint(&'static str),
-    /// The provider signs by no algorithm that is taken.
+    /// The provider signs by no algorithm that is accepted.
     #[error("the provider signs ID tokens with none of RS256, ES256, EdDSA; choose one of them at the provider")]
     Algorithms,
-    /// The provider takes the client's secret in no way that this server knows.
+    /// The provider accepts the client's secret in no way that this server supports.
     #[error(
         "the provider accepts client secrets by neither client_secret_basic nor client_secret_post; allow one of them there"
     )]
@@ -77,18 +77,18 @@ struct Document {
     authorization_response_iss_parameter_supported: Option<bool>,
 }
 
-/// The address of an issuer's document.
+/// Returns the address of an issuer's document.
 pub fn document_url(issuer: &str) -> String {
     format!("{}{WELL_KNOWN}", issuer.strip_suffix('/').unwrap_or(issuer))
 }
 
-/// True of a URL that can be an issuer: of a web server, without query and fragment.
+/// True for a URL that can be an issuer: of a web server, without query and fragment.
 pub fn is_issuer(url: &str) -> bool {
     is_absolute(url, &["https", "http"]) && !url.contains(['?', '#', '@'])
 }
 
 impl Discovery {
-    /// Reads the document of an issuer. `has_secret` says whether the client has one to prove who it is.
+    /// Parses the document of an issuer. `has_secret` is true if the client has a secret to authenticate with.
     pub fn parse(body: &[u8], issuer: &str, has_secret: bool) -> Result<Self, DiscoveryFault> {
         let document: Document = match serde_json::from_slice(body) {
             Ok(document) if body.len() <= MAX_DOCUMENT_BYTES => document,
@@ -129,7 +129,7 @@ impl Discovery {
     }
 }
 
-/// The way in which a secret is sent. A document without a list means the first (section 3).
+/// Returns the way in which a secret is sent. A document without a list means the first (section 3).
 fn authentication(methods: Option<&[String]>) -> Option<ClientAuthentication> {
     let Some(methods) = methods else { return Some(ClientAuthentication::Basic) };
     let takes = |method: &str| methods.iter().any(|one| one == method);

@@ -1,8 +1,8 @@
-//! What a browser carries through a sign-in, and the address that it is sent to.
+//! State of a single sign-on that a browser carries, and the address that it is sent to.
 //!
-//! The state says that the answer belongs to the browser that began (OpenID Connect Core section 3.1.2.1), the nonce that the
-//! token belongs to the sign-in, and the verifier that the code does (RFC 7636). All three are in one sealed cookie, so that no
-//! node has to remember anything.
+//! The state proves that the answer belongs to the browser that began (OpenID Connect Core section 3.1.2.1), the nonce
+//! that the token belongs to the sign-in, and the verifier that the code does (RFC 7636). All three are in one sealed
+//! cookie, so that no node has to remember anything.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::domain::security::digest::Digest;
 use crate::entropy::Entropy;
 use crate::time::Timestamp;
 
-/// How long a sign-in may take, and how long a password may then be waited for.
+/// Longest time of a sign-in, and of waiting for a password after it.
 pub const LIFETIME: Duration = Duration::from_mins(10);
 
-/// The scopes that are asked for. Groups come with claims that the provider is configured to add.
+/// Scopes of the request. Groups come with claims that the provider is configured to add.
 const SCOPES: &str = "openid email profile";
 
 const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -33,7 +33,7 @@ pub struct Flow {
     state: String,
     /// The nonce, which the ID token repeats.
     pub nonce: String,
-    /// The code verifier, which the provider is told with the code.
+    /// The code verifier, which is sent to the provider with the code.
     pub verifier: String,
     expires_at: Timestamp,
 }
@@ -45,13 +45,13 @@ impl Flow {
         Self { state: random(), nonce: random(), verifier: random(), expires_at: now + LIFETIME }
     }
 
-    /// True of the state of this sign-in, as long as it may take.
+    /// True for the state of this sign-in, until it expires.
     pub fn is_answered_by(&self, state: &str, now: Timestamp) -> bool {
         let is_same: bool = self.state.as_bytes().ct_eq(state.as_bytes()).into();
         is_same && now < self.expires_at
     }
 
-    /// The address at which the person signs in, who then comes back to `redirect_uri`.
+    /// Returns the address at which the person signs in, and from which they return to `redirect_uri`.
     pub fn authorization_url(&self, provider: &Discovery, client_id: &str, redirect_uri: &str) -> String {
         let endpoint = &provider.authorization_endpoint;
         let joint = if endpoint.contains('?') { '&' } else { '?' };

@@ -1,7 +1,7 @@
-//! What groups of a provider open here: roles in workspaces, set at each sign-in.
+//! Mapping of a provider's groups to roles in workspaces, applied at each sign-in.
 //!
-//! A membership that groups gave is theirs to change and to take. One that somebody gave by hand stays as it is, whatever the
-//! groups say; an invitation that nobody has accepted opens nothing, so groups may take its place.
+//! Groups may change and end a membership that groups gave. One that was given by hand stays as it is, whatever the
+//! groups say; an invitation that nobody has accepted gives no access, so groups may replace it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,14 +14,14 @@ use crate::ids::{UserId, WorkspaceId};
 use crate::scope::Role;
 use crate::time::Timestamp;
 
-/// Characters of the name of a group, at most.
+/// Maximum length of the name of a group, in characters.
 const MAX_GROUP: usize = 512;
 
-/// A role that everybody in a group has in a workspace.
+/// Role that the members of a group have in a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct GroupRole {
-    /// The group, as the claim names it.
+    /// Name of the group in the claim.
     pub group: String,
     /// The workspace.
     pub workspace: WorkspaceId,
@@ -29,7 +29,7 @@ pub struct GroupRole {
     pub role: Role,
 }
 
-/// The text maps no group to a role.
+/// The text is not a mapping of a group to a role.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not of the form group=workspace:role, such as staff=wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH:editor; the roles are viewer, editor, admin, owner"
@@ -41,7 +41,7 @@ impl FromStr for GroupRole {
 
     fn from_str(text: &str) -> Result<Self, MalformedGroupRole> {
         let malformed = || MalformedGroupRole(text.chars().take(100).collect());
-        // Names of groups may have `=` in them, as those of LDAP do; what follows the last one has none.
+        // Names of groups may contain `=`, as those of LDAP do; the rest after the last one has none.
         let (group, given) = text.rsplit_once('=').ok_or_else(malformed)?;
         let (workspace, role) = given.split_once(':').ok_or_else(malformed)?;
         let group = group.trim();
@@ -84,7 +84,7 @@ impl From<GroupRole> for String {
     }
 }
 
-/// The role in each workspace that a person has by their groups: of several the highest.
+/// Returns the role in each workspace that a person has by their groups: of several the highest.
 pub fn roles_of(map: &[GroupRole], groups: &[String]) -> BTreeMap<WorkspaceId, Role> {
     let mut roles = BTreeMap::new();
     for given in map.iter().filter(|given| groups.contains(&given.group)) {
@@ -94,7 +94,7 @@ pub fn roles_of(map: &[GroupRole], groups: &[String]) -> BTreeMap<WorkspaceId, R
     roles
 }
 
-/// What becomes of a membership at a sign-in.
+/// Change of a membership at a sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MembershipChange {
     /// The membership stays as it is, or there is none.
@@ -105,7 +105,8 @@ pub enum MembershipChange {
     Remove,
 }
 
-/// What a person's groups make of their membership in a workspace. `wanted` is the role that the groups give there.
+/// Returns the change of a person's membership in a workspace by their groups. `wanted` is the role that the groups
+/// give there.
 pub fn follow_groups(
     current: Option<&Member>,
     wanted: Option<Role>,

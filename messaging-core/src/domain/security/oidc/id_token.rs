@@ -1,4 +1,4 @@
-//! Verifying an ID token (OpenID Connect Core section 3.1.3.7), and what it says of a person.
+//! Verification of an ID token (OpenID Connect Core section 3.1.3.7), and the person that it describes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -9,16 +9,16 @@ use super::token_fault::TokenFault;
 use crate::domain::security::user_email::UserEmail;
 use crate::time::Timestamp;
 
-/// Seconds by which the clocks of the provider and of this server may differ.
+/// Maximum number of seconds by which the clocks of the provider and of this server may differ.
 const SKEW_SECONDS: i64 = 60;
-/// Octets of a subject (OpenID Connect Core section 2).
+/// Maximum length of a subject, in octets (OpenID Connect Core section 2).
 const MAX_SUBJECT: usize = 255;
-/// Characters of a person's name that are kept.
+/// Maximum number of characters of a person's name that are kept.
 const MAX_NAME: usize = 200;
-/// Groups of a person that are looked at.
+/// Maximum number of groups of a person that are read.
 const MAX_GROUPS: usize = 5000;
 
-/// What an ID token must say, and where it lists groups.
+/// Values that an ID token must have, and the claim with groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
     /// The issuer.
@@ -27,20 +27,20 @@ pub struct Expected<'a> {
     pub client_id: &'a str,
     /// The nonce of the sign-in.
     pub nonce: &'a str,
-    /// The claim that lists groups.
+    /// Name of the claim that lists groups.
     pub groups_claim: &'a str,
-    /// The time.
+    /// The present.
     pub now: Timestamp,
 }
 
 /// A person as the provider knows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
-    /// The name that never changes.
+    /// Identifier of the person that never changes.
     pub subject: String,
-    /// The email; `None` where the token has none that a user here could have.
+    /// The email; `None` if the token has none that a user here could have.
     pub email: Option<UserEmail>,
-    /// Whether the provider has verified that the email is theirs.
+    /// True if the provider has verified that the email is theirs.
     pub email_verified: bool,
     /// A display name.
     pub name: Option<String>,
@@ -49,20 +49,20 @@ pub struct Person {
 }
 
 impl Person {
-    /// True if a token leaves something open that the provider may tell at its UserInfo endpoint; groups where they are wanted.
+    /// True if a token lacks data that the provider's UserInfo endpoint may return; groups only if they are wanted.
     pub const fn is_incomplete(&self, wants_groups: bool) -> bool {
         self.email.is_none() || wants_groups && self.groups.is_empty()
     }
 
-    /// The same person with what the UserInfo endpoint tells besides (OpenID Connect Core section 5.3.2). An answer about
-    /// somebody else is refused.
+    /// Returns the person with the additional data of the UserInfo endpoint (OpenID Connect Core section 5.3.2). An
+    /// answer about somebody else is refused.
     pub fn completed_by(self, answer: &[u8], groups_claim: &str) -> Result<Self, TokenFault> {
         let claims: Map<String, Value> = serde_json::from_slice(answer).map_err(|_| TokenFault::Malformed)?;
         if claims.get("sub").and_then(Value::as_str) != Some(self.subject.as_str()) {
             return Err(TokenFault::Subject);
         }
         let told = person(self.subject, &claims, groups_claim);
-        // Whether an email is verified is told beside it.
+        // The claim whether an email is verified stands beside it.
         let (email, email_verified) = match self.email {
             Some(email) => (Some(email), self.email_verified),
             None => (told.email, told.email_verified),
@@ -72,7 +72,7 @@ impl Person {
     }
 }
 
-/// The claims that decide whether a token counts. One that is given twice is an error.
+/// Claims that decide whether a token is valid. A duplicate claim is an error.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -95,7 +95,7 @@ enum Audience {
     Many(Vec<String>),
 }
 
-/// Verifies a token by the provider's keys and tells who it is of.
+/// Verifies a token by the provider's keys and returns its person.
 pub fn verify(token: CompactJws<'_>, keys: &KeySet, expected: &Expected<'_>) -> Result<Person, TokenFault> {
     let payload = keys.verified(token)?;
     let claims: Claims = serde_json::from_slice(&payload).map_err(|_| TokenFault::Malformed)?;
@@ -112,7 +112,7 @@ fn check(claims: &Claims, expected: &Expected<'_>) -> Result<(), TokenFault> {
     if claims.iss != expected.issuer {
         return Err(TokenFault::Issuer);
     }
-    // A token for several says which of them it was made for.
+    // A token for several clients names the one that it was made for.
     let (is_for_us, needs_party) = match &claims.aud {
         Audience::One(one) => (one == expected.client_id, false),
         Audience::Many(many) => (many.iter().any(|one| one == expected.client_id), many.len() > 1),
@@ -136,7 +136,7 @@ fn check(claims: &Claims, expected: &Expected<'_>) -> Result<(), TokenFault> {
     Ok(())
 }
 
-/// A `NumericDate` in whole seconds (RFC 7519 section 2).
+/// Parses a `NumericDate` into whole seconds (RFC 7519 section 2).
 fn seconds(date: &Number) -> Result<i64, TokenFault> {
     let text = date.to_string();
     if text.contains(['e', 'E']) {
@@ -156,8 +156,8 @@ fn person(subject: String, claims: &Map<String, Value>, groups_claim: &str) -> P
     }
 }
 
-/// Whether the email is the person's. Entra ID has `xms_edov` in the place of `email_verified`: the domain of the email belongs
-/// to the tenant, or the email was verified. It counts only where the other claim is missing.
+/// True if the email is verified. Entra ID has `xms_edov` in place of `email_verified`: the domain of the email belongs
+/// to the tenant, or the email was verified. It counts only if the other claim is missing.
 fn is_verified(claims: &Map<String, Value>) -> bool {
     match claims.get("email_verified").or_else(|| claims.get("xms_edov")) {
         Some(Value::Bool(verified)) => *verified,
@@ -167,8 +167,8 @@ fn is_verified(claims: &Map<String, Value>) -> bool {
     }
 }
 
-/// The groups in a claim: a list of texts, or one. A name with dots that is no claim leads into objects, such as
-/// `realm_access.roles`.
+/// Returns the groups in a claim: a list of texts, or one. A name with dots that is no claim is a path into objects,
+/// such as `realm_access.roles`.
 fn groups(claims: &Map<String, Value>, name: &str) -> Vec<String> {
     let nested = || {
         let (first, rest) = name.split_once('.')?;

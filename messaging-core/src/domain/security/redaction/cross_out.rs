@@ -1,15 +1,16 @@
-//! Takes known addresses out of a text, in every spelling that [`mask_text`](super::mask_text) knows.
+//! Removal of known addresses from a text, in every spelling that [`mask_text`](super::mask_text) recognizes.
 
 use crate::domain::channel::address::fold_letter;
 
 use super::{STARS, Unit, read_units};
 
-/// A text is looked at in pieces of about this many bytes, which end at spaces, so that a long one takes no
+/// Bytes of a piece in which a text is processed, approximately; pieces end at spaces, so that a long text takes no
 /// multiple of its length in memory.
 const PIECE: usize = 16 << 10;
 
-/// Crosses out each of the addresses (letters as [`fold_letter`] answers them) wherever it stands as a whole, also in a return address that
-/// holds it, percent-encoded, or broken by quoted-printable; `None` when it stands nowhere.
+/// Crosses out each of the addresses (letters as [`fold_letter`] returns them) in every place where it stands as a
+/// whole, also in a return address that contains it, percent-encoded, or broken by quoted-printable; `None` if there is
+/// no such place.
 pub(crate) fn cross_out(text: &str, addresses: &[String]) -> Option<String> {
     let patterns: Vec<Pattern> = addresses.iter().flat_map(|address| Pattern::all(address)).collect();
     let mut crossed: Option<String> = None;
@@ -28,7 +29,8 @@ pub(crate) fn cross_out(text: &str, addresses: &[String]) -> Option<String> {
     crossed
 }
 
-/// Up to the first space after [`PIECE`] bytes; a line end that quoted-printable put in is none.
+/// Returns the length up to the first space after [`PIECE`] bytes; a line end that quoted-printable added does not
+/// count as one.
 fn piece_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let ends = |place: &usize| match bytes[*place] {
@@ -65,7 +67,7 @@ impl Pattern {
         vec![pattern(address, "._-+"), pattern(&format!("{local}={domain}"), "._")]
     }
 
-    /// How many of the letters it takes from `start` on, if it stands there.
+    /// Returns the number of letters that it matches from `start` on, if it stands there.
     fn matches(&self, letters: &[(usize, char)], start: usize) -> Option<usize> {
         let end = start + self.letters.len();
         let found = letters.get(start..end)?;
@@ -95,7 +97,7 @@ fn cross_out_of_piece(text: &str, patterns: &[Pattern]) -> Option<String> {
     let units = read_units(text);
     let letters = letters(&units);
     let mut crossed: Option<String> = None;
-    // Where the text that is not copied yet begins.
+    // Start of the text that is not copied yet.
     let mut copied = 0;
     let mut place = 0;
     while place < letters.len() {
@@ -113,7 +115,7 @@ fn cross_out_of_piece(text: &str, patterns: &[Pattern]) -> Option<String> {
     crossed.map(|crossed| crossed + &text[copied..])
 }
 
-/// The units by what they mean, letters folded, without the line ends that quoted-printable puts in.
+/// Returns the units by their meaning, letters folded, without the line ends that quoted-printable adds.
 fn letters(units: &[Unit]) -> Vec<(usize, char)> {
     let mut letters = Vec::with_capacity(units.len());
     let mut place = 0;

@@ -16,7 +16,7 @@ fn event(properties: Value) -> Map<String, Value> {
     event
 }
 
-/// What is bound is what would have been read with the value itself.
+/// Checks that a bound test equals the one that is parsed with the value itself.
 #[track_caller]
 fn same(op: &str, kind: Value, value: Value) {
     let leaf = |name: &str, value: Value| {

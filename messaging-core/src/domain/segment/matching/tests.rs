@@ -19,7 +19,7 @@ fn present() -> Present {
     Present { now: "2026-03-31T10:00:00Z".parse().unwrap(), zone }
 }
 
-/// Everything that there is to ask about.
+/// All data that a filter can ask about.
 struct Person {
     contact: Contact,
     suppressed: HashSet<Channel>,
@@ -122,7 +122,7 @@ fn check(filter: &Value, expected: bool) {
     }
 }
 
-/// The outcome of the test that stores use, for what stands in a contact's own row or in one product event.
+/// Returns the outcome of the test that stores use, for a value in a contact's own row or in one product event.
 fn prepared(leaf: &Leaf, person: &Person) -> Option<bool> {
     let contact = &person.contact;
     match leaf {
@@ -158,7 +158,7 @@ fn prepared(leaf: &Leaf, person: &Person) -> Option<bool> {
     }
 }
 
-/// What is not kept at all is missing: no object, no text, no tag.
+/// A value that is not stored at all is missing: no object, no text, no tag.
 #[test]
 fn a_status_on_a_list_is_asked_for_by_name() {
     let on = |list: &str, op: &str, status: &str| json!({"type": "list", "op": op, "id": list, "status": status});
@@ -387,7 +387,7 @@ fn product_events_are_counted() {
     event(json!({"name": "order", "within": {"before": "2026-03-30"}}), 1);
     event(json!({"name": "order", "within": {"after": "2026-03-01T10:00:00Z"}}), 1);
     event(json!({"name": "order", "within": {"between": ["2026-03-01", "2026-03-30"]}}), 2);
-    // What lies ahead is not within the last hours.
+    // Future events are not within the last hours.
     event(json!({"name": "visit"}), 1);
     event(json!({"name": "visit", "within": {"last": {"value": 5, "unit": "hours"}}}), 0);
     let at_least_50 = json!({"property": "total", "op": "gte", "value": 50});

@@ -1,21 +1,21 @@
-//! One reading of a filter: its limits, what it collects, and how it notes a fault.
+//! Parsing state of a filter: its limits, the collected data, and the violations.
 
 use crate::ids::{AutomationId, CampaignId, ListId, SegmentId, TemplateId};
 use crate::violation::{FieldCode, Violations};
 
-/// Groups within one another.
+/// Maximum nesting depth of groups.
 pub(crate) const MAX_GROUPS: usize = 8;
 
-/// Leaves of a filter.
+/// Maximum number of leaves of a filter.
 pub(crate) const MAX_LEAVES: usize = 100;
 
-/// Values of a leaf.
+/// Maximum number of values of a leaf.
 pub(crate) const MAX_VALUES: usize = 1000;
 
-/// Characters of a text that a value is compared with.
+/// Maximum length of a text that a value is compared with, in characters.
 pub const MAX_TEXT: usize = 1024;
 
-/// The members that make an object a group.
+/// Members that make an object a group.
 pub(super) const GROUPS: [&str; 3] = ["and", "or", "not"];
 
 /// Purpose of a filter, which decides what it may refer to.
@@ -23,11 +23,11 @@ pub(super) const GROUPS: [&str; 3] = ["and", "or", "not"];
 pub enum Purpose {
     /// A segment.
     Segment,
-    /// An automation, where the entry of a contact is something to refer to.
+    /// An automation, where a filter may refer to the entry of a contact.
     Automation,
 }
 
-/// Something that a filter names.
+/// A resource that a filter names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the documentation")]
 pub enum Reference {
@@ -38,24 +38,24 @@ pub enum Reference {
     Template(TemplateId),
 }
 
-/// One reading of a filter.
+/// Parser of one filter.
 pub(super) struct Reader<'a> {
     pub(super) purpose: Purpose,
     pub(super) violations: &'a mut Violations,
     pub(super) is_broken: bool,
     pub(super) conditions: usize,
-    /// Whether there were too many; then no more are looked at.
+    /// True if there were too many conditions; then no more are read.
     pub(super) is_full: bool,
     pub(super) leaves: Vec<String>,
     pub(super) references: Vec<(String, Reference)>,
-    /// Where unknown members stand; `None` when they are refused.
+    /// Pointers of ignored unknown members; `None` if unknown members are refused.
     pub(super) ignored: Option<Vec<String>>,
     /// See [`Parsed::needs_pii`](super::Parsed::needs_pii).
     pub(super) needs_pii: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// A reading that has not begun.
+    /// Returns a parser that has not begun.
     pub(super) const fn new(purpose: Purpose, ignored: Option<Vec<String>>, violations: &'a mut Violations) -> Self {
         Self {
             purpose,

@@ -1,4 +1,4 @@
-//! Operators and the values they take.
+//! Operators and their values.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use crate::domain::segment::parse::reader::Purpose;
 use crate::domain::segment::{event, values};
 use crate::violation::FieldCode;
 
-/// Days between an anniversary and the day that is asked for.
+/// Maximum number of days between an anniversary and the requested day.
 const MAX_OFFSET: i64 = 366;
 
-/// The operators: what they do, and whether they turn the outcome around.
+/// The operators: their meaning, and whether they invert the outcome.
 const OPS: &[(&str, (Operator, bool))] = &[
     ("exists", (Operator::Exists, false)),
     ("not_exists", (Operator::Exists, true)),
@@ -39,13 +39,13 @@ const OPS: &[(&str, (Operator, bool))] = &[
     ("anniversary", (Operator::Anniversary, false)),
 ];
 
-/// True of operators that tell more of an address than whether it is a given one.
+/// True for operators that reveal more about an address than whether it equals a given one.
 pub(super) fn takes_parts(op: &Value) -> bool {
     OPS.iter().any(|(name, _)| op == name) && !["eq", "in", "exists"].iter().any(|name| op == name)
 }
 
 impl Operator {
-    /// Whether it can be asked of such values.
+    /// True if the operator applies to values of this kind.
     const fn is_for(self, values: ValueKind) -> bool {
         match values {
             ValueKind::Any => true,
@@ -70,11 +70,11 @@ impl Operator {
 }
 
 impl Operator {
-    /// A text as values of the field are spelled.
+    /// Returns a text as values of the field are spelled.
     ///
-    /// Of an email address the domain stands in A-labels, in which no part of a label of other letters is found: so
-    /// what names a domain is spelled like one. That is what follows an `@`, what an address ends with, and what it
-    /// contains if that ends in `.` and a label of ASCII letters.
+    /// The domain of an email address stands in A-labels, which contain no part of a label with other letters: so a
+    /// text that names a domain is spelled like one. That applies to the text after an `@`, to the end of an address,
+    /// and to a contained text that ends in `.` and a label of ASCII letters.
     fn spelled(self, values: ValueKind, text: &str) -> String {
         if values != ValueKind::Emails {
             return values::fold(text).into_owned();
@@ -95,7 +95,7 @@ impl Operator {
 }
 
 impl Reader<'_> {
-    /// The members `op` and `value`.
+    /// Parses the members `op` and `value`.
     pub(super) fn test(&mut self, members: &Members<'_>, values: ValueKind) -> Option<Test> {
         let from = members.optional("value_from");
         if from.is_some() && self.purpose == Purpose::Segment {
@@ -134,7 +134,7 @@ impl Reader<'_> {
         Some(Test { negated, positive })
     }
 
-    /// The place of a value in an event.
+    /// Parses the path of a value in an event.
     fn event_path(&mut self, value: &Value, at: &str) -> Option<Vec<String>> {
         let path = event::path(self.string(value, at, MAX_TEXT)?);
         if path.is_none() {
@@ -143,7 +143,7 @@ impl Reader<'_> {
         path
     }
 
-    /// What a value makes of an operator.
+    /// Returns the test that an operator makes with a value.
     pub(super) fn positive(&mut self, op: Operator, value: &Value, at: &str, values: ValueKind) -> Option<Positive> {
         let date = |test| Positive::Date(test);
         Some(match op {
@@ -189,7 +189,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Texts and numbers, mixed as they come.
+    /// Parses texts and numbers, mixed in any order.
     fn scalars(&mut self, op: Operator, value: &Value, at: &str, values: ValueKind) -> Option<Vec<Scalar>> {
         let items = self.items(value, at, 1, MAX_VALUES)?;
         let mut scalars = Vec::with_capacity(items.len());
@@ -229,14 +229,14 @@ impl Reader<'_> {
         self.whens(first, last, at).map(|(first, last)| Positive::Date(DateTest::Between(first, last)))
     }
 
-    /// Two dates, the earlier one first.
+    /// Parses two dates, the earlier one first.
     pub(super) fn whens(&mut self, first: &Value, last: &Value, at: &str) -> Option<(When, When)> {
         let (first, last) = (self.when(first, &format!("{at}/0")), self.when(last, &format!("{at}/1")));
         let (first, last) = (first?, last?);
         let is_reversed = match (first, last) {
             (When::Moment(first), When::Moment(last)) => first > last,
             (When::Day(first), When::Day(last)) => first > last,
-            // Which of them is earlier depends on the time zone.
+            // The order of the two depends on the time zone.
             _ => false,
         };
         if is_reversed {
@@ -245,7 +245,7 @@ impl Reader<'_> {
         Some((first, last))
     }
 
-    /// A date.
+    /// Parses a date.
     pub(super) fn when(&mut self, value: &Value, at: &str) -> Option<When> {
         let text = self.string(value, at, MAX_TEXT)?;
         let when = values::read_when(text);

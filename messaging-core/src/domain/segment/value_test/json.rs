@@ -1,4 +1,4 @@
-//! Looking into JSON without keeping any of it.
+//! Tests of values inside JSON, without copying any of it.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::rule::Rule;
 
-/// Finds a member by its keys, from the outside in, and tests it. What is not there passes no test.
+/// Finds a member by its keys, from the outside in, and tests it. A missing member passes no test.
 #[derive(Clone, Copy)]
 pub(super) struct Member<'a> {
     pub(super) path: &'a [String],
@@ -92,7 +92,7 @@ impl<'de> Visitor<'de> for Member<'_> {
     }
 }
 
-/// Whether a key is this one.
+/// Compares a key with this one.
 struct Key<'a>(&'a str);
 
 impl<'de> DeserializeSeed<'de> for Key<'_> {
@@ -114,7 +114,7 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-/// Counts the texts of an array that are wanted.
+/// Counts the wanted texts of an array.
 pub(super) struct Elements<W>(pub(super) W);
 
 impl<'de, W: Fn(&str) -> bool> Visitor<'de> for Elements<W> {
@@ -133,7 +133,7 @@ impl<'de, W: Fn(&str) -> bool> Visitor<'de> for Elements<W> {
     }
 }
 
-/// Reads a JSON text and answers whether the function accepts it.
+/// Reads a JSON text and returns whether the function accepts it.
 struct Text<'a, W>(&'a W);
 
 impl<'de, W: Fn(&str) -> bool> DeserializeSeed<'de> for Text<'_, W> {

@@ -1,4 +1,4 @@
-//! What a value must be: the tests of a filter, prepared to be used many times.
+//! Rules of values: the tests of a filter, prepared to be used many times.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use super::super::filter::{Positive, Scalar, Test, When};
 use super::super::values::{Dates, Present, fold, read_when};
 use crate::time::Timestamp;
 
-/// What a value must be. The members of [`Positive`], prepared.
+/// Rule of a value: the variants of [`Positive`], prepared.
 #[derive(Debug)]
 pub(super) enum Rule {
     Exists,
@@ -22,12 +22,12 @@ pub(super) enum Rule {
     Date(Dates, jiff::tz::TimeZone),
 }
 
-/// What a text or an array must contain.
+/// Part that a text or an array must contain.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// Lower case; `None` when it is no text.
+    /// The part in lower case; `None` if it is no text.
     text: Option<String>,
-    /// The rule that an element of an array has to follow.
+    /// Rule that an element of an array has to follow.
     element: Box<Rule>,
 }
 
@@ -38,11 +38,11 @@ impl Part {
     }
 }
 
-/// Some values.
+/// A set of values.
 #[derive(Debug, Default)]
 pub(super) struct Set {
     texts: HashSet<String>,
-    /// In order.
+    /// In ascending order.
     numbers: Vec<f64>,
     booleans: Vec<bool>,
 }
@@ -62,17 +62,17 @@ impl Set {
     }
 }
 
-/// The two zeros are one number.
+/// Makes the two zeros one number.
 fn plain(number: f64) -> f64 {
     number + 0.0
 }
 
 impl Rule {
-    /// The rule of a test, apart from whether it is negated.
+    /// Returns the rule of a test, without its negation.
     pub(super) fn of(test: &Test, present: &Present) -> Self {
         match &test.positive {
             Positive::Exists => Self::Exists,
-            // Nobody is asked before it is replaced; see `Filter::bind`.
+            // Not evaluated before it is replaced; see `Filter::bind`.
             Positive::FromEvent(_) => Self::OneOf(Set::default()),
             Positive::OneOf(values) => Self::OneOf(Set::of(values)),
             Positive::Contains(value) => Self::Contains(Part::of(value)),
@@ -87,7 +87,7 @@ impl Rule {
         }
     }
 
-    /// The rule that a text contains another.
+    /// Returns the rule that a text contains another.
     pub(super) fn contains(text: &str) -> Self {
         Self::Contains(Part::of(&Scalar::Text(text.to_owned())))
     }
@@ -101,7 +101,7 @@ impl Rule {
         }
     }
 
-    /// The outcome for a text that is spelled as texts are compared.
+    /// Returns the outcome for a text that is spelled as texts are compared.
     pub(super) fn of_folded(&self, text: &str) -> bool {
         match self {
             Self::Exists => true,
@@ -134,7 +134,7 @@ impl Rule {
         }
     }
 
-    /// What one element of an array has to be; `None` when elements do not matter.
+    /// Returns the rule for one element of an array; `None` if elements do not matter.
     pub(super) fn element(&self) -> Option<&Self> {
         match self {
             Self::Contains(part) => Some(&part.element),
@@ -142,7 +142,7 @@ impl Rule {
         }
     }
 
-    /// The outcome for an array or object, whatever is in it.
+    /// Returns the outcome for an array or object with any content.
     pub(super) const fn of_structure(&self) -> bool {
         matches!(self, Self::Exists)
     }

@@ -1,6 +1,6 @@
-//! What is left of other people's messages when somebody who was copied on them is erased.
+//! Erasure of a copied person from other people's messages.
 //!
-//! The message stays what it is to its own recipient: it loses the copy, and every other mention of the address is
+//! The message keeps its meaning for its own recipient: it loses the copy, and every other mention of the address is
 //! crossed out.
 
 use base64::Engine as _;
@@ -15,22 +15,22 @@ use crate::domain::message::content::{self, ContentError};
 use crate::domain::message::{Capture, MessageContent};
 use crate::domain::security::redaction::cross_out;
 
-/// Octets of a line of base64 (RFC 2045 section 6.8), decoded.
+/// Octets in a line of base64 (RFC 2045 section 6.8), decoded.
 const BASE64_LINE: usize = 57;
 
-/// An erased person by the addresses that are taken out.
+/// Addresses of an erased person, which are taken out of messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErasedAddresses {
     /// Each in its one spelling.
     addresses: Vec<String>,
-    /// How texts may spell them, by letters as [`fold_letter`] answers them.
+    /// Spellings of the addresses in texts, with letters as [`fold_letter`] returns them.
     spellings: Vec<String>,
-    /// Addresses that may be words of texts about everybody: taken out only where an address stands.
+    /// Addresses that may be ordinary words in texts: only taken out in places for addresses.
     opaque: Vec<String>,
 }
 
 impl ErasedAddresses {
-    /// Email addresses and phone numbers, however they are spelled.
+    /// Returns the email addresses and phone numbers of a person, in any spelling.
     pub fn new<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut exact, mut spellings) = (Vec::new(), Vec::new());
         for address in addresses {
@@ -47,29 +47,28 @@ impl ErasedAddresses {
         Self { addresses: exact, spellings, opaque: Vec::new() }
     }
 
-    /// With addresses such as ids of chats and tokens of devices.
+    /// Adds addresses such as ids of chats and tokens of devices.
     #[must_use]
     pub fn and_opaque(self, addresses: impl IntoIterator<Item = String>) -> Self {
         Self { opaque: addresses.into_iter().collect(), ..self }
     }
 
-    /// Whether there is nobody to take out.
+    /// True if there is no address to take out.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }
 
-    /// Whether a text is one of the addresses.
+    /// True if a text is one of the addresses.
     pub fn are(&self, address: &str) -> bool {
         self.addresses.contains(&normalize_email(address))
     }
 
-    /// The text without the addresses; `None` when they are not in it.
+    /// Returns the text without the addresses; `None` if it does not contain them.
     pub fn out_of_text(&self, text: &str) -> Option<String> {
         cross_out(text, &self.spellings)
     }
 
-    /// Takes the addresses out of every text of a value, the names of members included; answers whether there
-    /// were any.
+    /// Takes the addresses out of every text of a value, the names of members included; returns true if there were any.
     pub(crate) fn out_of_value(&self, value: &mut Value) -> bool {
         match value {
             Value::String(text) => match self.out_of_text(text) {
@@ -106,8 +105,8 @@ impl ErasedAddresses {
         changed
     }
 
-    /// The meta of an event without them; `None` when it stays as it is. An event of one of their own copies keeps
-    /// what a statistic needs.
+    /// Returns the `meta` of an event without the addresses; `None` if it stays as it is. An event of one of the
+    /// person's own copies keeps what statistics need.
     pub fn out_of_meta(&self, meta: &Map<String, Value>) -> Option<Map<String, Value>> {
         let mut kept = meta.clone();
         let is_own = meta.get("recipient").and_then(Value::as_str).is_some_and(|recipient| self.are(recipient));
@@ -117,8 +116,8 @@ impl ErasedAddresses {
         (self.out_of_members(&mut kept) || is_own).then_some(kept)
     }
 
-    /// The stored request without them: they are copied no more, and nothing of its chain goes to them. `None` when it
-    /// stays as it is.
+    /// Returns the stored request without the person: they are copied no more, and no message of its fallback chain
+    /// goes to them. `None` if it stays as it is.
     pub fn out_of_content(&self, content: &MessageContent) -> Result<Option<MessageContent>, ContentError> {
         content::edit_request(content, |request| {
             let mut changed = false;
@@ -139,7 +138,7 @@ impl ErasedAddresses {
         })
     }
 
-    /// A dialog without them; `None` when it stays as it is.
+    /// Returns a dialog without the addresses; `None` if it stays as it is.
     pub fn out_of_dialog(&self, dialog: &Dialog) -> Option<Dialog> {
         let mut kept = dialog.clone();
         let mut changed = false;
@@ -152,8 +151,8 @@ impl ErasedAddresses {
         changed.then_some(kept)
     }
 
-    /// What the sandbox captured without them; `None` when it stays as it is. The signature of an email no longer
-    /// fits then.
+    /// Returns the capture of the sandbox without the addresses; `None` if it stays as it is. The signature of a
+    /// changed email is no longer valid.
     pub fn out_of_capture(&self, capture: &Capture) -> Option<Capture> {
         let source = self.out_of_source(&capture.source);
         let subject = capture.subject.as_deref().and_then(|subject| self.out_of_text(subject));
@@ -166,8 +165,8 @@ impl ErasedAddresses {
         Some(kept)
     }
 
-    /// The source of an email without them: the fields of its header that list recipients, its texts, whatever
-    /// their transfer encoding is. What is no UTF-8 stays.
+    /// Returns the source of an email without the addresses, in the header fields that list recipients and in its
+    /// texts, in any transfer encoding. A source that is not UTF-8 stays.
     pub fn out_of_source(&self, source: &Bytes) -> Option<Bytes> {
         let text = std::str::from_utf8(source).ok()?;
         let mut kept = String::with_capacity(text.len());
@@ -186,7 +185,7 @@ impl ErasedAddresses {
         changed.then(|| kept.into())
     }
 
-    /// A field of a header without them: empty when nobody is left on a list of recipients.
+    /// Returns a header field without the addresses: empty if no recipient is left on a list.
     fn out_of_field(&self, field: &str) -> Option<String> {
         let (name, value) = field.split_once(':')?;
         if !["cc", "bcc"].contains(&name.to_ascii_lowercase().as_str()) {
@@ -203,7 +202,7 @@ impl ErasedAddresses {
         }
     }
 
-    /// Lines of base64 that are a text, without them.
+    /// Returns lines of base64 that are a text without the addresses; `None` if they stay as they are.
     fn out_of_code(&self, lines: &str) -> Option<String> {
         let code: String = lines.lines().map(str::trim_end).collect();
         let octets = STANDARD.decode(code).ok()?;
@@ -212,7 +211,8 @@ impl ErasedAddresses {
         Some(lines.collect())
     }
 
-    /// Takes them out of the outcome of an attempt that ended after they were erased: nobody tries them again.
+    /// Takes the addresses out of the outcome of an attempt that ended after the erasure: the person is not tried
+    /// again.
     pub fn out_of_judgment(&self, judgment: &mut Judgment) {
         for (_, meta) in &mut judgment.events {
             if let Some(kept) = self.out_of_meta(meta) {
@@ -228,7 +228,7 @@ impl ErasedAddresses {
     }
 }
 
-/// The fields of a header, each with its folded lines.
+/// Returns the fields of a header, each with its folded lines.
 fn fields(header: &str) -> Vec<&str> {
     let mut fields = Vec::new();
     let mut start = 0;
@@ -246,12 +246,12 @@ fn fields(header: &str) -> Vec<&str> {
     fields
 }
 
-/// A body in sections: lines of base64 that are a text, and everything else.
+/// Splits a body into sections: lines of base64 that are a text, and everything else.
 fn sections<'a>(header: &str, body: &'a str) -> Vec<(bool, &'a str)> {
     let mut sections: Vec<(bool, &str)> = Vec::new();
     let (mut is_code, mut start, mut place) = (false, 0, 0);
     let mut in_coded_text = is_coded_text(header);
-    // Where the header of a part begins while it is read.
+    // Start of the header of a part, while it is read.
     let mut part = None;
     for line in body.split_inclusive("\r\n") {
         if line.starts_with("--") {
@@ -270,7 +270,7 @@ fn sections<'a>(header: &str, body: &'a str) -> Vec<(bool, &'a str)> {
     sections
 }
 
-/// Whether a part with this header is a text in base64.
+/// True if a part with this header is a text in base64.
 fn is_coded_text(header: &str) -> bool {
     let value = |wanted: &str| {
         let fields = fields(header).into_iter();

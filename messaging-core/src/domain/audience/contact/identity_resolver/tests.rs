@@ -5,7 +5,7 @@ use crate::entropy::SeededEntropy;
 use crate::ids::{Id as _, IdSource};
 use crate::input;
 
-/// A workspace in memory, and what happens to it.
+/// A workspace in memory, with its contacts.
 struct World {
     contacts: Vec<Stored<Contact>>,
     lists: Vec<ListId>,
@@ -23,13 +23,13 @@ impl World {
         Self { contacts: Vec::new(), lists, ids, entropy, workspace }
     }
 
-    /// Upserts in one go; `created 0`, `updated 1`, `same 1`, or the refusal. Numbers count contacts in the
+    /// Upserts in one call; returns `created 0`, `updated 1`, `same 1`, or the refusal. Numbers count contacts in the
     /// order of their creation.
     fn upsert(&mut self, bodies: &[Value]) -> Vec<String> {
         self.upsert_after(None, self.contacts.clone(), bodies).0
     }
 
-    /// The same where `read` is what was read, and `earlier` was decided meanwhile.
+    /// Upserts as `upsert` does, with `read` as the contacts that were read, and `earlier` decided since.
     fn upsert_after(
         &mut self,
         earlier: Option<Arc<DecidedContacts>>,
@@ -55,7 +55,7 @@ impl World {
         (told, Arc::new(identities.into_decided()))
     }
 
-    /// Upserts so many at a time, each time without having read what the time before decided.
+    /// Upserts `size` at a time, each time without having read the decisions of the time before.
     fn upsert_in_slices(&mut self, bodies: &[Value], size: usize) -> Vec<String> {
         let (mut all, mut earlier, mut read) = (Vec::new(), None, self.contacts.clone());
         for slice in bodies.chunks(size) {
@@ -67,7 +67,7 @@ impl World {
         all
     }
 
-    /// What a store does with a decision, conflicts included.
+    /// Stores a decision as a store does, conflicts included.
     fn store(&mut self, decision: Decision) -> String {
         let Decision { contact, created, put_expectation, .. } = decision;
         let contact = Arc::unwrap_or_clone(contact);
@@ -106,7 +106,7 @@ fn contact(external_id: &str, email: &str, phone: &str) -> Value {
     body
 }
 
-/// What each request does, first one transaction each, then all in one, then some at a time.
+/// Checks the result of each request, first in one transaction each, then all in one, then some at a time.
 #[track_caller]
 fn check(requests: &[(Value, &str)]) {
     let bodies: Vec<_> = requests.iter().map(|(body, _)| body.clone()).collect();

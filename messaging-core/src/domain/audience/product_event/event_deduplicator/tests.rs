@@ -5,7 +5,7 @@ use crate::entropy::SeededEntropy;
 use crate::ids::{Id, IdSource};
 use crate::input;
 
-/// What a workspace knows, and what is told of it.
+/// A workspace in memory, with its contacts and events.
 struct World {
     known: Known,
     contacts: Vec<ContactId>,
@@ -36,8 +36,8 @@ impl World {
         self.ids.next(NOW, &self.entropy)
     }
 
-    /// Enters events in one go: `event 0 of contact 1`, `repeats event 0 of contact 1`, `… new`, or what is
-    /// wrong. Numbers count in the order of creation.
+    /// Enters events in one call; returns `event 0 of contact 1`, `repeats event 0 of contact 1`, `… new`, or the
+    /// violations. Numbers count in the order of creation.
     fn enter(&mut self, bodies: &[Value]) -> Vec<String> {
         let mut deduplicator = EventDeduplicator::new(self.known.clone(), NOW);
         let mut told = Vec::new();
@@ -132,7 +132,7 @@ fn nobody_is_created_once() {
             body,
             of(json!({"email": "BOB@example.com"})),
             of(json!({"external_id": "u-9", "email": "other@example.com"})),
-            // Nothing was learnt about u-9 that its event did not create.
+            // The contact u-9 has only the data with which its event created it.
             of(json!({"email": "other@example.com"})),
         ],
         &[
