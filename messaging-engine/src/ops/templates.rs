@@ -48,7 +48,7 @@ pub struct TemplateView {
     pub channel: Channel,
     /// The subject of an email, the title of a push message.
     pub subject: Option<String>,
-    /// What a mail program shows after the subject.
+    /// Preview text that mail programs show after the subject.
     pub preheader: Option<String>,
     /// The sender's display name.
     pub from_name: Option<String>,
@@ -114,7 +114,7 @@ pub struct TemplateSummary {
     pub channel: Channel,
     /// The subject of an email, the title of a push message.
     pub subject: Option<String>,
-    /// What a mail program shows after the subject.
+    /// Preview text that mail programs show after the subject.
     pub preheader: Option<String>,
     /// The sender's display name.
     pub from_name: Option<String>,
@@ -347,7 +347,8 @@ impl Operation for UpdateTemplate {
         }
         let mut design = current.design.clone();
         let mut body = call.body;
-        // A view lists the variables that were found, too. A client that sends the list back must not declare them.
+        // A view also lists the variables that were found in the template. A client that sends the list back must not
+        // declare them.
         if body.variables.as_value() == Some(&current.variables) {
             body.variables = Patch::Absent;
         }
