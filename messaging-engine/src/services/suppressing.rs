@@ -57,7 +57,7 @@ impl App {
             reason: one.reason,
             detail: one.detail.map(ToOwned::to_owned),
         };
-        // Recipients who opted out at the provider did so for that channel alone.
+        // The recipient is the source of an opt-out at the provider.
         let (opted_out, others): (Vec<_>, Vec<_>) =
             judgment.suppress.iter().partition(|one| one.reason == SuppressionReason::Unsubscribe);
         let mut listings: Vec<_> = others.into_iter().map(listing).collect();
