@@ -16,7 +16,7 @@ struct Field {
 }
 
 impl Field {
-    /// A keeper of sources that end with these numbers, which has read that nothing is kept of them.
+    /// A keeper of sources that end with these numbers, after it read that nothing is stored about them.
     fn new(numbers: &[u8]) -> Self {
         Self::with_rules(numbers, SiteRules::default())
     }
@@ -51,7 +51,7 @@ impl Field {
         Self { clock, keeper }
     }
 
-    /// Where an attempt leaves from, or what it waits for.
+    /// Returns where an attempt leaves from, or the reason why it waits.
     fn depart(&self, request: &Request) -> String {
         match self.ask(request) {
             Departure::Leaves(leave) => match leave.path {
@@ -62,7 +62,7 @@ impl Field {
         }
     }
 
-    /// For how long an attempt waits, and whether it is told to be held; `None` if it leaves.
+    /// Returns the wait of an attempt, and the reason it is shown as held, if it is; `None` if it leaves.
     fn wait(&self, request: &Request) -> Option<(Duration, Option<HoldReason>)> {
         match self.ask(request) {
             Departure::Leaves(_) => None,
@@ -83,7 +83,7 @@ impl Field {
         self.keeper.depart(&asked)
     }
 
-    /// Lets mail leave until some has to wait; answers how much left.
+    /// Lets mail leave until some has to wait; returns how much left.
     fn fill(&self, request: &Request) -> usize {
         let mut sent = 0;
         while !self.depart(request).starts_with("Some(") {
@@ -97,7 +97,7 @@ impl Field {
         self.answer_of(&format!("mx.{}", request.domain), request, (source, class), reply, times);
     }
 
-    /// The same of a host.
+    /// Reports the same answer of a host a number of times.
     fn answer_of(&self, host: &str, request: &Request, (source, class): (u8, OutcomeClass), reply: &str, times: usize) {
         let (code, text) = (reply[..3].parse().ok(), reply[4..].to_owned());
         let response = Response { code, text, host: Some(host.to_owned()), ..Response::default() };
@@ -321,7 +321,7 @@ fn however_much_marketing_mail_waits_each_message_has_a_turn() {
     }
     assert_eq!(waits[0], (Duration::from_secs(1), None));
     assert!(waits.windows(2).all(|pair| pair[1].0 - pair[0].0 == Duration::from_secs(1)));
-    // Who waits for long is told.
+    // A long wait is shown as a hold.
     assert_eq!((waits[58].1, waits[59].1), (None, Some(HoldReason::DomainPace)));
     let mut passed = Duration::ZERO;
     for (wait, _) in waits {
@@ -396,7 +396,7 @@ fn an_order_counts_whoever_reads_its_row_first() {
     };
     brake();
     assert_ne!(status(), PathStatus::Ok);
-    // Another node with the same address sees nothing wrong.
+    // Another node with the same address knows of no problem.
     field.keeper.lock().take_row(key.clone(), (PathState::default(), 2), noon());
     assert_ne!(status(), PathStatus::Ok);
     let mut released = field.keeper.lock().paths[&key].state.clone();
