@@ -33,7 +33,7 @@ const MAX_SETTINGS: usize = 10_000;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnsweredRequest {
-    /// Workspace that it was about.
+    /// Workspace that the request was about.
     pub workspace_id: WorkspaceId,
     /// Its id, as in `X-Request-Id`.
     pub id: String,

@@ -76,8 +76,8 @@ impl UnreadableAnswers {
     }
 }
 
-/// Returns true if a response came from the provider itself: the class shows neither a failed connection nor an unknown
-/// result.
+/// Returns true if the class of a response shows that the provider's API answered; false if it was unreachable or the
+/// result is unknown.
 fn was_read(answer: &Answer) -> bool {
     !matches!(answer.class, OutcomeClass::Ambiguous | OutcomeClass::Retry(_))
 }
