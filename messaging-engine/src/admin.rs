@@ -1,8 +1,8 @@
 //! Tasks of the operator who holds the database: run on an [`App`] without credentials, by the `admin` commands and for
 //! the set-up of `messaging dev`.
 //!
-//! Where an operation does the same, it is called as [`Caller::Operator`]; the other tasks have no operation in the
-//! API. Field errors point at the names of the command's flags, as in `/password`.
+//! If an operation does the same, it is called as [`Caller::Operator`]; the other tasks have no operation in the API.
+//! Field errors point at the names of the command's flags, as in `/password`.
 
 mod accounts;
 mod deletion;
