@@ -15,7 +15,7 @@ use crate::error::Error;
 /// Requests a minute that a session may make (contract section 1.6).
 const SESSION_RATE_LIMIT: u32 = 600;
 
-/// Identity that a call is made with: an API key, a session, the operator, or nobody.
+/// Identity that a call is made with: an API key, a session, the operator, or none.
 #[derive(Debug, Clone)]
 pub enum Caller {
     /// A caller without credentials.
@@ -53,8 +53,8 @@ impl SignedIn {
 }
 
 impl Caller {
-    /// Id by which rate limits and Idempotency-Keys are counted: that of the key, the user or the operator's workspace;
-    /// `None` for an anonymous caller.
+    /// Id by which rate limits and Idempotency-Keys are counted: the key's, the user's or, for the operator, the
+    /// workspace's; `None` for an anonymous caller.
     pub fn credential(&self) -> Option<[u8; 16]> {
         match self {
             Self::Key(key) => Some(key.id.to_bytes()),

@@ -238,7 +238,7 @@ pub enum Error {
 pub struct UnverifiedSender {
     /// Workspace that was to send the message.
     pub workspace_id: WorkspaceId,
-    /// Domain name: that of the responsible sending domain, else that of the sender's address.
+    /// Domain name: the responsible sending domain, else the domain of the sender's address.
     pub domain: String,
     /// The domain's id, if it was added.
     pub id: Option<DomainId>,

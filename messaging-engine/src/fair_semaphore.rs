@@ -1,4 +1,4 @@
-//! A semaphore that shares its permits fairly between owners, instead of giving them to whoever asks most.
+//! A semaphore that shares its permits fairly between owners, instead of giving them to the one that asks most.
 //!
 //! Permits stand for a scarce resource: places for uploads, bytes of memory, processors for hashing. Each request names
 //! the [`Share`]s it draws on, for example that of its workspace and that of the caller's network, and gets permits
@@ -33,7 +33,7 @@ pub enum Owner {
     User(UserId),
     /// Network of a caller.
     Network(CallerNetwork),
-    /// This process itself.
+    /// The process itself, for its own work.
     Process,
 }
 
@@ -44,7 +44,7 @@ pub enum Cap {
     All,
     /// As many permits as it leaves free: half of them when it is alone, a third when another owner does the same.
     AsMuchAsIsLeft,
-    /// This number of eighths of all permits.
+    /// A number of eighths of all permits.
     Eighths(u64),
 }
 
@@ -192,7 +192,7 @@ impl Shared {
                 waiter.inspect(|waiter| state.take(&waiter.shares, waiter.permits))
             };
             let Some(Waiter { shares, permits, grant, .. }) = granted else { return };
-            // If nobody waits any more the permit is dropped, outside of the lock, and looks for the next.
+            // If the waiter is gone the permit is dropped, outside of the lock, and looks for the next.
             drop(grant.send(Permit { shared: Arc::clone(self), shares, permits }));
         }
     }
@@ -452,8 +452,8 @@ mod tests {
         assert_eq!(semaphore.held(), 0);
     }
 
-    /// Many small requests, each let go when `room` of them hold permits, beside a large one of owner 1 that waits;
-    /// answers how many went before it.
+    /// Many small requests, each released when `room` of them hold permits, beside a large one of owner 1 that waits;
+    /// returns how many went before it.
     async fn small_ones_before_a_large_one(small_owner: impl Fn(u8) -> u8, room: usize, large: u64) -> Option<u8> {
         let semaphore = semaphore(8);
         let acquire = |owner, permits| Box::pin(semaphore.acquire(share(owner, Cap::All), permits));
@@ -468,7 +468,7 @@ mod tests {
             if waiter.as_mut().now_or_never().is_some() {
                 return Some(number);
             }
-            // One that has to wait gives up at once.
+            // A request that has to wait gives up at once.
             held.extend(acquire(small_owner(number), 1).now_or_never().map(Result::unwrap));
         }
         None

@@ -23,9 +23,9 @@ const PAGE: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeletedWorkspace {
-    /// Its id.
+    /// Id of the workspace.
     pub id: WorkspaceId,
-    /// Its name.
+    /// Name of the workspace.
     pub name: String,
     /// Time when the workspace is removed with all its data.
     pub deletes_at: Timestamp,

@@ -78,7 +78,7 @@ pub(crate) struct Lookups {
 pub(crate) struct Listeners {
     /// The webhooks, whatever their state.
     pub(crate) webhooks: Vec<Webhook>,
-    /// Time until which events are also logged for readers of the log; `None` if nobody has asked for events.
+    /// Time until which events are also logged for readers of the log; `None` if no reader has asked for events.
     pub(crate) followed_until: Option<Timestamp>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Listeners {
 pub struct Provider {
     /// The provider's name.
     pub name: String,
-    /// Its settings.
+    /// Settings of the provider, secrets in clear.
     pub settings: Arc<Map<String, Value>>,
 }
 

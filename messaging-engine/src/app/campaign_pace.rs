@@ -1,7 +1,7 @@
 //! Rate limits of campaigns, enforced by the times when their messages began.
 //!
-//! One process sends a campaign. What another one sent before is not known here, so a campaign that this process did
-//! not begin itself counts as having used up its limit when it is first met.
+//! One process sends a campaign. Messages that another process sent before are not known here, so a campaign that this
+//! process did not begin itself counts as having used up its limit when it is first met.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

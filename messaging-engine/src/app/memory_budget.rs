@@ -1,9 +1,9 @@
 //! Memory budget for messages that are being sent.
 //!
-//! Whoever is about to read something large first takes memory for it here, and waits without holding any. Memory is
-//! given in the order of asking, with two exceptions, because messages to a mail server that has stopped reading must
-//! not keep all others waiting: one lane that holds memory never gets more than half of the budget, and while a large
-//! request waits, small ones continue within a quarter that large ones leave free.
+//! A caller that is about to read something large first takes memory for it here, and waits without holding any. Memory
+//! is given in the order of asking, with two exceptions, because messages to a mail server that has stopped reading
+//! must not keep all others waiting: one lane that holds memory never gets more than half of the budget, and while a
+//! large request waits, small ones continue within a quarter that large ones leave free.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

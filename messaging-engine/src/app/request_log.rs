@@ -35,7 +35,7 @@ const MAX_SETTINGS: usize = 10_000;
 pub struct AnsweredRequest {
     /// Workspace that the request was about.
     pub workspace_id: WorkspaceId,
-    /// Its id, as in `X-Request-Id`.
+    /// Id of the request, as in `X-Request-Id`.
     pub id: String,
     /// HTTP method.
     pub method: Method,
@@ -59,11 +59,11 @@ pub struct AnsweredRequest {
     pub ip: Option<IpAddr>,
     /// `User-Agent` of the caller.
     pub user_agent: Option<String>,
-    /// Its Idempotency-Key.
+    /// Idempotency-Key of the request.
     pub idempotency_key: Option<String>,
     /// Id of the resource that its path names.
     pub resource_id: Option<String>,
-    /// Its body.
+    /// Body of the request.
     pub request: Bytes,
     /// Body of the answer.
     pub response: Bytes,

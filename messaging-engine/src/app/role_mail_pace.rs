@@ -1,4 +1,4 @@
-//! Limit on the mail that is forwarded to the operator: strangers write it, and nobody asked for it.
+//! Limit on the mail that is forwarded to the operator: it is unsolicited, and anybody can write it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -22,9 +22,9 @@ pub(crate) struct SignOnProvider {
 /// The documents of the provider.
 #[derive(Debug, Default)]
 pub(crate) struct KnownProvider {
-    /// Its discovery document, and the time when it was read.
+    /// Discovery document, and the time when it was read.
     pub(crate) discovery: Option<(Monotonic, Arc<Discovery>)>,
-    /// Its keys, and the time when they were read.
+    /// Keys of the provider, and the time when they were read.
     pub(crate) keys: Option<(Monotonic, Arc<KeySet>)>,
     /// Time of the last request for the keys, successful or not.
     pub(crate) keys_asked_at: Option<Monotonic>,

@@ -23,7 +23,7 @@ pub enum Sweep {
     Captures,
     /// Members of removed lists.
     ListMembers,
-    /// Subscriptions that nobody confirmed.
+    /// Subscriptions that were not confirmed.
     Subscriptions,
     /// Members of removed segments.
     SegmentMembers,

@@ -19,7 +19,7 @@ pub(crate) struct WorkOnQueue {
     pub(crate) action: QueueAction,
     /// Time of the request; later messages are left alone.
     pub(crate) asked_at: Timestamp,
-    /// Lane, due time and id of the last job that was looked at.
+    /// Lane, due time and id of the last job that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<(Lane, Timestamp, JobId)>,
 }

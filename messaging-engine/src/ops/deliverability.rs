@@ -74,8 +74,8 @@ pub struct Deliverability {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SiteDeliverability {
-    /// Operator of the recipients' exchangers, such as `gmail`, or the organizational domain of the exchangers; `other` for
-    /// all beyond the first hundred of a day that no rule names.
+    /// Operator of the recipients' exchangers, such as `gmail`, or the organizational domain of the exchangers; `other`
+    /// for all beyond the first hundred of a day that no rule names.
     pub site: String,
     /// Recipients for whom the site was tried for the first time.
     pub accepted: u64,

@@ -47,7 +47,7 @@ const PIECES: usize = 20;
 #[schemars(rename = "Import")]
 #[non_exhaustive]
 pub struct ImportView {
-    /// Its id.
+    /// Id of the import.
     pub import_id: ImportId,
     /// Status of the import, from `awaiting_upload` to `completed`, `failed` or `expired`.
     pub status: ImportStatus,

@@ -139,7 +139,7 @@ pub trait Output: Sized + Send + 'static {
     /// Status that the answer may have instead of the operation's own.
     const OTHER_SUCCESS: Option<StatusCode> = None;
 
-    /// Its JSON Schema, if it is JSON.
+    /// JSON Schema of the answer, if it is JSON.
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 
     /// Makes the answer.

@@ -35,7 +35,7 @@ impl<T> Page<T> {
     }
 }
 
-/// Query parameters that choose the size and start of a page: they do not change what is listed.
+/// Query parameters that choose the size and start of a page; the other parameters are filters.
 const NO_FILTERS: [&str; 5] = ["limit", "cursor", "after", "since", "wait"];
 
 impl Context<'_> {

@@ -163,7 +163,7 @@ pub(super) const RECORDED: &[Recording] = &[
     Recording::of("deleteAutomation", "automation").read_by("getAutomation"),
     Recording::of("activateAutomation", "automation").read_by("getAutomation"),
     Recording::of("pauseAutomation", "automation").read_by("getAutomation"),
-    // What leaves, comes in or is erased; suppressions by hand.
+    // Data that leaves, comes in or is erased; suppressions by hand.
     Recording::of("exportContact", "contact").pointers().reads(),
     Recording::of("deleteContact", "contact").pointers(),
     Recording::of("createImport", "import").creates(),

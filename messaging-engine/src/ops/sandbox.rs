@@ -26,7 +26,7 @@ const EMAIL_SOURCE: &str = "message/rfc822";
 pub struct SandboxMessage {
     /// The message.
     pub message_id: MessageId,
-    /// Its channel.
+    /// Channel of the message.
     pub channel: Channel,
     /// The recipient; masked without `pii:read`.
     pub to: String,

@@ -80,9 +80,9 @@ impl JsonSchema for FilterInput {
 #[schemars(rename = "Segment")]
 #[non_exhaustive]
 pub struct SegmentView {
-    /// Its id.
+    /// Id of the segment.
     pub id: SegmentId,
-    /// Its name.
+    /// Name of the segment.
     pub name: String,
     /// Kind of the segment: `dynamic` if its members follow the filter.
     pub kind: SegmentKind,
@@ -347,7 +347,7 @@ impl Operation for UpdateSegment {
         if let Some(name) = call.body.name.value() {
             segment.name = name;
         }
-        // A filter that is sent back as it was read was checked before, and may be by somebody else who may see
+        // A filter that is sent back as it was read was checked before, and may be by another author who may see
         // addresses.
         let given = call.body.filter.value().filter(|filter| {
             let sent = filter.0.to_string();

@@ -212,8 +212,8 @@ pub struct SendingDomainPatch {
     /// address. A new one is used once its record is verified.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub tracking_subdomain: Patch<String>,
-    /// IP pool that mail of the domain leaves from, one of the workspace or a shared one; null for all addresses that no
-    /// pool of another workspace holds.
+    /// IP pool that mail of the domain leaves from, one of the workspace or a shared one; null for all addresses that
+    /// no pool of another workspace holds.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub ip_pool_id: Patch<String>,
     /// IP pool of campaign and automation mail; null where it leaves like all other mail.

@@ -57,7 +57,7 @@ const MAX_MEMBERSHIPS: usize = 1000;
 #[schemars(rename = "User")]
 #[non_exhaustive]
 pub struct UserView {
-    /// Its id.
+    /// Id of the person.
     pub id: UserId,
     /// The sign-in name, lower case.
     pub email: String,
@@ -79,7 +79,7 @@ impl UserView {
 pub struct InvitationView {
     /// The workspace.
     pub workspace_id: WorkspaceId,
-    /// Its name.
+    /// Name of the workspace.
     pub name: String,
     /// Role that the person gets on accepting.
     pub role: Role,
@@ -120,14 +120,14 @@ impl Input for LoginInput {}
 #[schemars(rename = "Login")]
 #[non_exhaustive]
 pub struct LoginReport {
-    /// The bearer token, which cannot be shown again; null where the session is a cookie, and where no session was opened.
+    /// The bearer token, which cannot be shown again; null if the session is a cookie, and if no session was opened.
     pub token: Option<Secret>,
     /// End of the session; where none was opened, of the ticket.
     pub expires_at: Timestamp,
     /// Person who signed in, or is invited.
     pub user: UserView,
-    /// The invitation that a ticket opened instead of a session. The person accepts it signed in as themselves, with the
-    /// ticket.
+    /// The invitation that a ticket opened instead of a session. The person accepts it signed in as themselves, with
+    /// the ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invitation: Option<InvitationView>,
 }
@@ -242,9 +242,9 @@ impl Operation for Logout {
 pub struct Membership {
     /// The workspace.
     pub workspace_id: WorkspaceId,
-    /// Its name.
+    /// Name of the workspace.
     pub name: String,
-    /// Its time zone, an IANA name.
+    /// Time zone of the workspace, an IANA name.
     pub timezone: String,
     /// True if the sandbox captures its email: nothing leaves, although messages are shown as sent or delivered.
     pub email_sandboxed: bool,

@@ -63,7 +63,7 @@ impl ListPlace {
 #[schemars(rename = "Source")]
 #[non_exhaustive]
 pub struct SourceView {
-    /// Its address, or `default` for the one that the system of the node chooses.
+    /// Address of the source, or `default` for the one that the system of the node chooses.
     pub ip: SourceAddress,
     /// EHLO name of the address; null if no running node has it.
     pub name: Option<String>,

@@ -31,7 +31,7 @@ use crate::ops::page::Page;
 #[schemars(rename = "Suppression")]
 #[non_exhaustive]
 pub struct SuppressionView {
-    /// Its id.
+    /// Id of the suppression.
     pub id: SuppressionId,
     /// Channel of the suppression.
     pub channel: Channel,

@@ -78,7 +78,7 @@ pub struct SystemReport {
 pub struct FencedView {
     /// `restored`: the database is a copy.
     pub reason: String,
-    /// Since when.
+    /// Start of the fence.
     pub since: Timestamp,
     /// Advice on how to end the fence, for people.
     pub cure: String,
@@ -235,9 +235,9 @@ pub struct OldestDueJob {
 pub struct DatabaseView {
     /// `postgresql`.
     pub kind: String,
-    /// Its version.
+    /// Version of the server.
     pub version: String,
-    /// Its timeline, which rises with every promotion of a standby.
+    /// Timeline of the server, which rises with every promotion of a standby.
     pub timeline: i64,
 }
 

@@ -40,9 +40,9 @@ pub use input::TemplateInput;
 #[schemars(rename = "Template")]
 #[non_exhaustive]
 pub struct TemplateView {
-    /// Its id.
+    /// Id of the template.
     pub id: TemplateId,
-    /// Its name.
+    /// Name of the template.
     pub name: String,
     /// The channel it is for.
     pub channel: Channel,
@@ -106,9 +106,9 @@ impl TemplateView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TemplateSummary {
-    /// Its id.
+    /// Id of the template.
     pub id: TemplateId,
-    /// Its name.
+    /// Name of the template.
     pub name: String,
     /// The channel it is for.
     pub channel: Channel,
@@ -176,8 +176,8 @@ impl TemplateSummary {
     }
 }
 
-/// Creates a template. Fails with [`Error::NotFound`] if the workspace does not exist, and with the violations of a design
-/// that cannot be compiled.
+/// Creates a template. Fails with [`Error::NotFound`] if the workspace does not exist, and with the violations of a
+/// design that cannot be compiled.
 async fn create(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,

@@ -37,7 +37,7 @@ const MAX_TOPICS: u64 = 100;
 #[schemars(rename = "Webhook")]
 #[non_exhaustive]
 pub struct WebhookView {
-    /// Its id.
+    /// Id of the webhook.
     pub id: WebhookId,
     /// URL that events are sent to.
     pub url: String,
@@ -51,7 +51,7 @@ pub struct WebhookView {
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Secret that signs its requests. Only in answers that create it; it cannot be shown again.
+    /// Secret that signs the webhook's requests. Only in the answer that creates it; it cannot be shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
 }
@@ -117,7 +117,7 @@ fn require_audit_reader(cx: &Context<'_>, workspace: WorkspaceId, events: &[Topi
     if is_for_admins { cx.caller.needs(workspace, Scope::All) } else { Ok(()) }
 }
 
-/// Returns the faults that were found, those of fields first.
+/// Returns the faults that were found, first those of fields.
 fn refuse(cx: &mut Context<'_>, refusal: Option<Unprocessable>) -> Result<(), Error> {
     std::mem::take(&mut cx.violations).into_result()?;
     refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
@@ -164,8 +164,8 @@ pub struct WebhookInput {
     /// An absolute https URL of a public host.
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
-    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and `api_key.expiring`
-    /// need the rights of an admin, or scope `*`.
+    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and
+    /// `api_key.expiring` need the rights of an admin, or scope `*`.
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Vec<Topic>,
     /// `paused` to hold events until it is resumed.
@@ -292,8 +292,8 @@ pub struct WebhookPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: Replace<String>,
-    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and `api_key.expiring`
-    /// need the rights of an admin, or scope `*`.
+    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and
+    /// `api_key.expiring` need the rights of an admin, or scope `*`.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Replace<Vec<Topic>>,

@@ -35,9 +35,9 @@ use crate::ops::page::Page;
 #[schemars(rename = "Workspace")]
 #[non_exhaustive]
 pub struct WorkspaceView {
-    /// Its id.
+    /// Id of the workspace.
     pub id: WorkspaceId,
-    /// Its name.
+    /// Name of the workspace.
     pub name: String,
     /// Always `free`: a self-hosted installation has no plans.
     pub plan: String,
@@ -348,7 +348,7 @@ async fn read_archive(cx: &mut Context<'_>, workspace: WorkspaceId, sent: Archiv
     Ok(Archive { enabled, title, lists, indexed })
 }
 
-/// Name of a workspace that is to be deleted, so that nobody deletes another one by mistake.
+/// Name of a workspace that is to be deleted, as a protection from deleting another one by mistake.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

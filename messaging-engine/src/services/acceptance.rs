@@ -57,8 +57,8 @@ pub(crate) struct SentMessage {
     pub(crate) message_id: Option<MessageId>,
     /// True for a test of a campaign, which no statistics count.
     pub(crate) is_test: bool,
-    /// `Bulk` for one of many that nobody waits for; these take turns with campaigns. Marketing of an automation always
-    /// is.
+    /// `Bulk` for one of many messages that nobody waits for; these take turns with campaigns. Marketing of an
+    /// automation is always bulk.
     pub(crate) class: JobClass,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct OfAutomation {
 /// A message that is accepted once its writes are committed.
 #[derive(Debug)]
 pub(crate) struct AcceptedWrites {
-    /// Its id.
+    /// Id of the message.
     pub(crate) message_id: MessageId,
     /// Writes that make the message durable, with the jobs that deliver it.
     pub(crate) writes: Vec<Write>,

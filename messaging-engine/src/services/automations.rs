@@ -61,7 +61,7 @@ impl App {
         let (workspace_id, automation_id) = (automation.workspace_id, automation.id);
         let mut writes = Vec::new();
         for job in RunAutomation::of(workspace_id, automation_id) {
-            // This added job is due already.
+            // The added job is due already.
             writes.push(Write::Job(JobWrite::WakeLane(job.lane(), now)));
             writes.push(Write::Job(JobWrite::EnqueueOnce(job.enqueue(self.new_id(now), now))));
         }

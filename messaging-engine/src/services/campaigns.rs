@@ -25,7 +25,7 @@ impl App {
     pub(crate) fn campaign_changed(&self, campaign: &Campaign, now: Timestamp) -> Vec<Write> {
         let at = campaign.starts_at().map_or(now, |at| at.max(now));
         let job = RunCampaign::of(campaign, at).enqueue(self.new_id(now), at);
-        // This added job is not woken: it waits for its time.
+        // The added job is not woken: it waits for its time.
         let mut writes =
             vec![Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::Job(JobWrite::EnqueueOnce(job))];
         writes.extend(Self::forget_addresses(campaign));

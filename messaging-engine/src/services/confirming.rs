@@ -42,9 +42,9 @@ const TEMPLATES_OF_PAGE: usize = 200;
 /// A public list as its reader sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaderList {
-    /// Its id.
+    /// Id of the list.
     pub id: ListId,
-    /// Its name.
+    /// Name of the list.
     pub name: String,
     /// Text for its readers.
     pub description: Option<String>,

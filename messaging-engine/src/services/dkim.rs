@@ -52,8 +52,8 @@ impl App {
         keys.0.iter().map(seal).collect()
     }
 
-    /// Returns a selector: `mk` and eight random hexadecimal digits, so that it was not used before and is nobody
-    /// else's.
+    /// Returns a selector: `mk` and eight random hexadecimal digits, so that it was never used before, by this domain
+    /// or another.
     fn new_selector(&self) -> String {
         let mut random = [0; 4];
         self.entropy().fill(&mut random);

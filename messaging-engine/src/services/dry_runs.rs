@@ -39,7 +39,7 @@ pub(crate) struct Participant {
     pub(crate) is_stored: bool,
     /// Time when it enters, if the trigger waits neither for an event nor for a date.
     pub(crate) enters_at: Timestamp,
-    /// Its events before the dry run.
+    /// Events of the contact before the dry run.
     pub(crate) past: Vec<ProductEvent>,
 }
 

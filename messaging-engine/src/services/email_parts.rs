@@ -1,6 +1,6 @@
 //! Parts of an email as its recipients see them: headers, HTML with redirected links, text.
 //!
-//! They are made for every attempt, and again to show the content of a message: both call the same function.
+//! The parts are made for every attempt, and again to show the content of a message: both call the same function.
 
 use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::domain::mail::sending_domain::responsible;

@@ -50,11 +50,11 @@ impl Candidate {
 /// Decision on a candidate: whether it enters the automation.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It enters: with the new run, which is not stored yet, and the writes that prove the entry.
+    /// The candidate enters: with the new run, which is not stored yet, and the writes that prove the entry.
     Enters(Box<Run>, Vec<Write>),
-    /// It does not match the filter of the trigger.
+    /// The candidate does not match the filter of the trigger.
     NotAllowed,
-    /// It may not enter now.
+    /// The candidate may not enter now.
     Refused(Refused),
 }
 

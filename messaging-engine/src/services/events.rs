@@ -33,7 +33,7 @@ impl App {
         let now = self.now();
         let observed = MessageObservation::all(subject, &events);
         let listeners = self.listeners(workspace).await?;
-        // Nobody could have requested the others.
+        // Events of other workspaces have no recipient and no reader.
         let is_logged = !listeners.webhooks.is_empty() || listeners.followed_until.is_some_and(|until| now < until);
         let mut writes: Vec<_> = observed.into_iter().map(observe).collect();
         for (kind, meta) in events {

@@ -75,11 +75,11 @@ pub struct FormPost {
 /// Result of a submission.
 #[derive(Debug, Clone)]
 pub enum Posted {
-    /// It was accepted, whatever it led to.
+    /// The submission was accepted, whatever it led to.
     Taken,
-    /// It came from no page of ours, or too soon or too late after the page was made.
+    /// The submission came from no page of ours, or too soon or too late after the page was made.
     OutOfTime,
-    /// It does not prove the required work, or proves it by a page that was submitted already.
+    /// The submission does not prove the required work, or proves it by a page that was submitted already.
     Unproved,
     /// Answers are missing or malformed; pointers are those of a JSON submission.
     Invalid(Violations),

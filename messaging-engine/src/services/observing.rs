@@ -1,6 +1,6 @@
 //! Reports on the running application: log lines about commits, and the Prometheus page.
 //!
-//! A line contains no address, subject or other text that somebody wrote: only an [`Observation`].
+//! A line contains no address, subject or other text of a user: only an [`Observation`].
 
 use std::time::Instant;
 

@@ -44,7 +44,7 @@ pub struct Preferences {
 /// Kind of mail that a reader requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReaderMail {
-    /// Mail to a new address, which becomes that of the contact.
+    /// Mail to a new address, which becomes the contact's.
     ChangeAddress,
     /// Mail to the current address, to erase the contact.
     Erase,
@@ -234,8 +234,8 @@ impl App {
         }
     }
 
-    /// Makes the address that a message was sent to that of its contact. An address that another contact has is not
-    /// changed.
+    /// Gives the contact of a message the address that the message was sent to. Without effect if another contact has
+    /// the address.
     pub async fn change_reader_address(
         &self,
         workspace: WorkspaceId,

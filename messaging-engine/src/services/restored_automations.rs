@@ -57,7 +57,7 @@ impl App {
             let mut changes = Changes::from_iter([put]);
             changes.extend(self.record_own_automation_change("pauseAutomation", &record, &held).await?);
             match self.commit_in_background(changes).await {
-                // It was changed meanwhile, which only people do.
+                // The automation was changed meanwhile, which only people do.
                 Err(CommitError::Conflict) => {}
                 outcome => return outcome,
             }

@@ -63,7 +63,7 @@ impl App {
             changes.extend(self.record_own_campaign_change(operation, &stored.record, &changed).await?);
             changes.push(Write::put(Box::new(changed), Expect::Revision(stored.revision)));
             match self.commit_in_background(changes).await {
-                // It was changed meanwhile, which only people do.
+                // The campaign was changed meanwhile, which only people do.
                 Err(CommitError::Conflict) => {}
                 outcome => return outcome,
             }

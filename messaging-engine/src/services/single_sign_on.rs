@@ -63,8 +63,8 @@ pub struct SignOnStart {
     pub cookie: Secret,
 }
 
-/// The answer of the provider that a browser brings (OpenID Connect Core section 3.1.2.5, RFC 9207). A parameter that is given
-/// twice is an error (RFC 6749 section 3.1).
+/// The answer of the provider that a browser brings (OpenID Connect Core section 3.1.2.5, RFC 9207). A parameter that
+/// is given twice is an error (RFC 6749 section 3.1).
 #[derive(Debug, Default)]
 struct ProviderAnswer {
     state: Option<String>,

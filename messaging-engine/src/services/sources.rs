@@ -62,7 +62,8 @@ pub(crate) const fn day_of(time: Timestamp) -> i64 {
     time.as_millis().div_euclid(DAY)
 }
 
-/// Returns the state in the row of a path. One that cannot be parsed is that of a path over which nothing was sent.
+/// Returns the state in the row of a path. One that cannot be parsed counts as the state of a path over which nothing
+/// was sent.
 pub(crate) fn path_state(row: &PathRow) -> PathState {
     serde_json::from_str(&row.state).unwrap_or_default()
 }

@@ -40,7 +40,7 @@ pub struct Visitor {
     pub user_agent: Option<String>,
     /// True for a `HEAD` request.
     pub is_head: bool,
-    /// True if a header says that nobody asked for this yet; see
+    /// True if a header marks the request as a prefetch, which no person asked for; see
     /// [`announces_prefetch`](messaging_core::domain::analytics::bot_detection::announces_prefetch).
     pub is_prefetch: bool,
 }

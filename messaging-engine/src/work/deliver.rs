@@ -159,8 +159,8 @@ impl DeliverMessage {
         Ok(Some(AdmittedTurn { permit, looked_at, expiry, is_expired, expired_with, reservation, slot, probe }))
     }
 
-    /// Reads the message with its content once its turn has come. `None` when this run has ended: the message is withdrawn,
-    /// turned away, or its content is gone.
+    /// Reads the message with its content once its turn has come. `None` when this run has ended: the message is
+    /// withdrawn, turned away, or its content is gone.
     async fn open(self, cx: &JobContext, turn: &AdmittedTurn) -> Result<Option<(Run, RequestContent)>, JobError> {
         let found = cx.app.store().message_with_content(self.workspace_id, self.message_id).await?;
         let Some((message, stored)) = found else {
@@ -236,8 +236,8 @@ impl DeliverMessage {
         }
     }
 
-    /// Returns those of all recipients that are still to be served, with their progress. They come from the current
-    /// request: a recipient who was erased since the last attempt is not in it any more.
+    /// Returns the recipients that are still to be served, with their progress. They come from the current request: a
+    /// recipient who was erased since the last attempt is not in it any more.
     fn open_of(&self, everyone: &[Recipient]) -> Vec<Addressee> {
         let with = |recipient: &Recipient, progress: RecipientProgress| Addressee {
             recipient: Recipient { was_deferred: progress.was_deferred, ..recipient.clone() },

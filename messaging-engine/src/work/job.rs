@@ -127,7 +127,7 @@ impl JobContext {
         if !wait.is_zero() {
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             self.waited.fetch_add(millis, Ordering::Relaxed);
-            // A wait is always short, and real time passes whatever is done to the clock of the product.
+            // A wait is always short, and takes real time, whatever the clock of the product shows.
             tokio::time::sleep(wait).await;
         }
     }
@@ -168,8 +168,8 @@ impl JobContext {
         &self.handle
     }
 
-    /// Returns true if the claim of this run was made a moment ago, so that it need not be confirmed: nobody else gets
-    /// the job that soon.
+    /// Returns true if the claim of this run was made a moment ago, so that it need not be confirmed: no other process
+    /// gets the job that soon.
     pub(super) fn is_claim_fresh(&self) -> bool {
         self.app.monotonic().since(self.claimed_at) <= FRESH
     }

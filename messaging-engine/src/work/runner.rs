@@ -305,7 +305,7 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
         return;
     };
     if job_type.reach == Reach::Outside && app.fence().is_some() {
-        // Its lane should have been left alone.
+        // The lane of the job should have been withheld.
         tracing::warn!(kind = job.kind, lane = %job.handle.lane, "a job waits for the fence to come down");
         put_back(cx, &job, WITHHELD_RETRY, false).await;
         return;
@@ -328,7 +328,7 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
             tracing::warn!(kind = job.kind, job = %job.handle.id, "{lost}");
         }
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
-            // A row had changed that the job expected otherwise: it decides again on what is there now.
+            // A row had changed that the job expected otherwise: the job decides again on the current data.
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again");
             put_back(cx, &job, CONFLICT_RETRY, false).await;
         }

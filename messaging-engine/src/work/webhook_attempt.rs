@@ -92,7 +92,8 @@ pub(super) async fn attempt(
         redirects: 0,
     };
     if !app.may_send_from(webhook.workspace_id) {
-        // Its outcome could not be stored, and the receiver would be called again; or another server may have called it.
+        // The outcome could not be stored, and the receiver would be called again; or another server may have called
+        // it.
         return Err(StoreError::Unavailable.into());
     }
     if !cx.is_claim_fresh() {

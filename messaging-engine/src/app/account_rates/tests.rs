@@ -181,7 +181,7 @@ fn the_rate_of_an_account_that_throttles_is_found_and_followed() {
             if !is_window {
                 continue;
             }
-            // It takes twice as many from now on.
+            // The gateway takes twice as many from now on.
             gateway.rate = 60;
             gateway.flood(&rates, &given, Duration::from_millis(latency), (60_000, 180_000));
             let later = gateway.taken.iter().filter(|time| **time >= at(120_000)).count();

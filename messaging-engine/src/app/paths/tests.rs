@@ -172,7 +172,7 @@ fn mail_that_somebody_waits_for_goes_out_before_its_end() {
     field.fill(&Request::to("b.example"));
     let late = noon() + Duration::from_hours(72);
     let reset = || Request::to("b.example").transactional(late);
-    // Its part of the day is kept for it.
+    // The part of the day's messages that is for transactional mail is still free.
     assert_eq!(field.depart(&reset()), "203.0.113.7 to b.example");
     field.fill(&reset());
     assert!(field.depart(&reset()).starts_with("Some(WarmingUp)"));
@@ -245,7 +245,7 @@ fn what_changed_is_written_once_and_again_when_that_failed() {
     field.keeper.unwritten(&batch);
     let batch = field.keeper.batch(false);
     assert_eq!(batch.paths(), ["b.example"]);
-    // What changes while it is written is written with the next.
+    // A change while a batch is written is written with the next.
     field.clock.advance(Duration::from_hours(1));
     field.depart(&Request::to("b.example"));
     field.keeper.written(batch);
@@ -365,7 +365,7 @@ fn marketing_mail_leaves_a_path_to_mail_that_somebody_waits_for() {
     assert_eq!(field.wait(&reset), None);
     field.clock.advance(wait);
     assert_eq!(field.wait(&news), None);
-    // One that does not come back is not waited for.
+    // A message that does not come back is not waited for.
     assert!(field.wait(&reset).is_some());
     field.clock.advance(Duration::from_secs(7));
     assert_eq!(field.wait(&news), None);
@@ -470,7 +470,7 @@ fn a_path_that_was_dropped_goes_on_from_its_row() {
     state.take_row(key.clone(), (stored.clone(), 3), noon());
     let sent = |state: &State| state.paths[&key].state.report(&SiteLimits::default(), noon()).sent_today;
     assert_eq!((sent(&state), state.paths[&key].revision), (41, Some(3)));
-    // One that has a row keeps what it counted.
+    // A path that has a row keeps its counts.
     state.go_on_from(&key, &stored, &SiteLimits::default(), noon());
     assert_eq!(sent(&state), 41);
 }
@@ -492,7 +492,7 @@ fn a_complaint_counts_for_the_path_of_its_message() {
         field.keeper.lock().paths[&key].state.status(noon())
     };
     assert_eq!((status(0), status(1)), (PathStatus::Resting, PathStatus::Ok));
-    // What another node uses is written down for it, and so is what is not in memory.
+    // A complaint about a path that another node uses, or that is not in memory, has to be stored.
     let site = |name: &str| Some(SiteName::parse(name).unwrap());
     assert_eq!(field.keeper.complained(source(9).ip, "mx.b.example"), site("b.example"));
     assert_eq!(field.keeper.complained(source(7).ip, "mx.c.example"), site("c.example"));

@@ -62,7 +62,7 @@ impl Operation for GetCampaignStats {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct StartedCampaign {
-    /// Its name.
+    /// Name of the campaign.
     pub name: String,
     /// Current status of the campaign.
     pub status: CampaignStatus,

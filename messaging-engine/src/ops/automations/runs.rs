@@ -35,7 +35,7 @@ use crate::services::entering::ByHand;
 #[schemars(rename = "Run")]
 #[non_exhaustive]
 pub struct RunView {
-    /// Its id.
+    /// Id of the run.
     pub id: RunId,
     /// The automation.
     pub automation_id: AutomationId,

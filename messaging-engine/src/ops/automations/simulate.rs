@@ -1,7 +1,7 @@
 //! Simulation of an automation.
 //!
-//! Contract section 13.4, "Simulate". The input is checked here like that of saving and activating; the simulation
-//! itself is in [`dry_run`](crate::dry_run).
+//! Contract section 13.4, "Simulate". The input is checked here as for saving and activating; the simulation itself is
+//! in [`dry_run`](crate::dry_run).
 
 use std::collections::HashMap;
 

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 #[schemars(rename = "Automation")]
 #[non_exhaustive]
 pub struct AutomationView {
-    /// Its id.
+    /// Id of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// Name of the automation.
     pub name: String,
     /// Status of the automation; contacts enter it and proceed in it while it is active.
     pub status: AutomationStatus,
@@ -42,9 +42,9 @@ pub struct AutomationView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AutomationSummary {
-    /// Its id.
+    /// Id of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// Name of the automation.
     pub name: String,
     /// Status of the automation; contacts enter it and proceed in it while it is active.
     pub status: AutomationStatus,

@@ -19,9 +19,9 @@ use crate::ops::context::Context;
 #[schemars(rename = "Campaign")]
 #[non_exhaustive]
 pub struct CampaignView {
-    /// Its id.
+    /// Id of the campaign.
     pub id: CampaignId,
-    /// Its name.
+    /// Name of the campaign.
     pub name: String,
     /// The channel it is sent on.
     pub channel: Channel,
@@ -51,7 +51,7 @@ pub struct CampaignView {
     pub scheduled_at: Option<Timestamp>,
     /// True if each recipient gets it when their own clock shows the scheduled time.
     pub by_timezone: bool,
-    /// Time when it began; its audience is that of this moment.
+    /// Time when it began; the audience is the one at that time.
     pub started_at: Option<Timestamp>,
     /// Time when it was sent, failed or was cancelled.
     pub completed_at: Option<Timestamp>,

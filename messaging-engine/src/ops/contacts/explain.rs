@@ -63,7 +63,7 @@ pub struct ContactExplanation {
     pub reasons: Vec<ExplainReason>,
     /// The same for transactional messages.
     pub transactional: TransactionalExplanation,
-    /// True where the channel is the sandbox, which captures what is sent: nothing reaches the contact.
+    /// True if the channel is the sandbox, which captures all messages: none reaches the contact.
     pub captured: bool,
 }
 
@@ -77,7 +77,7 @@ pub struct TransactionalExplanation {
     pub reasons: Vec<ExplainReason>,
 }
 
-/// Something that stands against a message.
+/// Reason why a message is not sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ExplainReason {
@@ -287,8 +287,8 @@ fn no_sender() -> ExplainReason {
         .cure("verify the sending domain, or give a sender of a verified one")
 }
 
-/// Returns the obstacle that keeps messages to all these addresses from being attempted, or, without addresses, that of
-/// the channel. Of several the one that ends first.
+/// Returns the obstacle that keeps messages to all these addresses from being attempted, or, without addresses, the
+/// obstacle on the channel. Of several the one that ends first.
 async fn obstacle_to_all(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -387,7 +387,8 @@ async fn of_campaign(cx: &Context<'_>, campaign: &Campaign, subject: &Subject) -
     }
     let mut reasons = Vec::new();
     if campaign.status.is_final() {
-        // Whoever has no message gets none any more, for this reason or because of what the freeze found.
+        // A contact without a message gets none any more, because of this status or of the verdict when the audience
+        // was frozen.
         let text = format!("the campaign is {}", campaign.status.as_str());
         reasons.push(ExplainReason::held(text).since(campaign.completed_at));
     } else {

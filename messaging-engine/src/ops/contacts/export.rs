@@ -29,15 +29,15 @@ const MAX_EVENT_BYTES: usize = 16 << 20;
 /// Number of messages or events read at a time.
 const PAGE: usize = 200;
 
-/// Everything about one contact.
+/// Everything stored about one contact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ContactExport {
     /// The contact.
     pub contact: ContactView,
-    /// Its memberships of lists, and the public lists that it has left or is asked to confirm.
+    /// Memberships of the contact, and the public lists that it has left or is asked to confirm.
     pub memberships: Vec<MembershipView>,
-    /// Its product events, newest first, at most 10000, and fewer if their properties are over 16 MiB.
+    /// Product events of the contact, newest first, at most 10000, and fewer if their properties are over 16 MiB.
     pub events: Vec<EventView>,
     /// Messages attributed to it, newest first, at most 10000.
     pub messages: Vec<MessageReport>,
@@ -50,7 +50,7 @@ pub struct ContactExport {
 #[schemars(rename = "ProductEvent")]
 #[non_exhaustive]
 pub struct EventView {
-    /// Its id.
+    /// Id of the event.
     pub event_id: EventId,
     /// Name of the product event, as the workspace's program sent it.
     pub name: String,

@@ -91,7 +91,7 @@ pub struct ListMemberView {
     /// The contact.
     #[serde(flatten)]
     pub contact: ContactView,
-    /// Its membership.
+    /// Membership of the contact on the list.
     pub membership: MembershipView,
 }
 

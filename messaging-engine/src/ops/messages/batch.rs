@@ -170,8 +170,8 @@ impl Operation for SendMessages {
                     let part = accept(app, reader, items, range, app.now()).await?;
                     Ok((part.writes.into_iter().collect(), part.files, BatchReport::of(start, part.outcomes)))
                 };
-                // What was accepted before a failure stays, and the answer is the failure. Repeating the request with
-                // its Idempotency-Key replays the parts that were done and does the rest.
+                // Messages that were accepted before a failure stay, and the answer is the failure. Repeating the
+                // request with its Idempotency-Key replays the parts that were done and does the rest.
                 cx.do_part(Vec::new, decide).await?
             };
             start += done.items();

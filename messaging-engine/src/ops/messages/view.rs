@@ -33,11 +33,11 @@ const MAX_TELLING: usize = 1000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct MessageSummary {
-    /// Its id.
+    /// Id of the message.
     pub message_id: MessageId,
-    /// Its state.
+    /// Status of the message.
     pub status: MessageStatus,
-    /// Its channel.
+    /// Channel of the message.
     pub channel: Channel,
     /// The recipient; masked without `pii:read`.
     pub to: String,
@@ -86,11 +86,11 @@ pub struct MessageSummary {
 #[schemars(rename = "MessageStatusReport")]
 #[non_exhaustive]
 pub struct MessageReport {
-    /// Its id.
+    /// Id of the message.
     pub message_id: MessageId,
-    /// Its state.
+    /// Status of the message.
     pub status: MessageStatus,
-    /// Its channel.
+    /// Channel of the message.
     pub channel: Channel,
     /// The recipient; masked without `pii:read`.
     pub to: String,
@@ -156,7 +156,7 @@ pub struct EventView {
 pub struct HoldView {
     /// Reason for which the message is held back, such as `scheduled` or `quiet_hours`.
     pub reason: HoldReason,
-    /// Time when it is looked at again; null if somebody has to act first.
+    /// Time when the message is checked again; null if a person has to act first.
     pub until: Option<Timestamp>,
 }
 

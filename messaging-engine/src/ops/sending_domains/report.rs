@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "SendingDomain")]
 #[non_exhaustive]
 pub struct SendingDomainReport {
-    /// Its id.
+    /// Id of the domain.
     pub id: DomainId,
     /// Lower case, A-labels.
     pub domain: String,
@@ -42,7 +42,7 @@ pub struct SendingDomainReport {
     pub return_path: RecordReport,
     /// The alias of the tracking host; null without one.
     pub tracking: Option<RecordReport>,
-    /// When the records were last looked at.
+    /// Time of the last check of the records.
     pub last_checked_at: Option<Timestamp>,
     /// When it was first verified.
     pub verified_at: Option<Timestamp>,
@@ -97,12 +97,12 @@ pub struct DkimReport {
 pub struct RecordItem {
     /// Purpose of the record, such as `dkim`, `spf` or `dmarc`.
     pub purpose: Purpose,
-    /// Its type.
+    /// Type of the record.
     #[serde(rename = "type")]
     pub kind: RecordType,
-    /// Its name.
+    /// Name of the record.
     pub host: String,
-    /// Its value.
+    /// Value of the record.
     pub value: String,
     /// True if the domain cannot be verified without it.
     pub required: bool,

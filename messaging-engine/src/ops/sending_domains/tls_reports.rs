@@ -27,7 +27,8 @@ pub struct TlsReportRow {
     pub reporter: String,
     /// Name of the mail exchanger, or the pattern of the policy if the report names none.
     pub mx: String,
-    /// `successful`, or a result type of RFC 8460 section 4.3 such as `starttls-not-supported` or `certificate-expired`.
+    /// `successful`, or a result type of RFC 8460 section 4.3 such as `starttls-not-supported` or
+    /// `certificate-expired`.
     pub result: String,
     /// Number of sessions.
     pub sessions: u64,

@@ -30,7 +30,7 @@ use crate::ops::session_cookie::SessionCookie;
 #[schemars(rename = "Session")]
 #[non_exhaustive]
 pub struct SessionView {
-    /// Its id.
+    /// Id of the session.
     pub id: SessionId,
     /// When it was opened.
     pub created_at: Timestamp,

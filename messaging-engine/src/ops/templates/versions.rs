@@ -23,7 +23,7 @@ use crate::ops::page::Page;
 #[schemars(rename = "TemplateVersion")]
 #[non_exhaustive]
 pub struct VersionView {
-    /// Its number.
+    /// Number of the version.
     pub version: u32,
     /// Name in this version.
     pub name: String,

@@ -131,7 +131,7 @@ impl RunAutomation {
             };
             let advanced = self.brought_on(cx, active, heard.iter().map(hear).collect()).await?;
             for ((noted, stored), run) in heard.iter().zip(&advanced.runs) {
-                // If nothing else follows from the note, it is done.
+                // If nothing else follows from the note, it is settled.
                 let is_last = place + 1 == own(noted).len() && candidate(active, noted).is_none();
                 if *run != stored.record && !is_last {
                     unsettled.insert(noted.note.contact_id);

@@ -40,7 +40,8 @@ static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 /// A run to be advanced.
 #[derive(Debug)]
 pub(crate) struct PendingRun {
-    /// The run as it was read, or as it is made ([`Entrance::run`](messaging_core::domain::automation::entering::Entrance::run)).
+    /// The run as it was read, or as it is made
+    /// ([`Entrance::run`](messaging_core::domain::automation::entering::Entrance::run)).
     pub(crate) run: Run,
     /// Expected stored revision of the run.
     pub(crate) expect: Expect,

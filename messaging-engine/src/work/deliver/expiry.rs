@@ -123,7 +123,7 @@ pub(super) async fn expire_untried(
         let unsent = Impossible::new("provider_error", "the message expired before it was sent");
         return Ok(fail(app, message, clock, addressees, &unsent));
     }
-    // An answer that is about nobody: what is known of a recipient counts.
+    // An answer that concerns no recipient: what is known of a recipient counts.
     let response = Response::of_text(last.unwrap_or("the attempt was cut off"));
     let class = if lacks_tls { OutcomeClass::TlsRequired } else { OutcomeClass::Retry(Scope::Account) };
     let outcome = Outcome::of(class, response);

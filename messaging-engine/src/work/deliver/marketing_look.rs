@@ -66,7 +66,7 @@ pub(super) enum Refusal {
     Hold {
         /// Reason for which the message is held back.
         reason: HoldReason,
-        /// Time when it is looked at again.
+        /// Time when the message is checked again.
         until: Option<Timestamp>,
     },
     /// The message is suppressed for good.
@@ -75,7 +75,7 @@ pub(super) enum Refusal {
     Withdraw,
     /// The message was released so long ago that the campaign has to check whether it is still wanted.
     Stale,
-    /// Its contact is not found at the moment.
+    /// The contact of the message is not found at the moment.
     Unknown,
 }
 
@@ -101,7 +101,7 @@ pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> 
     let Some(campaign) = campaign.filter(|campaign| !campaign.is_withdrawn()) else {
         return Ok(Look::Refused(Refusal::Withdraw));
     };
-    // A message that was attempted already is tried until it expires; nobody would release it again.
+    // A message that was attempted already is tried until it expires, because it would not be released again.
     let is_unsent = is_first && message.status == MessageStatus::Queued;
     if is_unsent && job.released_at.is_some_and(|released| released + STALE < now) {
         return Ok(Look::Refused(Refusal::Stale));
@@ -275,7 +275,7 @@ async fn turn_away_from(
         Refusal::Withdraw => settle(cx, message, job, None, now).await?,
         Refusal::Hold { reason, until } => {
             let (until, changes) = hold(message, reason, until, now);
-            // Its time to expire counts from when it is released.
+            // The message's time to expire counts from when it is released.
             let job = DeliverMessage { released_at: Some(until), ..job.clone() };
             return cx.again_at(until, &job, changes).await;
         }

@@ -73,7 +73,7 @@ pub(super) async fn prepare(
         };
         known.push(addressee.ended(result));
     }
-    // A message whose own recipient is suppressed goes to nobody (contract section 4.1).
+    // A message whose own recipient is suppressed is not sent at all (contract section 4.1).
     let serves_to = known.iter().map(|one| one.recipient.kind).chain(tried.iter().map(|one| one.recipient.kind));
     let to_is_listed = reason_of(&message.to).is_some();
     let is_stopped = if serves_to.into_iter().any(|kind| kind == RecipientKind::To) {
@@ -155,7 +155,7 @@ pub(super) async fn prepare(
 enum AboutTo {
     /// No decision that concerns copies.
     GoesOn,
-    /// The recipient is suppressed, and the message is sent to nobody.
+    /// The recipient is suppressed, and the message is not sent at all.
     Stopped,
     /// The recipient is suppressed by now, but its job may have looked before that.
     Open { look_again: Duration },
