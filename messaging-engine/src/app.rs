@@ -400,7 +400,7 @@ impl App {
         self.store().health().takes_work() && !self.0.fence.is_up()
     }
 
-    /// Like [`may_send`](Self::may_send), for a workspace: false also if it is under deletion.
+    /// Like `may_send`, for a workspace: false also if it is under deletion.
     pub(crate) fn may_send_from(&self, workspace: WorkspaceId) -> bool {
         self.may_send() && !self.is_known_to_end(workspace)
     }

@@ -77,7 +77,7 @@ impl App {
         self.run(SendMessage).body(message).by(caller).await
     }
 
-    /// Like [`send`](Self::send), but once for each Idempotency-Key, if there is one: see [`Run::idempotency_key`].
+    /// Like `send`, but once for each Idempotency-Key, if there is one: see [`Run::idempotency_key`].
     pub async fn send_once(
         &self,
         message: MessageInput,

@@ -109,7 +109,7 @@ pub(crate) struct RequestLogger {
     state: Mutex<State>,
     /// Notified whenever nothing waits any more.
     pub(crate) idle: Notify,
-    /// Notified when somebody waits for [`idle`](Self::idle), so that no more requests are gathered first.
+    /// Notified when somebody waits for `idle`, so that no more requests are gathered first.
     pub(crate) hurry: Notify,
 }
 

@@ -152,7 +152,7 @@ impl Operation for CreateSendingDomain {
     }
 }
 
-/// Advice to the operator about a host name that has no DNS records.
+/// Advice to the operator of an installation without a fully qualified name.
 const NAME_IT: &str = "the DNS records would name a host that nobody can look up; start the server with a fully qualified \
                        --hostname such as mx.example.org, or give the installation a name with `messaging admin set-name`";
 

@@ -185,8 +185,8 @@ async fn check_password(
     user.filter(|_| matches).map(|user| (attempt, user)).ok_or(Error::InvalidCredentials)
 }
 
-/// Opens a session for a user, at the user's revision after this call: a password that is set meanwhile ends the
-/// session too.
+/// Opens a session under the password version that the user has after this call: a password that is set meanwhile ends
+/// the session too.
 fn open_session(cx: &mut Context<'_>, user: User, cookie: bool) -> LoginReport {
     let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), SECRET_ALPHABET, SECRET_LENGTH));
     let expires_at = cx.now + LIFETIME;

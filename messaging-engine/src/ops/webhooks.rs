@@ -117,7 +117,7 @@ fn require_audit_reader(cx: &Context<'_>, workspace: WorkspaceId, events: &[Topi
     if is_for_admins { cx.caller.needs(workspace, Scope::All) } else { Ok(()) }
 }
 
-/// Returns the faults that were found, first those of fields.
+/// Refuses a request with the faults that were found, those of fields before `refusal`.
 fn refuse(cx: &mut Context<'_>, refusal: Option<Unprocessable>) -> Result<(), Error> {
     std::mem::take(&mut cx.violations).into_result()?;
     refusal.map_or(Ok(()), |refusal| Err(refusal.into()))

@@ -306,7 +306,8 @@ impl App {
     }
 }
 
-/// Returns the settings that were given, in the order of their names.
+/// Returns the given settings that differ from their defaults, in the order of their names; without those that we
+/// generate.
 fn given<'a>(kind: &'a ProviderKind, settings: &'a Map<String, Value>) -> Vec<(&'a str, &'a Value)> {
     let mut given: Vec<_> = kind
         .members

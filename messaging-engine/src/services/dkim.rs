@@ -52,8 +52,8 @@ impl App {
         keys.0.iter().map(seal).collect()
     }
 
-    /// Returns a selector: `mk` and eight random hexadecimal digits, so that it was never used before, by this domain
-    /// or another.
+    /// Returns a selector: `mk` and eight random hexadecimal digits, so that it repeats neither an earlier selector nor
+    /// that of another signer.
     fn new_selector(&self) -> String {
         let mut random = [0; 4];
         self.entropy().fill(&mut random);

@@ -216,7 +216,8 @@ impl App {
     }
 }
 
-/// Expects that the contact of a run has entered, or was refused for a reason, fewer times within the day before.
+/// Returns the condition that the contact of a run has entered, or was refused for a reason, fewer than `fewer_than`
+/// times within the day before.
 fn fewer_entries(run: &Run, refused: Option<String>, fewer_than: u32) -> Write {
     Write::Expect(Condition::Entries(Box::new(ExpectEntries {
         workspace_id: run.workspace_id,

@@ -64,8 +64,8 @@ impl App {
         }
     }
 
-    /// Returns true if a reader wants at most one mail a week. The choice is stored with their records on public lists,
-    /// so a reader who is on none and was on none has no such choice.
+    /// Returns whether a reader wants at most one mail a week; `None` if they are on no public list and were on none:
+    /// the choice is stored with their records on public lists.
     async fn weekly_choice(&self, contact: &Contact, page: &ReaderPage) -> Result<Option<bool>, StoreError> {
         let shown: Vec<_> = page.lists.iter().map(|list| list.id).collect();
         let records = self.records(contact.workspace_id, &shown, &[contact.id]).await?;

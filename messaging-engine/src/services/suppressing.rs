@@ -26,7 +26,8 @@ pub(crate) struct Listing {
 }
 
 impl App {
-    /// Returns the suppression of each address, or `None` if it may be sent to.
+    /// Returns, for each address, the reason that stops all messages to it, transactional ones too, or `None` if there
+    /// is none.
     pub(crate) async fn stopping_reasons<'a>(
         &self,
         workspace: WorkspaceId,

@@ -37,7 +37,7 @@ pub(crate) enum Unrendered {
     /// The rendered result cannot be sent.
     #[error("{0}")]
     Unsendable(String),
-    /// No processor is free; it can be tried again.
+    /// The queue for such work is full; it can be tried again.
     #[error("there is no room to render it")]
     Busy,
     /// The store failed; it can be tried again.

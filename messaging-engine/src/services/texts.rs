@@ -19,7 +19,7 @@ pub(crate) enum TextFault {
     /// The text cannot be rendered: the template is faulty for these values.
     #[error("{0}")]
     Broken(String),
-    /// No processor is free; it can be tried again.
+    /// The queue for such work is full; it can be tried again.
     #[error("there is no room to render it")]
     Busy,
 }

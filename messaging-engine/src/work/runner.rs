@@ -232,7 +232,7 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     keep_paths::save_all(&app).await;
 }
 
-/// Returns when the store takes work again, and the outcomes that waited for it are stored.
+/// Returns when the store takes work again, and the outcomes that waited for it are stored, or `SETTLE` has passed.
 async fn healthy_again(app: &App) {
     let mut health = app.store().watch_health();
     let state = *health.borrow_and_update();
@@ -447,7 +447,7 @@ impl App {
         }
     }
 
-    /// Like [`run_until_idle`](Self::run_until_idle), one job after another: for simulations, which have the store for
+    /// Like `run_until_idle`, one job after another: for simulations, which have the store for
     /// themselves.
     pub(crate) async fn run_one_by_one(&self) -> Result<(), StoreError> {
         let nothing = InWork::default();

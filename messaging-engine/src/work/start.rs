@@ -9,11 +9,11 @@ use crate::work::sweep;
 
 impl App {
     /// Makes sure that the installation has its name, the `hostname` of the first process that works for it or, if that
-    /// has no DNS records, of the first whose name is fully qualified; that the stored state of its sources is read;
-    /// that every sweep is a job, and so is the removal of every workspace under deletion; and that campaigns of a copy
-    /// wait for a person. Existing data stays. [`Workers`](crate::work::Workers) call this; a program that claims jobs
-    /// in its own way does so before; one that answers requests, before it answers: otherwise a sending domain that is
-    /// added at once would be refused for want of a name, and a campaign of a copy could be seen at work.
+    /// is not fully qualified, of the first whose name is; that the stored state of its sources is read; that every
+    /// sweep is a job, and so is the removal of every workspace under deletion; and that campaigns of a copy wait for a
+    /// person. [`Workers`](crate::work::Workers) call this; a program that claims jobs in its own way does so before;
+    /// one that answers requests, before it answers: otherwise a sending domain that is added at once would be refused
+    /// for want of a name, and a campaign of a copy could be seen at work.
     pub async fn prepare_to_work(&self) -> Result<(), CommitError> {
         // Done before the name is stored: an installation without one is new.
         self.open_paths().await?;

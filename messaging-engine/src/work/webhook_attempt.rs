@@ -172,7 +172,7 @@ async fn prepare(
     Ok(Some(Prepared { body: body.expect("maps have texts as keys").into(), addressees }))
 }
 
-/// Returns the headers of a request, signed with every live secret; `None` if no secret can be read.
+/// Returns the headers of a request, signed with every live secret; `None` if one of the secrets cannot be read.
 async fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Option<HeaderMap> {
     let now = app.now();
     let mut keys = Vec::new();

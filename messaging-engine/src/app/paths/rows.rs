@@ -51,8 +51,8 @@ impl Batch {
 }
 
 impl PathKeeper {
-    /// Reads the stored state of this node's sources. Sources without a stored state begin warm if `warm` contains
-    /// them.
+    /// Reads the stored state of this node's sources. A source that warms up, or has no stored state yet, becomes warm
+    /// if `warm` returns true for its index.
     pub(crate) async fn load(
         &self,
         store: &dyn Store,
@@ -235,7 +235,7 @@ impl PathKeeper {
         }
     }
 
-    /// Drops paths over which nothing was sent since a time.
+    /// Drops paths over which nothing was sent since a time; stopped ones stay.
     pub(crate) fn forget(&self, before: Timestamp) {
         let now = self.clock.now();
         let is_used = |path: &KeptPath| path.state.last_used().or(path.saved_at).is_none_or(|last| last >= before);

@@ -12,7 +12,8 @@ use crate::services::entering::{Candidate, Verdict};
 use crate::work::job::{JobContext, JobError};
 
 impl RunAutomation {
-    /// Advances a page of the due runs, one of each contact; returns false if there was none.
+    /// Advances a page of the due runs, one of each contact; returns false if there was none, or none could be
+    /// advanced.
     pub(super) async fn due_runs(
         &self,
         cx: &JobContext,

@@ -42,7 +42,7 @@ impl DeliverMessage {
         self.released_at.unwrap_or(message.created_at)
     }
 
-    /// Time after [`accepted_at`](Self::accepted_at) at which the message expires.
+    /// Time after `accepted_at` at which the message expires.
     pub(super) fn expiry(&self, app: &App, message: &Message) -> Duration {
         let email = app.settings().message_expiry;
         if message.channel == Channel::Email {
@@ -64,7 +64,7 @@ impl DeliverMessage {
         wait.min(PAUSED_FOR).min(end.since(app.now()))
     }
 
-    /// Like [`wait`](Self::wait) while its account is paused, which new settings end: a message with little time checks
+    /// Like `wait` while its account is paused, which new settings end: a message with little time checks
     /// more often.
     pub(super) fn pause(&self, app: &App, message: &Message, wait: Duration) -> Duration {
         let often = (self.expiry(app, message) / LOOKS_WHILE_PAUSED).max(Duration::from_secs(1));
