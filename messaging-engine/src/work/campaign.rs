@@ -61,7 +61,7 @@ enum Step {
 struct RunState {
     /// Pages of messages that were made since a piece of the audience was judged.
     pages: u32,
-    /// True if windows were made smaller: a full one says nothing for a moment.
+    /// True once this run has adapted windows: one that is full a moment later says nothing, and is not made smaller.
     has_shrunk: bool,
 }
 

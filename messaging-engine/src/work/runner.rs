@@ -447,8 +447,7 @@ impl App {
         }
     }
 
-    /// Like `run_until_idle`, one job after another: for simulations, which have the store for
-    /// themselves.
+    /// Like `run_until_idle`, one job after another: for simulations, which have the store for themselves.
     pub(crate) async fn run_one_by_one(&self) -> Result<(), StoreError> {
         let nothing = InWork::default();
         loop {

@@ -64,8 +64,7 @@ impl DeliverMessage {
         wait.min(PAUSED_FOR).min(end.since(app.now()))
     }
 
-    /// Like `wait` while its account is paused, which new settings end: a message with little time checks
-    /// more often.
+    /// Like `wait` while its account is paused, which new settings end: a message with little time checks more often.
     pub(super) fn pause(&self, app: &App, message: &Message, wait: Duration) -> Duration {
         let often = (self.expiry(app, message) / LOOKS_WHILE_PAUSED).max(Duration::from_secs(1));
         self.wait(app, message, wait.min(often))
