@@ -1,8 +1,8 @@
-//! What whoever holds the database does straight on an [`App`], without credentials: the `admin`
-//! commands, and what `messaging dev` sets up.
+//! Tasks of the operator who holds the database: run on an [`App`] without credentials, by the `admin` commands and for
+//! the set-up of `messaging dev`.
 //!
-//! Where an operation does the same, it is called as [`Caller::Operator`]; the rest is here because the
-//! API has no row for it. Field errors point at the names of the command's flags, as in `/password`.
+//! If an operation does the same, it is called as [`Caller::Operator`]; the other tasks have no operation in the API.
+//! Field errors point at the names of the command's flags, as in `/password`.
 
 mod accounts;
 mod deletion;
@@ -65,25 +65,25 @@ pub use self::quarantine::{
 pub use self::secret_key::{ResealReport, reseal, switch_secret_key};
 pub use self::verify::{DifferenceReport, VerifyReport, verify};
 
-/// Who signs in to what `messaging dev` sets up.
+/// Email address of the user that `messaging dev` creates.
 pub const DEV_EMAIL: &str = "admin@localhost";
-/// The sender that `messaging dev` suggests.
+/// Sender that `messaging dev` suggests.
 pub const DEV_SENDER: &str = "hello@sandbox.test";
 const DEV_WORKSPACE: &str = "Dev";
 /// The length of a made-up password, in characters.
 const PASSWORD_LENGTH: usize = 20;
-/// Without characters that look alike: somebody types it.
+/// Characters of a generated password; none look alike, because somebody types it.
 const PASSWORD_ALPHABET: &[u8] = b"abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 
 /// The installation as the `admin` commands show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstallationReport {
-    /// Its name: the right side of Message-IDs, whichever machine sends.
+    /// Name of the installation: the right side of Message-IDs, whichever machine sends.
     pub name: String,
 }
 
-/// Gives the installation another name than the `hostname` of its first start. Messages that are tried again after that
-/// have another Message-ID.
+/// Renames the installation, whose name is at first the `hostname` of its first start. Messages that are tried again
+/// after that have another Message-ID.
 pub async fn set_installation_name(app: &App, name: &str) -> Result<InstallationReport, Error> {
     let name = name.to_ascii_lowercase();
     let mut violations = Violations::new();
@@ -120,22 +120,21 @@ pub async fn set_installation_name(app: &App, name: &str) -> Result<Installation
 pub enum Queued {
     /// Waiting messages and deliveries are sent.
     Send,
-    /// Every message and every delivery of a webhook that waits is cancelled first, and runs of automations from before the
-    /// copy end.
+    /// Every waiting message and webhook delivery is cancelled first, and runs of automations from before the copy end.
     Cancel,
 }
 
-/// How `admin resume` left the installation.
+/// State in which `admin resume` left the installation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ResumeReport {
-    /// Since when nothing had left; null when it was not fenced.
+    /// Start of the fence, since when nothing left; null if there was none.
     pub fenced_since: Option<Timestamp>,
-    /// What is still being done: null when the server sends again.
+    /// Work that has to end before the server sends again; null if it sends.
     pub doing: Option<String>,
 }
 
-/// Ends the fence of a copy. Messages that wait go on at once; what is to be cancelled is cancelled by the server, or by
+/// Ends the fence of a copy. Waiting messages continue at once; to cancel them, the server does so, or
 /// [`cancel_waiting`] where none runs, and then the fence comes down. A fence whose messages are being cancelled stays.
 pub async fn resume(app: &App, queued: Queued) -> Result<ResumeReport, Error> {
     // A copy on which no server has started yet.
@@ -167,22 +166,22 @@ pub async fn resume(app: &App, queued: Queued) -> Result<ResumeReport, Error> {
     Ok(report)
 }
 
-/// Cancels what [`resume`] said is to be cancelled, to its end: for a program that works on the database alone. `note` is
-/// told how much of each page was.
+/// Cancels all waiting work for which [`resume`] chose that: for a program that works on the database alone. `note` is
+/// called with the number of items of each page.
 pub async fn cancel_waiting(app: &App, note: &mut (dyn FnMut(usize) + Send)) -> Result<(), Error> {
     Ok(app.cancel_waiting(note).await?)
 }
 
-/// A password of some 115 bits for somebody who has none yet.
+/// Returns a random password of some 115 bits.
 pub fn random_password(app: &App) -> String {
     random_text(app.entropy(), PASSWORD_ALPHABET, PASSWORD_LENGTH)
 }
 
-/// Creates a user. A user that has the email already gets the password and the name, where they are
-/// given; so this is also how a password is set or reset.
+/// Creates a user. If a user has the email already, sets the given password and name instead; so this is also how a
+/// password is set or reset.
 ///
-/// A new password ends the open sessions of the user, in a running server within a second. For a user whom the invitation of
-/// a workspace created it is the word of the operator: second factors that were added until then are removed.
+/// A new password ends the open sessions of the user, in a running server within a second. For a user created by the
+/// invitation of a workspace it is the word of the operator: second factors that were added until then are removed.
 pub async fn create_user(
     app: &App,
     email: &str,
@@ -216,8 +215,8 @@ pub async fn create_user(
         if let Some(hash) = &password_hash {
             user.password_hash = Some(hash.clone());
             user.password_version = user.password_version.wrapping_add(1);
-            // Whoever set one by a link of a workspace knows it no more: from here on it is the operator who vouches. A
-            // passkey that they added would still sign in, and an app would keep the person out.
+            // A password set by a link of a workspace is void: from here on the operator vouches. A passkey that was
+            // added with that link would still sign in, and an authenticator app would keep the person out.
             if user.created_by.take().is_some() {
                 user.second_factor = false;
                 changes.push(Write::Account(AccountWrite::DeleteFactors(user.id)));
@@ -233,11 +232,11 @@ pub async fn create_user(
     .await
 }
 
-/// Said of users whose sessions and password come from links that administrators of workspaces made.
+/// Advice about users whose sessions and password come from links that administrators of workspaces made.
 const NOT_VOUCHED: &str = "was created by the invitation of a workspace, so that somebody else may hold its password: set \
     one first with `admin create-user --email EMAIL --generate-password`";
 
-/// Makes a user an operator of the installation, or one no more. Open sessions notice within a second.
+/// Grants or withdraws a user's right to operate the installation. Open sessions notice within a second.
 pub async fn set_operator(app: &App, email: &str, operator: bool) -> Result<UserReport, Error> {
     app.until_committed(|| async {
         let user = match email.parse::<UserEmail>() {
@@ -286,7 +285,7 @@ pub async fn create_workspace(app: &App, name: &str, owner_email: &str) -> Resul
     .await
 }
 
-/// Creates an API key; the answer has the whole key.
+/// Creates an API key; the answer contains the whole key.
 pub async fn create_key(app: &App, workspace: WorkspaceId, input: &ApiKeyInput) -> Result<ApiKeyView, Error> {
     app.run(CreateApiKey).body(input.clone()).by(&Caller::Operator(Some(workspace))).await
 }
@@ -317,28 +316,27 @@ pub async fn list_keys(app: &App, workspace: WorkspaceId, page: &PageQuery) -> R
     app.run(ListApiKeys).query(page.clone()).by(&Caller::Operator(Some(workspace))).await
 }
 
-/// What `messaging dev` works with. The secrets are there when this call created them: they are known
-/// to nobody else, and only to whoever writes them down.
+/// Results of setting up `messaging dev`. A secret is present if this call created it: it cannot be read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DevSetup {
     /// The workspace.
     pub workspace_id: WorkspaceId,
-    /// A sender of a verified domain.
+    /// Sender of a verified domain.
     pub from_email: String,
     /// Email address of the user who signs in to the console.
     pub console_email: String,
-    /// The password, if the user was created now.
+    /// Password, if the user was created now.
     pub console_password: Option<Secret>,
-    /// A key with scope `*`, if the workspace was created now.
+    /// Key with scope `*`, if the workspace was created now.
     pub api_key: Option<Secret>,
 }
 
-/// Makes sure that there is something to try out: the user `admin@localhost`, who is an operator, the workspace "Dev", a key
+/// Sets up a workspace to try things out: the user `admin@localhost`, who is an operator, the workspace "Dev", a key
 /// with scope `*`, the verified sending domain `sandbox.test`, and the email channel on `sandbox`.
 ///
-/// Everything is created together or not at all. Where the user is a member of a workspace already,
-/// nothing is created, and the oldest one named "Dev", or else the oldest, is answered.
+/// Everything is created together or not at all. Where the user is a member of a workspace already, nothing is created,
+/// and the oldest one named "Dev", or else the oldest, is returned.
 pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
     let console_password = random_password(app);
     let (prefix, secret) = generate(app.entropy());
@@ -355,7 +353,7 @@ pub async fn prepare_dev(app: &App) -> Result<DevSetup, Error> {
             api_key: None,
         };
         let user = if let Some(Stored { record: mut user, revision }) = app.store().user_by_email(DEV_EMAIL).await? {
-            // Whoever made the user, or took the right away, did not know of this use.
+            // The user was created, or lost the right, without regard to this use.
             if !user.operator {
                 user.operator = true;
                 changes.push(Write::put(user.clone(), Expect::Revision(revision)));
@@ -413,7 +411,7 @@ pub async fn prepare_sandbox(app: &App, workspace: WorkspaceId, algorithms: &[Al
     .await
 }
 
-/// A verified domain, and the channel that carries its mail to the sandbox.
+/// Returns the writes of a verified domain and of the channel that carries its mail to the sandbox.
 fn sandbox(app: &App, workspace: WorkspaceId, keys: Option<&NewKeys>, now: Timestamp) -> [Write; 2] {
     let mut domain = SendingDomain::new(app.new_id(now), workspace, SANDBOX_DOMAIN, now);
     domain.dkim = keys.iter().flat_map(|keys| app.seal_dkim_keys(keys, domain.id, now)).collect();
@@ -450,13 +448,13 @@ fn new_workspace(app: &App, name: &str, owner: UserId) -> (Workspace, Member) {
     (workspace, member)
 }
 
-/// The workspace of `messaging dev`, or the user's oldest where that was renamed.
+/// Returns the workspace of `messaging dev`, or the user's oldest if it was renamed.
 async fn dev_workspace(app: &App, user: UserId) -> Result<Option<WorkspaceId>, Error> {
     let (named, oldest) = oldest_workspaces(app, user, DEV_WORKSPACE).await?;
     Ok(named.or(oldest))
 }
 
-/// The oldest workspace of this name that a user belongs to, and the oldest of any name.
+/// Returns the oldest workspace of this name that a user belongs to, and the oldest of any name.
 async fn oldest_workspaces(
     app: &App,
     user: UserId,
@@ -480,7 +478,7 @@ async fn oldest_workspaces(
     }
 }
 
-/// Whether the workspace of an earlier start is there, so that nothing needs keys.
+/// Returns true if the workspace of an earlier start exists, so that no keys have to be made.
 async fn is_prepared(app: &App) -> Result<bool, Error> {
     let Some(user) = app.store().user_by_email(DEV_EMAIL).await? else { return Ok(false) };
     Ok(dev_workspace(app, user.record.id).await?.is_some())

@@ -1,6 +1,6 @@
-//! The application: the ports put together, and what every operation and job finds through it.
+//! The application: the ports, and the state that all operations and jobs share.
 //!
-//! An [`App`] is a handle; clones share everything. Here are its parts and nothing that decides: that is in
+//! An [`App`] is a handle; clones share everything. Its parts are here, the decisions are in
 //! [`services`](crate::services), which operations and jobs call.
 
 pub(crate) mod account_pauses;
@@ -129,7 +129,7 @@ pub(crate) struct Shared {
     pub(crate) fetch: Arc<dyn Fetch>,
     pub(crate) dns_providers: HashMap<DnsProviderName, Arc<dyn DnsProvider>>,
     pub(crate) transports: HashMap<(Channel, String), Arc<dyn Transport>>,
-    /// Providers that the program brings.
+    /// Providers that the program adds to the built-in ones.
     pub(crate) own_providers: HashMap<(Channel, String), ProviderKind>,
     pub(crate) settings: Settings,
     pub(crate) secret_keys: SecretKeys,
@@ -143,12 +143,12 @@ pub(crate) struct Shared {
     pub(crate) running_keys: RunningKeys,
     pub(crate) write_queues: WriteQueues,
     pub(crate) passwords: FairSemaphore,
-    /// Single sign-on provider, as this process knows it.
+    /// Single sign-on provider; cached.
     pub(crate) sign_on_provider: SignOnProvider,
     pub(crate) dkim_keys: HeavyWork,
     pub(crate) signers: Signers,
     pub(crate) domain_looks: DomainLooks,
-    /// What the checks of the operator found last.
+    /// Latest results of the operator's checks.
     pub(crate) checks: KnownChecks,
     pub(crate) segment_turns: SegmentTurns,
     pub(crate) template_work: HeavyWork,
@@ -157,55 +157,55 @@ pub(crate) struct Shared {
     pub(crate) work: WorkSignal,
     /// Outcomes of jobs that are committed together.
     pub(crate) grouped_commits: Arc<GroupedCommits>,
-    /// Fence of the installation as this process knows it; while it is up, nothing may leave.
+    /// Cached fence of the installation; while it is up, nothing may leave.
     pub(crate) fence: KnownFence,
-    /// Accounts at providers that are left alone for a while.
+    /// Provider accounts that are paused.
     pub(crate) account_pauses: Arc<AccountPauses>,
     pub(crate) chat_order: Arc<ChatOrder>,
-    /// How fast messages leave over accounts at providers.
+    /// Send rates of provider accounts.
     pub(crate) account_rates: AccountRates,
-    /// Accounts at providers whose answers cannot be read.
+    /// Provider accounts whose responses cannot be parsed.
     pub(crate) unreadable_answers: UnreadableAnswers,
-    /// Paths of the sources of this process; transports share it.
+    /// Delivery paths of the sources of this process; transports share them.
     pub(crate) paths: Arc<PathKeeper>,
-    /// The sites that mail is counted by, with the rules of sites.
+    /// Sites by which mail is counted, with the rules of sites.
     pub(crate) counted_sites: CountedSites,
-    /// When messages of campaigns with a rate limit began.
+    /// Start times of messages of campaigns with a rate limit.
     pub(crate) campaign_pace: CampaignPace,
-    /// Mail to the operator that was handed on of late.
+    /// Recent mail forwarded to the operator.
     pub(crate) role_mail_pace: RoleMailPace,
-    /// Posts to forms, by callers and addresses.
+    /// Recent form submissions, by caller and address.
     pub(crate) form_posts: FormPosts,
-    /// Pages of forms that were posted with a proof of work.
+    /// Form pages that were submitted with a proof of work.
     pub(crate) used_pages: UsedPages,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
     pub(crate) metrics: Arc<Metrics>,
-    /// Until when what is known of the queue is good enough.
+    /// Time until which the measured queue lengths are fresh enough.
     pub(crate) queue_look: tokio::sync::Mutex<Option<Instant>>,
-    /// Whether the application only tries something out, of which the log says nothing.
+    /// True in a simulation, whose events are not logged.
     pub(crate) is_without_log: bool,
-    /// Room for contents of messages in work.
+    /// Memory for contents of messages in work.
     pub(crate) content_memory: Arc<MemoryBudget>,
-    /// Room for attachments of messages in work.
+    /// Memory for attachments of messages in work.
     pub(crate) file_memory: Arc<MemoryBudget>,
-    /// Parts of long lists that may be committed at one time.
+    /// Permits to commit a part of a long list.
     pub(crate) parts: Semaphore,
-    /// Imports whose rows are read at one time.
+    /// Permits to read the rows of an import.
     pub(crate) imports: Semaphore,
-    /// Files that are received at one time.
+    /// Permits to receive a file.
     pub(crate) upload_places: FairSemaphore,
-    /// Callbacks of providers that are worked on at one time.
+    /// Permits to work on a provider's callback.
     pub(crate) callback_turns: FairSemaphore,
-    /// What transports tell of by themselves; they hold it weakly.
+    /// Receives what transports report on their own; they hold it weakly.
     pub(crate) provider_sink: Arc<dyn ProviderSink>,
     /// Imports whose file is being received.
     pub(crate) receiving: Receiving,
     /// Opens a temporary store for each dry run; `None` where there can be none.
     pub(crate) temporary_stores: Option<Arc<dyn TemporaryStores>>,
-    /// Dry runs at one time.
+    /// Permits for dry runs.
     pub(crate) dry_runs: FairSemaphore,
-    /// How long work that waits for others waits before it looks by itself.
+    /// Longest time work waits to be woken before it looks by itself.
     pub(crate) idle_interval: Duration,
 }
 
@@ -215,12 +215,12 @@ impl App {
         self.0.store.as_ref()
     }
 
-    /// Where the bytes of attachments are kept.
+    /// Store of the bytes of attachments.
     pub fn blobs(&self) -> &dyn BlobStore {
         self.0.blobs.as_ref()
     }
 
-    /// Store of uploaded files, those of imports.
+    /// Store of uploaded import files.
     pub fn uploads(&self) -> &dyn Uploads {
         self.0.uploads.as_ref()
     }
@@ -235,12 +235,12 @@ impl App {
         self.0.clock.as_ref()
     }
 
-    /// Now.
+    /// Current time.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 
-    /// The same moment on the clock that is never set.
+    /// Current time on the monotonic clock.
     pub fn monotonic(&self) -> Monotonic {
         self.0.clock.monotonic()
     }
@@ -270,7 +270,7 @@ impl App {
         self.0.transports.get(&(channel, provider.to_owned()))
     }
 
-    /// Lets a recipient domain that could not be reached be tried again at once, whichever transport remembers that.
+    /// Makes all transports forget that a recipient domain was unreachable, so that it is tried again at once.
     pub(crate) fn forget_unreachable(&self, domain: &str) {
         for ((channel, _), transport) in &self.0.transports {
             if *channel == Channel::Email {
@@ -284,42 +284,42 @@ impl App {
         &self.0.campaign_pace
     }
 
-    /// Accounts at providers that are left alone for a while.
+    /// Provider accounts that are paused.
     pub(crate) fn account_pauses(&self) -> &Arc<AccountPauses> {
         &self.0.account_pauses
     }
 
-    /// How fast messages leave over accounts at providers.
+    /// Send rates of provider accounts.
     pub(crate) fn account_rates(&self) -> &AccountRates {
         &self.0.account_rates
     }
 
-    /// Paths of the sources of this process.
+    /// Delivery paths of the sources of this process.
     pub(crate) fn paths(&self) -> &Arc<PathKeeper> {
         &self.0.paths
     }
 
-    /// The sites that mail is counted by.
+    /// Sites by which mail is counted.
     pub(crate) fn counted_sites(&self) -> &CountedSites {
         &self.0.counted_sites
     }
 
-    /// The rules of sites that the server goes by.
+    /// Rules of sites that this server uses.
     pub(crate) fn site_rules(&self) -> &SiteRules {
         self.0.counted_sites.rules()
     }
 
-    /// Accounts at providers whose answers cannot be read.
+    /// Provider accounts whose responses cannot be parsed.
     pub(crate) fn unreadable_answers(&self) -> &UnreadableAnswers {
         &self.0.unreadable_answers
     }
 
-    /// A provider of a channel: one that the program brought, or one of contract section 16.
+    /// A provider of a channel: one that the program adds, or one of contract section 16.
     pub fn provider_kind(&self, channel: Channel, name: &str) -> Option<&ProviderKind> {
         self.0.own_providers.get(&(channel, name.to_owned())).or_else(|| provider::find(channel, name))
     }
 
-    /// The names of the secrets among the settings of providers that the program brings.
+    /// Names of the secret settings of the providers that the program adds.
     pub(crate) fn secrets_of_own_providers(&self) -> BTreeSet<&str> {
         let members = self.0.own_providers.values().flat_map(|kind| &kind.members);
         members.filter(|member| member.is_secret()).map(|member| member.name.as_str()).collect()
@@ -341,7 +341,7 @@ impl App {
         self.0.resolver.as_ref()
     }
 
-    /// What calls web addresses that users gave.
+    /// Client for web addresses that users gave.
     pub fn fetch(&self) -> &dyn Fetch {
         self.0.fetch.as_ref()
     }
@@ -351,9 +351,9 @@ impl App {
         Arc::clone(&self.0.secret_keys.held().link_key)
     }
 
-    /// How many attempts at a recipient ended, since this process started, without it being known whether the message
-    /// arrived: the reply to the content was lost, or a process ended while the transaction was open. The latter are
-    /// counted when they are found.
+    /// Number of attempts at a recipient that ended, since this process started, without it being known whether the
+    /// message arrived: the reply to the content was lost, or a process ended while the transaction was open. The
+    /// latter are counted when they are found.
     pub fn ambiguous_attempts(&self) -> u64 {
         self.0.metrics.ambiguous.get()
     }
@@ -378,7 +378,7 @@ impl App {
         self.0.events.wait(workspace)
     }
 
-    /// Answers those who wait for events, now and from now on at once: the server is about to stop.
+    /// Ends all waits for events, current and future ones, at once: the server is about to stop.
     pub fn end_waits(&self) {
         self.0.events.end();
     }
@@ -388,28 +388,29 @@ impl App {
         self.0.webhook_limiter.pass(webhook).await
     }
 
-    /// Why nothing leaves the installation, if that is so: the database is a copy (contract section 22).
+    /// The fence that keeps everything from leaving the installation, if it is up: the database is a copy (contract
+    /// section 22).
     pub fn fence(&self) -> Option<Fence> {
         self.0.fence.get()
     }
 
-    /// Whether something may leave: the store can keep its outcome, and the installation is not fenced. Costs two atomic
-    /// loads; asked right before.
+    /// Returns true if messages may leave: the store can keep their outcome, and the installation is not fenced. Costs
+    /// two atomic loads; call it right before sending.
     pub(crate) fn may_send(&self) -> bool {
         self.store().health().takes_work() && !self.0.fence.is_up()
     }
 
-    /// The same for what leaves a workspace, which may be under deletion.
+    /// Like `may_send`, for a workspace: false also if it is under deletion.
     pub(crate) fn may_send_from(&self, workspace: WorkspaceId) -> bool {
         self.may_send() && !self.is_known_to_end(workspace)
     }
 
-    /// Whether a workspace is under deletion, as far as this process knows.
+    /// Returns true if this process knows that a workspace is under deletion.
     pub(crate) fn is_known_to_end(&self, workspace: WorkspaceId) -> bool {
         self.lookups().ending_workspaces.latest().contains(&workspace)
     }
 
-    /// Looks whether the installation is fenced. An application that was built on a runtime hears of that by itself.
+    /// Reads the fence from the store. An application that was built on a runtime does so by itself.
     pub async fn look_at_fence(&self) -> Result<(), StoreError> {
         self.0.look_at_fence().await
     }
@@ -418,17 +419,17 @@ impl App {
         &self.0.work
     }
 
-    /// Room for the contents of messages in work.
+    /// Memory for the contents of messages in work.
     pub(crate) fn content_memory(&self) -> &Arc<MemoryBudget> {
         &self.0.content_memory
     }
 
-    /// Room for attachments of messages in work. Whoever takes both takes it after that for the content.
+    /// Memory for attachments of messages in work. A caller that takes both takes the content's first.
     pub(crate) fn file_memory(&self) -> &Arc<MemoryBudget> {
         &self.0.file_memory
     }
 
-    /// How often something has waited for memory or another bounded resource.
+    /// Number of waits for memory or another bounded resource since the process started.
     pub(crate) fn memory_waits(&self) -> u64 {
         let shared = &self.0;
         let fair = [&shared.passwords, &shared.upload_places, &shared.callback_turns, &shared.dry_runs];
@@ -445,17 +446,17 @@ impl App {
         &self.0.write_queues
     }
 
-    /// Where dry runs take place, if this program has a place for them.
+    /// Stores for dry runs; `None` if this program has no place for them.
     pub(crate) fn temporary_stores(&self) -> Option<&Arc<dyn TemporaryStores>> {
         self.0.temporary_stores.as_ref()
     }
 
-    /// Turns to make dry runs.
+    /// Permits for dry runs.
     pub(crate) fn dry_runs(&self) -> &FairSemaphore {
         &self.0.dry_runs
     }
 
-    /// How long work that waits for others to do something, who wake it, waits before it looks by itself.
+    /// Longest time work waits to be woken by others before it looks by itself.
     pub(crate) fn idle_interval(&self) -> Duration {
         self.0.idle_interval
     }
@@ -464,7 +465,7 @@ impl App {
         &self.0.running_keys
     }
 
-    /// The clicks of the last moment.
+    /// Runs `look` with the clicks of the last moment.
     pub(crate) fn recent_clicks<T>(&self, look: impl FnOnce(&mut RecentClicks) -> T) -> T {
         look(&mut self.0.recent_clicks.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -515,13 +516,13 @@ impl App {
 }
 
 impl Shared {
-    /// The parts of the queue that are suspended, as of the last second.
+    /// Suspended parts of the queue, at most a second old.
     pub(crate) async fn suspensions(&self) -> Result<Arc<Suspensions>, StoreError> {
         let load = async { Ok(self.store.suspensions().await?.into_iter().collect()) };
         self.lookups.suspensions.look(self.clock.now(), load).await
     }
 
-    /// Something was suspended or resumed: those who are about to send learn of it, and workers look for what waited.
+    /// Reacts to a suspension or a resumption: those about to send learn of it, and workers look for what waited.
     pub(crate) async fn follow_suspensions(&self) {
         if let Err(error) = self.suspensions().await {
             tracing::warn!(error = %Chain(&error), "it is not known what of the queue is suspended");
@@ -529,7 +530,7 @@ impl Shared {
         self.work.announce();
     }
 
-    /// Looks whether the installation is fenced; when it is not any more, workers look for what waited.
+    /// Reads the fence from the store; if it was lifted, workers look for what waited.
     pub(crate) async fn look_at_fence(&self) -> Result<(), StoreError> {
         if self.fence.look(self.store.as_ref()).await? {
             self.work.announce();

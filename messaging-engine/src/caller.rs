@@ -1,4 +1,4 @@
-//! Who calls, and whether that is enough: checks 2 to 7 of contract section 1.3.
+//! Callers and their rights: checks 2 to 7 of contract section 1.3.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use messaging_core::time::Timestamp;
 
 use crate::error::Error;
 
-/// Requests a minute of a session (contract section 1.6).
+/// Requests a minute that a session may make (contract section 1.6).
 const SESSION_RATE_LIMIT: u32 = 600;
 
-/// Identity that a call is made with: an API key, a session, the operator, or nobody.
+/// Identity that a call is made with: an API key, a session, the operator, or none.
 #[derive(Debug, Clone)]
 pub enum Caller {
     /// A caller without credentials.
@@ -24,8 +24,8 @@ pub enum Caller {
     Key(Arc<ApiKey>),
     /// A person.
     Session(Arc<SignedIn>),
-    /// Whoever holds the database in hand: the command line in its own process, an embedder. May do
-    /// everything in the workspace it names, or in every one where it names none.
+    /// A caller with direct access to the database: the command line in its own process, an embedder. May do everything
+    /// in the workspace it names, or in every one where it names none.
     Operator(Option<WorkspaceId>),
 }
 
@@ -34,14 +34,14 @@ pub enum Caller {
 pub struct SignedIn {
     /// The session.
     pub id: SessionId,
-    /// Names the session.
+    /// Digest of the token, which identifies the session.
     pub token_digest: Digest,
-    /// Until when it lasts.
+    /// Time when the session ends.
     pub expires_at: Timestamp,
     /// The person.
     pub user: User,
-    /// The workspace that the call names, and what the person may do there; `None` where it names none and
-    /// where the person is no member. [`App::admit`](crate::App::admit) looks it up for every call.
+    /// Workspace that the call names, with the person's role there; `None` if the call names none and if the person is
+    /// no member. [`App::admit`](crate::App::admit) looks it up for every call.
     pub membership: Option<(WorkspaceId, Role)>,
 }
 
@@ -53,7 +53,8 @@ impl SignedIn {
 }
 
 impl Caller {
-    /// What rate limits and Idempotency-Keys are counted by: the id of the key or user.
+    /// Id by which rate limits and Idempotency-Keys are counted: the key's, the user's or, for the operator, the
+    /// workspace's; `None` for an anonymous caller.
     pub fn credential(&self) -> Option<[u8; 16]> {
         match self {
             Self::Key(key) => Some(key.id.to_bytes()),
@@ -82,7 +83,7 @@ impl Caller {
         }
     }
 
-    /// Whether calls from `address` are taken (check 3).
+    /// Returns true if calls from `address` are accepted (check 3).
     pub fn admits(&self, address: IpAddr) -> bool {
         match self {
             Self::Key(key) => key.admits(address),
@@ -90,7 +91,7 @@ impl Caller {
         }
     }
 
-    /// Whether the caller has a scope in a workspace.
+    /// Returns true if the caller has a scope in a workspace.
     pub fn covers(&self, workspace: WorkspaceId, wanted: Scope) -> bool {
         match self {
             Self::Key(key) => key.workspace_id == workspace && key.covers(wanted),
@@ -100,7 +101,7 @@ impl Caller {
         }
     }
 
-    /// Refuses a caller without a scope that only a part of the request takes, and names the scope.
+    /// Refuses a caller without a scope that only a part of the request needs; the error names the scope.
     pub(crate) fn needs(&self, workspace: WorkspaceId, wanted: Scope) -> Result<(), Error> {
         match self {
             caller if caller.covers(workspace, wanted) => Ok(()),
@@ -109,7 +110,8 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may do what the operation asks for, and in which workspace (checks 2, 5 to 7).
+    /// Checks the caller's right to an operation with this access, and returns the workspace that the call is about
+    /// (checks 2, 5 to 7).
     ///
     /// A session is judged by [`SignedIn::membership`]; [`App::admit`](crate::App::admit) looks that up first.
     /// `in_path` is the path's workspace id where the path has one; `in_header` that of `X-Workspace-Id`.
@@ -161,7 +163,7 @@ fn admit_session(
     in_header: Option<&str>,
 ) -> Result<Option<WorkspaceId>, Error> {
     let wanted: &[Scope] = match access {
-        // These are about the person, not about a workspace, unless the path names one.
+        // These operations are about the person, not about a workspace, unless the path names one.
         Access::Public | Access::AnyCredential | Access::Session if in_path.is_none() => return Ok(None),
         Access::Operator if session.user.operator => return Ok(None),
         Access::Operator => return Err(Error::OperatorRequired),

@@ -1,5 +1,5 @@
-//! The one way to carry out an operation: [`App::admit`], then [`Admitted::run`]. The HTTP server, the command line
-//! on a database, [`App::run`] and the tests all come through here.
+//! The one way to run an operation: [`App::admit`], then [`Admitted::run`]. The HTTP server, the command line on a
+//! database, [`App::run`] and the tests all use it.
 
 mod inbound;
 mod run;
@@ -24,7 +24,7 @@ pub use run::{BodyPart, PathPart, Prepared, Remote, Run, Set, Unset, WorkspacePa
 /// The path parameter that names the workspace.
 const WORKSPACE: &str = "workspace_id";
 
-/// A caller who may carry out an operation, and where: the proof that checks 5 to 7 were made.
+/// A caller who may run an operation, and the workspace: the proof that checks 5 to 7 were made.
 #[derive(Debug, Clone)]
 pub struct Admitted<'a> {
     app: &'a App,
@@ -34,8 +34,8 @@ pub struct Admitted<'a> {
 }
 
 impl App {
-    /// Checks whether a caller may carry out an operation, and in which workspace. `path` holds the parameters of the
-    /// path, `in_header` is the value of `X-Workspace-Id`.
+    /// Checks whether a caller may run an operation, and in which workspace. `path` holds the parameters of the path,
+    /// `in_header` is the value of `X-Workspace-Id`.
     pub async fn admit(
         &self,
         caller: Caller,
@@ -64,7 +64,7 @@ impl App {
         Run::new(self)
     }
 
-    /// Accepts a message. It is on disk when this answers, and is sent by the workers.
+    /// Accepts a message. It is on disk when this returns, and is sent by the workers.
     ///
     /// ```
     /// # use messaging_engine::{App, Caller, Error, Message};
@@ -77,7 +77,7 @@ impl App {
         self.run(SendMessage).body(message).by(caller).await
     }
 
-    /// The same, once for each Idempotency-Key, where there is one: see [`Run::idempotency_key`].
+    /// Like `send`, but once for each Idempotency-Key, if there is one: see [`Run::idempotency_key`].
     pub async fn send_once(
         &self,
         message: MessageInput,
@@ -91,7 +91,7 @@ impl App {
         }
     }
 
-    /// Carries out a call with values.
+    /// Runs a call with typed values.
     async fn run_prepared<O: Operation>(&self, caller: &Caller, prepared: Prepared<O>) -> Result<O::Output, Error> {
         let Prepared { call, workspace, idempotency_key } = prepared;
         let path = ops::parameters(&call.path).map_err(Error::internal)?;
@@ -118,7 +118,7 @@ impl App {
         }
     }
 
-    /// Admits a call with values to the workspace that it names, and carries it out.
+    /// Admits a call with typed values to the workspace that it names, and runs it.
     async fn run_values(
         &self,
         endpoint: &'static Endpoint,
@@ -130,7 +130,7 @@ impl App {
         let in_header = named.map(|id| id.to_string());
         let admitted = self.admit(caller, endpoint, &request.path_parameters, in_header.as_deref()).await?;
         match (admitted.workspace, named) {
-            // A key belongs to one workspace and is not asked which is meant; whoever names another is mistaken.
+            // A key belongs to one workspace; naming another one is a mistake.
             (Some(workspace), Some(named)) if workspace != named => Err(Error::WorkspaceForbidden),
             (None, _) if matches!(endpoint.access, Access::Scope(_) | Access::Scopes(..)) => Err(no_workspace()),
             _ => {
@@ -142,19 +142,19 @@ impl App {
 }
 
 impl Admitted<'_> {
-    /// Who calls; a session with its role in the workspace.
+    /// Caller; a session has its role in the workspace.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// The workspace that the call is about, where it is about one.
+    /// Workspace that the call is about, if any.
     pub fn workspace(&self) -> Option<WorkspaceId> {
         self.workspace
     }
 
     /// Decodes, runs and commits; again when the data changed meanwhile.
     pub async fn run(&self, request: Request<'_>) -> Result<Answer, Error> {
-        // Again, because the body may have taken its time.
+        // Checked again, because receiving the body may have taken a while.
         self.refuse_at_the_end().await?;
         self.app.note_operation(&self.caller, self.endpoint.id, request.client_ip);
         let mut runnable = (self.endpoint.begin)();
@@ -162,7 +162,7 @@ impl Admitted<'_> {
         answer.ok_or_else(|| Error::internal("the operation answered nothing"))
     }
 
-    /// Refuses what the workspace does not take because it is under deletion.
+    /// Refuses an operation that the workspace does not accept because it is under deletion.
     async fn refuse_at_the_end(&self) -> Result<(), Error> {
         match self.workspace {
             Some(workspace) if !self.endpoint.until_the_end => {
@@ -178,12 +178,12 @@ impl Admitted<'_> {
     }
 }
 
-/// The operation of an id.
+/// Returns the operation with an id.
 fn find(id: &str) -> Option<&'static Endpoint> {
     ops::all().iter().find(|endpoint| endpoint.id == id)
 }
 
-/// Access that the operation of an id asks for, also of one that stands in no list.
+/// Returns the access that an operation requires, by its id; also of the one that is in no list.
 fn access_of(id: &str) -> Option<Access> {
     let of_drop_in = (id == SendAllMessages::ID).then_some(SendAllMessages::ACCESS);
     of_drop_in.or_else(|| find(id).map(|endpoint| endpoint.access))
@@ -193,7 +193,7 @@ fn parameter<'a>(path: &'a [(String, String)], wanted: &str) -> Option<&'a str> 
     path.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
 }
 
-/// Nobody said which workspace is meant.
+/// Returns the error that the call names no workspace.
 fn no_workspace() -> Error {
     let mut violations = Violations::new();
     let rule = "no workspace is named: give one with `workspace(id)`, or a caller that belongs to one";

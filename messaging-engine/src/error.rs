@@ -1,8 +1,8 @@
-//! What the outside sees when something is refused: one table from error to status, code and sentence.
+//! Errors as API callers see them: one table from error to status, code and sentence.
 //!
-//! Contract section 1.4. Inside the crates errors are `thiserror` enums, one per subject; here they
-//! become an answer. No variant carries a rejected value, an address, a key or a body. The cause of
-//! an internal error is logged by whoever answers the request and never leaves the process.
+//! Contract section 1.4. Inside the crates errors are `thiserror` enums, one per subject; here they become an answer.
+//! No variant carries a rejected value, an address, a key or a body. The cause of an internal error is logged where the
+//! request is answered and never leaves the process.
 
 use std::fmt;
 
@@ -20,17 +20,17 @@ use messaging_core::scope::Scope;
 use messaging_core::violation::Violations;
 use serde_json::{Map, Value, json};
 
-/// Seconds after which a request is tried again that a file stood in the way of: somebody has to put it right.
+/// Seconds to wait before a request is repeated that failed because of a file: an operator has to repair it first.
 const FILE_RETRY: u64 = 5;
 
 /// A refused or failed operation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The body is not a JSON object; where it stops being JSON, if it is none.
+    /// The body is not a JSON object; with the place of the syntax error, if it is no JSON.
     #[error("{}", .0.as_ref().map_or_else(|| "the body is not a JSON object".to_owned(), |fault| format!("the body is not JSON: {fault}")))]
     InvalidJson(Option<JsonFault>),
-    /// The cursor belongs to another path or other filters, or is none of ours.
+    /// The cursor belongs to another path or other filters, or was not issued by this installation.
     #[error("the cursor does not belong to this listing")]
     InvalidCursor,
     /// The Idempotency-Key header breaks its rules.
@@ -55,10 +55,10 @@ pub enum Error {
         token: Secret,
         /// Kinds of the person's factors.
         kinds: Vec<FactorKind>,
-        /// What a browser is told to use a passkey of the person, where there is one.
+        /// WebAuthn options for the browser to use a passkey of the person, if there is one.
         options: Option<Box<Map<String, Value>>>,
     },
-    /// A code that is tried in the second step of a sign-in is wrong.
+    /// A code sent in the second step of a sign-in is wrong.
     #[error(
         "the code is wrong, was used already or is too old: enter the present code; tries left in this sign-in: {tries_left}"
     )]
@@ -66,7 +66,7 @@ pub enum Error {
         /// Codes that may still be tried in this sign-in.
         tries_left: u32,
     },
-    /// The token of a second step is unknown or used, or its time or tries are over.
+    /// The token of a second step is unknown or used, or its time or number of tries is over.
     #[error(
         "this sign-in has ended, because it was completed, took longer than ten minutes or had five wrong codes: sign in again"
     )]
@@ -88,7 +88,7 @@ pub enum Error {
         "only operators may do this; `messaging admin set-operator --email EMAIL` on the server makes somebody one"
     )]
     OperatorRequired,
-    /// The session's role does not have a scope that a part of the request takes.
+    /// The session's role does not have a scope that a part of the request needs.
     #[error("the role in this workspace does not have the scope {0}")]
     RoleLacks(Scope),
     /// The workspace demands a second factor of its members, and the caller has none.
@@ -100,13 +100,13 @@ pub enum Error {
     /// The caller's address is not in the key's allowlist.
     #[error("the caller's address is not on the key's allowlist")]
     IpNotAllowed,
-    /// The resource is not there, or belongs to another workspace.
+    /// The resource does not exist, or belongs to another workspace.
     #[error("no such resource: nothing has this id or name here")]
     NotFound,
     /// No operation has this path.
     #[error("no operation has this path; paths begin with /v1, and GET /v1/openapi.json lists them")]
     RouteNotFound,
-    /// The path exists, the method does not.
+    /// The path does not support the method.
     #[error("this path does not take this method")]
     MethodNotAllowed {
         /// The value of the `Allow` header.
@@ -115,15 +115,15 @@ pub enum Error {
     /// The resource is in a state that does not allow the operation.
     #[error("not possible while {status}")]
     InvalidState {
-        /// The present state.
+        /// Current state.
         status: &'static str,
-        /// The states from which the operation is possible.
+        /// States from which the operation is possible.
         allowed: &'static [&'static str],
     },
-    /// The account or membership is in a state that does not allow it; says what to do instead.
+    /// The account or membership is in a state that does not allow it; with advice on what to do instead.
     #[error("{0}")]
     AccountState(&'static str),
-    /// A setting of the server keeps it from doing this.
+    /// A setting of the server does not allow the operation.
     #[error("the server's setting {setting} does not allow this: {cure}")]
     SettingNeeded {
         /// The setting, as its key of the configuration file.
@@ -134,27 +134,27 @@ pub enum Error {
     /// An identifier belongs to another contact.
     #[error("another contact has this identifier")]
     IdentifierConflict {
-        /// The member that gives the identifier.
+        /// JSON pointer of the member with the identifier.
         pointer: &'static str,
         /// Contact that the identifier belongs to.
         contact_id: ContactId,
     },
-    /// Something with this identity exists already.
+    /// A resource with this identity exists already.
     #[error("it exists already")]
     AlreadyExists,
-    /// Others depend on the resource.
+    /// Other resources depend on this one.
     #[error("it is in use")]
     InUse {
-        /// The ids of those that use it.
+        /// Ids of the resources that use it.
         by: Vec<String>,
     },
     /// The contact may not enter this automation again now.
     #[error("the automation does not let this contact in again")]
     ReEntryNotAllowed,
-    /// An automation lacks what it needs to be active.
+    /// An automation is not complete enough to be active.
     #[error("the automation is not complete: {}", .0.summary())]
     AutomationInvalid(Violations),
-    /// The first request with this Idempotency-Key still runs.
+    /// The first request with this Idempotency-Key is still running.
     #[error("the first request with this Idempotency-Key is still running")]
     IdempotencyInProgress,
     /// The contract reserves the operation for a later version.
@@ -163,13 +163,13 @@ pub enum Error {
     /// The link was used, or its time is over.
     #[error("the link was used already or has expired: ask for a new link, or sign in again")]
     LinkExpired,
-    /// The body is larger than the operation takes.
+    /// The body is larger than the operation allows.
     #[error("the body is larger than {limit} bytes")]
     PayloadTooLarge {
-        /// The limit in bytes.
+        /// Limit in bytes.
         limit: usize,
     },
-    /// The body is JSON of more values or levels than any may have.
+    /// The body is JSON with more values or levels than are allowed.
     #[error(
         "the body has more than {MAX_VALUES} values, or objects and lists within one another on more than {MAX_LEVELS} levels"
     )]
@@ -195,19 +195,19 @@ pub enum Error {
         /// Whole seconds to wait, at least 1.
         retry_after: u64,
     },
-    /// The database cannot hold an item, however often it is asked; its siblings are kept.
+    /// The database can never hold an item; the request's other items are kept.
     #[error("{}", DomainError::NotStorable)]
     NotStorable,
-    /// A bug or a broken machine. The source is logged, never shown.
+    /// A bug or a broken machine. The source is logged and never sent.
     #[error("internal error")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Overloaded, stopping, or the disk takes no writes; nothing was done, a later try may work.
+    /// Overloaded, stopping, or the disk takes no writes; nothing was done, and a later try may succeed.
     #[error("temporarily unavailable")]
     Unavailable {
         /// Whole seconds to wait, at least 1.
         retry_after: u64,
     },
-    /// The disk of the database has no room for more; nothing was done. Only [`Error::for_caller`] makes it.
+    /// The disk of the database is full; nothing was done. Only [`Error::for_caller`] makes it.
     #[error(
         "the disk of the installation is full, so nothing is taken that adds to it: whoever runs the server makes room \
          (`messaging doctor` tells how much is free)"
@@ -216,13 +216,13 @@ pub enum Error {
         /// Whole seconds to wait, at least 1.
         retry_after: u64,
     },
-    /// A file beside the database cannot be read or written; nothing was done. The source is logged, never shown. Only
-    /// [`Error::for_caller`] makes it.
+    /// A file beside the database cannot be read or written; nothing was done. The source is logged and never sent.
+    /// Only [`Error::for_caller`] makes it.
     #[error(
         "a file of the installation cannot be read or written; whoever runs the server finds in its log which and why"
     )]
     FileFailed(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The disk failed during the commit: it may turn out to be done. Contract section 20.
+    /// The disk failed during the commit: the change may or may not be stored. Contract section 20.
     #[error(
         "the disk or the connection to the database failed; whether this was done is unknown, so repeat it with the same \
          Idempotency-Key"
@@ -233,21 +233,21 @@ pub enum Error {
     },
 }
 
-/// A domain that a message was to be from and that may not send, and what changes that.
+/// Domain that a message cannot be sent from, and the step that makes it possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnverifiedSender {
     /// Workspace that was to send the message.
     pub workspace_id: WorkspaceId,
-    /// The domain: the one that was added and is responsible, else that of the sender's address.
+    /// Domain name: the responsible sending domain, else the domain of the sender's address.
     pub domain: String,
     /// The domain's id, if it was added.
     pub id: Option<DomainId>,
-    /// Whether the domain is verified and only does not cover the address.
+    /// True if the domain is verified, but does not cover the address.
     pub is_other: bool,
 }
 
 impl UnverifiedSender {
-    /// The operation that comes next, and its path.
+    /// Returns the id and the path of the operation to call next.
     fn next_step(&self) -> (&'static str, String) {
         let domains = format!("/workspaces/{}/sending-domains", self.workspace_id);
         match self.id {
@@ -294,11 +294,11 @@ pub enum Unprocessable {
     ScheduleTimeRequired,
     /// A campaign was scheduled for a time that has passed.
     ScheduleInPast,
-    /// A campaign names nobody.
+    /// No contact is in the audience of a campaign.
     AudienceEmpty,
-    /// An uploaded file is not as long as it was said to be.
+    /// The size of an uploaded file differs from the size given before.
     SizeMismatch,
-    /// An uploaded file is not the one it was said to be.
+    /// The checksum of an uploaded file differs from the checksum given before.
     ChecksumMismatch,
     /// The rules for outgoing calls refuse the address.
     UrlNotAllowed,
@@ -368,7 +368,7 @@ impl From<Unprocessable> for Error {
 }
 
 impl Error {
-    /// Wraps a cause that the caller can do nothing about.
+    /// Wraps a cause that the caller cannot influence.
     pub fn internal(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Internal(cause.into())
     }
@@ -494,7 +494,7 @@ impl Error {
         }
     }
 
-    /// What is logged and never shown: why it failed here.
+    /// Cause of the failure, which is logged and never sent.
     pub fn hidden_cause(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
         match self {
             Self::Internal(cause) | Self::FileFailed(cause) => Some(cause.as_ref()),
@@ -502,7 +502,7 @@ impl Error {
         }
     }
 
-    /// What a caller is told: the same, or what stands behind it where the machine is the cause.
+    /// Returns the error to send to the caller: this one, or the state of the disk or a file that caused it.
     pub fn for_caller(self, health: StoreHealth) -> Self {
         match self {
             Self::Unavailable { retry_after } if health.lacks_space() => Self::DiskFull { retry_after },
@@ -576,8 +576,8 @@ impl From<StoreError> for Error {
     }
 }
 
-/// Whether the system refused a file, which says nothing about the database. What it says of connections is about another
-/// machine.
+/// Returns true if the system refused a file, which says nothing about the database. Errors of connections are about
+/// another machine.
 fn is_of_a_file(first: &(dyn std::error::Error + 'static)) -> bool {
     use std::io::ErrorKind;
     let mut causes = std::iter::successors(Some(first), |error| error.source());

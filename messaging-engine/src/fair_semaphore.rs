@@ -1,14 +1,14 @@
-//! A semaphore whose permits are shared between those who want them, not given to whoever asks most.
+//! A semaphore that shares its permits fairly between owners, instead of giving them to the one that asks most.
 //!
-//! Permits are what is scarce: places for uploads, bytes of memory, processors for hashing. Each request names
-//! the [`Share`]s it draws on, for example that of its workspace and that of the caller's network, and gets
-//! permits when there are enough and none of the shares is used up. When permits become free they go to the
-//! waiter whose owners hold least, and of equals to the one that came first.
+//! Permits stand for a scarce resource: places for uploads, bytes of memory, processors for hashing. Each request names
+//! the [`Share`]s it draws on, for example that of its workspace and that of the caller's network, and gets permits
+//! when there are enough and none of the shares is used up. When permits become free they go to the waiter whose owners
+//! hold least, and of equals to the one that came first.
 //!
-//! A request that wants little may be granted before one that came earlier and wants more than is free, because
-//! permits would lie idle otherwise. That is bounded: when `MAX_OVERTAKEN` requests that were no more entitled
-//! have gone before a waiter, what becomes free is kept for it, and only owners that hold less still pass. Waiters
-//! are bounded in number; when there are too many, the owner with most of them loses its latest.
+//! A request that wants little may be granted before one that came earlier and wants more than is free, because permits
+//! would lie idle otherwise. That is bounded: when `MAX_OVERTAKEN` requests that were no more entitled have gone before
+//! a waiter, freed permits are kept for it, and only owners that hold less still pass. Waiters are bounded in number;
+//! when there are too many, the owner with most of them loses its latest.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,62 +18,62 @@ use messaging_core::domain::security::caller_network::CallerNetwork;
 use messaging_core::ids::{UserId, WorkspaceId};
 use tokio::sync::oneshot;
 
-/// So many requests that are no more entitled may be granted before a waiter that came earlier.
+/// Number of requests, no more entitled, that may be granted before a waiter that came earlier.
 const MAX_OVERTAKEN: u32 = 16;
 
-/// The number of a request that does not wait: it came after all that do.
+/// Number of a request that does not wait: it came after all that do.
 const NEWCOMER: u64 = u64::MAX;
 
-/// One to whom permits are counted: what it holds and waits for is added up.
+/// Party to which permits are counted: the permits it holds and waits for are added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// Everybody who acts for a workspace.
+    /// All who act for a workspace.
     Workspace(WorkspaceId),
     /// A person, where no workspace is concerned.
     User(UserId),
-    /// A network that calls.
+    /// Network of a caller.
     Network(CallerNetwork),
-    /// This process itself.
+    /// The process itself, for its own work.
     Process,
 }
 
-/// How much an owner may hold. Whoever holds nothing may always take what is free.
+/// Limit on the permits of an owner. One that holds none may always take what is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cap {
-    /// As much as there is.
+    /// All permits.
     All,
-    /// As much as it leaves free: half when it is alone, a third when another one does the same.
+    /// As many permits as it leaves free: half of them when it is alone, a third when another owner does the same.
     AsMuchAsIsLeft,
-    /// So many of eight parts of all permits.
+    /// A number of eighths of all permits.
     Eighths(u64),
 }
 
-/// An owner, and how much it may hold.
+/// An owner and its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     /// The owner that the permits are counted to.
     pub owner: Owner,
-    /// The most it may hold.
+    /// Largest number of permits that the owner may hold.
     pub cap: Cap,
 }
 
 /// Reason why a request for permits is turned away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overloaded {
-    /// An owner of the request has too many waiting, or all it may hold.
+    /// An owner of the request has too many requests waiting, or holds all it may.
     Owner,
     /// Too many wait altogether.
     All,
 }
 
-/// How many permits there are, and how many requests may wait for them.
+/// Numbers of permits and of requests that may wait for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Permits.
+    /// Number of permits.
     pub permits: u64,
-    /// Waiting requests.
+    /// Number of waiting requests.
     pub waiting: usize,
-    /// Waiting requests of one owner.
+    /// Number of waiting requests of one owner.
     pub waiting_of_one: usize,
 }
 
@@ -91,9 +91,9 @@ struct Shared {
 #[derive(Debug)]
 struct State {
     free: u64,
-    /// Owners that hold anything.
+    /// Permits of the owners that hold any.
     held: HashMap<Owner, u64>,
-    /// In the order of their arrival.
+    /// Waiters in the order of their arrival.
     waiting: VecDeque<Waiter>,
     next: u64,
 }
@@ -103,7 +103,7 @@ struct Waiter {
     number: u64,
     shares: Vec<Share>,
     permits: u64,
-    /// Requests that came later, were no more entitled and were granted before it.
+    /// Number of requests that came later, were no more entitled and were granted before it.
     overtaken: u32,
     grant: oneshot::Sender<Permit>,
 }
@@ -116,7 +116,7 @@ pub struct Permit {
     permits: u64,
 }
 
-/// A place in the queue, given up when dropped.
+/// Place in the queue, given up when dropped.
 struct Queued<'a> {
     shared: &'a Arc<Shared>,
     number: u64,
@@ -129,12 +129,12 @@ impl FairSemaphore {
         Self(Arc::new(Shared { bounds, waits: AtomicU64::new(0), state: Mutex::new(state) }))
     }
 
-    /// Permits that are held at the moment.
+    /// Number of permits that are held at the moment.
     pub fn held(&self) -> u64 {
         self.0.bounds.permits - self.0.lock().free
     }
 
-    /// Takes permits if that is possible at once. More than there are counts as all of them.
+    /// Takes permits if they can be had at once. A request for more than there are counts as one for all of them.
     pub(crate) fn try_acquire(&self, shares: Vec<Share>, permits: u64) -> Result<Permit, Overloaded> {
         let permits = permits.min(self.0.bounds.permits);
         let mut state = self.0.lock();
@@ -149,12 +149,12 @@ impl FairSemaphore {
         Ok(Permit { shared: Arc::clone(&self.0), shares, permits })
     }
 
-    /// How often somebody has waited for permits.
+    /// Number of requests that had to wait for permits.
     pub fn waits(&self) -> u64 {
         self.0.waits.load(Ordering::Relaxed)
     }
 
-    /// Takes permits when it is the request's turn. Dropping the future gives up its place.
+    /// Waits until it is the request's turn and takes permits. Dropping the future gives up its place.
     pub async fn acquire(&self, shares: Vec<Share>, permits: u64) -> Result<Permit, Overloaded> {
         let permits = permits.min(self.0.bounds.permits);
         let (grant, granted) = oneshot::channel();
@@ -183,7 +183,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands what is free to the waiters whose turn it is.
+    /// Hands free permits to the waiters whose turn it is.
     fn grant_waiting(self: &Arc<Self>) {
         loop {
             let granted = {
@@ -192,7 +192,7 @@ impl Shared {
                 waiter.inspect(|waiter| state.take(&waiter.shares, waiter.permits))
             };
             let Some(Waiter { shares, permits, grant, .. }) = granted else { return };
-            // If nobody waits any more the permit is dropped, outside of the lock, and looks for the next.
+            // If the waiter is gone the permit is dropped, outside of the lock, and looks for the next.
             drop(grant.send(Permit { shared: Arc::clone(self), shares, permits }));
         }
     }
@@ -203,7 +203,7 @@ impl State {
         self.held.get(&owner).copied().unwrap_or(0)
     }
 
-    /// Whether a request gets what it wants.
+    /// Returns true if a request can be granted now: enough permits are free, and its owners stay within their limits.
     fn admits(&self, shares: &[Share], permits: u64, all: u64) -> bool {
         let Some(left) = self.free.checked_sub(permits) else { return false };
         shares.iter().all(|share| {
@@ -236,13 +236,13 @@ impl State {
         }
     }
 
-    /// What the owner that holds most of those of a request holds: who has less is more entitled.
+    /// Returns the largest number of permits that an owner of a request holds: a request with less is more entitled.
     fn most_held(&self, shares: &[Share]) -> u64 {
         shares.iter().map(|share| self.held_by(share.owner)).max().unwrap_or(0)
     }
 
-    /// Whether granting a request with these shares delays a waiter that is at least as entitled. One that could
-    /// not be granted even if all others gave back what they hold is delayed by its own owners alone.
+    /// Returns true if granting a request with these shares delays a waiter that is at least as entitled. A waiter that
+    /// could not be granted even if all others gave back their permits is delayed by its own owners alone.
     fn delays(&self, shares: &[Share], waiter: &Waiter, all: u64) -> bool {
         if self.most_held(shares) < self.most_held(&waiter.shares) {
             return false;
@@ -260,13 +260,13 @@ impl State {
         waiter.shares.iter().all(|share| !is_over(share) || has_owner(share.owner))
     }
 
-    /// Whether a request that came as the given number has to let an earlier one go before it.
+    /// Returns true if a request that came as the given number has to let an earlier one go before it.
     fn is_held_back(&self, shares: &[Share], number: u64, all: u64) -> bool {
         let is_due = |waiter: &&Waiter| waiter.number < number && waiter.overtaken >= MAX_OVERTAKEN;
         self.waiting.iter().filter(is_due).any(|waiter| self.delays(shares, waiter, all))
     }
 
-    /// Counts for everybody who came before and still waits that a request is about to be granted.
+    /// Counts the request that is about to be granted at every waiter that came before and is delayed by it.
     fn overtake(&mut self, shares: &[Share], number: u64, all: u64) {
         let is_overtaken = |waiter: &Waiter| waiter.number < number && self.delays(shares, waiter, all);
         let overtaken: Vec<_> = self.waiting.iter().map(is_overtaken).collect();
@@ -295,7 +295,7 @@ impl State {
         self.waiting.iter().filter(|waiter| waiter.shares.iter().any(|share| share.owner == owner)).count()
     }
 
-    /// Sees to it that one more may wait.
+    /// Makes room for one more waiter; an error if there is none.
     fn make_room(&mut self, shares: &[Share], bounds: &Bounds) -> Result<(), Overloaded> {
         let mine = shares.iter().map(|share| self.waiting_of(share.owner)).max().unwrap_or(0);
         if mine >= bounds.waiting_of_one {
@@ -313,7 +313,7 @@ impl State {
             return Err(Overloaded::All);
         };
         let latest = self.waiting.iter().rposition(|waiter| waiter.shares.iter().any(|share| share.owner == owner));
-        // Its sender is dropped, which tells the waiter.
+        // The dropped sender tells the waiter that it lost its place.
         let removed = latest.and_then(|place| self.waiting.remove(place));
         debug_assert!(removed.is_some(), "{count} waiters of this owner were counted");
         Ok(())
@@ -334,7 +334,7 @@ impl Drop for Queued<'_> {
             let place = state.waiting.iter().position(|waiter| waiter.number == self.number);
             place.and_then(|place| state.waiting.remove(place))
         };
-        // What was kept for it is for others now.
+        // The permits that were kept for it are for others now.
         if given_up.is_some() {
             self.shared.grant_waiting();
         }
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!((first.len(), take(1).unwrap_err()), (16, Overloaded::Owner));
         let second: Vec<_> = std::iter::from_fn(|| take(2).ok()).collect();
         assert_eq!(second.len(), 8);
-        // Whoever has nothing gets something as long as there is anything.
+        // An owner without permits gets some as long as any are free.
         let others: Vec<_> = (3..50).map_while(|owner| take(owner).ok()).collect();
         assert_eq!((others.len(), semaphore.held()), (8, 32));
         assert_eq!(take(60).unwrap_err(), Overloaded::All);
@@ -429,7 +429,7 @@ mod tests {
         assert!(third.as_mut().now_or_never().is_none());
         assert_eq!(queue.remove(3).now_or_never().unwrap().unwrap_err(), Overloaded::All);
         drop(held);
-        // Of those who hold nothing the first one is next.
+        // Of the owners that hold nothing the first is next.
         assert!(third.as_mut().now_or_never().is_none());
         assert!(queue.remove(0).now_or_never().unwrap().is_ok());
         drop(queue);
@@ -452,8 +452,8 @@ mod tests {
         assert_eq!(semaphore.held(), 0);
     }
 
-    /// Many small requests, each let go when `room` of them hold permits, beside a large one of owner 1 that waits;
-    /// answers how many went before it.
+    /// Many small requests, each released when `room` of them hold permits, beside a large one of owner 1 that waits;
+    /// returns how many went before it.
     async fn small_ones_before_a_large_one(small_owner: impl Fn(u8) -> u8, room: usize, large: u64) -> Option<u8> {
         let semaphore = semaphore(8);
         let acquire = |owner, permits| Box::pin(semaphore.acquire(share(owner, Cap::All), permits));
@@ -468,7 +468,7 @@ mod tests {
             if waiter.as_mut().now_or_never().is_some() {
                 return Some(number);
             }
-            // One that has to wait gives up at once.
+            // A request that has to wait gives up at once.
             held.extend(acquire(small_owner(number), 1).now_or_never().map(Result::unwrap));
         }
         None
@@ -498,7 +498,7 @@ mod tests {
         for owner in 3..60 {
             assert!(acquire(owner, 1).now_or_never().is_some(), "owner {owner} holds nothing");
         }
-        // Who gives up waiting lets those behind go.
+        // Giving up the wait lets the requests behind go.
         drop(large);
         assert!(behind.now_or_never().unwrap().is_ok());
     }

@@ -1,4 +1,4 @@
-//! Jobs as data: what is enqueued. What is done with it is in [`work`](crate::work).
+//! Jobs as data, to be enqueued. The code that runs them is in [`work`](crate::work).
 //!
 //! Services and operations enqueue jobs without knowing the code that runs them.
 
@@ -33,30 +33,30 @@ pub mod upkeep;
 pub mod verify_domain;
 pub(crate) mod work_on_queue;
 
-/// Whether the work of a job leaves the installation. What does is not begun while the installation is fenced.
+/// Reach of a job's work. Work that leaves the installation is not begun while the installation is fenced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// It changes the database and files, or asks the DNS.
+    /// The work changes the database and files, or asks the DNS.
     Inside,
-    /// It sends messages, calls web addresses or providers, or prepares nothing but that. Its lane begins as one of
-    /// `LEAVING` in `jobs/lanes.rs`.
+    /// The work sends messages, calls web addresses or providers, or prepares nothing but that. Its lane begins with
+    /// one of `LEAVING` in `jobs/lanes.rs`.
     Outside,
 }
 
 /// A job as it is stored. The value itself is the payload.
 pub trait JobData: Serialize + DeserializeOwned + Send + Sized + 'static {
-    /// The name in the store; never changes.
+    /// Name in the store; never changes.
     const KIND: &'static str;
-    /// Whether its work leaves the installation.
+    /// Reach of the work.
     const REACH: Reach;
 
-    /// What the job shares concurrency and pace with.
+    /// Lane of the job: jobs of one lane share concurrency and pace.
     fn lane(&self) -> Lane;
 
-    /// Takes what the payload does not repeat of the row that it stood in.
+    /// Takes from the row's lane what the payload does not repeat.
     fn claimed_in(&mut self, _lane: &Lane) {}
 
-    /// The row to enqueue.
+    /// Returns the row to enqueue.
     fn enqueue(&self, id: JobId, due_at: Timestamp) -> NewJob {
         let payload = serde_json::to_vec(self).expect("a job is plain data, which always serializes");
         NewJob { id, kind: Self::KIND, lane: self.lane(), due_at, payload: payload.into() }

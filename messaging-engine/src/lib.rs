@@ -38,8 +38,8 @@
 //! From below: [`app`] holds what is shared, [`services`] decide, [`ops`] and [`work`] are what callers and time ask
 //! for. `tests/it/layers.rs` fails when a file imports from above it.
 //!
-//! Modules that documentation does not show (`fair_semaphore`, `jobs`, `vault`) are there for the HTTP server, tests and
-//! benches of this repository, and change without notice.
+//! Modules that documentation does not show (`fair_semaphore`, `jobs`, `vault`) are there for the HTTP server, tests
+//! and benches of this repository, and change without notice.
 
 pub mod admin;
 pub mod app;

@@ -4,9 +4,9 @@
 //!
 //! # How to add an operation
 //!
-//! A type that implements [`Operation`], with the types of its path, query, body and answer; a line in [`all`]; what
-//! other operations or jobs also need goes into [`services`](crate::services). Route, access check, document, client and
-//! command follow from it.
+//! A type that implements [`Operation`], with the types of its path, query, body and answer; a line in [`all`]; code
+//! that other operations or jobs also need goes into [`services`](crate::services). Route, access check, document,
+//! client and command follow from it.
 
 pub mod audit;
 mod audit_notes;

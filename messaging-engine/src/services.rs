@@ -1,7 +1,7 @@
-//! What operations and jobs share: each file adds to [`App`](crate::app::App) what its subject needs.
+//! Code that operations and jobs share: each file adds its subject to [`App`](crate::app::App).
 //!
-//! Services read through the store, decide with the rules of `messaging-core`, and answer the writes that follow.
-//! They know no operation and no job; a job is enqueued as data ([`jobs`](crate::jobs)).
+//! Services read through the store, decide with the rules of `messaging-core`, and return the writes that follow. They
+//! know no operation and no job; a job is enqueued as data ([`jobs`](crate::jobs)).
 
 pub(crate) mod acceptance;
 pub mod archive;

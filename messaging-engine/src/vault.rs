@@ -1,10 +1,10 @@
 //! Secrets at rest: sealed under the key file before they reach the store.
 //!
-//! AES-256-GCM with a random 96-bit nonce. What is sealed is bound to the place it belongs to, so that
-//! a sealed value copied into another row does not open.
+//! AES-256-GCM with a random 96-bit nonce. A sealed secret is bound to the place it belongs to, so that it does not
+//! open after it was copied into another row.
 //!
-//! A database keeps a check value, a known text sealed under its key. Whoever starts with another key is told
-//! at once ([`lead`]), and not by mail that leaves unsigned.
+//! A database keeps a check value, a known text sealed under its key. A process that starts with another key fails at
+//! once ([`lead`]), instead of sending unsigned mail.
 
 use std::fmt;
 
@@ -16,10 +16,10 @@ use messaging_core::ports::clock::Entropy;
 use messaging_core::ports::store::{CommitError, Priority, Store, StoreError};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
-/// The place of the check value.
+/// Place of the check value.
 const CHECK_PLACE: &str = "installation/key-check";
 
-/// What the check value says when it is opened.
+/// Text of the check value.
 const CHECK_TEXT: &str = "this key seals the secrets of this database";
 
 /// A key was not admitted to a store.
@@ -30,7 +30,7 @@ pub enum KeyRefused {
         "the secret key is not the one that encrypts the secrets of this database; use the secret key file of this installation"
     )]
     WrongKey,
-    /// The database could not be asked.
+    /// The database could not be read.
     #[error("failed to check the secret key")]
     Store(#[from] StoreError),
 }
@@ -45,7 +45,7 @@ pub struct Vault(Vec<LessSafeKey>);
 #[error("a stored secret cannot be decrypted; was the key file replaced?")]
 pub struct Unopenable;
 
-/// Finds out which key of a ring the secrets of a store are sealed under, and puts it in front. A store without a check
+/// Finds the key of a ring that the secrets of a store are sealed under, and puts it first. A store without a check
 /// value is new and gets one of the first key.
 pub async fn lead(ring: KeyRing, store: &dyn Store, entropy: &dyn Entropy) -> Result<KeyRing, KeyRefused> {
     let mut known = store.key_check().await?;
@@ -63,12 +63,12 @@ pub async fn lead(ring: KeyRing, store: &dyn Store, entropy: &dyn Entropy) -> Re
     Ok(ring.led_by(place))
 }
 
-/// The check value of a key.
+/// Returns the check value of a key.
 pub(crate) fn check_value(key: &SecretKey, entropy: &dyn Entropy) -> String {
     Vault::new(key.as_bytes()).seal(CHECK_PLACE, CHECK_TEXT, entropy)
 }
 
-/// Whether a check value is that of a key.
+/// Returns true if a check value was made with a key.
 pub(crate) fn is_checked_by(key: &SecretKey, check: &str) -> bool {
     Vault::new(key.as_bytes()).open(CHECK_PLACE, check).is_ok_and(|text| text == CHECK_TEXT)
 }
@@ -96,12 +96,12 @@ impl Vault {
         format!("{SEALED_MARKER}{}", STANDARD.encode(sealed))
     }
 
-    /// Opens what [`Vault::seal`] made for the same place, also under an older key.
+    /// Opens a secret that [`Vault::seal`] sealed for the same place, also under an older key.
     pub fn open(&self, place: &str, sealed: &str) -> Result<String, Unopenable> {
         self.0.iter().find_map(|key| opened_by(key, place, sealed)).ok_or(Unopenable)
     }
 
-    /// The same secret sealed under the first key; `None` where it is so already.
+    /// Seals the same secret under the first key; `None` if it is already.
     pub(crate) fn reseal(
         &self,
         place: &str,

@@ -88,8 +88,8 @@ pub async fn login_link(app: &App, email: &str) -> Result<TicketReport, Error> {
     .await
 }
 
-/// Removes all second factors of a user and their recovery codes, for somebody who has lost them. What was opened as them
-/// is over, and links that were made for them; the password stays.
+/// Removes all second factors of a user and their recovery codes, for a person who has lost them. Sessions of the user
+/// and links made for them end; the password stays.
 pub async fn reset_factors(app: &App, email: &str) -> Result<ResetFactorsReport, Error> {
     app.until_committed(|| async {
         let user = match email.parse::<UserEmail>() {

@@ -1,4 +1,4 @@
-//! The end of workspaces and of users, as the operator sets it.
+//! Deletion of workspaces and users by the operator.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +16,27 @@ use crate::app::App;
 use crate::error::Error;
 use crate::services::auditing::Command;
 
-/// Workspaces that are read at a time.
+/// Number of workspaces that are read at a time.
 const PAGE: usize = 200;
 
 /// A workspace that is to be deleted, as `admin delete-workspace` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeletedWorkspace {
-    /// Its id.
+    /// Id of the workspace.
     pub id: WorkspaceId,
-    /// Its name.
+    /// Name of the workspace.
     pub name: String,
-    /// When everything of it is removed.
+    /// Time when the workspace is removed with all its data.
     pub deletes_at: Timestamp,
-    /// How many rows were removed by now, by table, and how many files; empty where a server does it.
+    /// Number of rows removed so far, by table, and of files; empty if a server removes them.
     pub removed: BTreeMap<String, u64>,
 }
 
-/// Sets an end to a workspace: in seven days, or now, which also brings an end forward that was set before.
+/// Schedules the deletion of a workspace: in seven days, or now, which also advances a deletion that was scheduled
+/// before.
 ///
-/// The server removes what there is; where none runs, [`remove_workspace`] does.
+/// The server removes the data; if none runs, [`remove_workspace`] does.
 pub async fn delete_workspace(app: &App, id: WorkspaceId, now: bool) -> Result<DeletedWorkspace, Error> {
     app.until_committed(|| async {
         let stored = app.store().workspace(id).await?.ok_or(Error::NotFound)?;
@@ -54,8 +55,8 @@ pub async fn delete_workspace(app: &App, id: WorkspaceId, now: bool) -> Result<D
     .await
 }
 
-/// Removes a workspace whose end has come, to its end: for a program that works on the database alone. `note` is told how
-/// many rows and files have been removed by now. Answers how many of each kind there were.
+/// Removes a workspace whose deletion is due, completely: for a program that works on the database alone. `note` is
+/// called with the number of rows and files removed so far. Returns the number of each kind.
 pub async fn remove_workspace(
     app: &App,
     id: WorkspaceId,
@@ -66,8 +67,9 @@ pub async fn remove_workspace(
     Ok(removed.into_iter().map(|(what, number)| (what.to_owned(), number)).collect())
 }
 
-/// Removes a user with their password, sessions, tickets and memberships; what they did keeps their name. Refused as long
-/// as a workspace has no other owner, also one under deletion, which an owner may restore until its end.
+/// Removes a user with their password, sessions, tickets and memberships; records of their acts keep their name.
+/// Refused as long as a workspace has no other owner, also one under deletion, which an owner may restore until its
+/// end.
 pub async fn delete_user(app: &App, email: &str) -> Result<UserReport, Error> {
     app.until_committed(|| async {
         let user = match email.parse::<UserEmail>() {
@@ -85,7 +87,7 @@ pub async fn delete_user(app: &App, email: &str) -> Result<UserReport, Error> {
     .await
 }
 
-/// The writes that make sure that no workspace loses its last owner with a user.
+/// Returns the writes that keep a workspace from losing its last owner with a user.
 async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
     let (mut changes, mut needed) = (Changes::default(), Vec::new());
     for (workspace, _) in owned(app, user.id).await? {
@@ -94,7 +96,7 @@ async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
         if !has_ended && app.store().owner_count(workspace.id).await? <= 1 {
             needed.push(format!("{} ({})", workspace.name, workspace.id));
         }
-        // Another owner who leaves meanwhile writes the workspace as well.
+        // If another owner leaves meanwhile, that also writes the workspace.
         changes.push(Write::put(stored.record, Expect::Revision(stored.revision)));
     }
     if needed.is_empty() {
@@ -108,7 +110,7 @@ async fn leave_all(app: &App, user: &User) -> Result<Changes, Error> {
     Err(refuse("/email", FieldCode::NotAllowed, rule).into())
 }
 
-/// The workspaces that a user owns.
+/// Returns the workspaces that a user owns.
 async fn owned(app: &App, user: UserId) -> Result<Vec<(Workspace, Member)>, StoreError> {
     let (mut page, mut found) = (PageRequest { after: None, limit: PAGE }, Vec::new());
     loop {

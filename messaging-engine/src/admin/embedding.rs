@@ -9,11 +9,12 @@ use super::{check_length, new_user, new_workspace, oldest_workspaces};
 use crate::app::App;
 use crate::error::Error;
 
-/// Owner of the workspaces that programs make. It has no password, so nobody signs in as it without a link of the operator's.
+/// Owner of the workspaces that programs make. It has no password, so nobody signs in as it without a link of the
+/// operator's.
 const OWNER: &str = "embedded@localhost";
 
-/// The workspace of this name that the embedding program keeps; made, with its owner, at the first call. Programs that open
-/// the same database get the same workspace.
+/// The workspace of this name that the embedding program keeps; made, with its owner, at the first call. Programs that
+/// open the same database get the same workspace.
 pub async fn embedded_workspace(app: &App, name: &str) -> Result<WorkspaceId, Error> {
     let mut violations = Violations::new();
     check_length(&mut violations, "/name", name, 1, MAX_NAME);

@@ -22,8 +22,8 @@ use crate::services::auditing::Command;
 /// Longest name of a pool, in characters.
 const MAX_NAME: usize = 100;
 
-/// Sending domains of all workspaces that are looked through for those that name a pool. Mail of a domain beyond whose pool
-/// is gone waits.
+/// Number of sending domains of all workspaces that are searched for those that name a pool. Mail of a domain beyond it
+/// whose pool is gone waits.
 const MAX_DOMAINS: usize = 100_000;
 
 /// An address that a workspace may name in its IP pools.
@@ -206,8 +206,8 @@ pub async fn grant_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<Gra
     .await
 }
 
-/// Takes an address back from a workspace, unless one of its IP pools names it. A pool that comes to name it at the same
-/// moment keeps it.
+/// Takes an address back from a workspace, unless one of its IP pools names it. A pool that comes to name it at the
+/// same moment keeps it.
 pub async fn revoke_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<GrantReport, Error> {
     let ip = read_ip(ip)?;
     app.until_committed(|| async {

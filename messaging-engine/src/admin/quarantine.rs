@@ -1,4 +1,4 @@
-//! What was put aside, for whoever decides what becomes of it.
+//! Work that was put aside because the database refused it: listing, releasing and dropping it.
 
 use messaging_core::changes::{
     AutomationWrite, Changes, Condition, DateFire, Expect, JobWrite, NewJob, PutDateFires, PutRun, Write,
@@ -21,48 +21,48 @@ use crate::ops::Page;
 use crate::services::auditing::Command;
 use crate::services::entering::ByHand;
 
-/// Something that was put aside, as the `admin` commands show it.
+/// Item of work that was put aside, as the `admin` commands show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct QuarantinedReport {
-    /// The id of the record.
+    /// Id of the record.
     pub id: JobId,
-    /// The kind of the work: the kind of the job, or `automation_run`, `automation_note` and the like.
+    /// Kind of the work: the kind of the job, or another such as `automation_run` or `automation_note`.
     pub kind: String,
-    /// The id of the item.
+    /// Id of the item.
     pub subject: String,
-    /// The workspace, where one owns it.
+    /// Workspace that owns the item, if one does.
     pub workspace_id: Option<WorkspaceId>,
-    /// Whether it can be taken up again. Otherwise the rest of its work was done, or the record does not hold what it
-    /// takes.
+    /// True if the work can be tried again. Otherwise the rest of it was done, or the record does not contain enough to
+    /// do so.
     pub can_be_released: bool,
-    /// The database's words of refusal.
+    /// Text of the database's refusal.
     pub reason: String,
     /// Time at which it was put aside.
     pub at: Timestamp,
 }
 
-/// Outcome of a release or a drop, by record.
+/// Result of releasing or dropping records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReleaseReport {
-    /// Those that are gone: their items are tried again, or given up.
+    /// Removed records: their items are tried again, or given up.
     pub done: Vec<JobId>,
-    /// Those that stay.
+    /// Records that stay.
     pub left: Vec<LeftReport>,
 }
 
-/// A record that stays, and why.
+/// Record that stays, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LeftReport {
-    /// The id of the record.
+    /// Id of the record.
     pub id: JobId,
-    /// The reason, and what to do.
+    /// The reason, and advice.
     pub reason: String,
 }
 
-/// Everything that was put aside and is not released or dropped, newest first.
+/// Lists all quarantined work that was not released or dropped, newest first.
 pub async fn list_quarantined(app: &App) -> Result<Page<QuarantinedReport>, Error> {
     let report = |one: Quarantined| QuarantinedReport {
         id: one.id,
@@ -77,7 +77,7 @@ pub async fn list_quarantined(app: &App) -> Result<Page<QuarantinedReport>, Erro
     Ok(Page::only(all.into_iter().map(report).collect()))
 }
 
-/// Has items tried again at once; all that can be where `ids` is `None`.
+/// Tries items again at once; all that can be if `ids` is `None`.
 pub async fn release_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<ReleaseReport, Error> {
     let chosen = |one: &Quarantined| ids.is_some() || one.again.is_some();
     let mut report = ReleaseReport::default();
@@ -93,7 +93,7 @@ pub async fn release_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<Rel
                 continue;
             }
             Ok(Err(why)) => why.to_owned(),
-            // One that is refused again keeps none of the others.
+            // An item that is refused again does not keep the others from being released.
             Err(error) if app.store().health().is_healthy() => format!("it is refused again: {}", Chain(&error)),
             Err(error) => return Err(error),
         };
@@ -102,7 +102,7 @@ pub async fn release_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<Rel
     Ok(report)
 }
 
-/// Gives items up: forgets their records; all where `ids` is `None`.
+/// Drops items and their records; all if `ids` is `None`.
 pub async fn drop_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<ReleaseReport, Error> {
     let mut report = ReleaseReport::default();
     for id in selected(app, ids, |_| true).await? {
@@ -123,7 +123,7 @@ pub async fn drop_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<Releas
 
 const UNKNOWN: &str = "there is no such record; `messaging admin quarantine list` shows those that there are";
 
-/// The ids that were asked for, or those of all records that are `wanted`, oldest first.
+/// Returns the given ids, or those of all records that are `wanted`, oldest first.
 async fn selected(
     app: &App,
     ids: Option<&[JobId]>,
@@ -141,7 +141,7 @@ async fn find(app: &App, id: JobId) -> Result<Option<Quarantined>, Error> {
     Ok(all.into_iter().find(|one| one.id == id))
 }
 
-/// What it takes to try an item again; or why that cannot be.
+/// Writes that have an item tried again, or the reason why that is impossible.
 type Decided = Result<Vec<Write>, &'static str>;
 
 async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static str>), Error> {
@@ -184,7 +184,7 @@ async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static s
     })
 }
 
-/// The writes that put a run that failed back to where it stood.
+/// Returns the writes that put a failed run back to where it stood.
 async fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option<Held>) -> Result<Decided, Error> {
     if record.status != RunStatus::Failed {
         return Ok(Err("its run has ended in another way meanwhile"));
@@ -218,7 +218,7 @@ async fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option
 const NOT_ACTIVE: &str = "its automation is not active; activate it first";
 const GONE: &str = "its automation is gone";
 
-/// The writes that let a contact in, as if somebody did so by hand.
+/// Returns the writes that let a contact into an automation, like a call by hand.
 async fn enter(app: &App, of: (WorkspaceId, AutomationId), contact: ContactId) -> Result<Decided, Error> {
     let Some(Stored { record: automation, .. }) = app.store().automation(of.0, of.1).await? else {
         return Ok(Err(GONE));

@@ -1,4 +1,4 @@
-//! Whether what is kept is what the rows and files say.
+//! Verification of counters, rows and files against one another.
 
 use messaging_core::domain::message::content;
 use messaging_core::domain::security::audit::ChainCheck;
@@ -12,39 +12,40 @@ use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 
-/// Contents of messages that are looked at together: each may be as long as a request.
+/// Number of message contents that are checked together: each may be as long as a request.
 const PAGE: usize = 32;
 
-/// Rows of an audit log that are read at a time.
+/// Number of audit log rows that are read at a time.
 const ROWS: usize = 500;
 
-/// The most looks at an audit log whose first rows go meanwhile; retention comes every few minutes at most.
+/// Largest number of checks of an audit log whose first rows are removed meanwhile; retention runs every few minutes at
+/// most.
 const MAX_LOOKS: usize = 3;
 
-/// What was compared, and what differs.
+/// Result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// How many numbers, rows and files were compared.
+    /// Number of counters, rows and files that were compared.
     pub checked: u64,
     /// Differences that were found; at most the first thousand.
     pub differences: Vec<DifferenceReport>,
 }
 
-/// Something that is kept otherwise than it is counted.
+/// Difference between a stored value and the counted one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DifferenceReport {
-    /// The counter, row or file, in words for people.
+    /// Counter, row or file, described for people.
     pub what: String,
-    /// The number that is kept. Of something that is there or not: 1 or 0.
+    /// Stored number. For a thing that may exist: 1 if it does, else 0.
     pub stored: i64,
-    /// What the rows say; of something that is there or not, whether it should be.
+    /// Number counted from the rows; for a thing that may exist, 1 if it should, else 0.
     pub counted: i64,
 }
 
-/// Recounts every counter, and looks whether rows and files that others name are there. Changes nothing; also while a server
-/// works on the database.
+/// Recounts every counter, and checks that rows and files that others name exist. Changes nothing; may run while a
+/// server works on the database.
 pub async fn verify(app: &App) -> Result<VerifyReport, Error> {
     let mut verified = Verified::default();
     audit_log(app, None, &mut verified).await?;
@@ -60,7 +61,7 @@ pub async fn verify(app: &App) -> Result<VerifyReport, Error> {
     Ok(VerifyReport { checked: verified.checked, differences: verified.differences.into_iter().map(report).collect() })
 }
 
-/// Each row of an audit log is linked to the one before it, from the anchor to the end that the log names.
+/// Checks that each row of an audit log is linked to the one before it, from the anchor to the end that the log names.
 async fn audit_log(app: &App, workspace: Option<WorkspaceId>, verified: &mut Verified) -> Result<(), Error> {
     let of = workspace.map_or_else(|| "the installation".to_owned(), |id| id.to_string());
     for _ in 0..MAX_LOOKS {
@@ -71,7 +72,7 @@ async fn audit_log(app: &App, workspace: Option<WorkspaceId>, verified: &mut Ver
             if rows.is_empty() {
                 break;
             }
-            // Later ones were added since the end was read.
+            // Later rows were added since the end was read.
             for row in rows.iter().take_while(|row| row.number <= chain.last) {
                 let what = || format!("{of}: entry {} of the audit log is as it was recorded", row.number);
                 let follows = check.follows(row);
@@ -83,7 +84,7 @@ async fn audit_log(app: &App, workspace: Option<WorkspaceId>, verified: &mut Ver
         }
         found.compare(|| format!("{of}: the audit log is whole to its end"), i64::from(check.ends(&chain)), 1);
         let now = app.store().audit_chain(workspace).await?;
-        // Rows that retention lets go meanwhile are not missed.
+        // The check counts only if retention removed no rows meanwhile.
         if now.is_some_and(|now| now.anchor == chain.anchor) {
             verified.add(found);
             return Ok(());
@@ -97,7 +98,7 @@ fn message_of(payload: &[u8]) -> Option<(WorkspaceId, MessageId)> {
     Some((job.workspace_id, job.message_id))
 }
 
-/// Attachments that messages name are there, as long as they were.
+/// Checks that the attachments that messages name exist, as long as the messages do.
 async fn files(app: &App, verified: &mut Verified) -> Result<(), Error> {
     let mut after = None;
     loop {
@@ -119,7 +120,7 @@ async fn compare_files(app: &App, placed: PlacedContent, verified: &mut Verified
     for file in request.files {
         let length = app.blobs().blob(workspace_id, file.blob).await?.map(|bytes| bytes.len() as u64);
         if length != Some(file.size) {
-            // Erased since it was read, it is not missed.
+            // The content was erased since it was read, so its file is not missing.
             let now = app.store().message_with_content(workspace_id, message_id).await?;
             if now.is_none_or(|(_, stored)| stored.is_none()) {
                 continue;

@@ -1,14 +1,14 @@
-//! Accounts at providers that are left alone for a while: they asked for a pause, or refuse us.
+//! Pauses of provider accounts: of those that asked for one, and of those that refuse messages.
 //!
-//! An account is a channel of a workspace under its present settings, or one of those that these hold
-//! ([`Transport::account_of`]); other settings are another account. An account
-//! that asked for a pause is left alone until it is over. One that refuses us (a wrong key, an unpaid bill) is tried
-//! by one message every five minutes, and at once under new settings: every other message waits without an attempt,
-//! because each of them would meet the same refusal and might get the account blocked.
+//! An account is a channel of a workspace under its current settings, or one of several in these settings
+//! ([`Transport::account_of`]); other settings are another account. An account that asked for a pause gets it. One that
+//! refuses us (a wrong key, an unpaid bill) is tried by one message every five minutes, and at once under new settings:
+//! every other message waits without an attempt, because each of them would meet the same refusal and might get the
+//! account blocked.
 //!
 //! [`Transport::account_of`]: messaging_core::ports::Transport::account_of
 //!
-//! This is memory of the process that sends. After a restart the first message finds out anew.
+//! The pauses are memory of the process that sends. After a restart the first message finds out again.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,22 +24,22 @@ use messaging_core::time::Monotonic;
 
 use crate::app::caches::Provider;
 
-/// While a probe is under way the others look again after this.
+/// Wait of the other messages while a probe is under way.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// An account at a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Account {
-    /// The workspace whose it is.
+    /// Workspace that the account belongs to.
     pub(crate) workspace: WorkspaceId,
     /// The channel that it carries.
     pub(crate) channel: Channel,
-    /// Which of those in the channel's settings, if there are several.
+    /// Name of the account if the channel's settings have several.
     pub(crate) name: Option<&'static str>,
 }
 
 impl Account {
-    /// The only account of a channel.
+    /// Returns the only account of a channel.
     pub(crate) const fn of(workspace: WorkspaceId, channel: Channel) -> Self {
         Self { workspace, channel, name: None }
     }
@@ -49,51 +49,51 @@ impl Account {
     }
 }
 
-/// The accounts that are left alone.
+/// Pauses of accounts.
 #[derive(Debug, Default)]
 pub(crate) struct AccountPauses {
     paused: Mutex<HashMap<Account, Pause>>,
-    /// How many there are: nearly always none, which costs no lock to find out.
+    /// Number of paused accounts: nearly always none, which is read without the lock.
     count: AtomicUsize,
 }
 
-/// Why an account is left alone.
+/// Kind of a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PauseKind {
-    /// It asked for a pause.
+    /// The account asked for a pause.
     Rests,
-    /// It refuses us.
+    /// The account refuses us.
     Stopped,
 }
 
 #[derive(Debug)]
 struct Pause {
-    /// The provider and the settings that it is about.
+    /// Provider and settings that the pause is for.
     provider: Provider,
     kind: PauseKind,
-    /// The provider's words.
+    /// Text of the provider's answer.
     error: String,
     until: Monotonic,
     is_probed: bool,
 }
 
-/// State of an account that is left alone.
+/// State of a paused account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Paused {
-    /// Reason for which the account is left alone.
+    /// Kind of the pause.
     pub(crate) kind: PauseKind,
-    /// The provider's words.
+    /// Text of the provider's answer.
     pub(crate) error: String,
-    /// Time until something may be attempted over it.
+    /// Time until a message may be attempted over it.
     pub(crate) wait: Duration,
 }
 
 /// Decision on whether a message may be attempted over an account.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// It may; as a probe, if there is one, which is given back when it is dropped.
+    /// A message may be attempted; as the probe, if there is one, whose turn is given back when it is dropped.
     Go(Option<Probe>),
-    /// Not for so long, because of this.
+    /// No message is attempted for this time, with the text of the provider's answer.
     Wait(Duration, String),
 }
 
@@ -113,7 +113,7 @@ impl Drop for Probe {
 }
 
 impl AccountPauses {
-    /// Whether a message may be attempted over an account.
+    /// Decides whether a message may be attempted over an account.
     pub(crate) fn enter(self: &Arc<Self>, account: Account, provider: &Provider, now: Monotonic) -> Entry {
         if self.count.load(Ordering::Acquire) == 0 {
             return Entry::Go(None);
@@ -134,8 +134,8 @@ impl AccountPauses {
         Entry::Go(Some(Probe { pauses: Arc::clone(self), account }))
     }
 
-    /// For how long nothing is attempted over an account, and why; `None` when something may be. Nobody becomes a probe
-    /// by asking.
+    /// Returns the time for which nothing is attempted over an account, with the reason; `None` if a message may be
+    /// attempted. The call takes no probe.
     pub(crate) fn wait(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<(Duration, String)> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
@@ -148,10 +148,10 @@ impl AccountPauses {
         pause.is_probed.then(|| (LOOK_AGAIN, pause.error.clone()))
     }
 
-    /// Takes note of what the answers of an attempt said about an account.
+    /// Learns from the answers of an attempt about an account.
     pub(crate) fn report(&self, account: Account, provider: &Provider, state: AccountState, now: Monotonic) {
         let (kind, wait, error) = match state {
-            // An account that did not say for how long: its messages wait by their schedule.
+            // The account did not say for how long: its messages wait by their schedule.
             AccountState::Unknown | AccountState::Rests(Duration::ZERO, _) => return,
             AccountState::Works => {
                 if self.count.load(Ordering::Acquire) > 0 {
@@ -182,8 +182,8 @@ impl AccountPauses {
         self.count.store(paused.len(), Ordering::Release);
     }
 
-    /// Why nothing may leave over an account any more, of which somebody else has found out since [`Self::enter`]. A probe
-    /// may.
+    /// Returns the reason if the attempt of another message has paused an account since [`Self::enter`]. A probe may
+    /// proceed.
     pub(crate) fn closed_since(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<String> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
@@ -193,8 +193,8 @@ impl AccountPauses {
         (now < pause.until).then(|| pause.error.clone())
     }
 
-    /// What is the matter with the accounts of a channel under its present settings, and in which words: the worst of
-    /// it, with the names of the accounts if there are several.
+    /// Returns the worst pause of a channel's accounts under its current settings, with the text of the answer and, if
+    /// there are several accounts, their names.
     pub(crate) fn trouble(
         &self,
         (workspace, channel): (WorkspaceId, Channel),
@@ -218,8 +218,8 @@ impl AccountPauses {
         Some((kind, words.collect::<Vec<_>>().join("; ")))
     }
 
-    /// State of an account under its present settings, with the time until something may be attempted over it: zero while
-    /// a probe is due or under way. `None` where nothing stands against it. Asking changes nothing.
+    /// State of an account under its current settings, with the time until a message may be attempted over it: zero
+    /// while a probe is due or under way. `None` if the account is not paused. The call changes nothing.
     pub(crate) fn state_of(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<Paused> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
@@ -231,7 +231,7 @@ impl AccountPauses {
         (!is_over).then(|| Paused { kind: *kind, error: error.clone(), wait: until.since(now) })
     }
 
-    /// The accounts over which nothing is attempted before a time.
+    /// Returns the accounts over which nothing is attempted before a time.
     pub(crate) fn closed(&self, now: Monotonic) -> Vec<(Account, Provider, Monotonic)> {
         if self.count.load(Ordering::Acquire) == 0 {
             return Vec::new();
@@ -243,8 +243,8 @@ impl AccountPauses {
         closed.map(|(account, pause)| (*account, pause.provider.clone(), pause.until)).collect()
     }
 
-    /// The channels whose settings these changes replace or remove. What the registration of a callback found out is kept
-    /// with the settings and says nothing new of the account.
+    /// Returns the channels whose settings these changes replace or remove. The result of registering a callback is
+    /// kept with the settings and says nothing new about the account.
     pub(crate) fn concerned(changes: &Changes) -> Vec<(WorkspaceId, Channel)> {
         let is_finding = |found: &CallbackRegistration| found.address.is_some() || found.error.is_some();
         let replaced = changes.writes().iter().filter_map(|write| match write {
@@ -258,7 +258,7 @@ impl AccountPauses {
         replaced.collect()
     }
 
-    /// Forgets what was the matter with the accounts of channels, whose settings are new.
+    /// Forgets the pauses of channels whose settings are new.
     pub(crate) fn forget(&self, channels: &[(WorkspaceId, Channel)]) {
         if channels.is_empty() {
             return;
@@ -322,7 +322,7 @@ mod tests {
         let rest = |wait, now| pauses.report(account(), &provider("a"), AccountState::Rests(wait, "slow".into()), now);
         assert_eq!(enter(NOW), "go");
         rest(SECOND * 10, NOW);
-        // A shorter one, and an answer that was under way, do not end it.
+        // A shorter pause, and an answer to an attempt that was under way, do not end it.
         rest(SECOND, NOW);
         pauses.report(account(), &provider("a"), AccountState::Works, NOW);
         assert_eq!((enter(NOW), enter(NOW + SECOND * 9)), ("wait 10 slow".into(), "wait 1 slow".into()));
@@ -343,7 +343,7 @@ mod tests {
         let later = NOW + PROBE_EVERY;
         let probe = enter(later);
         assert_eq!((shown(&probe), shown(&enter(later))), ("probe".into(), "wait 5 wrong key".into()));
-        // A probe that attempts nothing makes room for another.
+        // A probe that attempts nothing lets another take its turn.
         drop(probe);
         let probe = enter(later);
         assert_eq!(shown(&probe), "probe");
@@ -397,7 +397,7 @@ mod tests {
         let trouble = |now| pauses.trouble(channel(), &provider("a"), now);
         assert_eq!(trouble(NOW), Some((PauseKind::Stopped, "fcm: wrong key; apns: slow".into())));
         assert_eq!(trouble(NOW + SECOND), Some((PauseKind::Stopped, "fcm: wrong key".into())));
-        // Asking does not make a probe; while one is under way the others wait.
+        // `wait` takes no probe; while one is under way the others wait.
         let later = NOW + PROBE_EVERY;
         assert_eq!(pauses.wait(named("fcm"), &provider("a"), later), None);
         let _probe = pauses.enter(named("fcm"), &provider("a"), later);

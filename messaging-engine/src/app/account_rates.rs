@@ -1,16 +1,15 @@
-//! How many messages a second leave over an account at a provider: never more than its `max_rate`, and as many as it
-//! takes.
+//! Send rates of provider accounts: never more than the account's `max_rate`, and as many messages as it takes.
 //!
 //! Slots are handed out by a generic cell rate algorithm (ITU-T I.371) with a burst of one. A message takes its slot
-//! before its content is read, a little ahead, and leaves when the slot has come. One that comes late takes another:
-//! messages that were held up together do not leave together.
+//! before its content is read, a little ahead, and leaves when the slot has come. A message that comes late takes
+//! another slot: messages that were held up together do not leave together.
 //!
-//! The rate that an account takes is found by additive increase and multiplicative decrease (RFC 5681): an answer that
-//! it is too much halves the rate, though not below what the account was seen to take, and every message that is taken
-//! raises it by a small step. An account that never said so is not slowed down. What waits for a slot stays in the queue,
-//! so a lower rate is also a lower number of messages in work.
+//! The rate that an account takes is found by additive increase and multiplicative decrease (RFC 5681): a throttling
+//! answer halves the rate, though not below what the account was seen to take, and every message that is taken raises
+//! it by a small step. An account that never throttled is not slowed down. Messages that wait for a slot stay in the
+//! queue, so a lower rate is also a lower number of messages in work.
 //!
-//! This is memory of the process that sends: each process on one database keeps its own.
+//! The rates are memory of the process that sends: each process on one database keeps its own.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,76 +25,76 @@ use serde_json::Value;
 use crate::app::account_pauses::Account;
 use crate::app::caches::Provider;
 
-/// Messages are taken in work so long before their slot, and their content is read: enough for what lies between.
+/// Time before its slot at which a message is taken in work and its content is read.
 pub(crate) const AHEAD: Duration = Duration::from_millis(500);
 
-/// A slot that is further away than this is not waited for: the message is put off.
+/// Longest wait for a slot: for one further away the message is put off.
 const MAX_IN_PLACE: Duration = Duration::from_secs(2);
 
-/// The longest that a message is put off at a time.
+/// Longest time that a message is put off at once.
 const MAX_PUT_OFF: Duration = Duration::from_mins(1);
 
-/// A slot that is missed by no more than this still counts: timers are hardly finer.
+/// Delay with which a missed slot still counts: timers are hardly finer.
 const GRAIN: Duration = Duration::from_millis(20);
 
-/// An account shows that it throttles for so long after it last said so.
+/// Time that an account is shown as throttling after its last throttling answer.
 const SHOWN: Duration = Duration::from_mins(1);
 
-/// What an account takes and gets is measured over this time.
+/// Window over which the messages that an account gets and takes are counted.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// The rate after a throttle, as a part of what the account was seen to take.
+/// Rate after a throttle, as a part of the rate that the account was seen to take.
 const GOOD: f64 = 0.95;
 
-/// Steps of the rate for each message that is taken, in messages a second: near the rate at which the account
+/// Steps by which each message that is taken raises the rate, in messages a second: near the rate at which the account
 /// throttled, and away from it.
 const SMALL_STEP: f64 = 0.005;
 const STEP: f64 = 0.25;
 
-/// The lowest rate that is found, and the rate from which on there is none any more.
+/// Lowest rate in messages a second, and the rate from which on none is enforced.
 const LOWEST: f64 = 0.05;
 const HIGHEST: f64 = 10_000.0;
 
-/// What was found is remembered for so long after the last message.
+/// Time that an observed rate is remembered after the last message.
 const USED: Duration = Duration::from_hours(1);
 
-/// Beyond so many accounts those that are not in use are forgotten.
+/// Number of accounts beyond which those that are not in use are forgotten.
 const REMEMBERED: usize = 1024;
 
-/// Long ago.
+/// Start of the monotonic clock, long ago.
 const BEGINNING: Monotonic = Monotonic::new(Duration::ZERO);
 
-/// When a message may leave.
+/// Time when a message may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SendSlot(pub(crate) Monotonic);
 
-/// How many more messages may be taken in work for an account.
+/// Room for more messages in work for an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// Number of messages.
+    /// Number of further messages.
     Left(usize),
-    /// None before then.
+    /// No message before this time.
     NotBefore(Monotonic),
 }
 
-/// The rates of the accounts that are in use.
+/// Rates of the accounts that are in use.
 #[derive(Debug, Default)]
 pub(crate) struct AccountRates(Mutex<HashMap<Account, AccountRate>>);
 
 #[derive(Debug)]
 struct AccountRate {
-    /// The provider and the settings that it is about.
+    /// Provider and settings that the rate is for.
     provider: Provider,
-    /// The setting.
+    /// `max_rate` of the settings.
     most: Option<f64>,
     observed: Option<ObservedRate>,
-    /// When the next message may leave.
+    /// Time when the next message may leave.
     next: Monotonic,
-    /// The time of the last message that was put off.
+    /// Time to which the next message is put off at the earliest.
     promised: Monotonic,
     left: Meter,
     taken: Meter,
-    /// When the account last said that it was too much, and in which words.
+    /// Time and text of the last throttling answer.
     throttled: Option<(Monotonic, String)>,
 }
 
@@ -104,9 +103,9 @@ struct AccountRate {
 struct ObservedRate {
     /// Messages a second.
     rate: f64,
-    /// Rate at which the account throttled, in messages a second; the highest of all while that is unknown.
+    /// Rate at which the account throttled, in messages a second; `HIGHEST` while unknown.
     limit: f64,
-    /// When the rate was lowered last.
+    /// Time when the rate was last lowered.
     lowered: Monotonic,
 }
 
@@ -156,16 +155,16 @@ impl AccountRate {
         }
     }
 
-    /// The time between two messages, if there is a limit.
+    /// Returns the time between two messages, if there is a limit.
     fn interval(&self) -> Option<Duration> {
         let observed = self.observed.map(|observed| observed.rate);
         let rate = observed.into_iter().chain(self.most).min_by(f64::total_cmp)?;
-        // Rounded up: a little less often, and never one more.
+        // Rounded up: a little slower, and never faster.
         let interval = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
         Some(interval.saturating_add(Duration::from_nanos(1)))
     }
 
-    /// When the account throttled under these settings, and in which words, if that was lately.
+    /// Returns the time and text of the last throttling answer under these settings, if it is recent.
     fn throttled_lately(&self, provider: &Provider, now: Monotonic) -> Option<&(Monotonic, String)> {
         let throttled = self.throttled.as_ref().filter(|_| self.provider.is_same(provider));
         throttled.filter(|(at, _)| now.since(*at) < SHOWN)
@@ -177,8 +176,8 @@ impl AccountRate {
 
     fn throttle(&mut self, began: Monotonic, now: Monotonic, words: &str) {
         self.throttled = Some((now, words.to_owned()));
-        // What was on its way at the old rate says nothing about the new one, and what the account counts over a second
-        // is not over sooner.
+        // Messages that were on their way at the old rate say nothing about the new one, and the account may count over
+        // a whole second.
         if self.observed.is_some_and(|observed| began < observed.lowered + WINDOW) {
             return;
         }
@@ -189,7 +188,7 @@ impl AccountRate {
         let (lower, limit) = match known {
             _ if good > half => (good, taken.min(rate)),
             Some(_) => (half, rate),
-            // What few messages in a while seem to say is not where the limit lies.
+            // A few messages in a while do not show where the limit lies.
             None => (half, HIGHEST),
         };
         self.observed = Some(ObservedRate { rate: lower.max(LOWEST), limit, lowered: now });
@@ -197,7 +196,7 @@ impl AccountRate {
 
     fn take(&mut self, now: Monotonic) {
         self.taken.count(now);
-        // Only what was used to the full has shown that it is not too much.
+        // Only a rate that is fully used has proved not to be too high.
         let Some(observed) = self.observed.as_mut().filter(|_| self.next > now) else { return };
         let is_near = observed.rate > observed.limit * 0.9 && observed.rate < observed.limit * 1.1;
         observed.rate += if is_near { SMALL_STEP } else { STEP };
@@ -219,8 +218,8 @@ fn max_rate(provider: &Provider, name: Option<&str>) -> Option<f64> {
 }
 
 impl AccountRates {
-    /// The slot of a message that is about to be attempted; none where the account has no limit. `Err` when it is too far
-    /// away: the message is put off for so long.
+    /// Returns the slot of a message that is about to be attempted; `None` if the account has no limit. The error is
+    /// the time for which the message is put off, because its slot is too far away.
     pub(crate) fn admit(
         &self,
         account: Account,
@@ -231,7 +230,7 @@ impl AccountRates {
             let Some(interval) = rate.interval() else { return Ok(None) };
             let begin = rate.next.max(now);
             if begin.since(now) > MAX_IN_PLACE {
-                // Of many each comes back at a time of its own.
+                // Messages that are put off come back one by one.
                 let back = begin.max(rate.promised);
                 if back.since(now) < MAX_PUT_OFF {
                     rate.promised = back + interval;
@@ -243,8 +242,8 @@ impl AccountRates {
         })
     }
 
-    /// Whether a message that is ready to leave may do so now: `None` in its slot, and the slot to wait for if that has not
-    /// come or is over. `Err` when another is too far away.
+    /// Decides whether a message that is ready to leave may do so now: `None` in its slot, and the slot to wait for if
+    /// that has not come or is over. The error is the wait for another slot that is too far away.
     pub(crate) fn depart(
         &self,
         account: Account,
@@ -274,7 +273,7 @@ impl AccountRates {
         })
     }
 
-    /// Takes note of what an attempt that began at a time said about its account.
+    /// Learns from the answers of an attempt, which began at a time, about its account.
     pub(crate) fn report(
         &self,
         account: Account,
@@ -291,20 +290,21 @@ impl AccountRates {
         }
     }
 
-    /// Whether messages over an account are put off under its present settings, because their slots are too far away.
+    /// Returns true if messages over an account are put off under its current settings, because their slots are too far
+    /// away.
     pub(crate) fn puts_off(&self, account: Account, provider: &Provider, now: Monotonic) -> bool {
         let rates = self.lock();
         let rate = rates.get(&account).filter(|rate| rate.provider.is_same(provider) && rate.interval().is_some());
         rate.is_some_and(|rate| rate.next.max(rate.promised).since(now) > MAX_IN_PLACE)
     }
 
-    /// The words in which one account throttled lately.
+    /// Returns the text with which an account recently throttled.
     pub(crate) fn words_of(&self, account: Account, provider: &Provider, now: Monotonic) -> Option<String> {
         let rates = self.lock();
         rates.get(&account)?.throttled_lately(provider, now).map(|(_, words)| words.clone())
     }
 
-    /// The words in which an account of a channel throttled lately.
+    /// Returns the text with which an account of a channel recently throttled.
     pub(crate) fn trouble(
         &self,
         (workspace, channel): (WorkspaceId, Channel),
@@ -317,7 +317,7 @@ impl AccountRates {
         found.max().map(|(_, words)| words.clone())
     }
 
-    /// The accounts that have a limit, with how many more messages of each may be taken in work.
+    /// Returns the accounts that have a limit, with the room for more messages of each.
     pub(crate) fn rooms(&self, now: Monotonic) -> Vec<(Account, Provider, Room)> {
         let room = |rate: &AccountRate| {
             let interval = rate.interval()?;
@@ -334,7 +334,7 @@ impl AccountRates {
         rates.iter().filter_map(|(account, rate)| Some((*account, rate.provider.clone(), room(rate)?))).collect()
     }
 
-    /// Forgets the accounts of channels, whose settings are new.
+    /// Forgets the accounts of channels whose settings are new.
     pub(crate) fn forget(&self, channels: &[(WorkspaceId, Channel)]) {
         if !channels.is_empty() {
             let is_meant =

@@ -1,4 +1,4 @@
-//! Putting an application together from its ports.
+//! Construction of an application from its ports.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -47,10 +47,10 @@ use super::write_queues::WriteQueues;
 use super::{App, Shared, capacity, news};
 use crate::vault::KeyRefused;
 
-/// Where nothing is to be done until somebody acts, who is heard of, work looks so often anyway.
+/// Interval at which work that waits for a person to act, which wakes it, looks anyway.
 const IDLE_INTERVAL: Duration = Duration::from_hours(1);
 
-/// Puts an [`App`] together.
+/// Builder of an [`App`].
 pub struct Builder {
     store: Arc<dyn Store>,
     blobs: Option<Arc<dyn BlobStore>>,
@@ -78,8 +78,8 @@ impl Builder {
         self
     }
 
-    /// Compiles and renders templates on the thread that asks for it. For simulations, in which nothing may depend on how fast
-    /// threads are: others wait meanwhile.
+    /// Compiles and renders templates on the calling thread, while other work waits. For simulations, in which nothing
+    /// may depend on the speed of threads.
     pub fn work_inline(mut self) -> Self {
         self.works_inline = true;
         self
@@ -91,31 +91,31 @@ impl Builder {
         self
     }
 
-    /// Keeps the bytes of attachments in `blobs` instead of where the store keeps them.
+    /// Stores the bytes of attachments in `blobs` instead of with the store.
     pub fn blobs(mut self, blobs: Arc<dyn BlobStore>) -> Self {
         self.blobs = Some(blobs);
         self
     }
 
-    /// Keeps uploaded files in `uploads` instead of where the store keeps them.
+    /// Stores uploaded files in `uploads` instead of with the store.
     pub fn uploads(mut self, uploads: Arc<dyn Uploads>) -> Self {
         self.uploads = Some(uploads);
         self
     }
 
-    /// Looks up the records of sending domains with `resolver`. Without one no domain gets verified.
+    /// Looks up the records of sending domains with `resolver`. Without one no domain is ever verified.
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.resolver = resolver;
         self
     }
 
-    /// Calls web addresses that users gave with `fetch`. Without one none is called.
+    /// Calls web addresses that users gave with `fetch`. Without one no address is called.
     pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
         self.fetch = fetch;
         self
     }
 
-    /// Writes the records of sending domains with these providers of DNS. Without them none are written.
+    /// Writes the records of sending domains at these DNS providers. Without them none are written.
     pub fn dns_providers(
         mut self,
         providers: impl IntoIterator<Item = (DnsProviderName, Arc<dyn DnsProvider>)>,
@@ -125,58 +125,58 @@ impl Builder {
     }
 
     /// Lets `provider` carry `channel`; a later one of the same name replaces an earlier. The name may be one of your
-    /// own: workspaces choose it like any other, and [`Transport::settings_schema`] says what settings it takes.
+    /// own: workspaces choose it like any other, and [`Transport::settings_schema`] describes its settings.
     pub fn transport(mut self, channel: Channel, provider: &str, transport: Arc<dyn Transport>) -> Self {
         self.transports.insert((channel, provider.to_owned()), transport);
         self
     }
 
-    /// Several transports at once.
+    /// Adds several transports at once.
     pub fn transports(self, transports: impl IntoIterator<Item = (Channel, &'static str, Arc<dyn Transport>)>) -> Self {
         transports
             .into_iter()
             .fold(self, |builder, (channel, provider, transport)| builder.transport(channel, provider, transport))
     }
 
-    /// Sets the settings of the installation; the defaults apply without.
+    /// Sets the settings of the installation; without them the defaults apply.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Makes dry runs of automations on stores of `stores`. Without them there are none.
+    /// Makes dry runs of automations in stores of `stores`. Without them there are no dry runs.
     pub fn temporary_stores(mut self, stores: Arc<dyn TemporaryStores>) -> Self {
         self.temporary_stores = Some(stores);
         self
     }
 
-    /// Only tries something out: the log says nothing of what happens in it.
+    /// Logs no events, for a simulation.
     pub(crate) fn without_log(mut self) -> Self {
         self.is_without_log = true;
         self
     }
 
-    /// Looks at the host with `checkup` for `GET /system` and [`App::check_up`]. Without it these show no checks.
+    /// Checks the host with `checkup` for `GET /system` and [`App::check_up`]. Without it these show no checks.
     pub fn checkup(mut self, checkup: Checkup) -> Self {
         self.checkup = Some(checkup);
         self
     }
 
-    /// Reads the answers of sites by `rules`, and bounds what is sent to them. Without rules every site is one that is not
-    /// known.
+    /// Interprets the answers of sites by `rules`, and limits the mail to them. Without rules every site counts as
+    /// unknown.
     pub fn site_rules(mut self, rules: Arc<SiteRules>) -> Self {
         self.site_rules = rules;
         self
     }
 
-    /// How long work that waits for others to do something waits before it looks by itself.
+    /// Sets the longest time that work waits to be woken by others before it looks by itself.
     pub(crate) fn idle_interval(mut self, idle_interval: Duration) -> Self {
         self.idle_interval = idle_interval;
         self
     }
 
-    /// The application. Must be called on a runtime, on which it hears what the store tells. Refused when the store's secrets are sealed under another key; a new store takes this
-    /// one as its own.
+    /// Builds the application. Must be called on a runtime, on which it follows the news of the store. An error if the
+    /// store's secrets are sealed under another key; a new store adopts this one.
     pub async fn build(self) -> Result<App, KeyRefused> {
         let secret_keys = SecretKeys::open(self.secret_keys, self.store.as_ref(), self.entropy.as_ref()).await?;
         let blobs = self.blobs.unwrap_or_else(|| self.store.blobs());
@@ -257,8 +257,8 @@ impl Builder {
     }
 }
 
-/// The providers that the program brings: those whose transport says what settings it takes, and those of a name that
-/// is not known otherwise.
+/// Returns the providers that the program adds: those whose transport describes its settings, and those with a name
+/// that is not built in.
 fn own_providers(
     transports: &HashMap<(Channel, String), Arc<dyn Transport>>,
 ) -> HashMap<(Channel, String), ProviderKind> {
@@ -274,9 +274,9 @@ fn own_providers(
 }
 
 impl App {
-    /// Starts putting an application together over a store, whose secrets are sealed under one of `secret_keys`: a
-    /// [`SecretKey`](messaging_core::domain::security::secret_key::SecretKey), the same one at every start, or those that there are
-    /// after a rotation. The others only open what they sealed, and verify links in mail that was sent.
+    /// Begins to build an application over a store, whose secrets are sealed under one of `secret_keys`: a
+    /// [`SecretKey`](messaging_core::domain::security::secret_key::SecretKey), the same one at every start, or all
+    /// existing ones after a rotation. The others only open what they sealed, and verify links in mail that was sent.
     pub fn builder(store: Arc<dyn Store>, secret_keys: impl Into<KeyRing>) -> Builder {
         Builder {
             store,

@@ -1,7 +1,7 @@
-//! Look-ups of the hot path, kept for a moment.
+//! Cache of look-ups of the hot path.
 //!
-//! An entry is dropped when this process changes what it shows, and expires soon so that what another
-//! process changed (the command line beside a server, another node) is seen too.
+//! An entry is dropped when this process changes its data, and expires soon so that changes by another process (the
+//! command line beside a server, another node) are seen too.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use messaging_core::time::Timestamp;
 
-/// How long an entry is believed. Short, because two reads a second cost nothing.
+/// Lifetime of an entry. Short, because two reads a second cost nothing.
 const LIFETIME: Duration = Duration::from_secs(1);
 
-/// Age from which the first caller reads an entry again, while the others go on with it. Without this all of them
+/// Age from which the first caller reads an entry again, while the others continue to use it. Without this all of them
 /// would read it at the moment when it expires.
 const REFRESHED_AFTER: Duration = Duration::from_millis(500);
 
-/// Beyond this many entries the cache starts anew; an entry is a few hundred bytes.
+/// Number of entries beyond which the cache is cleared; an entry is a few hundred bytes.
 const CAPACITY: usize = 10_000;
 
 /// A small cache in front of one kind of read.
@@ -40,13 +40,13 @@ struct Entry<V> {
     value: V,
     /// Time at which the read began.
     read_at: Timestamp,
-    /// True once a caller reads it again.
+    /// True once a caller has begun to read it again.
     is_refreshed: AtomicBool,
 }
 
 impl<V> Entry<V> {
-    /// True if the entry is not as old as `age`. One that is later than `now`, because the clock was set back, is
-    /// believed no longer than one that is earlier.
+    /// Returns true if the entry is not as old as `age`. One that is later than `now`, because the clock was set back,
+    /// is valid no longer than one that is earlier.
     fn is_within(&self, age: Duration, now: Timestamp) -> bool {
         now < self.read_at + age && self.read_at < now + age
     }
@@ -57,7 +57,7 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Self { state: RwLock::new(State { entries: HashMap::new(), generation: 0 }) }
     }
 
-    /// The entry, or what `load` answers. `None` is not kept: what is not there must not fill the cache.
+    /// Returns the entry, or the result of `load`. `None` is not cached: missing records must not fill the cache.
     pub(crate) async fn get<E>(
         &self,
         key: &K,
@@ -96,12 +96,12 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Ok(loaded)
     }
 
-    /// Forgets everything. Changes of what is cached are rare, and this cannot miss one.
+    /// Clears the cache. Changes of cached data are rare, and this cannot miss one.
     pub(crate) fn clear(&self) {
         self.retain(|_| false);
     }
 
-    /// Forgets all entries but those that a change cannot have made untrue.
+    /// Drops all entries except those that a change cannot have made untrue.
     pub(crate) fn retain(&self, is_still_true: impl Fn(&V) -> bool) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.entries.retain(|_, entry| is_still_true(&entry.value));
@@ -123,7 +123,7 @@ mod tests {
         Timestamp::from_millis(1_000_000 + milliseconds)
     }
 
-    /// Answers of a cache that does not wait.
+    /// Looks up in a cache, without waiting.
     fn get(cache: &Cache<u8, u32>, now: Timestamp, load: impl Future<Output = Loaded>) -> Loaded {
         cache.get(&1, now, load).now_or_never().expect("nothing to wait for")
     }

@@ -1,5 +1,5 @@
-//! Caches of what the hot path looks up. An entry expires after a second; a change in this process, or one that the
-//! store reports, clears the caches that it concerns at once.
+//! Caches of the hot path's look-ups. An entry expires after a second; a change in this process, or one that the store
+//! reports, clears the caches that it concerns at once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(crate) struct Lookups {
     pub(crate) suspensions: Watched<Suspensions>,
     /// The IP pools of all workspaces.
     pub(crate) ip_pools: Watched<Vec<IpPool>>,
-    /// The sources of the processes that live.
+    /// The sources of the running processes.
     pub(crate) live_sources: Watched<Vec<NodeSource>>,
     /// Sending domains of a workspace, verified or not.
     pub(crate) domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
@@ -57,7 +57,7 @@ pub(crate) struct Lookups {
     pub(crate) public_lists: Cache<WorkspaceId, Arc<Vec<ListId>>>,
     /// True for a workspace with at least one contact.
     pub(crate) has_contacts: Cache<WorkspaceId, bool>,
-    /// Union of what the dynamic segments of a workspace read of its contacts, see `Segments::segment_read_mask`.
+    /// Data of contacts that the dynamic segments of a workspace read, see `Segments::segment_read_mask`.
     pub(crate) segment_read_mask: Cache<WorkspaceId, ReadMask>,
     pub(crate) templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
     pub(crate) campaigns: Cache<(WorkspaceId, CampaignId), Arc<Campaign>>,
@@ -67,7 +67,7 @@ pub(crate) struct Lookups {
     pub(crate) automation_plans: Cache<(WorkspaceId, AutomationId, u32), Arc<AutomationPlan>>,
     /// The webhooks and the readers of the events of a workspace.
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
-    /// What signs requests to a webhook, by its sealed secret, which opens for that webhook alone.
+    /// Keys that sign requests to a webhook, by its sealed secret, which opens for that webhook alone.
     pub(crate) webhook_keys: Cache<(WebhookId, String), Arc<SigningKey>>,
     /// The name of the installation.
     pub(crate) installation_name: Cache<(), Arc<str>>,
@@ -78,7 +78,7 @@ pub(crate) struct Lookups {
 pub(crate) struct Listeners {
     /// The webhooks, whatever their state.
     pub(crate) webhooks: Vec<Webhook>,
-    /// Time until which events are also logged for readers of the log; `None` if nobody has asked for events.
+    /// Time until which events are also logged for readers of the log; `None` if no reader has asked for events.
     pub(crate) followed_until: Option<Timestamp>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Listeners {
 pub struct Provider {
     /// The provider's name.
     pub name: String,
-    /// Its settings.
+    /// Settings of the provider, secrets in clear.
     pub settings: Arc<Map<String, Value>>,
 }
 
@@ -152,7 +152,7 @@ impl Lookups {
             self.field_types.clear();
         }
         if topics.contains(Topic::Contacts) {
-            // A new contact is told of here.
+            // The news also reports the first contact of a workspace.
             self.has_contacts.retain(|has_any| *has_any);
         }
         if topics.contains(Topic::Segments) || topics.contains(Topic::Automations) {

@@ -1,7 +1,7 @@
-//! The rate limits of campaigns: when their messages began.
+//! Rate limits of campaigns, enforced by the times when their messages began.
 //!
-//! One process sends a campaign. What another one sent before it is not known here, so a campaign that this one did not
-//! begin itself has used up its limit when it is first met.
+//! One process sends a campaign. Messages that another process sent before are not known here, so a campaign that this
+//! process did not begin itself counts as having used up its limit when it is first met.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -11,29 +11,29 @@ use messaging_core::domain::delivery::recipient_time::pacing::Pacing;
 use messaging_core::ids::CampaignId;
 use messaging_core::time::Timestamp;
 
-/// Beyond this many campaigns those that have not sent lately are forgotten.
+/// Number of campaigns beyond which those that have not sent lately are forgotten.
 const REMEMBERED: usize = 1000;
 
-/// A message that was released so long ago and has neither begun nor come back is not waited for.
+/// Time after which a released message that has neither begun nor come back is not waited for.
 const LOST: Duration = Duration::from_mins(1);
 
-/// What is remembered of campaigns with a rate limit.
+/// Recent sends of campaigns with a rate limit.
 #[derive(Debug, Default)]
 pub(crate) struct CampaignPace(Mutex<HashMap<CampaignId, Paced>>);
 
 #[derive(Debug)]
 struct Paced {
     begun: Pacing,
-    /// When messages were released that have not begun.
+    /// Release times of messages that have not begun.
     released: VecDeque<Timestamp>,
 }
 
-/// How many messages of a campaign may be released.
+/// Number of messages of a campaign that may be released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// Number of messages that may be released now.
     pub(crate) free: usize,
-    /// When there are more, if that depends on the clock.
+    /// Time when more may be released, if that depends on the clock.
     pub(crate) next_at: Option<Timestamp>,
 }
 
@@ -51,13 +51,13 @@ impl CampaignPace {
         act(known)
     }
 
-    /// A campaign begins here.
+    /// Begins to count a campaign whose sending begins in this process.
     pub(crate) fn start(&self, id: CampaignId, limit: u32) {
         let fresh = Paced { begun: Pacing::new(limit), released: VecDeque::new() };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, fresh);
     }
 
-    /// How many messages may be released.
+    /// Returns the number of messages that may be released.
     pub(crate) fn look(&self, id: CampaignId, limit: u32, now: Timestamp) -> Pace {
         self.with(id, limit, now, |paced| {
             let free = usize::try_from(paced.begun.free(now)).unwrap_or(usize::MAX);
@@ -65,12 +65,12 @@ impl CampaignPace {
         })
     }
 
-    /// So many are released.
+    /// Counts released messages.
     pub(crate) fn release(&self, id: CampaignId, limit: u32, count: usize, now: Timestamp) {
         self.with(id, limit, now, |paced| paced.released.extend(std::iter::repeat_n(now, count)));
     }
 
-    /// A released message begins, or waits until the limit lets it.
+    /// Begins a released message; the error is the time until which the limit makes it wait.
     pub(crate) fn begin(&self, id: CampaignId, limit: u32, now: Timestamp) -> Result<(), Timestamp> {
         self.with(id, limit, now, |paced| {
             if paced.begun.take(1, now) == 0 {
@@ -81,7 +81,7 @@ impl CampaignPace {
         })
     }
 
-    /// So many released messages do not begin: others may be released in their place.
+    /// Counts released messages that do not begin: others may be released in their place.
     pub(crate) fn put_back(&self, id: CampaignId, count: usize) {
         if let Some(paced) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&id) {
             paced.released.drain(..count.min(paced.released.len()));

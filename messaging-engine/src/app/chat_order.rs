@@ -1,11 +1,12 @@
-//! The order of messages to one chat: who was claimed first leaves first, although many are delivered at a time.
+//! Order of messages to one chat: they leave in the order in which they were claimed, although many are delivered
+//! concurrently.
 //!
-//! A chat is a conversation, where an answer must not stand before the question. So a message waits as long as one
-//! before it is under way or put off for a moment; one that is put off for longer loses its place, or an outage would
-//! hold back all that comes after it.
+//! A chat is a conversation, where an answer must not come before the question. So a message waits as long as an
+//! earlier one is under way or put off for a moment; one that is put off for longer loses its place, or an outage would
+//! hold back all messages after it.
 //!
 //! All messages of a channel of a workspace are claimed by one process, and their jobs in the order in which they are
-//! due. This is memory of that process: after a restart, what was put off before has no place.
+//! due. The order is memory of that process: after a restart, messages that were put off before have no place.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,26 +20,26 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::jobs::deliver_message::Chat;
 
-/// A message that is put off for longer than this loses its place.
+/// Longest time that a message may be put off without losing its place.
 pub(crate) const LONGEST: Duration = Duration::from_secs(90);
 
-/// How long a message waits for one that is under way before it is put off itself: it holds one of the places that all
+/// Time a message waits for one that is under way before it is put off itself: it holds one of the places that all
 /// lanes share.
 const UNDER_WAY: Duration = Duration::from_secs(2);
 
-/// A message is put off to this long after the one before it.
+/// Time after the earlier message to which a message is put off.
 const STEP: Duration = Duration::from_secs(1);
 
-/// The longest that a message is put off at a time because of another.
+/// Longest time that a message is put off at once because of another.
 const PUT_OFF: Duration = Duration::from_mins(1);
 
-/// What should have been claimed again so long ago is gone.
+/// Delay of a claim after which a message counts as gone.
 const LATE: Duration = Duration::from_secs(10);
 
-/// From this on the chats are looked through for what can be forgotten.
+/// Number of chats from which they are searched for ones to forget.
 const SWEEP_FROM: usize = 1024;
 
-/// Which messages are under way to which chats.
+/// Messages that are under way, by chat.
 #[derive(Debug, Default)]
 pub(crate) struct ChatOrder(Mutex<Chats>);
 
@@ -57,7 +58,7 @@ struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     UnderWay,
-    /// It is claimed again then.
+    /// The message is claimed again at this time.
     PutOff(Monotonic),
 }
 
@@ -73,12 +74,12 @@ pub(crate) struct ChatPosition {
     order: Arc<ChatOrder>,
     chat: Chat,
     job: JobId,
-    /// Whether it was decided what becomes of the place: by now the next run of the job may have it.
+    /// True once the fate of the place was decided: the next run of the job may hold it by now.
     is_settled: AtomicBool,
 }
 
 impl ChatOrder {
-    /// A job is claimed: its place is the one that it had, or behind all others.
+    /// Enters a claimed job: at the place that it had, or behind all others.
     pub(crate) fn enter(self: &Arc<Self>, chat: Chat, job: JobId, now: Monotonic) -> ChatPosition {
         let mut chats = self.lock();
         chats.sweep(now);
@@ -109,8 +110,8 @@ impl Chats {
 }
 
 impl ChatPosition {
-    /// Waits a moment until the message before this one has left; after how long it may be asked again, if that takes
-    /// longer.
+    /// Waits a moment until the message before this one has left; the error is the time after which to ask again, if
+    /// that takes longer.
     pub(crate) async fn turn(&self, now: impl Fn() -> Monotonic + Send) -> Result<(), Duration> {
         let end = Instant::now() + UNDER_WAY;
         loop {
@@ -118,7 +119,7 @@ impl ChatPosition {
             if let State::PutOff(until) = *before.borrow_and_update() {
                 return Err((until.since(now()) + STEP).min(PUT_OFF));
             }
-            // An error means that it has left.
+            // An error means that the message has left.
             let is_put_off = |state: &State| *state != State::UnderWay;
             if timeout_at(end, before.wait_for(is_put_off)).await.is_err() {
                 return Err(STEP);
@@ -126,7 +127,7 @@ impl ChatPosition {
         }
     }
 
-    /// The message right before this one.
+    /// Returns the state of the message right before this one.
     fn before(&self, now: Monotonic) -> Option<watch::Receiver<State>> {
         let mut chats = self.order.lock();
         let line = chats.lines.get_mut(&self.chat)?;
@@ -135,7 +136,7 @@ impl ChatPosition {
         Some(before.state.subscribe())
     }
 
-    /// The message is claimed again after so long; it keeps its place unless that is too far away.
+    /// Puts off the message; it keeps its place unless the wait is too long.
     pub(crate) fn put_off(&self, wait: Duration, now: Monotonic) {
         if wait > LONGEST {
             return self.give_up();
@@ -148,7 +149,7 @@ impl ChatPosition {
         }
     }
 
-    /// Nothing of the message is left to be waited for.
+    /// Gives up the place: no other message waits for this one any more.
     pub(crate) fn give_up(&self) {
         self.is_settled.store(true, Ordering::Relaxed);
         let mut chats = self.order.lock();

@@ -1,4 +1,4 @@
-//! What the checks of the operator found last, and with what they look.
+//! Latest results of the operator's checks, and the means to run them.
 
 use std::sync::Arc;
 
@@ -9,35 +9,35 @@ use messaging_core::time::Monotonic;
 use messaging_core::validate::Setters;
 use tokio::sync::{Semaphore, watch};
 
-/// What the checks are told; all of it is for showing, or optional.
+/// Options of the checks; all of them are for display, or may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
 #[setters(default)]
 #[non_exhaustive]
 pub struct CheckOptions {
-    /// A domain that receives mail, to whose mail server a connection is tried at port 25.
+    /// Domain that receives mail, to whose mail server a connection is tried at port 25.
     pub probe: Option<String>,
-    /// Addresses that mail leaves from, where they were named.
+    /// Addresses that mail leaves from, if they were named.
     pub sources: Vec<NamedSource>,
     /// Host and port that take the place of every mail server.
     pub mx_override: Option<(String, u16)>,
     /// Zones of blocklists.
     pub blocklists: Vec<String>,
-    /// The time server to ask; none is asked without.
+    /// Time server to query; `None` to query none.
     pub time_server: Option<String>,
-    /// The resolver, as it is shown.
+    /// Name of the resolver, for display.
     pub resolver: String,
-    /// The data directory, as it is shown.
+    /// Name of the data directory, for display.
     pub data: String,
-    /// The database, as it is shown.
+    /// Name of the database, for display.
     pub database: String,
-    /// The file of the secret key, as it is shown.
+    /// Name of the file of the secret key, for display.
     pub secret_key: String,
 }
 
-/// With what the host is looked at.
+/// Means and options to check the host.
 #[derive(Debug, Clone)]
 pub struct Checkup {
-    /// Sockets, files and the clock.
+    /// Access to sockets, files and the clock.
     pub probe: Arc<dyn HostProbe>,
     /// Options of the checks, such as blocklists and the time server; all of them may be left out.
     pub options: CheckOptions,
@@ -46,10 +46,10 @@ pub struct Checkup {
 /// Latest results of the operator's checks, with the means to run them again.
 #[derive(Debug)]
 pub(crate) struct KnownChecks {
-    /// Without it there is no host to be looked at, and nothing is.
+    /// Means to check the host; without them there are no checks.
     pub(crate) checkup: Option<Checkup>,
     pub(crate) latest: watch::Sender<Option<Known>>,
-    /// One look at a time.
+    /// Permit for one run of the checks at a time.
     pub(crate) turn: Arc<Semaphore>,
 }
 

@@ -1,7 +1,7 @@
-//! How many requests a webhook's receiver gets at the same time.
+//! Limit on the requests that a webhook's receiver gets at the same time.
 //!
-//! A lane's window says how many jobs are claimed, which may be many, because a claim costs the store as much as
-//! some jobs. What the receiver sees is bounded here: few enough that their connections are kept.
+//! A lane's window limits the claimed jobs, which may be many, because a claim costs the store as much as some jobs.
+//! The requests to the receiver are limited here: few enough that their connections are kept.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use messaging_core::ids::WebhookId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests to one receiver at the same time.
+/// Number of concurrent requests to one receiver.
 const IN_FLIGHT: usize = 32;
 
-/// Webhooks that nobody waits for are remembered up to this number.
+/// Number of webhooks without waiting calls that are remembered.
 const REMEMBERED: usize = 1024;
 
-/// A gate for each webhook.
+/// A semaphore for each webhook.
 #[derive(Debug, Default)]
 pub(crate) struct ConcurrencyLimiter(Mutex<HashMap<WebhookId, Arc<Semaphore>>>);
 

@@ -1,8 +1,8 @@
 //! The sites that mail of a workspace is counted by.
 //!
-//! A site of the rules is counted under its name. Of the others each workspace has so many a day, the first that its mail goes
-//! to, which are likely to be those with most of it; what goes to further ones is counted together. So neither the number of
-//! rows nor what a commit writes grows with the number of sites.
+//! A site of the rules is counted under its name. Of the others each workspace has a number a day, the first that its
+//! mail goes to, which are likely to be those with most of it; mail to further ones is counted together. So neither the
+//! number of rows nor the size of a commit grows with the number of sites.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};

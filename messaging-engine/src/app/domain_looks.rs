@@ -1,15 +1,15 @@
-//! How many sending domains are looked at at one time.
+//! Limits on the sending domains that are checked at one time.
 
 use tokio::sync::Semaphore;
 
-/// Domains that requests look at at a time, a dozen questions each; further requests are told to come
-/// back.
+/// Number of domains that requests check at one time, a dozen look-ups each; further requests are refused with a time
+/// to try again.
 const BY_REQUESTS: usize = 32;
 
-/// Domains that background work looks at at a time.
+/// Number of domains that background work checks at one time.
 const IN_BACKGROUND: usize = 8;
 
-/// How many domains are being looked at.
+/// Permits to check a domain.
 #[derive(Debug)]
 pub(crate) struct DomainLooks {
     pub(crate) by_requests: Semaphore,

@@ -1,7 +1,7 @@
-//! Whether the installation is fenced, as this process knows it: it takes requests, and nothing leaves.
+//! Cached state of the fence: a fenced installation takes requests, and nothing leaves it.
 //!
-//! Whoever is about to let something out asks an atomic. A fence is put up only by a store that is opened, so it is never
-//! noticed late; that it came down is heard of by news, and looked for before every claim.
+//! The check before anything leaves reads an atomic. A fence is put up only by a store that is opened, so it is never
+//! noticed late; its end is announced by news, and looked for before every claim.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -23,12 +23,12 @@ impl KnownFence {
         self.is_up.load(Ordering::Acquire)
     }
 
-    /// The fence.
+    /// Returns the fence if it is up.
     pub(crate) fn get(&self) -> Option<Fence> {
         if self.is_up() { *self.fence.lock().unwrap_or_else(PoisonError::into_inner) } else { None }
     }
 
-    /// Looks at what the store says. Answers whether a fence came down.
+    /// Reads the fence from the store. Returns true if it came down.
     pub(crate) async fn look(&self, store: &dyn Store) -> Result<bool, StoreError> {
         let found = store.fence().await?;
         let mut known = self.fence.lock().unwrap_or_else(PoisonError::into_inner);

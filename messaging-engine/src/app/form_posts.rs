@@ -1,4 +1,4 @@
-//! How often forms are posted to: by strangers, whom nobody has asked who they are.
+//! Limits on submissions of forms: strangers make them, without credentials.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use messaging_core::time::Monotonic;
 
-/// Posts of a caller, and to an address, in a window (contract section 23).
+/// Largest number of submissions of a caller, and for an address, in a window (contract section 23).
 const MOST: u32 = 10;
 const WINDOW: Duration = Duration::from_hours(1);
 
-/// Callers and addresses that are remembered.
+/// Number of callers and addresses that are remembered.
 const MAX_KNOWN: usize = 100_000;
 
-/// Counts of posts in this process, by digests of callers and addresses.
+/// Counts of submissions in this process, by digests of callers and addresses.
 #[derive(Debug, Default)]
 pub(crate) struct FormPosts {
     known: Mutex<HashMap<u64, (Monotonic, u32)>>,
@@ -24,8 +24,8 @@ pub(crate) struct FormPosts {
 }
 
 impl FormPosts {
-    /// Counts a post of a caller; after which time to come again, if that was one too many. Callers of one IPv6 network of
-    /// 64 bits are one.
+    /// Counts a submission of a caller; the error is the time to wait if there were too many. Callers of one IPv6
+    /// network of 64 bits are one.
     pub(crate) fn admit_caller(&self, ip: IpAddr, now: Monotonic) -> Result<(), Duration> {
         let network = match ip.to_canonical() {
             IpAddr::V4(ip) => u128::from(u32::from(ip)),
@@ -34,7 +34,7 @@ impl FormPosts {
         self.admit(self.digests.hash_one(("caller", network)), now)
     }
 
-    /// Counts a post by the normalized address in it. Fails with the time to wait if there were too many.
+    /// Counts a submission by the normalized address in it. Fails with the time to wait if there were too many.
     pub(crate) fn admit_address(&self, address: &str, now: Monotonic) -> Result<(), Duration> {
         self.admit(self.digests.hash_one(("address", address)), now)
     }
@@ -43,7 +43,7 @@ impl FormPosts {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_KNOWN && !known.contains_key(&key) {
             known.retain(|_, (began, _)| now.since(*began) < WINDOW);
-            // So many within an hour are an attack from everywhere; the counts of some begin anew.
+            // So many within an hour are a distributed attack; all counts begin again.
             if known.len() >= MAX_KNOWN {
                 known.clear();
             }

@@ -1,8 +1,8 @@
-//! Outcomes of jobs that are committed together.
+//! Outcomes of jobs that are committed in groups.
 //!
-//! Nobody waits for company: who comes first commits, and what comes while that takes is the next commit. So groups grow
-//! with the load, and a lone outcome is as fast as without. Whoever offered something commits when it is its turn to lead,
-//! for itself and those behind it, and then passes the lead on.
+//! No outcome waits for a group: the first to come is committed, and those that come while that takes are the next
+//! commit. So groups grow with the load, and a lone outcome is as fast as without. The job whose turn it is to lead
+//! commits for itself and those behind it, and then passes the lead on.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,47 +10,47 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use messaging_core::changes::{Changes, WebhookWrite, Write};
 use tokio::sync::oneshot;
 
-/// Outcomes in one commit, at most: requests that come meanwhile wait for all of them, some two milliseconds.
+/// Largest number of outcomes in one commit: requests that come meanwhile wait for all of them, some two milliseconds.
 const LARGEST: usize = 64;
 
-/// Changes that wait to be committed, one set at most for each job in work.
+/// Changes that wait to be committed, at most one set for each job in work.
 #[derive(Debug, Default)]
 pub(crate) struct GroupedCommits(Mutex<Queue>);
 
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Offer>,
-    /// Whether somebody commits, or was asked to.
+    /// True if a job leads, or was asked to.
     is_led: bool,
 }
 
-/// The changes of one job, and who is to hear of them.
+/// The changes of one job, with the channel for its answer.
 #[derive(Debug)]
 struct Offer {
     changes: Changes,
     told: oneshot::Sender<Turn>,
 }
 
-/// News for somebody whose changes waited.
+/// Answer to a job whose changes waited.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// Somebody else has committed the changes. False: nothing of the group was committed, and each offers its changes to
-    /// the store by itself.
+    /// Another job has committed the changes. False: nothing of the group was committed, and each job offers its
+    /// changes to the store by itself.
     Over(bool),
-    /// The changes are given back, to be committed with those that wait behind them.
+    /// The job leads: its changes are given back, to be committed with those that wait behind them.
     Lead(Leading, Changes),
 }
 
-/// The right to commit what waits, which passes on to the next when it is dropped.
+/// The right to commit waiting changes, which passes to the next job when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Leading(Option<Arc<GroupedCommits>>);
 
-/// Jobs whose changes somebody else commits.
+/// Jobs whose changes another job commits.
 #[derive(Debug)]
 pub(crate) struct Followers(Vec<oneshot::Sender<Turn>>);
 
 impl GroupedCommits {
-    /// Offers changes. Answers where to hear of them, or gives them back with the lead when nobody has it.
+    /// Offers changes. Returns the receiver of the answer, or gives the changes back with the lead if no job has it.
     pub(crate) fn offer(self: &Arc<Self>, changes: Changes) -> Result<(Leading, Changes), oneshot::Receiver<Turn>> {
         let mut queue = self.lock();
         if !std::mem::replace(&mut queue.is_led, true) {
@@ -61,11 +61,11 @@ impl GroupedCommits {
         Err(turn)
     }
 
-    /// Gives the lead to the first who waits and is still there.
+    /// Gives the lead to the first waiting job that still exists.
     fn pass_on(self: &Arc<Self>) {
         while let Some(Offer { changes, told }) = self.next() {
             match told.send(Turn::Lead(Leading(Some(Arc::clone(self))), changes)) {
-                // It went away, and what it offered with it.
+                // The job went away, and its changes with it.
                 Err(Turn::Lead(mut unheard, _)) => unheard.0 = None,
                 _ => return,
             }
@@ -85,7 +85,7 @@ impl GroupedCommits {
 }
 
 impl Leading {
-    /// The changes with those that wait, in the order in which they were offered.
+    /// Returns the changes with those that wait, in the order in which they were offered.
     pub(crate) fn gather(&self, own: Changes) -> (Changes, Followers) {
         let Some(commits) = &self.0 else { return (own, Followers(Vec::new())) };
         let offers: Vec<_> = {
@@ -102,10 +102,10 @@ impl Leading {
 }
 
 impl Followers {
-    /// Tells whether the commit was made.
+    /// Reports whether the commit was made.
     pub(crate) fn tell(self, is_committed: bool) {
         for told in self.0 {
-            // One that went away does not mind.
+            // A job that went away needs no answer.
             let _ = told.send(Turn::Over(is_committed));
         }
     }
@@ -119,7 +119,7 @@ impl Drop for Leading {
     }
 }
 
-/// The writes without those that end the failures of a webhook which one before them has ended.
+/// Returns the writes without those that end the failures of a webhook which an earlier write has ended.
 fn said_once(writes: impl Iterator<Item = Write>) -> Changes {
     let mut working = HashSet::new();
     let is_news = |write: &Write| match write {
@@ -204,7 +204,7 @@ mod tests {
         let [gone, also, there] = [2, 3, 4].map(|webhook| commits.offer(of(works(webhook))).unwrap_err());
         drop(gone);
         drop(leading);
-        // It was asked to lead and ends before it hears of that.
+        // The job was asked to lead and ends before it receives that.
         drop(also);
         let Turn::Lead(leading, own) = there.await.unwrap() else { panic!("nobody leads") };
         assert_eq!(shown(&leading.gather(own).0), "+4");

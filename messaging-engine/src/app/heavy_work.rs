@@ -1,5 +1,5 @@
-//! Work that keeps a processor busy, such as making RSA keys. It runs off the threads that serve requests, only so much
-//! of it runs at a time, and only so much may wait.
+//! Queue for work that keeps a processor busy, such as making RSA keys. It runs off the threads that serve requests,
+//! with limits on running and on waiting work.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::error::Error;
 /// A bounded queue for one kind of heavy work.
 #[derive(Debug)]
 pub(crate) struct HeavyWork {
-    /// Permits of work that is running.
+    /// Permits of running work.
     working: Arc<Semaphore>,
     /// Permits of all callers, whose work is running or waits.
     admitted: Semaphore,
-    /// Whether work is done on the thread of the caller.
+    /// True if work runs on the thread of the caller.
     is_inline: bool,
 }
 
@@ -28,7 +28,7 @@ impl HeavyWork {
         }
     }
 
-    /// The same queue, whose work is done on the thread of the caller where that is wanted.
+    /// Sets whether the work runs on the thread of the caller.
     pub(crate) fn inline(self, is_inline: bool) -> Self {
         Self { is_inline, ..self }
     }
@@ -42,7 +42,7 @@ impl HeavyWork {
             return Ok(work());
         }
         let work = move || {
-            // The thread holds the permit, because the work goes on when the caller is dropped.
+            // The thread holds the permit, because the work continues when the caller is dropped.
             let _turn = turn;
             work()
         };

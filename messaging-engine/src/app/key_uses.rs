@@ -1,7 +1,7 @@
 //! Uses of API keys by operation, gathered in memory and written together once a minute.
 //!
-//! Nobody waits for them and nothing depends on them: what has no room, what the store does not take and what a process had
-//! gathered when it was killed is lost.
+//! Nobody waits for them and nothing depends on them: uses for which there is no room, that the store does not take or
+//! that a process had gathered when it was killed are lost.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

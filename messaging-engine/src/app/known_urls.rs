@@ -1,8 +1,8 @@
-//! Which targets of redirected links are stored already.
+//! Targets of redirected links that are known to be stored.
 //!
-//! The messages of a mailing have the same links. A target is kept until somebody it names is erased, so once
-//! it was committed nothing has to be written for it again; without this memory each message would write all
-//! of its own. Another process may erase it, so what is known is believed for a while.
+//! The messages of a mailing have the same links. A target is kept until a person it names is erased, so once it was
+//! committed nothing has to be written for it again; without this cache each message would write all of its own.
+//! Another process may erase a target, so entries expire.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,21 +13,21 @@ use messaging_core::domain::mail::link_token::UrlKey;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::time::Monotonic;
 
-/// Beyond this many the memory starts anew; about 1 MB.
+/// Number of targets beyond which the cache is cleared; about 1 MB.
 const CAPACITY: usize = 20_000;
 
-/// How long a target is believed to be stored. A store tells that another process has removed some, as a rule; this is
-/// for when that is lost.
+/// Time that a target counts as stored. A store normally reports that another process has removed some; this is for
+/// when the report is lost.
 const LIFETIME: Duration = Duration::from_mins(1);
 
 type Key = (WorkspaceId, UrlKey);
 
-/// Targets that were committed, and until when that is believed.
+/// Targets that were committed, with the time until which they count as stored.
 #[derive(Debug, Default)]
 pub(crate) struct KnownUrls(Mutex<HashMap<Key, Monotonic>>);
 
 impl KnownUrls {
-    /// The targets that a set of changes stores.
+    /// Returns the targets that a set of changes stores.
     pub(crate) fn keys(changes: &Changes) -> Vec<Key> {
         let stored = changes.writes().iter().filter_map(|write| match write {
             Write::PutUrl(workspace, url) => Some((*workspace, UrlKey::of(url))),
@@ -36,7 +36,7 @@ impl KnownUrls {
         stored.collect()
     }
 
-    /// The targets that a set of changes removes.
+    /// Returns the targets that a set of changes removes.
     pub(crate) fn removed(changes: &Changes) -> Vec<Key> {
         let removed = changes.writes().iter().filter_map(|write| match write {
             Write::Delete(DocumentKey::Url(workspace, key)) => Some((*workspace, *key)),
@@ -45,7 +45,7 @@ impl KnownUrls {
         removed.collect()
     }
 
-    /// Notes targets that are committed now.
+    /// Adds targets that are committed now.
     pub(crate) fn add(&self, keys: Vec<Key>, now: Monotonic) {
         if keys.is_empty() {
             return;
@@ -57,7 +57,7 @@ impl KnownUrls {
         known.extend(keys.into_iter().map(|key| (key, now + LIFETIME)));
     }
 
-    /// Forgets the targets that a set of changes, now committed, removed.
+    /// Drops the targets that a set of changes, now committed, removed.
     pub(crate) fn forget(&self, keys: Vec<Key>) {
         if keys.is_empty() {
             return;
@@ -68,7 +68,7 @@ impl KnownUrls {
         }
     }
 
-    /// Forgets all: somebody else has removed some.
+    /// Clears the cache: another process has removed some targets.
     pub(crate) fn clear(&self) {
         self.lock().clear();
     }
@@ -102,7 +102,7 @@ mod tests {
         assert!(!known.knows((mine, key("a")), start + LIFETIME));
         known.forget(KnownUrls::removed(&Changes::from_iter([Write::Delete(DocumentKey::Url(mine, key("b")))])));
         assert!(known.knows((mine, key("a")), start) && !known.knows((mine, key("b")), start));
-        // Full: what was known is forgotten, what comes is kept.
+        // When the cache is full, known targets are dropped, and new ones kept.
         let many: Vec<_> = (0..CAPACITY).map(|number| (other, key(&number.to_string()))).collect();
         known.add(many, start);
         assert!(!known.knows((mine, key("a")), start) && known.knows((other, key("7")), start));

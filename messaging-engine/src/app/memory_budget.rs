@@ -1,9 +1,9 @@
-//! Room in memory for what is being sent.
+//! Memory budget for messages that are being sent.
 //!
-//! Whoever is about to read something large first takes room for it here, and waits without holding anything.
-//! Room is given in the order of asking, with two exceptions, because messages to a mail server that has stopped
-//! reading must not keep everybody else's waiting: one lane never has more than half of it once it has any, and
-//! while something large waits, small requests go on within a quarter that large ones leave free.
+//! A caller that is about to read something large first takes memory for it here, and waits without holding any. Memory
+//! is given in the order of asking, with two exceptions, because messages to a mail server that has stopped reading
+//! must not keep all others waiting: one lane that holds memory never gets more than half of the budget, and while a
+//! large request waits, small ones continue within a quarter that large ones leave free.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Bytes that may be held at one time.
+/// Budget of bytes that may be held at one time.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     total: u64,
@@ -22,9 +22,9 @@ pub(crate) struct MemoryBudget {
 #[derive(Debug)]
 struct State {
     free: u64,
-    /// What is held by requests that are large.
+    /// Bytes held by large requests.
     large: u64,
-    /// What each lane holds; lanes that hold nothing are not in it.
+    /// Bytes held by each lane that holds any.
     held: HashMap<String, u64>,
     waiting: VecDeque<Waiting>,
 }
@@ -36,7 +36,7 @@ struct Waiting {
     granted: oneshot::Sender<Charge>,
 }
 
-/// Room that was taken, given back when dropped.
+/// Memory that was taken; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<MemoryBudget>,
@@ -50,13 +50,13 @@ impl MemoryBudget {
         Arc::new(Self { total, waits: AtomicU64::new(0), state: Mutex::new(state) })
     }
 
-    /// How often somebody has waited for room.
+    /// Number of requests that had to wait.
     pub(crate) fn waits(&self) -> u64 {
         self.waits.load(Ordering::Relaxed)
     }
 
-    /// Takes room for `bytes`, waiting as long as there is none. More than three quarters of the budget count as
-    /// that.
+    /// Takes `bytes`, waiting until they are free. A request for more than three quarters of the budget counts as one
+    /// for three quarters.
     pub(crate) async fn take(self: &Arc<Self>, lane: &str, bytes: u64) -> Charge {
         let bytes = bytes.min(self.large_share());
         let granted = {
@@ -82,7 +82,7 @@ impl MemoryBudget {
         Charge { budget: Arc::clone(self), lane, bytes }
     }
 
-    /// Gives room to those whose turn it is.
+    /// Gives memory to the waiters whose turn it is.
     fn serve(self: &Arc<Self>) {
         let mut served = Vec::new();
         {
@@ -102,7 +102,7 @@ impl MemoryBudget {
                     large_waits = true;
                     place += 1;
                 } else if large_waits && self.total - state.free - state.large + next.bytes > self.small_share() {
-                    // Small ones overtake within their own share, or who needs much would wait for ever.
+                    // Small requests overtake within their own share, or a large one would wait for ever.
                     break;
                 } else if let Some(Waiting { lane, bytes, granted }) = state.waiting.remove(place) {
                     served.push((granted, self.grant(&mut state, lane, bytes)));
@@ -110,17 +110,17 @@ impl MemoryBudget {
             }
         }
         for (granted, charge) in served {
-            // Who went away in this moment gives the room back by dropping it.
+            // A waiter that went away in this moment gives the memory back by dropping it.
             drop(granted.send(charge));
         }
     }
 
-    /// Whether there is room for so many bytes.
+    /// Returns true if so many bytes are free for a request of this size.
     fn admits(&self, state: &State, bytes: u64) -> bool {
         bytes <= state.free && (!self.is_large(bytes) || state.large + bytes <= self.large_share())
     }
 
-    /// Whether a lane that has room already would have more than half of it.
+    /// Returns true if a lane that holds memory already would hold more than half of the budget.
     fn is_over_share(&self, state: &State, lane: &str, bytes: u64) -> bool {
         state.held.get(lane).is_some_and(|held| held + bytes > self.total / 2)
     }
@@ -137,7 +137,7 @@ impl MemoryBudget {
         self.total / 4
     }
 
-    /// Never held over an await, nor while a charge is dropped.
+    /// The lock is never held over an await, nor while a charge is dropped.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,7 +190,7 @@ mod tests {
     async fn small_ones_go_on_while_large_ones_wait() {
         let budget = MemoryBudget::new(16);
         let slow = budget.take("slow", 12).await;
-        // Of the same lane it cannot have room before the first has left, and of another there is none.
+        // The same lane cannot have memory before the first has left, and for another lane there is none.
         let mut second = Box::pin(budget.take("slow", 12));
         assert!(second.as_mut().now_or_never().is_none());
         let mut other = Box::pin(budget.take("other", 12));
@@ -216,7 +216,7 @@ mod tests {
         assert!(third.as_mut().now_or_never().is_none());
         let other = budget.take("b", 10).await;
         drop(other);
-        // Somebody who stopped waiting is forgotten.
+        // A waiter that gave up is forgotten.
         let mut gone = Box::pin(budget.take("a", 20));
         assert!(gone.as_mut().now_or_never().is_none());
         drop(gone);

@@ -1,9 +1,8 @@
-//! What an application counts, and how it looks to Prometheus.
+//! Counters of an application, and their Prometheus page.
 //!
-//! A registry of its own for each application, so that several in one process do not count for one another; and
-//! counters that are found by their place, so that counting is one addition. What a commit makes true is counted by
-//! the thread that commits ([`CommitObserver`]): not twice where a commit is tried again, and also where its caller has
-//! gone away meanwhile.
+//! Each application has its own registry, so that several in one process do not mix their counts; and counters are
+//! found by index, so that counting is one addition. Effects of a commit are counted by the thread that commits
+//! ([`CommitObserver`]): not twice if a commit is tried again, and also if its caller has gone away meanwhile.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -22,18 +21,18 @@ use prometheus::{
 use super::paths::ShownPath;
 use super::unknown_kinds::UnknownKinds;
 
-/// Bounds of what takes from a tenth of a millisecond to some seconds.
+/// Buckets of durations, from a tenth of a millisecond to some seconds.
 const SECONDS: [f64; 14] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
-/// Bounds of how many commits are made durable together.
+/// Buckets of the number of commits that are made durable together.
 const ITEMS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 
-/// Checks that are shown.
+/// Largest number of checks shown.
 const MAX_CHECKS: usize = 1000;
 
 const CHANNELS: usize = Channel::ALL.len();
 const CLASSES: usize = BounceClass::ALL.len();
 
-/// A counter for each channel.
+/// One counter for each channel.
 type PerChannel = [IntCounter; CHANNELS];
 
 /// The counters of an application.
@@ -53,13 +52,13 @@ pub(crate) struct Metrics {
     commit_items: Histogram,
     commit_wait: Histogram,
     commit_sync: Histogram,
-    /// Attempts that ended without anybody knowing whether the message arrived.
+    /// Attempts that ended without it being known whether the message arrived.
     pub(crate) ambiguous: IntCounter,
     pub(crate) tls_policy_failures: IntCounter,
-    /// Mail and messages that came in.
+    /// Incoming mail and messages.
     pub(crate) inbound: IntCounter,
     pub(crate) budget_waits: IntCounter,
-    /// Requests of the API that were not logged for want of room or of a store.
+    /// API requests that were not logged, because there was no room or no store.
     pub(crate) request_log_dropped: IntCounter,
     pub(crate) queue_messages: Gauge,
     pub(crate) queue_oldest: Gauge,
@@ -76,7 +75,7 @@ pub(crate) struct Metrics {
     pub(crate) store_transactions: IntCounter,
     pub(crate) store_round_trips: IntCounter,
     pub(crate) jobs_unknown_kind: Gauge,
-    /// The jobs that are counted there.
+    /// Jobs counted in the gauge of unknown kinds.
     pub(crate) unknown_kinds: UnknownKinds,
     pub(crate) jobs_waiting: Gauge,
     pub(crate) wal_bytes: Gauge,
@@ -86,12 +85,12 @@ pub(crate) struct Metrics {
     store_health: IntGaugeVec,
     checks: IntGaugeVec,
     paths: IntGaugeVec,
-    /// Held while checks are replaced, so that no page shows half of them.
+    /// Held while checks or paths are replaced, so that no page shows half of them.
     replacing: Mutex<()>,
 }
 
 impl Metrics {
-    /// All families at zero.
+    /// Creates all metrics at zero.
     pub(crate) fn new() -> Self {
         let registry = Registry::new();
         let families = Families(&registry);
@@ -234,15 +233,15 @@ impl Metrics {
         metrics
     }
 
-    /// The state of the store.
+    /// Sets the state of the store.
     pub(crate) fn tell_health(&self, health: StoreHealth) {
         for state in StoreHealth::ALL {
             self.store_health.with_label_values(&[state.as_str()]).set(i64::from(state == health));
         }
     }
 
-    /// What checks of the installation found, in place of what earlier ones did: 0 for a fault, and nothing of what was
-    /// skipped. Of more than [`MAX_CHECKS`] the rest is left out.
+    /// Replaces the results of the installation's checks: 0 for a fault, and no value for a skipped check. Checks
+    /// beyond [`MAX_CHECKS`] are left out.
     pub(crate) fn tell_checks(&self, found: &[CheckReport]) {
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         self.checks.reset();
@@ -253,7 +252,7 @@ impl Metrics {
         }
     }
 
-    /// State of paths, in place of what was told before.
+    /// Replaces the states of paths.
     pub(crate) fn tell_paths(&self, paths: &[ShownPath]) {
         let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         self.paths.reset();
@@ -262,12 +261,12 @@ impl Metrics {
         }
     }
 
-    /// How many lanes were left alone at the latest claim of jobs.
+    /// Sets the number of lanes that were paused at the latest claim of jobs.
     pub(crate) fn tell_paused(&self, lanes: usize) {
         self.lanes_paused.set(i64::try_from(lanes).unwrap_or(i64::MAX));
     }
 
-    /// The page (text format 0.0.4).
+    /// Renders the page (text format 0.0.4).
     pub(crate) fn page(&self) -> String {
         let _whole = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut page = String::with_capacity(16 * 1024);
@@ -323,7 +322,7 @@ impl CommitObserver for Metrics {
     }
 }
 
-/// Makes families and registers them. The names are constants, so that none is refused.
+/// Creates metrics and registers them. The names are constants, so that none is refused.
 struct Families<'a>(&'a Registry);
 
 impl Families<'_> {

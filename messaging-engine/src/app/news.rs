@@ -1,4 +1,4 @@
-//! What the store tells of changes by others: what is remembered of them is forgotten, and who waits looks again.
+//! Reactions to the store's news of changes by other processes: caches are cleared, and waiting work looks again.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use super::Shared;
 
-/// Follows the news as long as there is the application and its store, on the runtime that it was built on. Where that
-/// ends before, entries of caches expire and workers look now and then, as they do when news is late.
+/// Follows the news as long as the application and its store exist, on the runtime that the application was built on.
+/// If that runtime ends before, entries of caches expire and workers look now and then, as they do when news is late.
 pub(super) fn follow(shared: &Arc<Shared>) {
     let (weak, mut news) = (Arc::downgrade(shared), shared.store.news());
     let mut heard = *news.borrow_and_update();
@@ -25,7 +25,7 @@ pub(super) fn follow(shared: &Arc<Shared>) {
             {
                 tracing::warn!(error = %Chain(&error), "it is not known what the operator ordered for sources and paths");
             }
-            // What is not found out now is before the next claim.
+            // A failure is made up for before the next claim.
             if told.contains(Topic::Fence)
                 && let Err(error) = shared.look_at_fence().await
             {
@@ -35,7 +35,7 @@ pub(super) fn follow(shared: &Arc<Shared>) {
     });
 }
 
-/// What was told since the last call; `None` when the store is gone.
+/// Returns the topics of the news since the last call; `None` when the store is gone.
 async fn next(news: &mut watch::Receiver<News>, heard: &mut News) -> Option<Topics> {
     news.changed().await.ok()?;
     let now = *news.borrow_and_update();

@@ -1,11 +1,11 @@
-//! The paths of this node's sources: what warm-up and brakes say of each, in memory.
+//! Delivery paths of this node's sources, with the state of their warm-up and brakes, in memory.
 //!
-//! The transport asks before each attempt and tells the answers ([`Paths`]); both are counting under a lock that is never
-//! held over a wait. What is kept in the database follows in batches ([`rows`]): a crash forgets some seconds of
+//! The transport asks before each attempt and reports the answers ([`Paths`]); both only count under a lock that is
+//! never held over a wait. The counts are written to the database in batches ([`rows`]): a crash loses some seconds of
 //! counting, and no message waits for a commit.
 //!
-//! Each node keeps the paths of the sources that it uses, so a path belongs to one node: of several that name one address
-//! the oldest uses it, and the next one goes on from what is stored once that is gone ([`holding`]).
+//! Each node keeps the paths of the sources that it uses, so a path belongs to one node: if several nodes name one
+//! address the oldest uses it, and the next one continues from the stored state once that node is gone ([`holding`]).
 
 mod holding;
 mod rows;
@@ -33,79 +33,79 @@ use messaging_core::time::Timestamp;
 
 pub(crate) use rows::SAVE_EVERY;
 
-/// What is known of a path is kept so long after it was used, here and in the database. Its warm-up begins anew already
-/// before.
+/// Time an unused path is kept, here and in the database. Its warm-up starts again before that.
 pub(crate) const KEPT_FOR: Duration = Duration::from_hours(60 * 24);
 
-/// Paths that are kept in memory. Beyond that those are dropped that were not used for longest ([`State::make_room`]).
+/// Largest number of paths in memory. Beyond it those that were not used for longest are dropped
+/// ([`State::make_room`]).
 const MAX_PATHS: usize = 50_000;
 
-/// So many paths are dropped at once, so that it is seldom looked for them.
+/// Number of paths dropped at once, so that the search for them is rare.
 const DROPPED_AT_ONCE: usize = MAX_PATHS / 50;
 
-/// Room that was looked for in vain is looked for again after so long.
+/// Time after which room is looked for again if none was found.
 const LOOKED_FOR_ROOM: Duration = Duration::from_secs(1);
 
-/// A path that was used within this time is not dropped.
+/// Time within its last use in which a path is not dropped.
 const IDLE_AFTER: Duration = Duration::from_mins(1);
 
-/// Recipient domains of which it is remembered over which path the last message to them left.
+/// Number of recipient domains for which the path of the last message is remembered.
 const MAX_DOMAINS: usize = 50_000;
 
-/// Turns of pools at sites that are remembered; they begin anew beyond that.
+/// Number of turns of pools at sites that are remembered; beyond it they begin anew.
 const MAX_TURNS: usize = 10_000;
 
-/// A message that waits for a path asks again after so long at the latest.
+/// Longest time until a message that waits for a path asks again.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
-/// A message asks again after so long where only a person can open a path, or another node has to come.
+/// Time until a message asks again if only a person can open a path, or another node has to come.
 pub(crate) const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
 
-/// A message that somebody waits for asks again after so long for a node that has an address for it: one may just start.
+/// Time until a transactional message asks again for a node that has an address for it: one may just be starting.
 const UNTIL_A_NODE_COMES: Duration = Duration::from_secs(30);
 
 /// The shortest wait.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
-/// Marketing mail that waits so long for the rate of a path is told to be held.
+/// Wait for the rate of a path from which marketing mail is shown as held.
 const TOLD_FROM: Duration = Duration::from_mins(1);
 
-/// The longest time by which marketing mail waits longer than it has to, by chance: what waits for one moment does not all
-/// come back at that moment.
+/// Largest random addition to the wait of marketing mail: messages that wait for one moment do not all come back at
+/// that moment.
 const LONGEST_SPREAD: Duration = Duration::from_mins(10);
 
-/// A source by its place, and the site that its mail goes to.
+/// Index of a source, and the site that its mail is sent to.
 type PathKey = (usize, SiteName);
 
-/// Keeps the paths of a node.
+/// The paths of a node.
 pub(crate) struct PathKeeper {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     rules: Arc<SiteRules>,
-    /// At least one.
+    /// Sources of the node; at least one.
     sources: Vec<Arc<NamedSource>>,
-    /// Whether this node uses each of them; changed under the lock of the state.
+    /// True for each source that this node uses; changed under the lock of the state.
     uses: Vec<AtomicBool>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Paths are chosen once they were read; before that mail leaves without.
+    /// True once the stored paths were read: paths are chosen from then on; before, mail leaves without one.
     is_loaded: bool,
-    /// In the order of the sources.
+    /// State of the sources, in their order.
     sources: Vec<KeptSource>,
     paths: HashMap<PathKey, KeptPath>,
     turns: HashMap<(SiteName, Vec<usize>), Turns>,
-    /// The path over which the last message to a domain left, by the domain.
+    /// Path over which the last message to a domain left, by domain.
     last_paths: HashMap<String, PathKey>,
-    /// Number of the next turn of what leaves without a path.
+    /// Number of the next turn of mail that leaves without a path.
     turn: usize,
-    /// When room for paths was looked for in vain.
+    /// Time when room for paths was last looked for in vain.
     was_full: Option<Timestamp>,
 }
 
-/// What is kept of a source.
+/// State of a source, with its stored row.
 struct KeptSource {
     row: SourceRow,
     /// Revision of the stored row; `None` before there is one.
@@ -114,7 +114,7 @@ struct KeptSource {
     is_changed: bool,
 }
 
-/// What is kept of a path.
+/// State of a path, with its stored row.
 #[derive(Default)]
 struct KeptPath {
     state: PathState,
@@ -124,7 +124,7 @@ struct KeptPath {
     saved_at: Option<Timestamp>,
     /// Next turn of marketing mail that waits.
     next_turn: Option<Timestamp>,
-    /// Time until which the path is kept free for mail that somebody waits for.
+    /// Time until which the path is kept free for transactional mail.
     kept_free_until: Option<Timestamp>,
 }
 
@@ -137,7 +137,7 @@ pub(crate) struct ShownPath {
 }
 
 impl PathKeeper {
-    /// A keeper of the paths of these sources; without any, of the one whose address the system chooses.
+    /// Keeps the paths of these sources; without any, of the one whose address the system chooses.
     pub(crate) fn new(
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
@@ -158,13 +158,13 @@ impl PathKeeper {
         &self.sources
     }
 
-    /// True once what is kept of paths was read.
+    /// True once the stored paths were read.
     pub(crate) fn is_loaded(&self) -> bool {
         self.lock().is_loaded
     }
 
-    /// Somebody complained about mail that an exchanger took from a source. Answers the site where the complaint is to be
-    /// written down, because another node uses the path.
+    /// Counts a complaint about mail that an exchanger took from a source. Returns the site at which the complaint has
+    /// to be stored, because another node uses the path.
     pub(crate) fn complained(&self, source: SourceAddress, exchanger: &str) -> Option<SiteName> {
         let site = self.rules.site_of(&[exchanger])?;
         let Some(at) = self.sources.iter().position(|one| one.ip == source).filter(|at| self.uses_at(*at)) else {
@@ -180,7 +180,7 @@ impl PathKeeper {
         None
     }
 
-    /// The paths that are slowed, rest or are stopped, and those to sites that the rules name; at most `limit`.
+    /// Returns the paths that are slowed, paused or stopped, and those to sites that the rules name; at most `limit`.
     pub(crate) fn shown(&self, limit: usize) -> Vec<ShownPath> {
         let now = self.clock.now();
         let state = self.lock();
@@ -201,7 +201,8 @@ impl PathKeeper {
         shown.into_iter().map(show).collect()
     }
 
-    /// Sentence about why no path is open to a domain at the moment; `None` where one is, or nothing is known of the domain.
+    /// Returns a sentence about why no path to a domain is open at the moment; `None` if one is, or nothing is known of
+    /// the domain.
     pub(crate) fn sentence_for(&self, domain: &str) -> Option<String> {
         let now = self.clock.now();
         let state = self.lock();
@@ -224,7 +225,7 @@ impl PathKeeper {
         tracing::warn!(%source, site = site.as_str(), ?action, ?reason, until, evidence, "the brake of a path changed");
     }
 
-    /// How long a message waits that may ask again at a time.
+    /// Returns the wait of a message that may ask again at a time; bulk mail gets a random addition.
     fn wait(&self, until: Option<Timestamp>, now: Timestamp, class: JobClass) -> Duration {
         let Some(until) = until else { return UNTIL_SOMEBODY_ACTS };
         let wait = until.since(now).clamp(SHORTEST_WAIT, LONGEST_WAIT);
@@ -234,15 +235,15 @@ impl PathKeeper {
         }
     }
 
-    /// A number from 0 to 1.
+    /// Returns a random number from 0 to 1.
     fn chance(&self) -> f64 {
         let mut bytes = [0; 4];
         self.entropy.fill(&mut bytes);
         f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
     }
 
-    /// True for an exchanger of a site. A domain may name those of several operators, and anybody may name one of their own
-    /// beside those of a site: what that says is no word of the site.
+    /// Returns true if an exchanger belongs to a site. A domain may name exchangers of several operators, and anybody
+    /// may name one of their own beside those of a site: its answers are not the site's.
     fn operates(&self, site: &SiteName, exchanger: &str) -> bool {
         self.rules.site_of(&[exchanger]).as_ref() == Some(site)
     }
@@ -308,7 +309,7 @@ impl Paths for PathKeeper {
         let reaches = |at: &usize| request.reach.is_reached_by(&self.sources[*at]);
         let reaching: Vec<usize> = usable.into_iter().filter(reaches).collect();
         if reaching.is_empty() {
-            // The attempt finds out that nothing can be reached.
+            // The attempt will find out that nothing can be reached.
             return self.leave(first, None);
         }
         let site = request.reach.is_public.then(|| self.rules.site_of(request.exchangers)).flatten();
@@ -325,7 +326,7 @@ impl Paths for PathKeeper {
     fn ended(&self, leave: &Leave, outcomes: &[&Outcome]) {
         let Some(OpenPath { site, .. }) = &leave.path else { return };
         let Some(source) = self.sources.iter().position(|one| one.ip == leave.source.ip) else { return };
-        // Read before the lock: patterns are looked through.
+        // Read before the lock, because it searches patterns.
         let reply = |answer: &Answer| {
             let is_of_site = answer.response.host.as_deref().is_none_or(|host| self.operates(site, host));
             is_of_site.then(|| PathReply::of(&self.rules, site, answer)).flatten()
@@ -339,7 +340,7 @@ impl Paths for PathKeeper {
             let Some(path) = state.paths.get_mut(&key) else { return };
             path.is_changed = true;
             for (at, reply) in replies.iter().enumerate() {
-                // The first transaction was counted when it was let go.
+                // The first transaction was counted when the message was let go.
                 if at > 0 {
                     path.state.sent(&limits, now);
                 }
@@ -363,7 +364,7 @@ impl Paths for PathKeeper {
 }
 
 impl State {
-    /// A source as the choice sees it; one that was stopped waits for the operator.
+    /// Returns the view of a source that the choice works with; a stopped one waits for the operator.
     fn candidate(
         &self,
         source: usize,
@@ -382,7 +383,7 @@ impl State {
         }
     }
 
-    /// A path that nothing was sent over.
+    /// Returns the state of a path over which nothing was sent yet.
     fn fresh(&self, source: usize) -> PathState {
         if self.status_of(source) == SourceStatus::Warm { PathState::known() } else { PathState::default() }
     }
@@ -401,8 +402,8 @@ impl State {
         choose(candidates, self.turns.entry((site.clone(), sources.to_vec())).or_default())
     }
 
-    /// Drops the paths that were not used for longest. Their rows stay, and a path that is used again goes on from its row
-    /// ([`Self::take_row`]). Paths that are braked stay, and those whose warm-up is not written yet.
+    /// Drops the paths that were not used for longest. Their rows stay, and a path that is used again continues from
+    /// its row ([`Self::take_row`]). Braked paths stay, and those whose warm-up is not written yet.
     fn make_room(&mut self, rules: &SiteRules, now: Timestamp) {
         if self.was_full.is_some_and(|at| at <= now && now.since(at) < LOOKED_FOR_ROOM) {
             return;
@@ -425,8 +426,7 @@ impl State {
         }
     }
 
-    /// Counts a transaction that begins; `false` where there are so many paths that are braked or in use that another cannot
-    /// be kept.
+    /// Counts a transaction that begins; `false` if so many paths are braked or in use that another cannot be kept.
     fn begin(&mut self, key: &PathKey, rules: &SiteRules, now: Timestamp, request: &PathRequest<'_>) -> bool {
         let domain = request.domain;
         if !self.paths.contains_key(key) {
@@ -459,14 +459,14 @@ impl State {
     }
 }
 
-/// Keeps the paths that tell most: stopped ones first.
+/// Keeps the first `limit` paths, the most severe status first: stopped ones before all others.
 fn drop_least(shown: &mut Vec<(&PathKey, PathStatus)>, limit: usize) {
     let place = |status: PathStatus| PathStatus::ALL.iter().rev().position(|one| *one == status);
     shown.sort_by(|(one, status), (other, of_other)| place(*status).cmp(&place(*of_other)).then(one.0.cmp(&other.0)));
     shown.truncate(limit);
 }
 
-/// The answer to a message whose addresses this node uses none of.
+/// Returns the answer for a message if this node uses none of its addresses.
 fn no_source(class: JobClass) -> Departure {
     Departure::Waits(PathWait {
         reason: Some(HoldReason::NoSource),

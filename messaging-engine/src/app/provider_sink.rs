@@ -1,4 +1,4 @@
-//! What transports are told the application by, for what their providers report over connections of their own.
+//! Receiver of the reports that transports make on their own, from connections to their providers.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{App, Shared};
 
-/// The application, which it does not keep alive.
+/// The application, without keeping it alive.
 #[derive(Debug)]
 pub(super) struct WeakApp(Weak<Shared>);
 
@@ -53,7 +53,7 @@ impl ProviderSink for WeakApp {
     }
 }
 
-/// Tells each transport once, however many providers it carries, who hears what it is told and who keeps paths.
+/// Gives each transport once, however many providers it carries, the receiver of its reports and the keeper of paths.
 pub(super) fn attach(shared: &Shared) {
     let mut told = HashSet::new();
     for transport in shared.transports.values() {

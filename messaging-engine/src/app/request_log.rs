@@ -1,5 +1,6 @@
-//! The log of requests: answered requests wait in a short queue, and a task writes them in the background, a batch in one
-//! commit. Nobody waits for it: what has no room, and what the store does not take, is dropped and counted.
+//! Log of requests: answered requests wait in a short queue, and a task writes them in the background, a batch in one
+//! commit. Nobody waits for it: a request for which there is no room, or that the store does not take, is dropped and
+//! counted.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -13,28 +14,28 @@ use messaging_core::ids::{ApiKeyId, UserId, WorkspaceId};
 use messaging_core::time::Timestamp;
 use tokio::sync::Notify;
 
-/// Requests that wait to be written, at most.
+/// Largest number of requests that wait to be written.
 const MAX_WAITING: usize = 4096;
 
-/// Bytes of their bodies, at most.
+/// Largest number of bytes of their bodies.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
-/// Requests that one commit writes, at most.
+/// Largest number of requests that one commit writes.
 const BATCH: usize = 250;
 
-/// How long a setting is believed that was read; news of changes may be lost.
+/// Time that a workspace's setting is cached; news of changes may be lost.
 const BELIEVED: Duration = Duration::from_secs(10);
 
-/// Workspaces whose setting is remembered.
+/// Number of workspaces whose setting is remembered.
 const MAX_SETTINGS: usize = 10_000;
 
 /// A request that was answered.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnsweredRequest {
-    /// Workspace that it was about.
+    /// Workspace that the request was about.
     pub workspace_id: WorkspaceId,
-    /// Its id, as in `X-Request-Id`.
+    /// Id of the request, as in `X-Request-Id`.
     pub id: String,
     /// HTTP method.
     pub method: Method,
@@ -46,9 +47,9 @@ pub struct AnsweredRequest {
     pub is_write: bool,
     /// HTTP status of the answer.
     pub status: u16,
-    /// Time that it took.
+    /// Time that it took to answer.
     pub took: Duration,
-    /// Length of its body.
+    /// Length of its body in bytes.
     pub request_bytes: u64,
     /// API key that it was made with.
     pub key_id: Option<ApiKeyId>,
@@ -56,20 +57,20 @@ pub struct AnsweredRequest {
     pub user_id: Option<UserId>,
     /// Address of the caller.
     pub ip: Option<IpAddr>,
-    /// The program that called, as it calls itself.
+    /// `User-Agent` of the caller.
     pub user_agent: Option<String>,
-    /// Its Idempotency-Key.
+    /// Idempotency-Key of the request.
     pub idempotency_key: Option<String>,
     /// Id of the resource that its path names.
     pub resource_id: Option<String>,
-    /// Its body.
+    /// Body of the request.
     pub request: Bytes,
     /// Body of the answer.
     pub response: Bytes,
 }
 
 impl AnsweredRequest {
-    /// A request of which only what every request has is known.
+    /// A request with the data that every request has.
     pub fn new(workspace_id: WorkspaceId, id: String, method: Method, path: String, operation: &'static str) -> Self {
         Self {
             workspace_id,
@@ -96,19 +97,19 @@ impl AnsweredRequest {
         self.status >= 400
     }
 
-    /// Bytes that its bodies hold in the queue.
+    /// Returns the number of bytes that its bodies hold in the queue.
     fn size(&self) -> usize {
         self.request.len() + self.response.len()
     }
 }
 
-/// Requests that wait, and what is remembered of settings.
+/// Requests that wait, and cached settings.
 #[derive(Debug, Default)]
 pub(crate) struct RequestLogger {
     state: Mutex<State>,
-    /// Told whenever nothing waits any more.
+    /// Notified whenever nothing waits any more.
     pub(crate) idle: Notify,
-    /// Told when somebody waits for that, so that no more requests are gathered first.
+    /// Notified when somebody waits for `idle`, so that no more requests are gathered first.
     pub(crate) hurry: Notify,
 }
 
@@ -117,7 +118,7 @@ struct State {
     waiting: VecDeque<(AnsweredRequest, Timestamp)>,
     bytes: usize,
     is_writing: bool,
-    /// The settings of workspaces as they were last read: enough to leave out most of what is not logged.
+    /// Cached settings of workspaces: enough to leave out most requests that are not logged.
     settings: HashMap<WorkspaceId, (RequestLog, Timestamp)>,
 }
 
@@ -126,12 +127,12 @@ impl RequestLogger {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True while a task writes requests.
+    /// Returns true while a task writes requests.
     pub(crate) fn is_writing(&self) -> bool {
         self.state().is_writing
     }
 
-    /// Takes a request where there is room. Answers whether it was taken or is not logged, and whether a task has to begin
+    /// Takes a request if there is room. Returns whether it was taken or is not logged, and whether a task has to begin
     /// to write.
     pub(crate) fn take(&self, mut request: AnsweredRequest, now: Timestamp) -> (bool, bool) {
         let mut state = self.state();
@@ -140,7 +141,7 @@ impl RequestLogger {
         let known = known.map(|(setting, _)| *setting);
         match known.map(|setting| setting.keeps(request.is_write, request.is_failure())) {
             Some(Kept::Nothing) => return (true, false),
-            // Its answer is read for the id of what was created.
+            // The answer is read for the id of the created resource.
             Some(Kept::Summary) => request.request = Bytes::new(),
             Some(Kept::Bodies) | None => {}
         }
@@ -158,7 +159,7 @@ impl RequestLogger {
         (true, !std::mem::replace(&mut state.is_writing, true))
     }
 
-    /// The next requests to be written; without any the task is over.
+    /// Returns the next requests to be written; without any the task is over.
     pub(crate) fn next(&self) -> Vec<(AnsweredRequest, Timestamp)> {
         let mut state = self.state();
         let count = state.waiting.len().min(BATCH);
@@ -224,7 +225,7 @@ mod tests {
             assert!(logger.take(request(MAX_BODY), now).0);
         }
         assert_eq!(logger.take(request(1), now), (false, false));
-        // One that is too long to be kept holds nothing.
+        // A body that is too long to be logged is not held.
         assert!(logger.take(request(MAX_BODY + 1), now).0);
         while !logger.next().is_empty() {}
         assert!(logger.take(request(MAX_BODY), now).0);

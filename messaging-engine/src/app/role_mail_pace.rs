@@ -1,20 +1,20 @@
-//! How much mail is handed on to the operator: strangers write it, and nobody asked for it.
+//! Limit on the mail that is forwarded to the operator: it is unsolicited, and anybody can write it.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use messaging_core::time::Monotonic;
 
-/// Mails that are handed on in a window.
+/// Number of mails that are forwarded in a window.
 const MOST: u32 = 30;
 const WINDOW: Duration = Duration::from_hours(1);
 
-/// What was handed on in this window: when it began, and how many.
+/// Start of the current window, and number of mails forwarded in it.
 #[derive(Debug, Default)]
 pub(crate) struct RoleMailPace(Mutex<Option<(Monotonic, u32)>>);
 
 impl RoleMailPace {
-    /// Whether one more may be handed on; counts it.
+    /// Counts one more mail; returns true if it may be forwarded.
     pub(crate) fn admit(&self, now: Monotonic) -> bool {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (began, count) = window.filter(|(began, _)| now.since(*began) < WINDOW).unwrap_or((now, 0));

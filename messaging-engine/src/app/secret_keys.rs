@@ -1,8 +1,8 @@
 //! The secret keys that this process holds.
 //!
-//! Which of them secrets are sealed under is the database's to say, by its check value, so that all processes change at the
-//! same time; the key file only says which keys there are. A key is held before it is announced, and switched to only once
-//! all processes have announced it: whoever meets something that was made with it can read it.
+//! The database determines under which of them secrets are sealed, by its check value, so that all processes change at
+//! the same time; the key file only says which keys there are. A key is held before it is announced, and switched to
+//! only once all processes have announced it: a process that meets a secret sealed with it can open it.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

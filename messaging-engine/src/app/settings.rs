@@ -1,4 +1,4 @@
-//! Settings of an installation, as the engine takes them.
+//! Settings of an installation.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use messaging_core::domain::security::oidc::OidcSettings;
 use messaging_core::ids::WorkspaceId;
 use messaging_core::validate::Setters;
 
-/// What the installation is told (contract section 22).
+/// Settings of the installation (contract section 22).
 ///
 /// ```
 /// use std::time::Duration;
@@ -26,46 +26,48 @@ use messaging_core::validate::Setters;
 #[setters(default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Base of tracking, unsubscribe, upload and callback links, without a slash at the end.
+    /// Base URL of tracking, unsubscribe, upload and callback links, without a slash at the end.
     pub public_url: String,
-    /// EHLO name of this process. That of the first process that works is the name of the installation, which stands in
+    /// EHLO name of this process. The first process to work gives its name to the installation: it is the one in
     /// Message-IDs and DNS records.
     pub hostname: String,
-    /// Whom mail to `postmaster` and `abuse` of the installation's names is handed on to; nobody unless given.
+    /// Address to which mail to `postmaster` and `abuse` of the installation's names is forwarded; without one it is
+    /// not forwarded.
     pub postmaster: Option<String>,
-    /// Whether sending domains can be added without a fully qualified name of the installation, for trying out: their
-    /// records cannot be published then.
+    /// True if sending domains can be added while the installation has no fully qualified name, to try things out:
+    /// their records cannot be published then.
     pub allow_unqualified_name: bool,
-    /// Whether workspaces may name every address in their IP pools, for trying out; otherwise those alone that the operator
-    /// released to them.
+    /// True if workspaces may use every address in their IP pools, to try things out; otherwise only those that the
+    /// operator released to them.
     pub grants_every_source: bool,
-    /// The provider that people sign in with; `None` for passwords alone.
+    /// Single sign-on provider; `None` for passwords alone.
     pub oidc: Option<OidcSettings>,
-    /// Shown on workspaces.
+    /// Region shown on workspaces.
     pub data_region: String,
-    /// Addresses of this process that email leaves from; empty for the one that the system chooses, named `hostname`.
+    /// Addresses of this process that email leaves from; empty for the one that the system chooses, under the name
+    /// `hostname`.
     pub sources: Vec<NamedSource>,
-    /// Those of the sources that receivers know already: they are not warmed up.
+    /// Sources that receivers know already: they are not warmed up.
     pub warm_sources: Vec<IpAddr>,
     /// Waits between email attempts; the last one repeats.
     pub message_retry: Vec<Duration>,
-    /// By how much at most a wait between email attempts is longer than `message_retry` says, in
-    /// thousandths, by chance: messages that were put off together do not come back together.
+    /// Largest random increase of a wait in `message_retry`, in thousandths: messages that were put off together do not
+    /// come back together.
     pub message_retry_jitter: u32,
-    /// How long after acceptance an email is given up.
+    /// Time after acceptance at which an email is given up.
     pub message_expiry: Duration,
     /// Waits between attempts to deliver a webhook; after the last one it is given up.
     pub webhook_retry: Vec<Duration>,
-    /// How often segments that depend on the present are calculated anew.
+    /// Interval at which segments that depend on the current time are recalculated.
     pub segment_refresh: Duration,
-    /// How long entries of audit logs are kept.
+    /// Retention of audit log entries.
     pub audit_kept: Duration,
-    /// Bits of work that whoever posts to a form has to prove; 0 for none, at most
+    /// Bits of proof of work that a submission of a form needs; 0 for none, at most
     /// [`MAX_BITS`](messaging_core::domain::security::proof_of_work::MAX_BITS).
     pub pow_bits: u32,
-    /// How often expired things are looked for that are looked for most often.
+    /// Shortest interval between sweeps for expired records; the kinds that are swept less often scale with it.
     pub sweep_every: Duration,
-    /// How many turns the background work of a workspace has for one of another; 1 for one that is not here.
+    /// Turns of a workspace's background work for each turn of another; 1 if absent.
     pub workspace_weights: HashMap<WorkspaceId, u32>,
 }
 

@@ -1,4 +1,4 @@
-//! What this process knows of the single sign-on provider, and how many sign-ins it asks the provider about at one time.
+//! Cached documents of the single sign-on provider, and the limit on concurrent sign-ins with it.
 
 use std::sync::Arc;
 
@@ -10,25 +10,25 @@ use tokio::sync::Mutex;
 use super::capacity;
 use crate::fair_semaphore::FairSemaphore;
 
-/// The provider, as this process knows it.
+/// The provider as this process knows it.
 #[derive(Debug)]
 pub(crate) struct SignOnProvider {
-    /// Held while the provider is asked for a document, so that one request asks for all that wait.
+    /// Held while a document is requested from the provider, so that one request serves all that wait.
     pub(crate) known: Mutex<KnownProvider>,
-    /// Turns to ask the provider about a code, in turn by callers' networks.
+    /// Turns to exchange a code at the provider, by callers' networks.
     pub(crate) turns: FairSemaphore,
 }
 
 /// The documents of the provider.
 #[derive(Debug, Default)]
 pub(crate) struct KnownProvider {
-    /// Its discovery document, and since when it is known.
+    /// Discovery document, and the time when it was read.
     pub(crate) discovery: Option<(Monotonic, Arc<Discovery>)>,
-    /// Its keys, and since when they are known.
+    /// Keys of the provider, and the time when they were read.
     pub(crate) keys: Option<(Monotonic, Arc<KeySet>)>,
-    /// When the keys were asked for last, whether or not they came.
+    /// Time of the last request for the keys, successful or not.
     pub(crate) keys_asked_at: Option<Monotonic>,
-    /// When a document did not come last.
+    /// Time of the last failed request for a document.
     pub(crate) failed_at: Option<Monotonic>,
 }
 

@@ -1,4 +1,4 @@
-//! Jobs that a newer version wrote, which this one leaves to it.
+//! Jobs that a newer version wrote, which this version leaves to it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,21 +7,21 @@ use std::time::Duration;
 use messaging_core::ids::JobId;
 use messaging_core::time::Monotonic;
 
-/// How long such a job is left alone before it is claimed again.
+/// Time until such a job is claimed again.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
-/// One that was not met for so long has found somebody who knows it.
+/// Time after which a job that was not met again counts as done by a newer version.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(90);
 
-/// So many are counted; more look like so many.
+/// Largest number of jobs that are counted.
 const MOST: usize = 10_000;
 
-/// The jobs of unknown kinds that this process met lately.
+/// Jobs of unknown kinds that this process met lately.
 #[derive(Debug, Default)]
 pub(crate) struct UnknownKinds(Mutex<HashMap<JobId, Monotonic>>);
 
 impl UnknownKinds {
-    /// Notes that a job was met.
+    /// Records that a job was met.
     pub(crate) fn meet(&self, job: JobId, now: Monotonic) {
         let mut met = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         forget(&mut met, now);

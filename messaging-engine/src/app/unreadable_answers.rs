@@ -1,7 +1,7 @@
-//! Accounts whose answers are not what the API of the provider says: something else may stand in its place, such as a page
-//! to sign in at, and whether messages arrive is not known.
+//! Provider accounts whose responses do not follow the API of the provider: something else may be in its place, such as
+//! a sign-in page, and whether messages arrive is not known.
 //!
-//! This is memory of the process that sends. After a restart it is found out anew.
+//! The streaks are memory of the process that sends. After a restart it finds out again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,25 +13,25 @@ use messaging_core::ports::transport::{Answer, OutcomeClass};
 use crate::app::account_pauses::Account;
 use crate::app::caches::Provider;
 
-/// So many answers in a row that cannot be read are no accident.
+/// Number of unreadable responses in a row from which an account is reported.
 const TOO_MANY: u32 = 10;
 
-/// Streaks of answers that could not be read.
+/// Streaks of unreadable responses.
 #[derive(Debug, Default)]
 pub(crate) struct UnreadableAnswers(Mutex<HashMap<Account, Streak>>);
 
 #[derive(Debug)]
 struct Streak {
-    /// The provider and the settings that it is about.
+    /// Provider and settings that the streak is about.
     provider: Provider,
-    /// Answers in a row.
+    /// Number of responses in a row.
     answers: u32,
-    /// The beginning of the last one.
+    /// Beginning of the last one.
     words: String,
 }
 
 impl UnreadableAnswers {
-    /// Takes note of the answers of an attempt over an account.
+    /// Counts the responses to an attempt over an account.
     pub(crate) fn report<'a>(
         &self,
         account: Account,
@@ -51,7 +51,7 @@ impl UnreadableAnswers {
         }
     }
 
-    /// The beginning of the last answer over an account of a channel of which too many in a row could not be read.
+    /// Returns the beginning of the last response over an account of a channel with too many unreadable ones in a row.
     pub(crate) fn trouble(&self, (workspace, channel): (WorkspaceId, Channel), provider: &Provider) -> Option<String> {
         let streaks = self.lock();
         let is_meant = |account: &Account| account.is_of(workspace, channel);
@@ -62,7 +62,7 @@ impl UnreadableAnswers {
         worst.map(|(_, streak)| streak.words.clone())
     }
 
-    /// Forgets the accounts of channels, whose settings are new.
+    /// Forgets the accounts of channels whose settings are new.
     pub(crate) fn forget(&self, channels: &[(WorkspaceId, Channel)]) {
         if !channels.is_empty() {
             let is_meant =
@@ -76,7 +76,8 @@ impl UnreadableAnswers {
     }
 }
 
-/// Whether an answer says something in the provider's words. What could not be reached has not answered.
+/// Returns true if the class of a response shows that the provider's API answered; false if it was unreachable or the
+/// result is unknown.
 fn was_read(answer: &Answer) -> bool {
     !matches!(answer.class, OutcomeClass::Ambiguous | OutcomeClass::Retry(_))
 }

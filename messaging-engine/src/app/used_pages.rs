@@ -5,7 +5,8 @@ use std::collections::{HashSet, VecDeque};
 use std::hash::BuildHasher as _;
 use std::sync::{Mutex, PoisonError};
 
-/// Pages that are remembered. Pages are good for a day; to have one forgotten earlier takes as much work as this many posts.
+/// Number of pages that are remembered. Pages are good for a day; to have one forgotten earlier takes as much work as
+/// this many posts.
 const MAX_KNOWN: usize = 100_000;
 
 /// The pages that this process saw posted, by digests of their tokens.

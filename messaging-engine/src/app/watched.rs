@@ -1,5 +1,5 @@
-//! Something small that calls, claims and attempts are held against: the workspaces under deletion, the parts of the queue
-//! that are suspended.
+//! Small sets of data that calls, claims and attempts are checked against: the workspaces under deletion, the suspended
+//! parts of the queue.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,10 +1,10 @@
-//! Wakes whoever runs jobs when one was committed: nobody polls.
+//! Signal that wakes the worker when a job was committed: nothing polls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-/// Tells of new work.
+/// Signal of new work.
 #[derive(Debug, Default)]
 pub(crate) struct WorkSignal {
     changed: Notify,
@@ -23,23 +23,23 @@ impl Drop for Unsettled<'_> {
 }
 
 impl WorkSignal {
-    /// A job was committed.
+    /// Signals that a job was committed.
     pub(crate) fn announce(&self) {
         self.changed.notify_one();
     }
 
-    /// Returns when something was announced since the last call returned.
+    /// Returns when a job was announced since the last call returned.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// An outcome begins to wait for the store.
+    /// Counts an outcome that begins to wait for the store.
     pub(crate) fn unsettled(&self) -> Unsettled<'_> {
         self.unsettled.fetch_add(1, Ordering::AcqRel);
         Unsettled(&self.unsettled)
     }
 
-    /// Whether outcomes wait for the store.
+    /// Returns true if outcomes wait for the store.
     pub(crate) fn has_unsettled(&self) -> bool {
         self.unsettled.load(Ordering::Acquire) > 0
     }

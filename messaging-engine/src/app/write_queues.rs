@@ -1,9 +1,9 @@
-//! Writers of one resource, put in order.
+//! Queues of the writers of one resource.
 //!
-//! A commit that finds its data changed is decided again. With many writers of one resource most commits would
-//! be decided in vain, and the unlucky would give up. So calls that change the same resource enter its queue
-//! first and are carried out one after another, in the order they came. Queues are of this process: against
-//! other processes and background work the revisions of the store still decide.
+//! A commit that finds its data changed is decided again. With many writers of one resource most commits would be
+//! decided in vain, and some would give up. So calls that change the same resource enter its queue first and run one
+//! after another, in the order they came. Queues are of this process: against other processes and background work the
+//! revisions of the store still decide.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,19 +16,20 @@ use tokio::time::timeout;
 
 use crate::error::Error;
 
-/// Calls that may be in one queue, the one that is carried out included; further ones are told to come back.
+/// Number of calls that may be in one queue, the running one included; further ones are refused with a time to try
+/// again.
 const MAX_QUEUED: usize = 512;
 
-/// How long a call waits for its turns, all together.
+/// Longest time a call waits for its turns, all together.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
-/// What writers are put in order by: the path of a resource, or an identifier of a contact in its workspace.
+/// Key by which writers are put in order: the path of a resource, or an identifier of a contact in its workspace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceKey(String);
 
 impl ResourceKey {
-    /// The resource that a path leads to: the path up to its first id below the workspace, or that of the
-    /// workspace itself. `None` for a collection, whose members are created independently of one another.
+    /// Returns the resource of a path: the path up to its first id below the workspace, or that of the workspace
+    /// itself. `None` for a collection, whose members are created independently of one another.
     pub fn of_path(template: &str, path: &str) -> Option<Self> {
         const WORKSPACE: &str = "{workspace_id}";
         if !template.contains('{') {
@@ -44,12 +45,12 @@ impl ResourceKey {
         Some(Self(parts().take(end).map(|(_, part)| part).collect::<Vec<_>>().join("/")))
     }
 
-    /// A workspace, also for what is decided by counting in it.
+    /// Returns the key of a workspace, also for decisions that count in it.
     pub fn of_workspace(workspace: WorkspaceId) -> Self {
         Self(format!("/workspaces/{workspace}"))
     }
 
-    /// The contact that has an identifier, whether there is one yet or not.
+    /// Returns the key of the contact that has an identifier, whether or not it exists.
     pub fn of_identifier(workspace: WorkspaceId, identifier: &Identifier) -> Self {
         Self(match identifier {
             Identifier::ExternalId(text) => format!("{workspace} external_id {text}"),
@@ -59,14 +60,14 @@ impl ResourceKey {
     }
 }
 
-/// A queue: its lock is fair, and `users` are those who wait for it or hold it.
+/// A queue: its lock is fair, and `users` is the number of calls that wait for it or hold it.
 #[derive(Debug, Default)]
 struct Queue {
     lock: Arc<tokio::sync::Mutex<()>>,
     users: usize,
 }
 
-/// The queues of resources that are being written at the moment.
+/// Queues of the resources that are being written at the moment.
 #[derive(Debug, Default)]
 pub(crate) struct WriteQueues(Mutex<HashMap<ResourceKey, Queue>>);
 
@@ -75,12 +76,12 @@ impl WriteQueues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody else writes any of the resources. They are the caller's until the turn is dropped.
+    /// Waits until no other call writes any of the resources. They are the caller's until the turn is dropped.
     ///
-    /// Everybody takes the turns of several resources in the same order, so nobody waits for one another.
+    /// All calls take the turns of several resources in the same order, so that none wait for one another.
     pub(crate) async fn enter(&self, mut resources: Vec<ResourceKey>) -> Result<WriteTurn<'_>, Error> {
         if resources.is_empty() {
-            // Most calls by number: sending and telling of events.
+            // Most calls by number: sending messages and events.
             return Ok(WriteTurn { queues: self, resources, held: Vec::new() });
         }
         resources.sort_unstable();
@@ -98,7 +99,7 @@ impl WriteQueues {
                 locks.push(Arc::clone(&queue.lock));
             }
         }
-        // From here on dropping it, also while it waits, leaves the queues.
+        // From here on dropping the turn, also while it waits, leaves the queues.
         let mut turn = WriteTurn { queues: self, resources, held: Vec::with_capacity(locks.len()) };
         let waiting = async {
             for lock in locks {
@@ -182,7 +183,7 @@ mod tests {
         let (mut second, mut third) = (Box::pin(queues.enter(both)), Box::pin(queues.enter(vec![resource("a")])));
         assert!((&mut second).now_or_never().is_none());
         assert!((&mut third).now_or_never().is_none());
-        // Others do not wait.
+        // Writers of another resource do not wait.
         drop(queues.enter(vec![resource("c")]).now_or_never().unwrap().unwrap());
         drop(first);
         assert!((&mut third).now_or_never().is_none(), "the second came before");

@@ -1,4 +1,4 @@
-//! A call with values, put together piece by piece.
+//! Builder of a call with typed values.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -12,8 +12,8 @@ use crate::caller::Caller;
 use crate::error::Error;
 use crate::ops::{Call, InWorkspace, Operation};
 
-/// A call of `O` by way of `T`, an [`App`] or a client of a server. What the operation needs and was not given does
-/// not compile, except for the workspace, which the caller may bring.
+/// A call of `O` by way of `T`, an [`App`] or a client of a server. A call without an input that the operation needs
+/// does not compile, except for the workspace, which may follow from the caller.
 #[derive(Debug, Clone)]
 #[must_use = "nothing is done before the call is finished"]
 pub struct Run<T, O: Operation, P = Unset, B = Unset> {
@@ -34,9 +34,9 @@ pub struct Unset;
 #[derive(Debug, Clone, Copy)]
 pub struct Set<T>(T);
 
-/// A path that the workspace alone makes, or no path at all.
+/// A path that follows from the workspace alone, or has no parameters.
 pub trait WorkspacePath: Sized {
-    /// The path; `None` where it needs a workspace and there is none.
+    /// Returns the path; `None` if it needs a workspace and there is none.
     fn in_workspace(workspace: Option<WorkspaceId>) -> Option<Self>;
 }
 
@@ -54,7 +54,7 @@ impl WorkspacePath for InWorkspace {
 
 /// Source of the path of a call: given, or made from the workspace.
 pub trait PathPart<T> {
-    /// The path; `None` where it needs a workspace and there is none.
+    /// Returns the path; `None` if it needs a workspace and there is none.
     fn path(self, workspace: Option<WorkspaceId>) -> Option<T>;
 }
 
@@ -88,28 +88,28 @@ impl<T> BodyPart<T> for Set<T> {
     }
 }
 
-/// A call that has all it needs.
+/// A complete call.
 pub struct Prepared<O: Operation> {
     /// The input.
     pub call: Call<O>,
-    /// The workspace that was named.
+    /// Workspace that was named.
     pub workspace: Option<WorkspaceId>,
     /// The Idempotency-Key.
     pub idempotency_key: Option<String>,
 }
 
-/// What carries out calls elsewhere, and knows by itself who calls.
+/// Client that runs calls elsewhere, and has its own credentials.
 pub trait Remote {
     /// Error that a failed call ends with.
     type Error;
 
-    /// Carries out a call.
+    /// Runs a call.
     fn carry_out<O: Operation>(
         &self,
         prepared: Prepared<O>,
     ) -> impl Future<Output = Result<O::Output, Self::Error>> + Send;
 
-    /// The failure of a call that names no workspace and needs one.
+    /// Returns the error of a call that names no workspace and needs one.
     fn no_workspace() -> Self::Error;
 }
 
@@ -129,35 +129,35 @@ impl<T, O: Operation> Run<T, O> {
 }
 
 impl<T, O: Operation, P, B> Run<T, O, P, B> {
-    /// The workspace that the call is about. Where the caller belongs to another one, the call is refused.
+    /// Sets the workspace that the call is about. If the caller belongs to another one, the call is refused.
     pub fn workspace(self, workspace: WorkspaceId) -> Self {
         Self { workspace: Some(workspace), ..self }
     }
 
-    /// The parameters of the path, where it has others than the workspace.
+    /// Sets the parameters of the path, if it has others than the workspace.
     pub fn path(self, path: O::Path) -> Run<T, O, Set<O::Path>, B> {
         let Self { via, path: _, query, body, workspace, idempotency_key, operation } = self;
         Run { via, path: Set(path), query, body, workspace, idempotency_key, operation }
     }
 
-    /// The query.
+    /// Sets the query.
     pub fn query(self, query: O::Query) -> Self {
         Self { query, ..self }
     }
 
-    /// The body.
+    /// Sets the body.
     pub fn body(self, body: O::Body) -> Run<T, O, P, Set<O::Body>> {
         let Self { via, path, query, body: _, workspace, idempotency_key, operation } = self;
         Run { via, path, query, body: Set(body), workspace, idempotency_key, operation }
     }
 
-    /// Does it once: a repetition with the same key, 1 to 64 visible ASCII characters, within 24 hours is answered as
-    /// the first call was; one with another input is refused. Ignored by operations that only read.
+    /// Runs the call once: a repetition with the same key, 1 to 64 visible ASCII characters, within 24 hours gets the
+    /// answer of the first call; one with another input is refused. Ignored by operations that only read.
     pub fn idempotency_key(self, key: impl Into<String>) -> Self {
         Self { idempotency_key: Some(key.into()), ..self }
     }
 
-    /// The call, in a workspace of the caller's unless one was named.
+    /// Completes the call, in a workspace of the caller's unless one was named.
     fn prepare(self, of_caller: Option<WorkspaceId>) -> Option<(T, Prepared<O>)>
     where
         P: PathPart<O::Path>,
@@ -170,7 +170,7 @@ impl<T, O: Operation, P, B> Run<T, O, P, B> {
 }
 
 impl<'a, O: Operation, P: PathPart<O::Path>, B: BodyPart<O::Body>> Run<&'a App, O, P, B> {
-    /// Carries it out for a caller.
+    /// Runs the call for a caller.
     pub fn by(self, caller: &'a Caller) -> impl Future<Output = Result<O::Output, Error>> + Send + use<'a, O, P, B> {
         let prepared = self.prepare(caller.workspace());
         async move {
@@ -181,7 +181,7 @@ impl<'a, O: Operation, P: PathPart<O::Path>, B: BodyPart<O::Body>> Run<&'a App, 
 }
 
 impl<R: Remote, O: Operation, P: PathPart<O::Path>, B: BodyPart<O::Body>> Run<&R, O, P, B> {
-    /// Carries it out.
+    /// Runs the call.
     pub async fn send(self) -> Result<O::Output, R::Error> {
         let (via, prepared) = self.prepare(None).ok_or_else(R::no_workspace)?;
         via.carry_out(prepared).await

@@ -1,4 +1,4 @@
-//! What happens in a dry run, in its order: what is planned, what becomes due, and what follows from a message.
+//! Course of a dry run: the planned events, due jobs, and the events of sent messages, in order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
@@ -31,29 +31,29 @@ use crate::services::dry_runs::{DryRun, DryRunOutcome, Happening};
 use crate::services::entering::ByHand;
 use crate::services::visits::{Click, Visitor};
 
-/// Moments at which something happens or is due.
+/// Largest number of moments at which something happens or is due.
 const MAX_MOMENTS: usize = 50_000;
-/// Steps of all runs, for each contact that takes part.
+/// Largest number of steps of all runs, for each contact that takes part.
 const MAX_STEPS: usize = 10_000;
-/// Steps of all runs at least, however few take part.
+/// Number of steps of all runs that is allowed in any case, however few contacts take part.
 const MAX_ALL_STEPS: usize = 200_000;
-/// Moments for each contact in a past that is gone through.
+/// Number of moments for each contact when the past of a workspace is replayed.
 const MOMENTS_OF_ONE: usize = 1_000;
-/// Runs that are read at a time.
+/// Number of runs that are read at a time.
 const PAGE: usize = 200;
-/// What is due and cannot be done now is looked at again after this.
+/// Time after which a due job that cannot be done now is looked at again.
 const STUCK: Duration = Duration::from_secs(1);
-/// The address behind every link that is followed.
+/// Address behind every link that is followed.
 const LINK: &str = "https://simulation.invalid/";
 
-/// What happens at a moment. Those of one moment happen in this order, then in that of their numbers.
+/// Event at a moment. Events of one moment happen in the order of the variants, then in that of their numbers.
 #[derive(Debug)]
 enum Input {
     /// The automation becomes active.
     Activate,
     /// A contact enters.
     Enter(ContactId),
-    /// Something happens to a contact.
+    /// The planned event with this index happens.
     Happens(usize),
     /// A message is delivered.
     Delivered(MessageId),
@@ -70,7 +70,7 @@ impl Input {
     }
 }
 
-/// A dry run on its way.
+/// A dry run in progress.
 pub(super) struct Course<'a> {
     app: &'a App,
     clock: &'a ManualClock,
@@ -79,9 +79,9 @@ pub(super) struct Course<'a> {
     automation: Option<Automation>,
     inputs: BTreeMap<(Timestamp, u8, usize), Input>,
     added: usize,
-    /// The last message of each contact and node.
+    /// Last message of each contact and node.
     messages: HashMap<(ContactId, String), MessageId>,
-    /// When messages of contacts and nodes bounce.
+    /// Times when messages of contacts and nodes bounce.
     bounces: HashMap<(ContactId, String), Vec<Timestamp>>,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Course<'a> {
         self.inputs.insert((at, input.rank(), self.added), input);
     }
 
-    /// Goes from moment to moment until the end.
+    /// Advances from moment to moment until the end.
     pub(super) async fn run(mut self) -> Result<DryRunOutcome, Error> {
         let most = if self.dry_run.is_replay { self.dry_run.people.len() * MOMENTS_OF_ONE } else { 0 };
         for _ in 0..most.max(MAX_MOMENTS) {
@@ -135,7 +135,7 @@ impl<'a> Course<'a> {
             while let Some(entry) = self.inputs.first_entry().filter(|entry| entry.key().0 <= next) {
                 let input = entry.remove();
                 if matches!(input, Input::Happens(_)) && has_entered {
-                    // Who enters at this moment does so before anything else happens at it.
+                    // Contacts that enter at this moment do so before anything else happens.
                     self.app.run_one_by_one().await?;
                     has_entered = false;
                 }
@@ -166,7 +166,7 @@ impl<'a> Course<'a> {
                         let message = self.messages.get(&(event.contact, node.clone())).copied();
                         match message {
                             Some(message) => self.message_moves(message, *what).await,
-                            // Nothing was sent that could be opened.
+                            // No message was sent that could be opened.
                             None => Ok(()),
                         }
                     }
@@ -231,7 +231,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Takes note of messages that were sent just now, and plans their delivery.
+    /// Records the messages that were sent just now, and plans their delivery.
     async fn note_sent(&mut self) -> Result<(), StoreError> {
         let (store, workspace) = (self.app.store(), self.dry_run.workspace);
         for message in self.outbox.take() {
@@ -250,7 +250,7 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Whether it is planned that the message of a node bounces: then it is not delivered.
+    /// Returns true if the message of a node is planned to bounce: then it is not delivered.
     fn bounces(&self, contact: ContactId, node: &str) -> bool {
         let now = self.clock.now();
         let planned = self.bounces.get(&(contact, node.to_owned()));
@@ -284,25 +284,25 @@ impl<'a> Course<'a> {
                 break;
             }
         }
-        // The newest came first. Those that entered at one moment did so in the order of their ids.
+        // The newest came first. Runs that entered at one moment did so in the order of their ids.
         runs.reverse();
         runs.sort_by_key(|(run, _)| run.entered_at);
         Ok(DryRunOutcome { runs, counts })
     }
 }
 
-/// There is more to do until then than a dry run does.
+/// Returns the error that a dry run up to this time would do too much.
 pub(super) fn too_much(rule: &str) -> Error {
     refuse("/until", FieldCode::OutOfRange, rule).into()
 }
 
-/// Whether a step made a message.
+/// Returns true if a step sent a message.
 fn is_of(step: &RunStep, message: MessageId) -> bool {
     step.outcome == StepOutcome::Sent
         && step.detail.get("message_id").and_then(Value::as_str) == Some(message.to_string().as_str())
 }
 
-/// Somebody with a browser.
+/// Returns the visitor who opens and clicks: a person with a browser.
 fn visitor() -> Visitor {
     Visitor {
         ip: IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -1,8 +1,8 @@
-//! Automations that are kept as files, tried out without an installation: `messaging automation simulate`.
+//! Simulation of automations from files, without an installation: `messaging automation simulate`.
 //!
-//! Contract section 13.4, "Command line". A workspace is made up in a temporary store that has what the automation names:
-//! lists and segments are empty, a template that is not given says next to nothing, every sender is verified and every
-//! channel configured. In it the automation is judged and tried out like any other.
+//! Contract section 13.4, "Command line". A temporary store gets a workspace with the resources that the automation
+//! names: lists and segments are empty, a template that is not given is a stub, every sender is verified and every
+//! channel configured. There the automation is checked and simulated like any other.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -42,24 +42,24 @@ use crate::ops::templates::CreateTemplate;
 use crate::ops::{Endpoint, Operation as _, Request, fill_path};
 use crate::services::dry_runs::{DryRun, Participant, made_id};
 
-/// The domain of senders that nobody named.
+/// Domain of senders that are not named.
 const DOMAIN: &str = "simulation.test";
 
-/// An automation as files, and what shall happen in it.
+/// An automation from files, and the events to try it out with.
 #[derive(Debug, Clone)]
 pub struct DryRunFiles {
     /// The body of `POST …/automations`.
     pub automation: Value,
-    /// Templates, each with the names that the automation may call it by: its id, or what stands in the place of one.
+    /// Templates, each with the names by which the automation may refer to it: its id, or a substitute for one.
     pub templates: Vec<(Vec<String>, Value)>,
     /// Contacts in the members of `POST …/contacts`.
     pub contacts: Vec<Value>,
-    /// Events in the members of `events` of a dry run. One with `contact` (`external_id`, `email` or `phone`) is of
-    /// that contact, one without is everyone's.
+    /// Events with the members of `events` of a dry run. One with `contact` (`external_id`, `email` or `phone`) is of
+    /// that contact, one without is of every contact.
     pub events: Vec<Value>,
-    /// Segments whose filters are known, by id. Others that the automation names are empty.
+    /// Segments whose filters are known, by id. Other segments that the automation names are empty.
     pub segments: Vec<(String, Value)>,
-    /// When the automation becomes active.
+    /// Time when the automation becomes active.
     pub at: Timestamp,
     /// Time of the manual clock at which the dry run ends.
     pub until: Timestamp,
@@ -68,7 +68,7 @@ pub struct DryRunFiles {
 /// Course of one contact through a dry run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContactReport {
-    /// Its own name, if it has one.
+    /// `external_id` of the contact, if it has one.
     pub external_id: Option<String>,
     /// Report of the dry run with this contact: its steps and how it ended.
     pub report: SimulationReport,
@@ -78,25 +78,25 @@ pub struct ContactReport {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilesFault {
-    /// The automation.
+    /// The automation is refused.
     #[error("the automation is refused")]
     Automation(#[source] Error),
-    /// A template, by its place.
+    /// A template is refused, by its index.
     #[error("template {0} is refused")]
     Template(usize, #[source] Error),
-    /// A contact, by its place.
+    /// A contact is refused, by its index.
     #[error("contact {0} is refused")]
     Contact(usize, #[source] Error),
-    /// An event, by its place.
+    /// An event is refused, by its index.
     #[error("event {0} is refused")]
     Event(usize, #[source] Error),
-    /// The span, or the dry run itself.
+    /// The span, or the dry run itself, is refused.
     #[error("the simulation is refused")]
     DryRun(#[source] Error),
 }
 
-/// Tries an automation out with each of the contacts, in its own world. The dry runs take place in stores of `stores`;
-/// `fetch` judges the addresses of webhook nodes, and none is called.
+/// Simulates an automation with each of the contacts, in a workspace of its own. The dry runs take place in stores of
+/// `stores`; `fetch` checks the addresses of webhook nodes, and none is called.
 pub async fn run_each(
     stores: Arc<dyn TemporaryStores>,
     fetch: Arc<dyn Fetch>,
@@ -111,7 +111,7 @@ pub async fn run_each(
     Ok(told)
 }
 
-/// A workspace that is made up, with an automation.
+/// The generated workspace with an automation.
 pub(super) struct DryRunWorkspace {
     pub(super) app: App,
     pub(super) workspace: WorkspaceId,
@@ -152,7 +152,7 @@ impl DryRunWorkspace {
         Ok(stage)
     }
 
-    /// Makes up what the automation names.
+    /// Creates the resources that the automation names.
     async fn furnish(&self, files: &DryRunFiles, reading: &Reading) -> Result<(), FilesFault> {
         let (workspace_id, now) = (self.workspace, files.at);
         let failed = FilesFault::DryRun;
@@ -230,7 +230,7 @@ impl DryRunWorkspace {
         self.put_templates(files, reading).await
     }
 
-    /// The templates that the automation names: those that were given under that name, else stubs.
+    /// Stores the templates that the automation names: those that were given under that name, else stubs.
     async fn put_templates(&self, files: &DryRunFiles, reading: &Reading) -> Result<(), FilesFault> {
         let mut known: HashSet<TemplateId> = HashSet::new();
         for (pointer, reference) in &reading.references {
@@ -252,7 +252,7 @@ impl DryRunWorkspace {
         Ok(())
     }
 
-    /// Has a template made by the operation that makes them, and keeps it under another id.
+    /// Creates a template by the regular operation, and stores it under another id.
     async fn put_template(&self, id: TemplateId, mut body: Value) -> Result<(), Error> {
         let is_email = body["channel"].is_null() || body["channel"] == "email";
         if is_email && body["from_email"].is_null() {
@@ -275,7 +275,8 @@ impl DryRunWorkspace {
         Ok(self.app.commit(changes).await.map_err(CommitError::into_store_error)?)
     }
 
-    /// What an active automation needs, but for campaigns and automations that it names, of which there are none.
+    /// Checks that the automation can be active, except for campaigns and automations that it names, of which there are
+    /// none.
     async fn check(&self, reading: &Reading) -> Result<(), Error> {
         let found = self.app.automation_faults(self.workspace, reading).await?;
         let is_elsewhere = |pointer: &str| {
@@ -327,7 +328,7 @@ impl DryRunWorkspace {
     }
 }
 
-/// Reads a body as operations do.
+/// Parses a body as operations do.
 pub(super) fn body<T: input::Input>(value: &Value) -> Result<(T, Violations), Error> {
     let read = input::body_with_faults(value.to_string().as_bytes(), UnknownMembers::default());
     read.map_err(|error| match error {
@@ -336,7 +337,7 @@ pub(super) fn body<T: input::Input>(value: &Value) -> Result<(T, Violations), Er
     })
 }
 
-/// The events of a contact with their places, without the member that says whose they are.
+/// Returns the events of a contact with their indexes, without the member that names the contact.
 fn own_events(files: &DryRunFiles, contact: &Value) -> Vec<(usize, Value)> {
     let is_own = |of: &Value| {
         of.as_object().is_some_and(|named| {
@@ -355,7 +356,7 @@ fn own_events(files: &DryRunFiles, contact: &Value) -> Vec<(usize, Value)> {
     files.events.iter().enumerate().filter_map(own).collect()
 }
 
-/// Tells what is wrong with an event from what is wrong with the contact or the span.
+/// Separates the faults of an event from those of the contact or the span.
 fn sort_out(faults: Violations, index: usize, events: &[(usize, Value)]) -> Result<(), FilesFault> {
     let Err(faults) = faults.into_result() else { return Ok(()) };
     let mut of_event: Option<(usize, Violations)> = None;
@@ -378,7 +379,7 @@ fn sort_out(faults: Violations, index: usize, events: &[(usize, Value)]) -> Resu
     })
 }
 
-/// The addresses that messages are from.
+/// Returns the addresses that messages are from.
 fn senders(graph: &Map<String, Value>, templates: &[(Vec<String>, Value)]) -> Vec<String> {
     let nodes = graph.get("nodes").and_then(Value::as_array).into_iter().flatten();
     let of_nodes = nodes.map(|node| &node["config"]["from_email"]);
@@ -386,13 +387,13 @@ fn senders(graph: &Map<String, Value>, templates: &[(Vec<String>, Value)]) -> Ve
     all.filter_map(|sender| sender.as_str().map(ToOwned::to_owned)).collect()
 }
 
-/// The lists that contacts are on.
+/// Returns the lists that contacts are on.
 fn lists_of_contacts(contacts: &[Value]) -> BTreeSet<messaging_core::ids::ListId> {
     let of = |contact: &Value| contact["list_ids"].as_array().cloned().unwrap_or_default();
     contacts.iter().flat_map(of).filter_map(|id| id.as_str()?.parse().ok()).collect()
 }
 
-/// The channel that the node means whose template is named at a pointer.
+/// Returns the channel of the node whose template is named at a pointer.
 fn channel_at(design: &Design, pointer: &str) -> Channel {
     let config = pointer.strip_prefix("/graph").and_then(|rest| rest.rsplit_once('/')).map(|(config, _)| config);
     let graph = Value::Object(design.graph.clone());
@@ -400,7 +401,7 @@ fn channel_at(design: &Design, pointer: &str) -> Channel {
     channel.and_then(|channel| serde_json::from_value(channel).ok()).unwrap_or(Channel::Email)
 }
 
-/// A template that can be sent and says next to nothing.
+/// Returns the body of a template that can be sent, with hardly any content.
 fn stub(channel: Channel) -> Value {
     let mut body = json!({"name": "stub", "channel": channel, "text": "…"});
     if channel == Channel::Email {

@@ -1,4 +1,4 @@
-//! Whom a dry run talks to in place of the world: nothing leaves the process.
+//! Peers of a dry run in place of real ones: nothing leaves the process.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,18 +9,18 @@ use messaging_core::ids::MessageId;
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, UrlFault};
 use messaging_core::ports::transport::{Acceptance, Outcome, Outgoing, Response, Sent, Transport, TransportError};
 
-/// The provider of all channels of a dry run.
+/// Provider of all channels of a dry run.
 pub(super) const PROVIDER: &str = "simulation";
 
-/// Ids of a dry run follow from it; they are not shown.
+/// Seed of the ids in a dry run; they are not shown.
 pub(super) const SEED: u64 = 14;
 
-/// Takes every message; that it was delivered is told afterwards, like a provider does.
+/// Transport that takes every message; its delivery is reported afterwards, as a provider does.
 #[derive(Debug, Default)]
 pub(super) struct Outbox(Mutex<Vec<MessageId>>);
 
 impl Outbox {
-    /// What was sent since the last call.
+    /// Returns the messages that were sent since the last call.
     pub(super) fn take(&self) -> Vec<MessageId> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -43,7 +43,7 @@ impl Transport for Outbox {
     }
 }
 
-/// Calls nobody and says that all went well: webhook nodes take `next`.
+/// HTTP client that calls nobody and reports success: webhook nodes take `next`.
 #[derive(Debug)]
 pub(super) struct NobodyCalled;
 

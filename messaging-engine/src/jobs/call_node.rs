@@ -1,4 +1,4 @@
-//! The call of a web address by a run.
+//! Job that makes the web request of an automation run.
 
 use messaging_core::domain::automation::run::{Held, Run, RunStatus};
 use messaging_core::domain::delivery::lane::{JobClass, Lane};
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Calls the web address of a node that a run stands at, and brings the run on.
+/// Makes the web request of the node that a run is at, and continues the run.
 ///
-/// What is sent is made anew for each try, so that nothing personal is in the payload.
+/// The request is rendered again for each try, so that the payload holds no personal data.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct CallNode {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) automation_id: AutomationId,
     pub(crate) run_id: RunId,
     pub(crate) node_id: String,
-    /// Which arrival of the run at a node it is.
+    /// Number of the run's step at which it arrived at the node.
     pub(crate) visit: u32,
     /// Number of tries of this call that have failed so far.
     pub(crate) failed: u8,
 }
 
 impl CallNode {
-    /// The call that a run waits for at the node where it stands.
+    /// Returns the call that a run waits for at its node.
     pub(crate) fn of(run: &Run, node_id: &str) -> Self {
         Self {
             workspace_id: run.workspace_id,
@@ -35,7 +35,7 @@ impl CallNode {
         }
     }
 
-    /// Whether a run still waits for it.
+    /// Returns true if a run still waits for this call.
     pub(crate) fn is_awaited(&self, run: &Run) -> bool {
         run.status == RunStatus::Waiting && run.steps == self.visit && run.held == Some(Held::Calling)
     }

@@ -1,11 +1,11 @@
-//! What a copy is not to send any more, cancelled.
+//! Cancelling of the waiting work of a database that is a copy.
 
 use messaging_core::domain::delivery::lane::Lane;
 use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Cancels what waits, and then takes the fence down.
+/// Job that cancels all waiting work, and then takes the fence down.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct CancelWaiting {}
 

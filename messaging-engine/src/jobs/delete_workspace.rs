@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Removes everything of a workspace under deletion once its end has come; ends without doing anything where it was restored.
+/// Removes all data of a workspace under deletion once its deletion is due; ends without doing anything if it was
+/// restored.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct DeleteWorkspace {
     /// The workspace.

@@ -104,8 +104,8 @@ impl DeliverMessage {
         Self { marketing: Some(terms), ..Self::in_bulk(message) }
     }
 
-    /// The job of one of many messages without copies that nobody waits for: in a lane of their automation, or in one of all
-    /// others of the workspace.
+    /// The job of one of many messages without copies that nobody waits for: in a lane of their automation, or in one
+    /// of all others of the workspace.
     pub(crate) fn in_bulk(message: &Message) -> Self {
         let lane = Lane::new(JobClass::Bulk, message.workspace_id, Self::lane_of(message).resource());
         let lane = message.automation_id.map_or_else(|| lane.clone(), |automation| lane.of_sender(automation));

@@ -1,4 +1,4 @@
-//! The backlog of a webhook, sent in order.
+//! Sending of a webhook's backlog in order.
 
 use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::domain::webhook::Webhook;
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use crate::jobs::lanes;
 use crate::jobs::{JobData, Reach};
 
-/// Sends the backlog of a webhook.
+/// Job that sends the backlog of a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DrainWebhook {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) webhook_id: WebhookId,
     /// Deliveries sent so far.
     pub(crate) sent: u32,
-    /// Whether the receiver hung at the last one.
+    /// True if the receiver hung at the last delivery.
     pub(crate) hangs: bool,
 }
 
 impl DrainWebhook {
-    /// The job of a webhook whose backlog begins to be sent.
+    /// Returns the job of a webhook whose backlog begins to be sent.
     pub(crate) const fn of(webhook: &Webhook) -> Self {
         Self { workspace_id: webhook.workspace_id, webhook_id: webhook.id, sent: 0, hangs: false }
     }

@@ -16,31 +16,31 @@ pub(crate) enum Progress {
     Attributed,
     /// Messages that are known to copy one of its addresses.
     Copied,
-    /// Messages to its addresses, from this place on.
+    /// Messages to its addresses, from this position on.
     Addressed(Option<StoreCursor>),
-    /// Targets of links, from this place on.
+    /// Targets of links, from this position on.
     Linked(Option<StoreCursor>),
-    /// Bodies of logged requests, from this place on.
+    /// Bodies of logged requests, from this position on.
     Logged(Option<StoreCursor>),
-    /// Once more messages attributed to the contact: some may have been accepted while it went.
+    /// Messages attributed to the contact, a second time: some may have been accepted during the erasure.
     Again,
 }
 
-/// Takes a person out of their messages.
+/// Job that removes a person from their messages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct EraseContact {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) contact_id: ContactId,
-    /// Its addresses; none on the second look, so that they are kept no longer than needed.
+    /// Addresses of the contact; none in the second pass, so that they are stored no longer than needed.
     pub(crate) addresses: Vec<(Channel, String)>,
     /// Other texts that name the person.
     pub(crate) names: Vec<String>,
-    /// How far the messages are looked through.
+    /// Progress of the search through messages.
     pub(crate) progress: Progress,
 }
 
 impl EraseContact {
-    /// The job of an erasure.
+    /// Returns the job of an erasure.
     pub(crate) fn of(contact: &Contact) -> Self {
         Self {
             workspace_id: contact.workspace_id,

@@ -1,4 +1,4 @@
-//! Changes of contacts, on their way to the segments whose members they change.
+//! Updating of segments after changes of contacts.
 
 use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::WorkspaceId;
@@ -9,30 +9,30 @@ use crate::jobs::{JobData, Reach, lanes};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stage {
-    /// Something changed.
+    /// A contact changed.
     Announced,
-    /// Something may have changed without a job being added.
+    /// A contact may have changed without a job being added.
     Later,
     /// The job works through the changes that were noted.
     Working,
 }
 
-/// Follows the changes of the contacts of a workspace.
+/// Job that follows the changes of the contacts of a workspace.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct FollowChanges {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) stage: Stage,
-    /// How often it failed in a row.
+    /// Number of failures in a row.
     pub(crate) failures: u32,
 }
 
 impl FollowChanges {
-    /// The job of a change; a workspace needs it once.
+    /// Returns the job of a change; a workspace needs it once.
     pub(crate) const fn announced(workspace_id: WorkspaceId) -> Self {
         Self { workspace_id, stage: Stage::Announced, failures: 0 }
     }
 
-    /// The job for changes whose process did not know of a segment yet; a workspace needs it once.
+    /// Returns the job for changes made by a process that did not know of a segment yet; a workspace needs it once.
     pub(crate) const fn later(workspace_id: WorkspaceId) -> Self {
         Self { workspace_id, stage: Stage::Later, failures: 0 }
     }

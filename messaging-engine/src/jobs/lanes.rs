@@ -1,73 +1,73 @@
-//! The resources that lanes are named by.
+//! Names of the resources that lanes of jobs are for.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::ids::{WebhookId, WorkspaceId};
 
-/// Mail; the recipients' domain follows.
+/// Email; the recipients' domain follows.
 pub(crate) const EMAIL: &str = "email:";
-/// How the resources begin whose jobs let something out: nothing of these is claimed while the installation is fenced.
+/// Prefixes of the resources whose jobs let something leave: none of them are claimed while the installation is fenced.
 /// Every [`Channel`](messaging_core::domain::channel::Channel) is among them.
 pub(crate) const LEAVING: &[&str] = &[
     EMAIL, "sms", "push", "telegram", "whatsapp", "viber", WEBHOOK, BACKLOG, CAMPAIGN, AUTOMATION, CALLBACKS, FALLBACK,
     DNS,
 ];
-/// Calls of a webhook, which follows.
+/// Calls of a webhook, whose id follows.
 pub(crate) const WEBHOOK: &str = "webhook:";
 /// Backlog of a webhook, whose id follows: held deliveries and replays.
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
-/// What follows from merging and erasing contacts.
+/// Work that follows from merging and erasing contacts.
 pub(crate) const CONTACTS: &str = "contacts";
-/// Confirmations of subscriptions that are to be written.
+/// Confirmation messages of subscriptions.
 pub(crate) const CONFIRMATIONS: &str = "confirmations";
-/// Where providers are told to call.
+/// Registration of callback addresses at providers.
 pub(crate) const CALLBACKS: &str = "callbacks";
-/// Records that are written where zones are hosted.
+/// DNS records written at the hosts of zones.
 pub(crate) const DNS: &str = "dns";
-/// What follows a message that does not arrive, which follows.
+/// Fallbacks for a message that does not arrive, whose id follows.
 pub(crate) const FALLBACK: &str = messaging_core::domain::message::fallback::RESOURCE;
-/// Receipts whose message nobody knows yet.
+/// Receipts whose message is not known yet.
 pub(crate) const RECEIPTS: &str = "receipts";
-/// Files that are read.
+/// Imports of files.
 pub(crate) const IMPORTS: &str = "imports";
-/// What happens to a campaign as a whole; the campaign follows.
+/// Progress of a campaign as a whole, whose id follows.
 pub(crate) const CAMPAIGN: &str = "campaign:";
-/// What happens in an automation; it follows, and the shard.
+/// Runs of an automation; its id and the shard follow.
 pub(crate) const AUTOMATION: &str = "automation:";
-/// Who was a member when an automation was activated, which follows.
+/// Entry of the contacts that were members when an automation was activated, whose id follows.
 pub(crate) const AUTOMATION_EXISTING: &str = "automation:existing:";
-/// The dates that an automation follows, which follows.
+/// Dates that an automation follows; its id follows the prefix.
 pub(crate) const AUTOMATION_DATES: &str = "automation:dates:";
-/// Calls of web addresses by an automation, which follows.
+/// Web requests of an automation, whose id follows.
 pub(crate) const AUTOMATION_CALLS: &str = "automation:calls:";
 /// Housekeeping; the kind of sweep follows.
 pub(crate) const UPKEEP: &str = "upkeep:";
 /// Calculations of segments.
 pub(crate) const SEGMENTS: &str = "segments";
-/// What a copy is not to send any more.
+/// Cancelling of waiting work on a copied database.
 pub(crate) const CANCELLING: &str = "cancelling";
-/// What operators ask for by hand of the messages that wait.
+/// Retries and cancellations of waiting messages that an operator asked for.
 pub(crate) const QUEUE: &str = "queue-by-hand";
-/// What may leave from other addresses than before; the workspace whose messages wait follows.
+/// Messages that wait for a source and may have one now; the id of their workspace follows.
 pub(crate) const NEW_SOURCES: &str = "new-sources:";
-/// The removal of a workspace, which follows.
+/// Deletion of a workspace, whose id follows.
 pub(crate) const DELETION: &str = "workspace-deletion:";
 /// Changes of contacts that segments have to follow.
 pub(crate) const SEGMENT_CHANGES: &str = "segment-changes";
-/// Changes that a process which did not know of the segment may have made.
+/// Changes that a process which did not know of the segment yet may have made.
 pub(crate) const SEGMENT_CHANGES_LATER: &str = "segment-changes-later";
 
-/// Messages of a channel that end within a day, behind the channel.
+/// Suffix of a channel's resource for messages that expire within a day.
 const SHORT_LIVED: &str = ":ttl";
 
-/// The lane beside one of a channel other than email for messages that end within a day.
+/// The lane for messages that expire within a day, beside the given lane of a channel other than email.
 pub(crate) fn short_lived(lane: &Lane) -> Lane {
     let text = lane.as_str();
     let sender = text.get(lane.shared().len()..).unwrap_or_default();
     Lane::parse(&format!("{}{SHORT_LIVED}{sender}", lane.shared()))
 }
 
-/// The channel other than email whose messages share a resource.
+/// The channel of a resource; `None` for email and for work that is no message.
 pub(crate) fn channel_of(resource: &str) -> Option<Channel> {
     Channel::parse(resource.strip_suffix(SHORT_LIVED).unwrap_or(resource))
 }

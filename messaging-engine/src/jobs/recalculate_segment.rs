@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Finds all members of a segment.
+/// Job that finds all members of a segment.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RecalculateSegment {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) segment_id: SegmentId,
-    /// Which calculation of the segment this is.
+    /// Number of the segment's calculation that the job belongs to.
     pub(crate) calculation: u32,
-    /// Where the contacts that were not looked at begin; `None` when none was.
+    /// Position from which contacts were not evaluated yet; `None` before the first.
     pub(crate) rest: Option<StoreCursor>,
-    /// Whether a calculation came to its end before: what changes now, time has changed.
+    /// True if a calculation was completed before: changes from then on are due to time alone.
     pub(crate) is_refresh: bool,
-    /// How often it failed in a row.
+    /// Number of failures in a row.
     pub(crate) failures: u32,
 }
 
 impl RecalculateSegment {
-    /// The job of the calculation that was last asked for.
+    /// Returns the job of the calculation that was last requested.
     pub fn of(segment: &Segment) -> Self {
         Self {
             workspace_id: segment.workspace_id,

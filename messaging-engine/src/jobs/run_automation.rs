@@ -1,4 +1,4 @@
-//! All that happens in an automation: contacts enter it, go on in it, and leave it.
+//! Progress of an automation: contacts enter it, proceed in it, and leave it.
 
 use messaging_core::cursor::StoreCursor;
 use messaging_core::domain::automation::SHARDS;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Works off the notes of a shard of an automation, its dates that are due, and its runs that are due. Each shard has one
-/// such job from the first activation until the automation is deleted; it is woken by the store whenever there is a note.
+/// Job that processes the notes of a shard of an automation, its due dates, and its due runs. Each shard has one such
+/// job from the first activation until the automation is deleted; the store wakes it whenever there is a note.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct RunAutomation {
     pub(crate) workspace_id: WorkspaceId,
@@ -19,7 +19,7 @@ pub struct RunAutomation {
 }
 
 impl RunAutomation {
-    /// The jobs of an automation, one for each shard.
+    /// Returns the jobs of an automation, one for each shard.
     pub fn of(workspace_id: WorkspaceId, automation_id: AutomationId) -> impl Iterator<Item = Self> {
         (0..SHARDS).map(move |shard| Self { workspace_id, automation_id, shard })
     }
@@ -35,21 +35,22 @@ impl JobData for RunAutomation {
     }
 }
 
-/// Enters those who were members of a segment when the automation was activated that waits for new members of it.
+/// Job that lets the contacts in that were members of a segment when an automation was activated which waits for new
+/// members of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct EnterExisting {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) automation_id: AutomationId,
     pub(crate) segment_id: SegmentId,
-    /// When it was activated.
+    /// Time of the activation.
     pub(crate) activated_at: Timestamp,
-    /// Place in the listing of the segment's members after which the job goes on; `None` at its beginning.
+    /// Position in the listing of the segment's members after which the job continues; `None` at its beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<StoreCursor>,
 }
 
 impl EnterExisting {
-    /// The lane of the jobs of an automation.
+    /// Returns the lane of an automation's job.
     pub(crate) fn lane_of(workspace: WorkspaceId, automation: AutomationId) -> Lane {
         Lane::new(JobClass::Transactional, workspace, &format!("{}{automation}", lanes::AUTOMATION_EXISTING))
     }
@@ -64,28 +65,28 @@ impl JobData for EnterExisting {
     }
 }
 
-/// Looks once a day for the moments that follow from dates of contacts. An automation with such a trigger has one such
-/// job while it is active.
+/// Job that looks once a day for the times that follow from dates of contacts. An automation with a date trigger has
+/// one such job while it is active.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FollowDates {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) automation_id: AutomationId,
-    /// The version whose dates were looked for, and the activation since when; after another the look begins anew, because
-    /// nobody was heard of during a pause.
+    /// Version whose dates were looked for, and time of the activation; after another one the look begins again,
+    /// because changes during a pause were not noted.
     pub(crate) since: (u32, Option<Timestamp>),
-    /// All moments up to here and with it are known.
+    /// Time up to which, inclusive, all times are stored.
     pub(crate) known_to: Timestamp,
-    /// The look that is under way.
+    /// The look in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) look: Option<DateLook>,
 }
 
-/// A look through all contacts for the moments of their dates.
+/// A look through all contacts for the times of their dates.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct DateLook {
-    /// Moments up to here and with it are looked for.
+    /// Time up to which, inclusive, times are looked for.
     pub(crate) to: Timestamp,
-    /// Where the rest of the contacts begins.
+    /// Position of the remaining contacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<StoreCursor>,
 }

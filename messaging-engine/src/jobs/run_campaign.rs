@@ -1,4 +1,4 @@
-//! All that happens to a campaign as a whole, from its start to its end.
+//! Progress of a campaign as a whole, from its start to its end.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Begins a campaign, finds its audience, makes and releases its messages, chooses its winner, ends it, and withdraws
-/// what is left of one that was cancelled. A campaign has one such job at most, which is woken whenever something has
-/// become of the campaign.
+/// Job that begins a campaign, finds its audience, makes and releases its messages, chooses its winner, ends it, and
+/// withdraws the rest of a cancelled one. A campaign has at most one such job, which is woken whenever the campaign
+/// changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunCampaign {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) campaign_id: CampaignId,
-    /// When it was to go on at the latest; a run that comes hours later finds a campaign that stood still.
+    /// Time at which the job was to continue at the latest; a run that comes hours later finds a campaign that stood
+    /// still.
     pub(crate) expected_at: Timestamp,
-    /// How many messages of a track are in delivery at most.
+    /// Largest number of messages of each track that are in delivery.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) windows: BTreeMap<u8, u16>,
 }
 
 impl RunCampaign {
-    /// The job of a campaign that goes on at a time.
+    /// Returns the job of a campaign that continues at a time.
     pub const fn of(campaign: &Campaign, at: Timestamp) -> Self {
         Self {
             workspace_id: campaign.workspace_id,
@@ -35,7 +36,7 @@ impl RunCampaign {
         }
     }
 
-    /// The lane of the one job of a campaign. Not that of bulk mail, whose places slow mail servers may hold.
+    /// Returns the lane of the one job of a campaign. It is not bulk, whose places slow mail servers may hold.
     pub(crate) fn lane_of(workspace: WorkspaceId, campaign: CampaignId) -> Lane {
         Lane::new(JobClass::Transactional, workspace, &format!("{}{campaign}", lanes::CAMPAIGN))
     }

@@ -28,7 +28,8 @@ impl JobData for SendConfirmation {
 }
 
 impl SendConfirmation {
-    /// A reader who has just posted a form waits for the mail. Nobody waits for those of an import, which may be a million.
+    /// A reader who has just posted a form waits for the mail. Nobody waits for those of an import, which may be a
+    /// million.
     pub(crate) fn class(&self) -> JobClass {
         if self.form_id.is_some() { JobClass::Transactional } else { JobClass::Bulk }
     }

@@ -1,4 +1,4 @@
-//! Housekeeping: what is looked for and removed now and then.
+//! Housekeeping: jobs that remove expired data at intervals.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// What was sent is kept this long after it was accepted, for retries and for support; the status and
-/// events stay. The contract is silent here.
+/// Time the content of a message is kept after acceptance, for retries and for support; the status and events stay. The
+/// contract sets no time.
 pub(crate) const CONTENT_KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Something that expires, or was left behind.
+/// Kind of data that expires, or was left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
     /// Remembered replies and sessions that expired.
     Replies,
-    /// Failed sign-ins that count no more.
+    /// Failed sign-ins that no longer count.
     SignIns,
     /// Captures of the sandbox beyond the newest.
     Captures,
     /// Members of removed lists.
     ListMembers,
-    /// Subscriptions that nobody confirmed.
+    /// Subscriptions that were not confirmed.
     Subscriptions,
     /// Members of removed segments.
     SegmentMembers,
@@ -35,9 +35,9 @@ pub enum Sweep {
     Contents,
     /// Attachments of old messages.
     Files,
-    /// Files that no commit came to name.
+    /// Files that no commit refers to.
     PendingFiles,
-    /// What was said on the wire long ago.
+    /// Old SMTP dialogs of attempts.
     Attempts,
     /// Unique ids of product events.
     UniqueIds,
@@ -61,7 +61,7 @@ pub enum Sweep {
     Requests,
     /// Old entries of audit logs.
     Audit,
-    /// API keys that end soon, of which somebody is warned.
+    /// API keys that end soon, about which their workspace is warned.
     KeyExpiry,
 }
 
@@ -94,8 +94,8 @@ impl Sweep {
         Self::KeyExpiry,
     ];
 
-    /// How often it is looked for, where what is looked for most often is every `shortest`. What is kept for days may
-    /// wait ten times as long.
+    /// Interval of the sweep if the most frequent ones run every `shortest`. Data that is kept for days may wait ten
+    /// times as long.
     pub fn interval(self, shortest: Duration) -> Duration {
         match self {
             Self::Replies
@@ -109,7 +109,7 @@ impl Sweep {
         }
     }
 
-    /// The name of the kind, as it stands in its lane.
+    /// Name of the kind, as in its lane.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Replies => "replies",
@@ -140,14 +140,14 @@ impl Sweep {
     }
 }
 
-/// Removes what a sweep finds, now and then, for ever.
+/// Job that runs one sweep at its interval, for ever.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Upkeep {
     pub(crate) sweep: Sweep,
 }
 
 impl Upkeep {
-    /// The job of a sweep; an installation needs it once.
+    /// Returns the job of a sweep; an installation needs it once.
     pub const fn of(sweep: Sweep) -> Self {
         Self { sweep }
     }

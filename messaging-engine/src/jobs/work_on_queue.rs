@@ -1,5 +1,5 @@
-//! What is to happen at once with messages that wait: what an operator asks for by hand, and a look for an address that
-//! they may leave from.
+//! Immediate action on waiting messages: at the request of an operator, or to look for an address that they may leave
+//! from.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Goes through the messages that wait in a part of the queue, a page at a time.
+/// Job that goes through the waiting messages of a part of the queue, a page at a time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct WorkOnQueue {
     pub(crate) scope: QueueScope,
     pub(crate) action: QueueAction,
-    /// When it was asked for; what came later is left alone.
+    /// Time of the request; later messages are left alone.
     pub(crate) asked_at: Timestamp,
-    /// Lane, due time and id of the last job that was looked at.
+    /// Lane, due time and id of the last job that was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<(Lane, Timestamp, JobId)>,
 }
@@ -28,25 +28,25 @@ pub(crate) struct WorkOnQueue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum QueueAction {
-    /// One that was put off is tried at once.
+    /// A message that was put off is tried at once.
     Retry,
-    /// It is cancelled.
+    /// The message is cancelled.
     Cancel,
-    /// One that waits for an address that it may leave from looks for one at once.
+    /// A message that waits for an address to leave from looks for one at once.
     FindSource,
 }
 
-/// Time after which all processes know the addresses of a pool that was changed.
+/// Time after which all processes know the addresses of a changed pool.
 const KNOWN_AFTER: Duration = Duration::from_secs(2);
 
 impl WorkOnQueue {
-    /// The job of a request.
+    /// Returns the job of a request.
     pub(crate) const fn new(scope: QueueScope, action: QueueAction, asked_at: Timestamp) -> Self {
         Self { scope, action, asked_at, after: None }
     }
 
-    /// The job after a change of the addresses that mail of a workspace leaves from, or that of all workspaces; one at a
-    /// time for each.
+    /// Returns the job after a change of the addresses that mail of a workspace, or of all workspaces, leaves from; one
+    /// at a time for each.
     pub(crate) fn find_source(workspace_id: Option<WorkspaceId>, id: JobId, now: Timestamp) -> JobWrite {
         let scope = QueueScope { workspace_id, ..QueueScope::default() };
         let at = now + KNOWN_AFTER;

@@ -1,7 +1,8 @@
 //! Audit logs: who changed what.
 //!
-//! Contract section 24. A workspace's log is for its owner and admins, that of the installation for operators. The latter
-//! has what concerns no workspace, or more than one: sign-ins, the operators' actions, and every command of the operator.
+//! Contract section 24. A workspace's log is for its owner and admins, the installation's for operators. The latter
+//! records acts that concern no workspace, or more than one: sign-ins, the operators' actions, and every command of the
+//! operator.
 
 use http::{Method, StatusCode};
 use messaging_core::domain::limits::MAX_PAGE_SIZE;

@@ -1,8 +1,8 @@
 //! Automations.
 //!
-//! Contract section 13. What trigger and graph mean is read in [`messaging_core::domain::automation`]; beside this file:
-//! what is shown ([`AutomationView`]), [`actions`] that move an automation, its [`runs`] and its [`stats`]. That contacts
-//! enter and go on is the work of jobs, which look at the row.
+//! Contract section 13. Trigger and graph are parsed in [`messaging_core::domain::automation`]; beside this file: the
+//! view of an automation ([`AutomationView`]), [`actions`] that change its status, its [`runs`] and its [`stats`]. Jobs
+//! let contacts enter and proceed; they read the stored automation.
 
 pub mod actions;
 pub mod runs;
@@ -32,11 +32,11 @@ use crate::ops::page::Page;
 
 pub use view::{AutomationSummary, AutomationView};
 
-/// What a listing of automations is narrowed to.
+/// Filter and page of a listing of automations.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct AutomationQuery {
-    /// In this state.
+    /// Automations with this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<AutomationStatus>,
     /// At most this many items.
@@ -92,7 +92,7 @@ impl Operation for CreateAutomation {
     type Output = AutomationView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AutomationView, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let (name, design) = call.body.into_design();
         let (design, reading) = judge(cx, design, &Design::default()).await?;
@@ -114,7 +114,7 @@ impl Operation for CreateAutomation {
     }
 }
 
-/// Reads a design that was sent in place of another; refuses one that not even a draft may have.
+/// Parses a design that was sent in place of another; refuses one that not even a draft may have.
 async fn judge(cx: &mut Context<'_>, design: Design, before: &Design) -> Result<(Design, Reading), Error> {
     let design = if cx.lenient { design.without_unknown_members() } else { design };
     let mut found = Violations::new();
@@ -124,11 +124,11 @@ async fn judge(cx: &mut Context<'_>, design: Design, before: &Design) -> Result<
     }
     cx.violations.merge(found);
     std::mem::take(&mut cx.violations).into_result()?;
-    // What this caller changes reveals no more than this caller may read (contract section 2.4).
+    // A change reveals no more than its caller may read (contract section 2.4).
     Ok((design.edited(before, cx.sees_addresses()), reading))
 }
 
-/// What an active automation means; refuses one that lacks something.
+/// Returns the plan of an automation that is complete enough to be active; refuses one that is not.
 async fn complete<'r>(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -150,7 +150,7 @@ pub struct AutomationPath {
     pub id: AutomationId,
 }
 
-/// The automation of a path.
+/// Returns the automation of a path.
 async fn find(cx: &Context<'_>, path: AutomationPath) -> Result<Stored<Automation>, Error> {
     cx.store().automation(path.workspace_id, path.id).await?.ok_or(Error::NotFound)
 }
@@ -233,7 +233,7 @@ impl Operation for DeleteAutomation {
         let AutomationPath { workspace_id, id } = call.path;
         let automation = find(cx, call.path).await?.record;
         automation.check_delete()?;
-        // Somebody who activates it meanwhile keeps it.
+        // If it is activated meanwhile, the deletion conflicts.
         cx.change(Write::Expect(Condition::Automation(workspace_id, id, automation.status)));
         cx.change(Write::DeleteAutomation(workspace_id, id));
         Ok(NoContent)

@@ -1,8 +1,8 @@
 //! Campaigns.
 //!
-//! Contract section 12. Which move is possible from where is decided in [`messaging_core::domain::campaign`]. Beside
-//! this file: what is shown ([`CampaignView`]), [`actions`] that move a campaign, who would get it ([`preview`]),
-//! who got it ([`recipients`]), and tests of what it says. What follows from a move is done by jobs.
+//! Contract section 12. The allowed changes of status are in [`messaging_core::domain::campaign`]. Beside this file:
+//! the view of a campaign ([`CampaignView`]), [`actions`] that change its status, its audience before it starts
+//! ([`preview`]), its recipients ([`recipients`]), and tests of its content. Jobs do the work that follows.
 
 pub mod actions;
 pub mod preview;
@@ -32,11 +32,11 @@ use crate::ops::page::Page;
 
 pub use view::{CampaignView, CampaignWarning, CampaignWarningCode};
 
-/// What a listing of campaigns is narrowed to.
+/// Filter and page of a listing of campaigns.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct CampaignQuery {
-    /// In this state.
+    /// Campaigns with this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<CampaignStatus>,
     /// At most this many items.
@@ -96,7 +96,7 @@ impl Operation for CreateCampaign {
     type Output = CampaignView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<CampaignView, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let mut found = Violations::new();
         let plan = call.body.into_plan(&mut found);
@@ -119,13 +119,13 @@ pub struct CampaignPath {
     pub id: CampaignId,
 }
 
-/// The campaign of a path.
+/// Returns the campaign of a path.
 async fn find(cx: &Context<'_>, path: CampaignPath) -> Result<Stored<Campaign>, Error> {
     cx.store().campaign(path.workspace_id, path.id).await?.ok_or(Error::NotFound)
 }
 
-/// All that is wrong with the request, if anything is: the faults of its members, and those that were found in what
-/// they mean.
+/// Refuses a request with all its violations, if there are any: the faults of its members, and `found`, those of what
+/// the members refer to.
 fn refuse(cx: &mut Context<'_>, found: Violations) -> Result<(), Error> {
     cx.violations.merge(found);
     Ok(std::mem::take(&mut cx.violations).into_result()?)
@@ -194,7 +194,7 @@ impl Operation for UpdateCampaign {
     }
 }
 
-/// Lets archives show a campaign or keeps it out of them, whatever its status: what was sent can be taken back from there.
+/// Lets archives show a campaign or keeps it out of them, whatever its status: a sent campaign can be taken out again.
 async fn set_archived(
     cx: &mut Context<'_>,
     campaign: Campaign,
@@ -211,8 +211,8 @@ async fn set_archived(
     view::of(cx, changed).await
 }
 
-/// Which of the members that name something a change gives. What a draft has named before may be gone: it keeps the
-/// id, and its schedule is refused (contract section 12.5, "In use"), but its name can still be changed.
+/// References that a change gives anew. What a draft has named before may be gone: the draft keeps the id, and
+/// scheduling it is refused (contract section 12.5, "In use"), but its name can still be changed.
 #[derive(Debug, Clone, Copy)]
 struct PatchedReferences {
     template: bool,
@@ -229,7 +229,7 @@ impl PatchedReferences {
         }
     }
 
-    /// Whether the request gives the member in which the reference stands.
+    /// Returns true if the request gives the member with the reference.
     fn has(self, found: &ResolvedReference) -> bool {
         match found.pointer.split('/').nth(1) {
             Some("template_id") => self.template,
@@ -283,7 +283,7 @@ impl Operation for DeleteCampaign {
         let CampaignPath { workspace_id, id } = call.path;
         let Stored { record: campaign, revision } = find(cx, call.path).await?;
         campaign.check_delete()?;
-        // Somebody who schedules it meanwhile has changed its revision.
+        // A caller who schedules it meanwhile has changed its revision.
         cx.change(Write::put(Box::new(campaign), Expect::Revision(revision)));
         cx.change(Write::Delete(DocumentKey::Campaign(workspace_id, id)));
         Ok(NoContent)

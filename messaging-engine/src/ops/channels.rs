@@ -1,4 +1,4 @@
-//! Which provider carries each channel of a workspace, and with what settings.
+//! Providers of a workspace's channels, and their settings.
 //!
 //! Contract section 16. Secrets are sealed before they reach the store and shown as `***`.
 
@@ -35,20 +35,20 @@ use crate::ops::page::Page;
 pub struct ChannelView {
     /// The channel.
     pub channel: Channel,
-    /// The provider that carries it; without settings the channel's default.
+    /// Provider that carries the channel; without settings the channel's default.
     pub provider: String,
-    /// Whether settings are stored and complete, and this server has the provider.
+    /// True if settings are stored and complete, and this server has the provider.
     pub configured: bool,
-    /// Every setting of the provider, `null` where it is not given, `***` where it is secret. Empty
-    /// when nothing is stored.
+    /// All settings of the provider, `null` where one is not given, `***` where one is secret. Empty if nothing is
+    /// stored.
     pub config: Map<String, Value>,
-    /// How the provider takes messages, as this server has found out since it started.
+    /// State of the provider, as this server has seen it since its start.
     pub status: ChannelStatus,
-    /// The provider's last words, while `status` is not `active`; or why what the provider calls back with does not
-    /// arrive.
+    /// Last response of the provider while `status` is not `active`; or the reason why its callbacks fail.
     pub error: Option<String>,
-    /// Where the provider calls about this channel: to be entered there, unless we have told it ourselves. Other
-    /// settings, another address. `null` where the provider has nothing to call, or is told with each message.
+    /// Address that the provider calls about this channel; it has to be entered there unless it was registered
+    /// automatically. Changes with the settings. `null` if the provider makes no callbacks, or gets the address with
+    /// each message.
     pub callback_url: Option<String>,
 }
 
@@ -56,17 +56,18 @@ pub struct ChannelView {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChannelStatus {
-    /// As far as is known, it does.
+    /// The provider takes messages, as far as is known.
     Active,
-    /// It refuses the account, or the settings cannot work: one message tries every five minutes, and the first one
-    /// under new settings. Or its last ten answers could not be read, and whether those messages arrived is not known.
+    /// The provider refuses the account, or the settings cannot work: one message tries every five minutes, and the
+    /// first one under new settings. Or its last ten answers could not be read, and whether those messages arrived is
+    /// not known.
     Failing,
-    /// It asked for a pause, or said within the last minute that it gets too many messages at a time.
+    /// The provider asked for a pause, or said within the last minute that it gets too many messages at a time.
     Throttled,
 }
 
 impl ChannelView {
-    /// What is shown of a channel of a workspace.
+    /// Returns the view of a workspace's channel, with the state of its provider.
     async fn shown(
         cx: &Context<'_>,
         (workspace, channel): (WorkspaceId, Channel),
@@ -88,7 +89,7 @@ impl ChannelView {
         Ok(view)
     }
 
-    /// What is shown of settings of which nothing is known but themselves.
+    /// Returns the view of settings alone, without the state of the provider.
     fn of(cx: &Context<'_>, channel: Channel, settings: Option<&ChannelSettings>) -> Self {
         let (app, status) = (cx.app, ChannelStatus::Active);
         let Some(settings) = settings else {
@@ -128,7 +129,7 @@ impl Operation for ListChannels {
     type Output = Page<ChannelView>;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Page<ChannelView>, Error> {
-        // Always one page, whatever `limit` says; a cursor can only come from elsewhere.
+        // There is always one page, whatever `limit` says; a cursor can only come from another listing.
         cx.page(&call.query)?;
         let stored = cx.store().channels(call.path.workspace_id).await?;
         let mut shown = Vec::with_capacity(Channel::ALL.len());
@@ -157,9 +158,9 @@ pub struct ChannelInput {
     /// The provider's name.
     #[validate(length(min = 1))]
     pub provider: String,
-    /// Its settings. `null` is the same as leaving a setting out. `***` keeps a stored secret while everything that
-    /// says where it goes (host, port, TLS, account, …) is unchanged. Settings that the provider does not have are
-    /// refused.
+    /// Settings of the provider. `null` is the same as leaving a setting out. `***` keeps a stored secret while all
+    /// settings that say where it is sent (host, port, TLS, account, …) are unchanged. Settings that the provider does
+    /// not have are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "config_schema")]
     pub config: Option<Map<String, Value>>,
@@ -167,7 +168,7 @@ pub struct ChannelInput {
 
 impl Input for ChannelInput {}
 
-/// The schema of `config`: an object, and in words what each provider takes.
+/// Returns the schema of `config`: an object, with a description of the settings of each provider.
 fn config_schema(_: &mut SchemaGenerator) -> Schema {
     let description = format!("{CONFIG}\n\nWhat each provider takes:\n\n```\n{}```", provider::described());
     json_schema!({"type": ["object", "null"], "additionalProperties": true, "description": description})
@@ -195,7 +196,7 @@ impl Operation for SetChannel {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ChannelView, Error> {
         let ChannelPath { workspace_id, channel } = call.path;
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         cx.app.workspace(workspace_id).await?.ok_or(Error::NotFound)?;
         let kind = cx.app.provider_kind(channel, &call.body.provider).ok_or_else(|| {
             let known = cx.app.provider_names(channel).into_iter().collect::<Vec<_>>().join(", ");
@@ -219,7 +220,7 @@ impl Operation for SetChannel {
         };
         let config = intake.take(call.body.config.unwrap_or_default());
         intake.violations.into_result()?;
-        // The provider is told where to call once the settings are stored.
+        // The callback address is registered at the provider once the settings are stored.
         let has_callbacks = kind.callbacks != Callbacks::None && cx.app.transport(channel, &kind.name).is_some();
         let registration = has_callbacks.then(|| CallbackRegistration { job: cx.new_id(), address: None, error: None });
         let provider = kind.name.clone();

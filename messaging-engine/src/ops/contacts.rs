@@ -189,8 +189,8 @@ pub struct ContactQuery {
     /// Only contacts that were changed at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_since: Option<Timestamp>,
-    /// Only contacts with this piece of text, whatever its case, in their email address, phone number, external id, first or
-    /// last name; for a caller without the scope `pii:read` in their external id. 2 to 100 characters.
+    /// Only contacts with this text, in any case, in their email address, phone number, external id, first or last
+    /// name; for a caller without the scope `pii:read` in their external id. 2 to 100 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = MIN_SEARCH, max = MAX_SEARCH))]
     pub q: Option<String>,

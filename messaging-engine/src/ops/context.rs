@@ -28,8 +28,7 @@ use crate::ops::session_cookie::SessionCookie;
 use crate::services::acceptance::NewFile;
 use crate::services::auditing::actor_of;
 
-/// The rate limit of a caller, of which a request that is worth several takes more than the one token that every
-/// request takes.
+/// Rate limit of a caller. A request that is worth several tokens takes more than the one that every request takes.
 pub trait Quota: fmt::Debug + Send + Sync {
     /// Raises the number of tokens that this request has taken to `tokens` in all. An operation that runs again after a
     /// conflict calls this again, which takes no token twice. Fails with [`Error::RateLimited`] and takes none where
@@ -48,13 +47,13 @@ pub struct Request<'a> {
     pub query: &'a str,
     /// The body.
     pub body: Bytes,
-    /// The Idempotency-Key header as sent.
+    /// Idempotency-Key header as sent.
     pub idempotency_key: Option<&'a [u8]>,
-    /// The caller's IP address, where there is one.
+    /// IP address of the caller, if any.
     pub client_ip: Option<IpAddr>,
-    /// The program that calls, as it calls itself: the User-Agent header.
+    /// User-Agent header.
     pub user_agent: Option<&'a str>,
-    /// Id of the request, which stands in `X-Request-Id`.
+    /// Id of the request, as in `X-Request-Id`.
     pub request_id: Option<&'a str>,
     /// True if the caller asks for CSV: `Accept: text/csv`.
     pub wants_csv: bool,
@@ -64,14 +63,14 @@ pub struct Request<'a> {
     pub quota: Option<&'a dyn Quota>,
 }
 
-/// The surroundings of one run of an operation.
+/// Context of one run of an operation.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// The application.
     pub app: &'a App,
-    /// Caller that the operation is carried out for.
+    /// Caller that the operation runs for.
     pub caller: &'a Caller,
-    /// When the operation began; one time for everything it writes.
+    /// Time when the operation began; the one time of everything it writes.
     pub now: Timestamp,
     /// Changes of the store that are committed once the operation has succeeded.
     pub changes: Changes,
@@ -80,17 +79,17 @@ pub struct Context<'a> {
     pub violations: Violations,
     /// The body as it was received, if it came as bytes.
     pub body: Option<Bytes>,
-    /// The caller's IP address, where there is one.
+    /// IP address of the caller, if any.
     pub client_ip: Option<IpAddr>,
-    /// The program that calls, as it calls itself: the User-Agent header.
+    /// User-Agent header.
     pub(super) user_agent: Option<&'a str>,
-    /// Id of the request, which stands in `X-Request-Id`.
+    /// Id of the request, as in `X-Request-Id`.
     pub(super) request_id: Option<&'a str>,
     /// True if the caller asks for CSV.
     pub(super) wants_csv: bool,
-    /// What the operation knows of its entry in audit logs that its answer does not show.
+    /// Data for the operation's entry in audit logs that its answer does not show.
     pub(super) audit: AuditNotes,
-    /// Instruction to a browser about the cookie of its session, where the operation gives one.
+    /// Instruction to a browser about the cookie of its session, if the operation gives one.
     pub(super) session_cookie: Option<SessionCookie>,
     /// Files that [`Context::changes`] name. They are stored just before the commit, and removed should it fail.
     pub(super) files: Vec<NewFile>,
@@ -100,13 +99,13 @@ pub struct Context<'a> {
     pub(super) lenient: bool,
     /// The caller's rate limit; `None` where callers are not limited.
     pub(super) quota: Option<&'a dyn Quota>,
-    /// Permit to commit a long list, held until the commit is done: only few such commits go on at a time.
+    /// Permit to commit a long list, held until the commit is done: only few such commits run at a time.
     pub(super) commit_permit: Option<SemaphorePermit<'a>>,
     /// The [`Operation::ID`](crate::ops::Operation::ID) of the operation.
     pub(super) operation: &'static str,
-    /// Tells what an operation asks for, by its id; `None` for one that there is not.
+    /// Returns the access that an operation requires, by its id; `None` for an unknown id.
     pub(super) access_of: fn(&str) -> Option<Access>,
-    /// The workspace that the call is about, where it is about one.
+    /// Workspace that the call is about, if any.
     pub(super) workspace: Option<WorkspaceId>,
     /// The path as in [`Request::path`]; cursors are bound to it.
     pub(super) path: &'a str,
@@ -115,12 +114,13 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// The workspace that the call is about. Fails with [`Error::WorkspaceForbidden`] when it is about none.
+    /// Returns the workspace that the call is about. Fails with [`Error::WorkspaceForbidden`] if there is none.
     pub fn workspace(&self) -> Result<WorkspaceId, Error> {
         self.workspace.ok_or(Error::WorkspaceForbidden)
     }
 
-    /// The treatment of unknown members of items that are read one by one: the same as for a body whose answer is `R`.
+    /// Returns the treatment of unknown members for items that are parsed one by one: the same as for a body whose
+    /// answer is `R`.
     pub(super) fn unknown_members<R: JsonSchema + 'static>(&self) -> UnknownMembers {
         UnknownMembers { ignored: self.lenient, resource: Some(schema_of::<R>), ..UnknownMembers::default() }
     }
@@ -155,28 +155,27 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Tells the resource as it was before the operation, for the audit log: for one that no operation reads.
+    /// Notes the resource before the operation, for the audit log: for one that no operation reads.
     pub(super) fn note_before(&mut self, resource: &impl Serialize) {
         self.audit.before = serde_json::to_value(resource).ok();
     }
 
-    /// Tells who signed in.
+    /// Notes the person who signed in.
     pub(super) fn note_user(&mut self, user: &User) {
         self.audit.user = Some((user.id, actor_of(user)));
     }
 
-    /// Tells the workspace whose log the operation belongs to.
+    /// Notes the workspace whose log the operation belongs to.
     pub(super) const fn note_workspace(&mut self, workspace: WorkspaceId) {
         self.audit.workspace = Some(workspace);
     }
 
-    /// True if the caller sees email addresses and phone numbers in clear (contract section 2.4).
+    /// Returns true if the caller sees email addresses and phone numbers in clear (contract section 2.4).
     pub fn sees_addresses(&self) -> bool {
         self.workspace.is_some_and(|workspace| self.caller.covers(workspace, Scope::PiiRead))
     }
 
-    /// The redactor for this caller. Every address, and every text that others wrote, goes through it before it is
-    /// shown.
+    /// Redactor for this caller. Every address, and every text that others wrote, goes through it before it is shown.
     pub fn redactor(&self) -> Redactor {
         Redactor::new(self.sees_addresses())
     }

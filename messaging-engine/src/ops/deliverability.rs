@@ -1,6 +1,6 @@
-//! How the mail of a workspace arrives: by site, by sending domain, by IP pool, and in a sentence.
+//! Deliverability report of a workspace: by site, by sending domain, by IP pool, and as a summary.
 //!
-//! Contract section 14.6. Everything but the DMARC policies is read from counters and rows that are kept anyway; the sentence is
+//! Contract section 14.6. All but the DMARC policies is read from counters and rows that exist anyway; the summary is
 //! made in core ([`summary`]).
 
 mod pools;
@@ -30,19 +30,19 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::sending_domains::dmarc::{DmarcPeriod, DmarcVerdict, advice, period};
 
-/// Sites of an answer, those with most messages.
+/// Number of sites in an answer, those with most messages.
 const MAX_SITES: usize = 200;
 
-/// Sending domains of an answer, the newest.
+/// Number of sending domains in an answer, the newest.
 const MAX_DOMAINS: usize = 100;
 
-/// Domains whose DMARC policy is looked up for an answer.
+/// Number of domains whose DMARC policy is looked up for an answer.
 const LOOKED_UP: usize = 20;
 
-/// Time for these look-ups together.
+/// Time limit for these look-ups together.
 const LOOKED_UP_WITHIN: Duration = Duration::from_secs(8);
 
-/// The period that is asked for.
+/// Period of the report.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct DeliverabilityQuery {
@@ -56,7 +56,7 @@ pub struct DeliverabilityQuery {
 
 impl Input for DeliverabilityQuery {}
 
-/// How the mail of a workspace arrives.
+/// Deliverability of a workspace's mail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Deliverability {
@@ -66,7 +66,7 @@ pub struct Deliverability {
     pub sites: Vec<SiteDeliverability>,
     /// The sending domains, newest first; at most 100.
     pub domains: Vec<DomainDeliverability>,
-    /// The IP pools of the workspace and those that all share, newest first.
+    /// IP pools of the workspace and shared ones, newest first.
     pub pools: Vec<PoolDeliverability>,
 }
 
@@ -74,8 +74,8 @@ pub struct Deliverability {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SiteDeliverability {
-    /// Operator of the recipients' exchangers, such as `gmail`, or the organizational domain of the exchangers; `other` for
-    /// all beyond the first hundred of a day that no rule names.
+    /// Operator of the recipients' exchangers, such as `gmail`, or the organizational domain of the exchangers; `other`
+    /// for all beyond the first hundred of a day that no rule names.
     pub site: String,
     /// Recipients for whom the site was tried for the first time.
     pub accepted: u64,
@@ -125,7 +125,7 @@ pub struct DomainDeliverability {
     pub domain: String,
     /// SPF record, as it was found last.
     pub spf: RecordStatus,
-    /// Keys of signatures: verified if mail is signed with a key whose record was found.
+    /// Signing keys: verified if mail is signed with a key whose record was found.
     pub dkim: RecordStatus,
     /// DMARC policy, as it was found last.
     pub dmarc: RecordStatus,
@@ -154,7 +154,7 @@ impl Operation for GetDeliverability {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Deliverability, Error> {
         let asked = period(call.query.since, call.query.until, cx.now)?;
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.store().workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.record.id;
         let last = Quarter::of(asked.until - Duration::from_millis(1));
         let end = Quarter(last.0.saturating_add(1));
@@ -168,7 +168,7 @@ impl Operation for GetDeliverability {
             brakes: &found.brakes,
             warming: &found.warming,
         });
-        // The pages of domains show reports of 30 days.
+        // The advice covers reports of 30 days, as on the pages of the domains.
         let reports = DmarcPeriod { since: asked.until - DEFAULT_SPAN, until: asked.until };
         Ok(Deliverability {
             summary,
@@ -179,8 +179,7 @@ impl Operation for GetDeliverability {
     }
 }
 
-/// The domains with the advice that follows from their reports. Where there are many, or the DNS is slow, the advice of some is
-/// left to their own pages.
+/// Returns the domains with advice from their reports. If there are many, or the DNS is slow, some have no advice here.
 async fn domain_views(
     app: &App,
     domains: Vec<SendingDomain>,
@@ -210,7 +209,7 @@ async fn domain_views(
     join_all(domains.into_iter().enumerate().map(one)).await.into_iter().collect()
 }
 
-/// Status of the keys of a domain: verified as soon as one signs whose record is there.
+/// Status of the keys of a domain: verified as soon as the record of one that signs was found.
 fn dkim(domain: &SendingDomain) -> RecordStatus {
     let has = |status| domain.dkim.iter().any(|key| key.check.status == status);
     match (has(RecordStatus::Verified), has(RecordStatus::Failed)) {
@@ -220,7 +219,8 @@ fn dkim(domain: &SendingDomain) -> RecordStatus {
     }
 }
 
-/// What a domain that sends lacks; `None` where it lacks nothing, or does not send yet.
+/// Returns the missing authentication of a domain that sends; `None` if nothing is missing, or the domain does not send
+/// yet or is exempt from the checks.
 fn broken(domain: &SendingDomain) -> Option<BrokenDomain> {
     if domain.status != DomainStatus::Verified || is_exempt(domain) {
         return None;

@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::ops::operation::{Operation, Output, OutputKind, PUBLIC_BODY_LIMIT};
 use crate::ops::runnable::{self, Encoded, Runnable};
 
-/// How the names of scopes end that let nothing be changed.
+/// Suffix of the names of read-only scopes.
 const READING: &str = ":read";
 
-/// Everything the front ends, the document and the tests know of an operation.
+/// The facts of an operation for the front ends, the OpenAPI document and the tests.
 #[derive(Clone, Copy)]
 pub struct Endpoint {
     /// [`Operation::ID`]
@@ -35,9 +35,9 @@ pub struct Endpoint {
     pub body_limit: usize,
     /// Kind of body that the operation reads: none, an optional or a required one.
     pub body: BodyKind,
-    /// What kind of answer it gives.
+    /// Kind of the answer.
     pub output: OutputKind,
-    /// The schema of the path's parameters: an object with one property each.
+    /// Schema of the path's parameters: an object with one property each.
     pub path_schema: fn(&mut SchemaGenerator) -> Schema,
     /// The schema of the query: an object with one property each.
     pub query_schema: fn(&mut SchemaGenerator) -> Schema,
@@ -45,7 +45,7 @@ pub struct Endpoint {
     pub body_schema: fn(&mut SchemaGenerator) -> Schema,
     /// The schema of a JSON answer.
     pub output_schema: fn(&mut SchemaGenerator) -> Option<Schema>,
-    /// Reads a body as the operation does, and does nothing.
+    /// Parses a body as the operation does, without running it.
     pub check_body: fn(&[u8]) -> Result<(), Error>,
     /// [`Operation::ANSWERS_SECRET`]
     pub(crate) answers_secret: bool,
@@ -53,12 +53,12 @@ pub struct Endpoint {
     pub(crate) in_parts: bool,
     /// [`Operation::UNTIL_THE_END`]
     pub(crate) until_the_end: bool,
-    /// A new call, not decoded yet.
+    /// Begins a call, which is not decoded yet.
     pub(crate) begin: fn() -> Box<dyn Runnable>,
 }
 
 impl Endpoint {
-    /// The row of an operation.
+    /// Returns the row of an operation.
     pub const fn of<O: Operation>() -> Self {
         Self {
             id: O::ID,
@@ -84,24 +84,24 @@ impl Endpoint {
         }
     }
 
-    /// The row of an operation, to be kept.
+    /// Returns the row of an operation for the lifetime of the process.
     pub const fn row<O: Operation>() -> &'static Self {
         const { &Self::of::<O>() }
     }
 
-    /// Whether it changes nothing of a workspace: its method says so, or the scope that it asks for.
+    /// Returns true if the operation changes nothing of a workspace, by its method or the scope that it requires.
     pub fn only_reads(&self) -> bool {
         (self.method)() == Method::GET
             || matches!(self.access, Access::Scope(scope) if scope.as_str().ends_with(READING))
     }
 
-    /// Whether the path names its workspace.
+    /// Returns true if the path names its workspace.
     pub fn is_in_workspace(&self) -> bool {
         self.path.starts_with("/workspaces/{workspace_id}")
     }
 }
 
-/// The longest body of an operation: one that everybody may call takes little.
+/// Returns the length limit of an operation's body; it is small if everybody may call the operation.
 const fn body_limit(access: Access, own: usize) -> usize {
     match access {
         Access::Public if own > PUBLIC_BODY_LIMIT => PUBLIC_BODY_LIMIT,

@@ -1,6 +1,6 @@
-//! Product events: what contacts did, as the workspace's own programs tell it.
+//! Product events: actions of contacts, reported by the workspace's own programs.
 //!
-//! Contract section 5. Which contact an event means is decided in [`messaging_core::domain::audience::product_event`].
+//! Contract section 5. The contact of an event is found in [`messaging_core::domain::audience::product_event`].
 
 mod bulk;
 
@@ -18,29 +18,29 @@ use crate::ops::operation::{Call, Operation};
 
 pub use bulk::{BulkEventsInput, BulkEventsReport, RefusedEvent, SendEvents};
 
-/// Answer to a product event that was taken.
+/// Answer to a product event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TakenEvent {
-    /// The event, the first one when this repeats it.
+    /// Id of the event; of the first one if this repeats it.
     pub event_id: EventId,
-    /// The contact that did it.
+    /// Contact of the event.
     pub contact_id: ContactId,
-    /// Whether the event is new or repeats an earlier one.
+    /// Result: whether the event is new or repeats an earlier one.
     pub status: TakenStatus,
 }
 
-/// What can become of an event.
+/// Result of sending an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TakenStatus {
     /// The event is stored.
     Accepted,
-    /// Its `unique_id` was there within the last 7 days; it has no effect.
+    /// An event with the same `unique_id` came within the last 7 days; this one has no effect.
     Duplicate,
 }
 
-/// The workspace of a call. The operator can name any, also one that is not there.
+/// Returns the workspace of a call. The operator can name any, also one that does not exist.
 async fn workspace(cx: &Context<'_>) -> Result<WorkspaceId, Error> {
     Ok(cx.app.workspace(cx.workspace()?).await?.ok_or(Error::WorkspaceForbidden)?.id)
 }

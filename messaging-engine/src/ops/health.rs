@@ -13,7 +13,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::single_sign_on::SignOnOffer;
 
-/// Whether the server can do its work.
+/// Health of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Health {

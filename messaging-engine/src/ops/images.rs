@@ -1,6 +1,7 @@
 //! Images that mail shows by their address.
 //!
-//! Contract section 26. The body of an upload is the file itself; its type is read from its octets, whatever is declared.
+//! Contract section 26. The body of an upload is the file itself; its type is read from its octets, whatever is
+//! declared.
 
 use std::borrow::Cow;
 

@@ -30,13 +30,13 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Answer, Call, InWorkspace, Operation, Output, OutputKind};
 use crate::ops::page::Page;
 
-/// Columns that a mapping may name.
+/// Number of columns that a mapping may name.
 const MAX_MAPPED: usize = 1000;
 
-/// All of a mapping in bytes.
+/// Size of a mapping in bytes.
 const MAX_MAPPING_BYTES: usize = 64 << 10;
 
-/// The media type of what is uploaded, and of the report.
+/// Media type of the upload, and of the report.
 const CSV: &str = "text/csv";
 
 /// Pieces of the report that are read at a time.
@@ -47,41 +47,41 @@ const PIECES: usize = 20;
 #[schemars(rename = "Import")]
 #[non_exhaustive]
 pub struct ImportView {
-    /// Its id.
+    /// Id of the import.
     pub import_id: ImportId,
     /// Status of the import, from `awaiting_upload` to `completed`, `failed` or `expired`.
     pub status: ImportStatus,
     /// Name of the file, as it was given when the import was created.
     pub filename: String,
-    /// How long the file is said to be.
+    /// Size of the file in bytes, as it was given when the import was created.
     pub size_bytes: u64,
-    /// Where the file is to be sent, without credentials; null once it has come or it is too late, and for
-    /// those who may only read.
+    /// Address to send the file to, without credentials; null once the file has come or the time is over, and for
+    /// callers who may only read.
     pub upload_url: Option<String>,
     /// HTTP method of the upload.
     pub upload_method: String,
     /// Headers that the upload must have.
     pub upload_headers: BTreeMap<String, String>,
-    /// When the link stops working.
+    /// Time when the link stops working.
     pub expires_at: Timestamp,
     /// Rows in the file, the header not counted; null until they are counted.
     pub total_rows: Option<u64>,
-    /// Rows that made a contact.
+    /// Number of rows that created a contact.
     pub created: u64,
-    /// Rows that were about a contact that was there.
+    /// Number of rows that updated an existing contact.
     pub updated: u64,
-    /// Rows that were refused.
+    /// Number of rows that were refused.
     pub failed: u64,
-    /// Why the file cannot be read.
+    /// Reason why the file cannot be read.
     pub failure_reason: Option<String>,
-    /// When it was asked for.
+    /// Time when the import was requested.
     pub created_at: Timestamp,
-    /// When it ended.
+    /// Time when the import ended.
     pub finished_at: Option<Timestamp>,
 }
 
 impl ImportView {
-    /// What is shown of an import at a time, with the link for the upload as long as that works.
+    /// Returns the view of an import at a time, with the link for the upload as long as that works.
     pub fn of(import: Import, now: Timestamp, upload_url: Option<String>) -> Self {
         let (status, expires_at) = (import.status(now), import.expires_at());
         let (finished_at, failure_reason) = match import.end() {
@@ -107,7 +107,7 @@ impl ImportView {
         }
     }
 
-    /// What the caller is shown. The link is as good as a right to change contacts.
+    /// Returns the view of an import for the caller. The link is as good as a right to change contacts.
     fn shown(cx: &Context<'_>, import: Import) -> Self {
         let may_upload = cx.caller.covers(import.workspace_id, Scope::ContactsWrite);
         let url = may_upload.then(|| {
@@ -115,7 +115,7 @@ impl ImportView {
             format!("{}/uploads/{token}", cx.app.settings().public_url)
         });
         let shown = Self::of(import, cx.now, url);
-        // It may name a column, and columns are named by the file.
+        // The reason may name a column, and column names come from the file.
         Self { failure_reason: shown.failure_reason.map(|reason| cx.redactor().text(reason)), ..shown }
     }
 }
@@ -131,14 +131,15 @@ pub struct ImportInput {
     /// Size of the file in bytes, at most 100 MiB.
     #[validate(range(min = 1, max = MAX_BYTES))]
     pub size_bytes: u64,
-    /// Its SHA-256 digest, 64 hexadecimal digits.
+    /// SHA-256 digest of the file, 64 hexadecimal digits.
     pub sha256: String,
-    /// What columns are, by their header: `email`, `phone`, `external_id`, `locale`, `timezone`, `tags`, `list_ids`,
-    /// `consent.marketing_email`, `consent.sms`, `attributes.<key>`, or null to skip one. Columns that are not named
-    /// here are what their header says.
+    /// Meaning of columns, by their header: `email`, `phone`, `external_id`, `locale`, `timezone`, `tags`, `list_ids`,
+    /// `consent.marketing_email`, `consent.sms`, `attributes.<key>`, or null to skip one. The header itself gives the
+    /// meaning of columns that are not named here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapping: Option<BTreeMap<String, Option<String>>>,
-    /// What a contact is looked for by, in this order; `external_id`, `email`, `phone` unless given.
+    /// Identifiers by which an existing contact is looked up, in this order; `external_id`, `email`, `phone` unless
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 3))]
     pub dedup_keys: Option<Vec<IdentifierKind>>,
@@ -222,7 +223,7 @@ impl Operation for CreateImport {
     type Output = ImportView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<ImportView, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let import = call.body.into_import(cx.new_id(), workspace, cx.now)?;
         let job = ExpireImport::of(&import).enqueue(cx.new_id(), import.expires_at());
@@ -286,7 +287,7 @@ impl Operation for GetImport {
     }
 }
 
-/// Which rows of an import were refused, as CSV: `row,column,code,message`.
+/// Report on the refused rows of an import, as CSV: `row,column,code,message`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowErrorReport(pub Bytes);
 
@@ -307,11 +308,12 @@ impl Output for RowErrorReport {
     }
 }
 
-/// Choice of the first refused row in the answer.
+/// Choice of the first row in the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct ErrorsQuery {
-    /// Those after this row. A long report is answered in parts; the last line of a part says where to go on.
+    /// Starts after this row. A long report is answered in parts; the last line of a part says where the next one
+    /// begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_row: Option<u64>,
 }
@@ -339,12 +341,12 @@ impl Operation for ListImportErrors {
         cx.store().import(workspace_id, id).await?.ok_or(Error::NotFound)?;
         let after_row = call.query.after_row.unwrap_or(0);
         let mut report = Report::after(after_row);
-        // A piece that begins before the row may go on after it.
+        // A piece that begins before the row may reach beyond it.
         let mut after = after_row.saturating_sub(PIECE_ROWS as u64);
         loop {
             let mut pieces = cx.store().row_errors(workspace_id, id, after, PIECES).await?;
             for piece in &mut pieces {
-                // No cell is repeated, but columns are named by the file.
+                // Cell values are not repeated, but column names come from the file.
                 piece.lines = cx.redactor().text(std::mem::take(&mut piece.lines));
                 if !report.add(piece) {
                     return Ok(RowErrorReport(report.cut().into()));

@@ -1,6 +1,6 @@
-//! Carries out an operation: decode, run, commit; again when the data changed meanwhile; once per Idempotency-Key.
+//! Runs an operation: decodes, runs, commits; again when the data changed meanwhile; once per Idempotency-Key.
 //!
-//! Nothing here is generic: there are some ninety operations, and this is compiled once.
+//! Nothing here is generic: there are some ninety operations, and this module is compiled once.
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -27,13 +27,13 @@ use crate::ops::recordings::{self, Recording};
 use crate::ops::runnable::Runnable;
 use crate::services::acceptance::NewFile;
 
-/// The longest Idempotency-Key (contract section 20).
+/// Length of the longest Idempotency-Key (contract section 20).
 const MAX_KEY_LENGTH: usize = 64;
 
-/// Bodies up to this length are read where they are.
+/// Length in bytes of bodies that are parsed on the thread of the request.
 const SHORT: usize = 64 << 10;
 
-/// One call that was admitted, and in which form its input comes.
+/// One admitted call and the form of its input.
 pub(crate) struct Invocation<'a> {
     /// The application.
     pub(crate) app: &'a App,
@@ -41,19 +41,19 @@ pub(crate) struct Invocation<'a> {
     pub(crate) endpoint: &'static Endpoint,
     /// Caller that the operation is carried out for.
     pub(crate) caller: &'a Caller,
-    /// The workspace that the call is about, where it is about one.
+    /// Workspace that the call is about, if any.
     pub(crate) workspace: Option<WorkspaceId>,
-    /// What was sent. Of a call with values, the body is there only where there is an Idempotency-Key.
+    /// The request. Of a call with typed values it has the body only if there is an Idempotency-Key.
     pub(crate) request: &'a Request<'a>,
-    /// Whether the input is values, not the bytes of the request.
+    /// True if the input is typed values instead of the bytes of the request.
     pub(crate) typed: bool,
     /// Finds an operation by its id.
     pub(crate) find: fn(&str) -> Option<&'static Endpoint>,
-    /// Tells what an operation asks for, by its id.
+    /// Returns the access that an operation requires, by its id.
     pub(crate) access_of: fn(&str) -> Option<Access>,
 }
 
-/// Carries out a call. Answers it encoded where that is needed: of a call with bytes, and under an Idempotency-Key.
+/// Runs a call. Returns the encoded answer where one is needed: for a call with bytes, and under an Idempotency-Key.
 ///
 /// Boxed, because the body of an async function is compiled into every crate that polls it.
 pub(crate) fn invoke<'a>(
@@ -96,8 +96,9 @@ async fn carry_out(invocation: &Invocation<'_>, runnable: &mut dyn Runnable) -> 
     {
         return replay(invocation, reply, print);
     }
-    // Most keys are new: run first and let the commit find out. Only when something stands in the way,
-    // be it an earlier reply or a refusal, the memory is asked, because an earlier reply goes first.
+    // Most keys are new: the operation runs first, and the commit finds out whether the key is. Only when something
+    // stands in the way, an earlier reply or a refusal, the stored replies are read, because an earlier reply goes
+    // first.
     let result = run_until_committed(invocation, runnable, is_reading, Some((&key, print))).await;
     match result {
         Err(refusal) if !matches!(refusal, Error::Unavailable { .. } | Error::OutcomeUnknown { .. }) => {
@@ -119,7 +120,7 @@ async fn run_until_committed(
     let Invocation { app, endpoint, caller, workspace, request, typed, .. } = *invocation;
     let recording = recordings::recording(endpoint.id);
     let mut turn = None;
-    // What an earlier request began to do in parts goes on in parts.
+    // A request that an earlier one began to do in parts is continued in parts.
     let mut is_split = match key {
         Some((key, _)) if endpoint.in_parts => app.store().reply(&key.of_part(0), app.now()).await?.is_some(),
         _ => false,
@@ -142,8 +143,8 @@ async fn run_until_committed(
             body: (!typed || key.is_some()).then(|| request.body.clone()),
             ..context(invocation, endpoint, Progress::new(key, is_split))
         };
-        // Contract section 1.4: field errors come before the specific codes; section 1.3: not before
-        // what is checked earlier, such as whether the resource of the path is there.
+        // Contract section 1.4: field errors come before the specific codes; section 1.3: but after earlier checks,
+        // such as whether the resource of the path exists.
         match runnable.run(&mut cx).await {
             Err(Error::Validation(more)) => {
                 cx.violations.merge(more);
@@ -159,7 +160,8 @@ async fn run_until_committed(
         let is_divisible = cx.progress.is_divisible;
         let answer = if typed && key.is_none() { None } else { Some(runnable.answer()?) };
         let answer = answer.map(|answer| Answer { session_cookie, ..answer });
-        // Not when the operation began: the clock may have been set back since, and a reply of after that would look old.
+        // Not the time when the operation began: the clock may have been set back since, and a reply dated after that
+        // would look old.
         let now = app.now();
         let notes = std::mem::take(&mut cx.audit);
         let mut changes = cx.changes;
@@ -167,7 +169,8 @@ async fn run_until_committed(
             let after = runnable.answer()?;
             let call = AuditedCall { app, endpoint, caller, workspace, request };
             let writes = auditing::writes(&call, recording, notes.or_before(before), &after).await?;
-            // Conditions are about what was there: the operation may change the very webhook that hears of it.
+            // Conditions are about the data before the call: the operation may change the very webhook that gets its
+            // event.
             let (conditions, writes): (Vec<_>, Vec<_>) =
                 writes.into_iter().partition(|write| matches!(write, Write::Expect(_)));
             let decided = std::mem::replace(&mut changes, Changes::from_iter(conditions));
@@ -191,7 +194,7 @@ async fn run_until_committed(
         if let (Some((key, fingerprint)), false) = (key, cx.files.is_empty())
             && let Some(reply) = app.store().reply(key, now).await?
         {
-            // Its files are there already.
+            // The files of the earlier answer are stored already.
             return replay(invocation, reply, fingerprint);
         }
         match commit_with_files(app, changes, cx.files).await {
@@ -203,7 +206,7 @@ async fn run_until_committed(
                     return replay(invocation, reply, fingerprint);
                 }
             }
-            // One item of many is at fault, and the others shall not be refused for it.
+            // One item of many is at fault, and the others are not refused for it.
             Err(CommitError::Refused(_)) if is_divisible && !is_split => is_split = true,
             Err(error) => return Err(error.into_store_error().into()),
         }
@@ -211,8 +214,8 @@ async fn run_until_committed(
     Err(Error::Unavailable { retry_after: 1 })
 }
 
-/// The resource of a recorded operation as it is before the operation runs, where an operation reads it. One that is not
-/// there has no state.
+/// Returns the resource of a recorded operation before the operation runs, if another operation reads it. One that does
+/// not exist has no state.
 async fn state_before(invocation: &Invocation<'_>, recording: &Recording) -> Option<Value> {
     let endpoint = (invocation.find)(recording.read_by?)?;
     let Invocation { request, .. } = *invocation;
@@ -225,7 +228,7 @@ async fn state_before(invocation: &Invocation<'_>, recording: &Recording) -> Opt
     auditing::body_of(&runnable.answer().ok()?)
 }
 
-/// The surroundings of one run of an operation.
+/// Makes the context of one run of an operation.
 fn context<'a>(invocation: &Invocation<'a>, endpoint: &'static Endpoint, progress: Progress<'a>) -> Context<'a> {
     let Invocation { app, caller, workspace, request, .. } = *invocation;
     Context {
@@ -254,12 +257,12 @@ fn context<'a>(invocation: &Invocation<'a>, endpoint: &'static Endpoint, progres
     }
 }
 
-/// Whether a body is read faster than it is handed to another thread.
+/// Returns true if parsing a body is faster than handing it to another thread.
 fn is_short(body: &Bytes) -> bool {
     body.len() <= SHORT
 }
 
-/// Does what takes a processor for a while off the threads that serve requests.
+/// Runs work that keeps a processor busy for a while off the threads that serve requests.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(Error::internal)
 }
@@ -291,8 +294,8 @@ pub(super) async fn commit_with_files(app: &App, mut changes: Changes, files: Ve
     outcome
 }
 
-/// Method, path and workspace of a call, as far as the credential does not tell them. A person names any of their
-/// workspaces in a header (contract sections 1.7 and 2.3).
+/// Returns method, path and workspace of a call, as far as the credential does not determine them. A person names any
+/// of their workspaces in a header (contract sections 1.7 and 2.3).
 fn route(invocation: &Invocation<'_>, method: &Method) -> String {
     let path = invocation.request.path;
     match (invocation.caller, invocation.workspace) {
@@ -301,7 +304,7 @@ fn route(invocation: &Invocation<'_>, method: &Method) -> String {
     }
 }
 
-/// 1 to 64 visible ASCII characters; one surrounding pair of double quotes is removed.
+/// Parses an Idempotency-Key: 1 to 64 visible ASCII characters; one surrounding pair of double quotes is removed.
 fn parse_key(header: &[u8]) -> Result<String, Error> {
     let inner = match header {
         [b'"', inner @ .., b'"'] => inner,
@@ -339,7 +342,7 @@ fn unseal(app: &App, key: &ReplyKey, body: &[u8]) -> Result<Bytes, Error> {
     Ok(app.vault().open(&sealed_place(key), sealed).map_err(Error::internal)?.into())
 }
 
-/// What a remembered secret is bound to.
+/// Returns the name of the place that a remembered secret is bound to when it is sealed.
 fn sealed_place(key: &ReplyKey) -> String {
     format!("reply/{:032x}/{}/{}", u128::from_be_bytes(key.credential), key.route, key.key)
 }

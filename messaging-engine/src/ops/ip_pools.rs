@@ -1,6 +1,6 @@
 //! IP pools: named sets of the addresses that mail leaves from.
 //!
-//! Contract section 14.2. Pools that the operator shares are seen here and changed by [`admin`](crate::admin) alone.
+//! Contract section 14.2. Pools that the operator shares are shown here and changed by [`admin`](crate::admin) alone.
 
 use std::net::IpAddr;
 
@@ -31,22 +31,22 @@ use crate::services::sources::KnownSources;
 /// Longest name of a pool, in characters.
 const MAX_NAME: u64 = 100;
 
-/// [`MAX_IPS`] as rules of members take it.
+/// [`MAX_IPS`] in the type that rules of members take.
 const MOST_IPS: u64 = MAX_IPS as u64;
 
 /// State of an address of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PoolSourceStatus {
-    /// No node that lives has the address: nothing leaves from it.
+    /// No running node has the address: no mail leaves from it.
     Absent,
-    /// It is new, or was not used for long, and sends little more each day.
+    /// The address is new, or was not used for long, and sends little more each day.
     Warming,
-    /// It sends as much as sites take.
+    /// The address sends as much as sites accept.
     Warm,
-    /// It sends nothing for a while.
+    /// The address sends nothing for a while.
     Resting,
-    /// It sends nothing until the operator says otherwise.
+    /// The address sends nothing until the operator resumes it.
     Stopped,
 }
 
@@ -69,7 +69,7 @@ impl From<Option<SourceStatus>> for PoolSourceStatus {
 pub struct PoolSource {
     /// The address.
     pub ip: IpAddr,
-    /// State of the address; `absent` where no node that lives has it.
+    /// State of the address; `absent` if no running node has it.
     pub status: PoolSourceStatus,
 }
 
@@ -82,7 +82,7 @@ pub struct IpPoolView {
     pub id: PoolId,
     /// Name of the pool, unique in the workspace.
     pub name: String,
-    /// The addresses that mail leaves from.
+    /// Addresses that mail leaves from.
     pub ips: Vec<IpAddr>,
     /// True for a pool of the operator, which every workspace may use and none may change.
     pub shared: bool,
@@ -95,7 +95,7 @@ pub struct IpPoolView {
 }
 
 impl IpPoolView {
-    /// What is shown of a pool.
+    /// Returns the view of a pool.
     pub(crate) fn of(pool: IpPool, known: &KnownSources) -> Self {
         let source = |ip: &IpAddr| PoolSource { ip: *ip, status: known.status_of(*ip).into() };
         Self {
@@ -153,10 +153,10 @@ impl Input for IpPoolInput {
     }
 }
 
-/// Reads the addresses of a pool; what is wrong with one is said at its place in `/ips`.
+/// Parses the addresses of a pool; the fault of one is reported at its place in `/ips`.
 pub(crate) fn read_ips(texts: &[String], violations: &mut Violations) -> Vec<IpAddr> {
     let mut ips = Vec::with_capacity(texts.len().min(MAX_IPS));
-    // What is beyond the limit is one violation, which the member's own rule says.
+    // Addresses beyond the limit are one violation, which the member's own rule reports.
     for (place, text) in texts.iter().enumerate().take(MAX_IPS) {
         let pointer = format!("/ips/{place}");
         match parse_ip(text) {
@@ -187,7 +187,7 @@ impl Operation for CreateIpPool {
     type Output = IpPoolView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<IpPoolView, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let ips = read_ips(&call.body.ips, &mut cx.violations);
         require_grants(cx, workspace, &ips).await?;
@@ -226,7 +226,7 @@ async fn require_grants(cx: &mut Context<'_>, workspace: WorkspaceId, ips: &[IpA
 
 /// Refuses a pool beyond the number that a workspace may have.
 async fn leave_room(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
-    // Those that all share are listed beside its own.
+    // Shared pools are listed beside its own.
     let page = PageRequest { after: None, limit: 2 * MAX_POOLS };
     let pools = cx.store().ip_pools(workspace, page).await?.items;
     if pools.iter().filter(|pool| !pool.is_shared()).count() >= MAX_POOLS {
@@ -295,7 +295,7 @@ impl Operation for UpdateIpPool {
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "pool update";
     const SUMMARY: &'static str = "Rename an IP pool, or name other addresses";
-    // So that an unknown pool is 404 before a broken address is 422.
+    // An unknown pool is 404 before a malformed address is 422.
     const LOOKS_UP: bool = true;
     type Path = IpPoolPath;
     type Query = Empty;
@@ -308,7 +308,7 @@ impl Operation for UpdateIpPool {
         let mut pool = record.clone();
         if let Some(texts) = call.body.ips.value() {
             pool.ips = read_ips(&texts, &mut cx.violations);
-            // Places are those of the request where all of them could be read.
+            // Indexes are those of the request if all addresses could be parsed.
             if pool.ips.len() == texts.len() {
                 require_grants(cx, workspace, &pool.ips).await?;
             }
@@ -358,8 +358,8 @@ impl Operation for DeleteIpPool {
     }
 }
 
-/// The writes that remove a pool, given the domains that could name it. A domain that comes to name it meanwhile has
-/// written the pool at its revision as well, so that the commit is a conflict and it is decided again.
+/// Returns the writes that remove a pool, given the domains that could name it. A domain that comes to name it
+/// meanwhile has written the pool at its revision as well, so that the commit conflicts and is decided again.
 pub(crate) fn removal(pool: IpPool, revision: u32, domains: &[SendingDomain]) -> Result<[Write; 2], Error> {
     let naming = domains.iter().filter(|domain| domain.names_pool(pool.id)).map(|domain| domain.id);
     let by: Vec<_> = naming.take(MAX_NAMED).map(|id: DomainId| id.to_string()).collect();
@@ -370,15 +370,15 @@ pub(crate) fn removal(pool: IpPool, revision: u32, domains: &[SendingDomain]) ->
     Ok([Write::put(pool, Expect::Revision(revision)), Write::Delete(key)])
 }
 
-/// What an answer `in_use` names at most.
+/// Largest number of ids that an answer `in_use` contains.
 const MAX_NAMED: usize = 100;
 
-/// Refuses to change a pool that all workspaces share: the operator does that with `messaging admin`.
+/// Refuses to change a pool that all workspaces share: the operator changes it with `messaging admin`.
 const fn refuse_shared(pool: &IpPool) -> Result<(), Error> {
     if pool.is_shared() { Err(Error::InvalidState { status: "shared", allowed: &["own"] }) } else { Ok(()) }
 }
 
-/// The pool of a path, of the workspace or shared.
+/// Returns the pool of a path, of the workspace or shared.
 async fn find(cx: &Context<'_>, path: IpPoolPath) -> Result<Stored<IpPool>, Error> {
     cx.store().ip_pool(path.workspace_id, path.id).await?.ok_or(Error::NotFound)
 }

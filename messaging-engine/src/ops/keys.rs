@@ -63,8 +63,8 @@ pub struct ApiKeyView {
     /// The last uses of operations, each operation once, the newest first; at most 20. Up to a minute late.
     #[serde(default)]
     pub recent_use: Vec<RecentUse>,
-    /// Scopes of the key that it did not need in the last 30 days. Null while that is not known: the key was watched for
-    /// less than 30 days, or was not used in that time.
+    /// Scopes of the key that it did not need in the last 30 days. Null while that is not known: the key was watched
+    /// for less than 30 days, or was not used in that time.
     #[serde(default)]
     pub unused_scopes: Option<Vec<Scope>>,
     /// The fewest scopes that are enough for its use in the last 30 days; null as for `unused_scopes`.

@@ -205,7 +205,8 @@ pub struct ListPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
-    /// Visibility for its readers. The records of a list that becomes private are kept, and count when it is public again.
+    /// Visibility for its readers. The records of a list that becomes private are kept, and count when it is public
+    /// again.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub visibility: Replace<Visibility>,
     /// Opt-in of new subscribers: members at once (`single`), or after following a link in a mail (`double`).

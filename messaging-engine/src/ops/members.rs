@@ -38,9 +38,9 @@ pub struct MemberView {
     pub email: String,
     /// The person's display name.
     pub name: Option<String>,
-    /// What the person may do in the workspace, once the membership is active.
+    /// Role of the person in the workspace, once the membership is active.
     pub role: Role,
-    /// `invited` until the person accepts; until then the membership opens nothing.
+    /// Status of the membership: `invited`, which gives no rights, until the person accepts.
     pub status: MemberStatus,
     /// When the person was added.
     pub created_at: Timestamp,
@@ -92,7 +92,7 @@ pub struct MemberInput {
     /// /workspaces/{workspace_id}/members/{user_id}/ticket`. Where nobody has the name, a user without password is
     /// created, who signs in and sets one by that link.
     pub email: UserEmail,
-    /// What the person may do. Only an owner can add an owner.
+    /// Role of the person. Only an owner can add an owner.
     pub role: Role,
 }
 
@@ -116,7 +116,7 @@ impl Operation for CreateMember {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<MemberView, Error> {
         let MemberInput { email, role } = call.body;
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?;
         require_may_give(cx, workspace.id, &[role])?;
         let user = if let Some(stored) = cx.store().user_by_email(email.as_str()).await? {
@@ -157,7 +157,7 @@ pub struct MemberPath {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MemberPatch {
-    /// What the person may do. Only an owner can change to or from owner. A person who accepted by a link of somebody
+    /// New role of the person. Only an owner can change to or from owner. A person who accepted by a link from somebody
     /// who could not give the new role is invited to it, and accepts it by another link.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub role: Replace<Role>,

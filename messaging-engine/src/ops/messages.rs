@@ -33,18 +33,19 @@ use view::summaries;
 pub(super) use view::report;
 pub use view::{EventView, HoldView, MessageReport, MessageSummary};
 
-/// The longest body of `POST /messages` (contract section 1.1).
+/// Longest body of `POST /messages` in bytes (contract section 1.1).
 const MESSAGE_BODY_LIMIT: usize = 25 << 20;
 
 /// Answer to a message that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AcceptedMessage {
-    /// The id to follow it by.
+    /// Id of the message.
     pub message_id: MessageId,
     /// Always `queued`.
     pub status: MessageStatus,
-    /// Only of a text message, where its text is known: the parts that it is sent in, each of which is paid for.
+    /// Number of parts in which a text message is sent, each of which is paid for; left out for other messages, and if
+    /// the text is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<u32>,
 }
@@ -108,42 +109,42 @@ impl Operation for GetMessage {
     }
 }
 
-/// What `GET /messages` is narrowed to.
+/// Filters and page of `GET /messages`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct MessageQuery {
-    /// Of this campaign.
+    /// Messages of this campaign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub campaign_id: Option<CampaignId>,
-    /// Of this automation.
+    /// Messages of this automation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automation_id: Option<AutomationId>,
-    /// Of this contact.
+    /// Messages of this contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_id: Option<ContactId>,
-    /// In one of these states, separated by commas.
+    /// Messages in one of these states, separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Vec<MessageStatus>>,
-    /// With this tag.
+    /// Messages with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Of this channel.
+    /// Messages on this channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
-    /// To this address, in any spelling.
+    /// Messages to this address, in any spelling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1))]
     pub to: Option<String>,
-    /// Rendered from this template.
+    /// Messages rendered from this template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
-    /// Accepted then or later.
+    /// Messages accepted at this time or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Accepted before.
+    /// Messages accepted before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// With this piece of text, whatever its case, in the recipient, the subject or the id; for a caller without the scope
+    /// Messages with this text, in any case, in the recipient, the subject or the id; for a caller without the scope
     /// `pii:read` in the subject or the id. 2 to 100 characters. A subject is found some seconds after the message was
     /// accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! One API operation as one type; everything about it that anybody needs is derived from that type.
+//! The trait of API operations: router, documents, client and commands are derived from its implementations.
 
 use std::future::Future;
 
@@ -15,13 +15,13 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::session_cookie::SessionCookie;
 
-/// Bodies are at most this long unless the operation says otherwise (contract section 1.1).
+/// Longest body in bytes unless the operation sets another limit (contract section 1.1).
 pub const BODY_LIMIT: usize = 10 << 20;
 
-/// The same where no credentials are needed (contract section 1.3, check 8).
+/// Longest body in bytes where no credentials are needed (contract section 1.3, check 8).
 pub const PUBLIC_BODY_LIMIT: usize = 16 << 10;
 
-/// One row of the contract.
+/// One operation of the API contract.
 ///
 /// Adding an operation: a type like this one with its facts, `run`, a line in
 /// [`all`](crate::ops::all), its tests. The router, the access check, the body cap, the OpenAPI
@@ -44,22 +44,22 @@ pub trait Operation: Sized + Send + Sync + 'static {
     /// The longest body in bytes; without credentials at most [`PUBLIC_BODY_LIMIT`].
     const BODY_LIMIT: usize = BODY_LIMIT;
 
-    /// Whether `run` looks up what the body names and adds what it does not find to `cx.violations`. Such
-    /// an operation also runs on a body with faults, without its broken members, so that all faults are
-    /// reported at once; nothing of that run is kept.
+    /// True if `run` looks up what the body names and adds what it does not find to `cx.violations`. Such an operation
+    /// also runs on a body with faults, without its broken members, so that all faults are reported at once; nothing of
+    /// that run is kept.
     const LOOKS_UP: bool = false;
 
-    /// Whether the answer holds a secret that is shown once, or a contact that may be erased: while it is
-    /// remembered for an Idempotency-Key, it is sealed.
+    /// True if the answer holds a secret that is shown once, or a contact that may be erased: while it is remembered
+    /// for an Idempotency-Key, it is sealed.
     const ANSWERS_SECRET: bool = false;
 
-    /// Whether `run` commits parts of its work itself, so that a long list does not hold up others. An
-    /// earlier answer to the same Idempotency-Key is then looked for before it runs, not after, and each part
-    /// remembers its own result; see `ops/parts.rs`.
+    /// True if `run` commits parts of its work itself, so that a long list does not hold up others. An earlier answer
+    /// to the same Idempotency-Key is then looked for before it runs, not after, and each part remembers its own
+    /// result; see `ops/parts.rs`.
     const IN_PARTS: bool = false;
 
-    /// Whether it is carried out in a workspace under deletion although it changes something there. What only reads is
-    /// carried out anyway ([`Endpoint::only_reads`](crate::ops::Endpoint::only_reads)).
+    /// True if a workspace under deletion accepts the operation although it changes something there. Operations that
+    /// only read are accepted anyway ([`Endpoint::only_reads`](crate::ops::Endpoint::only_reads)).
     const UNTIL_THE_END: bool = false;
 
     /// The parameters of the path, by name.
@@ -71,19 +71,19 @@ pub trait Operation: Sized + Send + Sync + 'static {
     /// The answer.
     type Output: Output;
 
-    /// What the call changes that others may change at the same moment; such calls are carried out one after
-    /// another. Unless told otherwise the resource that the path names. Not asked where the method is GET.
+    /// Returns the resources that the call changes and others may change at the same moment; such calls run one after
+    /// another. By default the resource that the path names. Not called where the method is GET.
     fn serialized_resources(path: &str, _call: &Call<Self>) -> Vec<ResourceKey> {
         ResourceKey::of_path(Self::PATH, path).into_iter().collect()
     }
 
-    /// Reads, decides, and collects what shall change in `cx.changes`; the caller commits.
+    /// Reads, decides, and collects the changes in `cx.changes`; the caller commits.
     ///
     /// Runs again from the start when the data changed meanwhile, so it must have no other effect.
     fn run(cx: &mut Context<'_>, call: Call<Self>) -> impl Future<Output = Result<Self::Output, Error>> + Send;
 }
 
-/// What an operation was called with, checked.
+/// Checked input of a call to an operation.
 pub struct Call<O: Operation> {
     /// The parameters of the path.
     pub path: O::Path,
@@ -115,9 +115,9 @@ pub struct Answer {
     pub content_type: Option<&'static str>,
     /// The body.
     pub body: Bytes,
-    /// Whether this repeats the answer to an earlier request with the same Idempotency-Key.
+    /// True if this repeats the answer to an earlier request with the same Idempotency-Key.
     pub replayed: bool,
-    /// What a browser shall do with the cookie of its session, if anything.
+    /// Instruction to the browser about the cookie of its session, if any.
     pub session_cookie: Option<SessionCookie>,
 }
 
@@ -131,21 +131,21 @@ impl Answer {
 /// The media type of JSON answers (contract section 1.1).
 pub const JSON: &str = "application/json; charset=utf-8";
 
-/// What an operation answers. Every serialisable type with a schema is one, as JSON.
+/// Result type of an operation. Every serialisable type with a schema is one, as JSON.
 pub trait Output: Sized + Send + 'static {
-    /// What kind of answer it is; for the document and the client.
+    /// Kind of the answer, for the OpenAPI document and the client.
     const KIND: OutputKind;
 
-    /// The status it may have instead of the operation's own.
+    /// Status that the answer may have instead of the operation's own.
     const OTHER_SUCCESS: Option<StatusCode> = None;
 
-    /// Its JSON Schema, if it is JSON.
+    /// JSON Schema of the answer, if it is JSON.
     fn schema(generator: &mut SchemaGenerator) -> Option<Schema>;
 
     /// Makes the answer.
     fn to_answer(&self, success: StatusCode) -> Result<Answer, Error>;
 
-    /// Reads the answer back; what the typed client does.
+    /// Parses the body of an answer, for the typed client.
     fn from_body(body: &[u8]) -> Result<Self, serde_json::Error>;
 }
 
@@ -156,7 +156,7 @@ pub enum OutputKind {
     Json,
     /// 204 without a body.
     NoContent,
-    /// Bytes whose media type depends on the resource; these are possible.
+    /// Bytes of one of these media types, depending on the resource.
     Document(&'static [&'static str]),
 }
 
@@ -177,7 +177,7 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Output for T
     }
 }
 
-/// 204: done, nothing to tell.
+/// Answer without content: status 204.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoContent;
 
@@ -197,10 +197,10 @@ impl Output for NoContent {
     }
 }
 
-/// What was created (201), or was there already and is answered as it is now (200).
+/// Record that was created (status 201), or that existed and is returned in its current state (status 200).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upserted<T> {
-    /// Whether it is new; `None` when read back from a body, which does not tell.
+    /// True if the record is new; `None` when read back from a body, which does not say.
     pub created: Option<bool>,
     /// The record.
     pub record: T,

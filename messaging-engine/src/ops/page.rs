@@ -1,7 +1,8 @@
 //! Pages of listings and their cursors.
 //!
-//! Contract section 1.5. A cursor is a place as the store names it, sealed for the workspace, operation, path and
-//! filters of the listing ([`CursorKey`](messaging_core::domain::security::page_cursor::CursorKey)), so that it works nowhere else.
+//! Contract section 1.5. A cursor is a position in the store's listing, sealed for the workspace, operation, path and
+//! filters of the listing ([`CursorKey`](messaging_core::domain::security::page_cursor::CursorKey)), so that it works
+//! nowhere else.
 
 use messaging_core::domain::security::page_cursor::CursorScope;
 use messaging_core::ids::Id as _;
@@ -13,66 +14,67 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::ops::context::Context;
 
-/// Items of a page when the caller does not say (contract section 1.5).
+/// Number of items of a page by default (contract section 1.5).
 const DEFAULT_LIMIT: u32 = 50;
 
-/// A page.
+/// A page of a listing.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageOf{T}")]
 #[non_exhaustive]
 pub struct Page<T> {
     /// The items, newest first.
     pub data: Vec<T>,
-    /// What to send as `cursor` for the next page; null on the last.
+    /// Value of `cursor` for the next page; null on the last.
     pub next_cursor: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// A listing that has one page only.
+    /// Returns a listing that has one page only.
     pub const fn only(data: Vec<T>) -> Self {
         Self { data, next_cursor: None }
     }
 }
 
-/// Parameters that say how much is wanted and from where: they do not belong to what is listed.
+/// Query parameters that choose the size and start of a page; the other parameters are filters.
 const NO_FILTERS: [&str; 5] = ["limit", "cursor", "after", "since", "wait"];
 
 impl Context<'_> {
-    /// What the store is asked for.
+    /// Returns the store's request for the page of a query.
     pub fn page(&self, query: &PageQuery) -> Result<PageRequest, Error> {
         let after = query.cursor.as_deref().map(|text| self.read_cursor(text)).transpose()?;
         Ok(PageRequest { after, limit: query.limit.unwrap_or(DEFAULT_LIMIT) as usize })
     }
 
-    /// The page of a slice.
+    /// Returns the page of a slice.
     pub fn answer_page<R, T>(&self, slice: Slice<R>, item: impl FnMut(R) -> T) -> Page<T> {
         let next_cursor = slice.next.map(|key| self.cursor(key));
         Page { data: slice.items.into_iter().map(item).collect(), next_cursor }
     }
 
-    /// The cursor of a place in this listing.
+    /// Returns the cursor of a position in this listing.
     pub fn cursor(&self, place: StoreCursor) -> String {
         self.app.cursor_key().seal(&self.cursor_scope(), place.to_bytes())
     }
 
-    /// The place that [`Context::cursor`] made a cursor of, for this listing; any other text is refused.
+    /// Returns the position that [`Context::cursor`] sealed, for this listing; any other text is refused.
     pub fn read_cursor(&self, text: &str) -> Result<StoreCursor, Error> {
         let place = self.app.cursor_key().open(&self.cursor_scope(), text).ok_or(Error::InvalidCursor)?;
         Ok(StoreCursor::from_bytes(place))
     }
 
-    /// The cursor of a place in a part of this listing that the store does not list: places of one part are none of
-    /// another.
+    /// Returns the cursor of a position in a part of this listing that the store does not list: positions in one part
+    /// are not valid in another.
     pub fn cursor_in(&self, part: &str, place: [u8; 16]) -> String {
         self.app.cursor_key().seal(&self.cursor_scope().field(part.as_bytes()), place)
     }
 
-    /// The place that [`Context::cursor_in`] made a cursor of, for this part of this listing; `None` for any other text.
+    /// Returns the position that [`Context::cursor_in`] sealed, for this part of this listing; `None` for any other
+    /// text.
     pub fn read_cursor_in(&self, part: &str, text: &str) -> Option<[u8; 16]> {
         self.app.cursor_key().open(&self.cursor_scope().field(part.as_bytes()), text)
     }
 
-    /// What binds a cursor to its listing. A listing outside of workspaces is about whoever calls.
+    /// Returns the scope that binds a cursor to its listing. A listing outside of workspaces belongs to the caller.
     fn cursor_scope(&self) -> CursorScope {
         let of = match self.workspace {
             Some(workspace) => workspace.to_bytes(),

@@ -1,9 +1,9 @@
 //! Requests that are done in parts, each a commit of its own.
 //!
-//! Under an Idempotency-Key the commit of a part also remembers what became of it. When the request fails
-//! between two parts, by a crash for example, its repetition replays the parts that were done and goes on with
-//! the rest, so nothing happens twice. A part says how many items it was about, and the next one begins after them: a
-//! part that the store refuses is done as smaller ones, down to the one item that is at fault.
+//! Under an Idempotency-Key the commit of a part also stores its result. When the request fails between two parts, by a
+//! crash for example, its repetition replays the parts that were done and does the rest, so nothing happens twice. The
+//! result of a part says how many items it covers, and the next part begins after them: a part that the store refuses
+//! is done as smaller ones, down to the one item that is at fault.
 
 use std::future::Future;
 
@@ -21,26 +21,26 @@ use crate::ops::invoke::commit_with_files;
 use crate::ops::progress::{MAX_RUNS, REMEMBERED_FOR};
 use crate::services::acceptance::NewFile;
 
-/// What became of the items of a part.
+/// Result of a part.
 pub(super) trait PartReport: Serialize + DeserializeOwned + Send {
-    /// Number of items of the request that it covers.
+    /// Number of items of the request that the part covers.
     fn items(&self) -> usize;
 }
 
-/// Which items a part is about, from the first that is not done.
+/// Limit on the items of a part, which begins at the first item that is not done.
 #[derive(Clone, Copy)]
 pub(super) struct PartLimit {
-    /// At most so many.
+    /// Largest number of items.
     pub(super) most: usize,
-    /// Whether it is one item that the store refuses: nothing of it is to be kept, and its result says so.
+    /// True if the store refuses the part's only item: nothing is to be stored for it, and its result says so.
     pub(super) is_refused: bool,
 }
 
 impl Context<'_> {
-    /// Does the next part of the request: decides on changes, the files that they name and a result, and commits, again
-    /// when the data changed meanwhile, then after the other writers of what `serialized_resources` names, and with
+    /// Does the next part of the request: decides on changes, the files that they name and a result, and commits.
+    /// Repeats this when the data changed meanwhile, then after the other writers of `serialized_resources`, and with
     /// fewer items when the store refuses one. A part that an earlier request with the same Idempotency-Key has done is
-    /// not done again; its result is answered.
+    /// not done again; its result is returned.
     ///
     /// Parts must come in the same order whenever the same request is made, each from the first item that is not done.
     pub(super) async fn do_part<R, D, F>(
@@ -108,7 +108,7 @@ impl Context<'_> {
     }
 }
 
-/// What became of a part, if it was done.
+/// Returns the stored result of a part, if it was done.
 async fn recall<R: DeserializeOwned>(app: &App, key: &ReplyKey, fingerprint: u128) -> Result<Option<R>, Error> {
     let Some(reply) = app.store().reply(key, app.now()).await? else { return Ok(None) };
     if reply.fingerprint != fingerprint {

@@ -1,4 +1,4 @@
-//! The operations that are recorded in audit logs, each with how, and those that are not, with the reason.
+//! Table of the operations that are recorded in audit logs, and of those that are not, with the reason.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use messaging_core::changes::Changes;
 use messaging_core::domain::security::audit::changes::Detail;
 
-/// Way in which an operation is recorded.
+/// Rule by which an operation is recorded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recording {
-    /// Its id.
+    /// Id of the operation.
     pub(super) operation: &'static str,
     /// Kind of the resource that it changes.
     pub(super) kind: &'static str,
@@ -17,22 +17,22 @@ pub(super) struct Recording {
     pub(super) read_by: Option<&'static str>,
     /// Part of the changes that is kept.
     pub(super) detail: Detail,
-    /// The state after it.
+    /// Source of the state after the operation.
     pub(super) after: After,
     /// True if the answer names the resource, because the path names another one or none.
     pub(super) creates: bool,
-    /// True for one that only reads, because what it reads leaves the system.
+    /// True for an operation that only reads, but lets data leave the system.
     reads: bool,
 }
 
-/// What shows the state after an operation.
+/// Source of the state after an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
-    /// Its answer.
+    /// Answer of the operation.
     Answer,
-    /// Its body, because the answer does not.
+    /// Body of the request, because the answer does not show the state.
     Body,
-    /// Nothing: that it was carried out says all.
+    /// No state: it is enough that the operation was done.
     Nothing,
 }
 
@@ -62,20 +62,20 @@ impl Recording {
         Self { reads: true, after: After::Nothing, ..self }
     }
 
-    /// Whether an operation with these changes is recorded.
+    /// Returns true if an operation with these changes is recorded.
     pub(super) fn records(&self, changes: &Changes) -> bool {
         self.reads || !changes.is_empty()
     }
 }
 
-/// How an operation is recorded; `None` for one that is not.
+/// Returns the rule for an operation; `None` if it is not recorded.
 pub(super) fn recording(operation: &str) -> Option<&'static Recording> {
     static BY_ID: LazyLock<HashMap<&str, &Recording>> =
         LazyLock::new(|| RECORDED.iter().map(|recording| (recording.operation, recording)).collect());
     BY_ID.get(operation).copied()
 }
 
-/// Name under which a sign-in is recorded that was refused.
+/// Name under which a refused sign-in is recorded.
 pub(super) const REFUSED_SIGN_IN: &str = "loginRefused";
 
 /// Operations that are recorded.
@@ -163,13 +163,13 @@ pub(super) const RECORDED: &[Recording] = &[
     Recording::of("deleteAutomation", "automation").read_by("getAutomation"),
     Recording::of("activateAutomation", "automation").read_by("getAutomation"),
     Recording::of("pauseAutomation", "automation").read_by("getAutomation"),
-    // What leaves, comes in or is erased; suppressions by hand.
+    // Data that leaves, comes in or is erased; suppressions by hand.
     Recording::of("exportContact", "contact").pointers().reads(),
     Recording::of("deleteContact", "contact").pointers(),
     Recording::of("createImport", "import").creates(),
     Recording::of("createSuppression", "suppression").pointers(),
     Recording::of("deleteSuppression", "suppression").pointers(),
-    // The operator's.
+    // Operations of the operator.
     Recording::of("updateSource", "source").after(After::Body),
     Recording::of("updateSourcePath", "source").after(After::Body),
     Recording::of("retryQueue", "queue").after(After::Body),
@@ -179,7 +179,7 @@ pub(super) const RECORDED: &[Recording] = &[
 ];
 
 /// Operations that change something and are not recorded, each with the reason. Operations that only read are recorded
-/// where what they read leaves the system.
+/// if they let data leave the system.
 #[cfg(test)]
 const NOT_RECORDED: &[(&str, &str)] = &[
     ("sendMessage", "the message is its own record"),

@@ -1,7 +1,7 @@
 //! Requests of the API that were logged.
 //!
-//! Contract section 24. Owner and admins see all requests of their workspace, an API key its own. What is kept of each is
-//! the workspace's setting `request_log` (core: `domain/security/request_log.rs`).
+//! Contract section 24. Owner and admins see all requests of their workspace, an API key its own. The workspace's
+//! setting `request_log` chooses the part of each that is kept (core: `domain/security/request_log.rs`).
 
 use std::net::IpAddr;
 

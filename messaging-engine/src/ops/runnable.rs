@@ -1,5 +1,5 @@
-//! What differs between operations when one is carried out, with its types erased. Everything else is in `invoke`,
-//! once for all of them.
+//! The steps of a call that differ between operations, with their types erased. All other steps are in `invoke`, once
+//! for all operations.
 
 use std::any::{Any, TypeId};
 use std::marker::PhantomData;
@@ -18,47 +18,48 @@ use crate::error::Error;
 use crate::ops::context::{Context, Request};
 use crate::ops::operation::{Answer, Call, Operation, Output};
 
-/// Reads a body as one operation does, where unknown members are ignored or not: what [`Runnable::give_body`] takes.
+/// Parses a body as one operation does, ignoring unknown members or not; for [`Runnable::give_body`].
 pub(crate) type BodyReader = fn(&[u8], bool) -> Box<dyn Any + Send>;
 
 /// One call of one operation. Its methods are called in this order, all of them again when the data changed meanwhile.
 pub(crate) trait Runnable: Send {
-    /// What reads the body, for a body that is read elsewhere before the input is made; `None` where there is none to read.
+    /// Returns the function that parses the body, if it is to be parsed on another thread before the input is decoded;
+    /// `None` without a body.
     fn body_reader(&self) -> Option<BodyReader>;
 
-    /// Takes what the reader has read.
+    /// Takes the parsed body.
     fn give_body(&mut self, read: Box<dyn Any + Send>);
 
-    /// Makes the input. Answers what is wrong with it where the operation runs all the same.
+    /// Decodes the input. Returns the violations if the operation runs in spite of them.
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error>;
 
     /// Resources that the call writes, whose calls take turns; see [`Operation::serialized_resources`].
     fn serialized_resources(&self, path: &str) -> Vec<ResourceKey>;
 
-    /// Runs the operation on the input and keeps what it answers.
+    /// Runs the operation on the input and keeps its output.
     fn run<'a>(&'a mut self, cx: &'a mut Context<'_>) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Encodes the answer that the operation gave.
+    /// Encodes the output of the operation.
     fn answer(&self) -> Result<Answer, Error>;
 }
 
-/// A call whose input comes as bytes and whose output leaves as bytes.
+/// A call whose input comes as bytes and whose output is encoded.
 pub(crate) struct Encoded<O: Operation> {
-    /// The body, where it was read elsewhere.
+    /// The body, if it was parsed on another thread.
     read: Option<ReadBody<O>>,
     stage: Stage<O>,
 }
 
-/// A body as far as it could be read, and what is wrong with it.
+/// A body as far as it could be parsed, and its faults.
 type ReadBody<O> = Result<(<O as Operation>::Body, Violations), DomainError>;
 
-/// A call by a program that has values.
+/// A call from Rust, with typed values.
 pub(crate) struct Typed<O: Operation> {
     given: Call<O>,
     stage: Stage<O>,
 }
 
-/// The input and the output of one run.
+/// Input and output of one run.
 struct Stage<O: Operation> {
     call: Option<Call<O>>,
     output: Option<O::Output>,
@@ -75,7 +76,7 @@ impl<O: Operation> Typed<O> {
         Self { given, stage: Stage::new() }
     }
 
-    /// What the operation answered, if it ran.
+    /// Returns the output of the operation, if it ran.
     pub(crate) fn into_output(self) -> Option<O::Output> {
         self.stage.output
     }
@@ -103,7 +104,7 @@ impl<O: Operation> Stage<O> {
         self.output.as_ref().ok_or_else(|| Error::internal(NOT_IN_ORDER))?.to_answer(O::SUCCESS)
     }
 
-    /// Takes the input, or refuses it with all that is wrong with its parts.
+    /// Takes the input, or refuses it with all faults of its parts.
     fn take(
         &mut self,
         path: O::Path,
@@ -135,7 +136,7 @@ impl<O: Operation> Runnable for Encoded<O> {
     }
 
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error> {
-        // Check 9 goes before check 11: a body that is no JSON is refused even if the resource is not there.
+        // Check 9 goes before check 11: a body that is no JSON is refused even if the resource does not exist.
         let read = self.read.take();
         let body = read.unwrap_or_else(|| read_body::<O>(&request.body, request.lenient));
         if let Err(DomainError::NotAnObject(fault)) = body {
@@ -184,7 +185,7 @@ impl<O: Operation> Runnable for Typed<O> {
 }
 
 fn read_path<P: DeserializeOwned>(request: &Request<'_>) -> Result<P, Error> {
-    // No text that is kept holds it, so it names nothing.
+    // No stored text contains it, so it names nothing.
     if request.path_parameters.iter().any(|(_, value)| value.contains('\0')) {
         return Err(Error::NotFound);
     }
@@ -192,7 +193,7 @@ fn read_path<P: DeserializeOwned>(request: &Request<'_>) -> Result<P, Error> {
     P::deserialize(MapDeserializer::<_, ValueError>::new(parameters)).map_err(|_| Error::NotFound)
 }
 
-/// What is wrong with the parts of an input, all of it; the first fault that is no broken rule otherwise.
+/// Combines the faults of an input's parts into one error: all violations, or the first fault of another kind.
 fn refusal(faults: [Option<DomainError>; 2]) -> Error {
     let mut found = Violations::new();
     for fault in faults.into_iter().flatten() {
@@ -212,7 +213,7 @@ fn erased_body<O: Operation>(body: &[u8], lenient: bool) -> Box<dyn Any + Send> 
     Box::new(read_body::<O>(body, lenient))
 }
 
-/// Reads a body as the operation does, and does nothing.
+/// Parses a body as the operation does, without running it.
 pub(super) fn check_body<O: Operation>(body: &[u8]) -> Result<(), Error> {
     let (_, violations) = read_body::<O>(body, false)?;
     Ok(violations.into_result()?)
@@ -222,7 +223,7 @@ fn unknown_members<O: Operation>(ignored: bool) -> UnknownMembers {
     UnknownMembers { ignored, resource: Some(resource_of::<O::Output>), ..UnknownMembers::default() }
 }
 
-/// The schema of what an operation answers, made once; `null` if that is no JSON.
+/// Returns the schema of an operation's output, made once; `null` if it is no JSON.
 fn resource_of<T: Output>() -> Arc<Value> {
     input::schema_by(TypeId::of::<Resource<T>>(), |mut generator| match T::schema(&mut generator) {
         Some(schema) => {
@@ -236,5 +237,5 @@ fn resource_of<T: Output>() -> Arc<Value> {
     })
 }
 
-/// Marks the schemas of answers among those that are kept.
+/// Marks the schemas of outputs in the cache of schemas.
 struct Resource<T>(PhantomData<T>);

@@ -1,4 +1,4 @@
-//! The sandbox inbox: what would have left the server.
+//! The sandbox inbox: messages that were captured instead of leaving the server.
 //!
 //! Contract section 22, "Sandbox inbox".
 
@@ -17,16 +17,16 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Answer, Call, InWorkspace, JSON, Operation, Output, OutputKind};
 use crate::ops::page::Page;
 
-/// The media type of an email's source.
+/// Media type of an email's source.
 const EMAIL_SOURCE: &str = "message/rfc822";
 
-/// What the inbox shows of a captured message.
+/// A captured message as listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SandboxMessage {
     /// The message.
     pub message_id: MessageId,
-    /// Its channel.
+    /// Channel of the message.
     pub channel: Channel,
     /// The recipient; masked without `pii:read`.
     pub to: String,
@@ -63,7 +63,7 @@ impl Operation for ListSandboxMessages {
             channel: capture.channel,
             to: redactor.address(capture.channel, capture.to),
             from: capture.from,
-            // Values of a template may have made it.
+            // The subject may contain values of a template.
             subject: capture.subject.map(|subject| redactor.text(subject)),
             captured_at: capture.captured_at,
         }))
@@ -79,11 +79,11 @@ pub struct SandboxPath {
     pub message_id: MessageId,
 }
 
-/// The bytes as they would have gone on the wire.
+/// Source of a captured message: the bytes that would have been sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CapturedSource {
-    /// Whether it is an email; other channels have JSON.
+    /// True for an email; other channels have JSON.
     pub is_email: bool,
     /// The bytes.
     pub source: Bytes,

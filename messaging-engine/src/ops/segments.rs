@@ -40,10 +40,10 @@ use crate::services::filters::{CheckedFilter, SentFilter};
 
 pub use preview::{ConditionSize, PreviewInput, PreviewReport, PreviewSegment};
 
-/// Users of a segment that a refusal names.
+/// Number of users of a segment that a refusal names.
 const MAX_NAMED: usize = 100;
 
-/// A filter as it was sent.
+/// Filter as it was sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FilterInput(pub Value);
@@ -59,13 +59,13 @@ impl JsonSchema for FilterInput {
         "Filter".into()
     }
 
-    // The check of bodies sees the mark only where the member itself has it.
+    // The check of bodies finds the mark `JUDGED_ALONE` only in the schema of the member itself.
     fn inline_schema() -> bool {
         true
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Its faults are found by the parser of filters, which knows far more than a schema could say.
+        // Faults of a filter are found by its parser, which knows far more than a schema could say.
         json_schema!({
             "type": "object",
             "description": "`{}` is every contact. Otherwise a group, `{\"and\": […]}`, `{\"or\": […]}`, `{\"not\": …}`, \
@@ -80,17 +80,17 @@ impl JsonSchema for FilterInput {
 #[schemars(rename = "Segment")]
 #[non_exhaustive]
 pub struct SegmentView {
-    /// Its id.
+    /// Id of the segment.
     pub id: SegmentId,
-    /// Its name.
+    /// Name of the segment.
     pub name: String,
-    /// Whether its members follow the filter.
+    /// Kind of the segment: `dynamic` if its members follow the filter.
     pub kind: SegmentKind,
-    /// Filter that says which contacts belong to the segment.
+    /// Filter that the members match.
     pub filter: FilterInput,
     /// State of the segment's members: `ready`, `recalculating`, or `failed` if they could not be calculated.
     pub status: SegmentStatus,
-    /// How many members it has; null until they were first known.
+    /// Number of members; null until it was first counted.
     pub size: Option<u64>,
     /// When its members were last calculated as a whole.
     pub calculated_at: Option<Timestamp>,
@@ -147,10 +147,10 @@ pub struct SegmentInput {
     /// 1 to 200 characters.
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
-    /// Whether its members follow the filter; `dynamic` unless you say otherwise.
+    /// Kind of the segment: `dynamic`, whose members follow the filter, unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<SegmentKind>,
-    /// Filter that says which contacts belong to the segment; `{}` is everyone.
+    /// Filter that the members match; `{}` matches every contact.
     pub filter: FilterInput,
 }
 
@@ -174,7 +174,7 @@ impl Operation for CreateSegment {
     type Output = SegmentView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SegmentView, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let SegmentInput { name, kind, filter } = call.body;
         let judged = judge(cx, workspace, &filter, None).await?;
@@ -203,7 +203,7 @@ impl Operation for CreateSegment {
     }
 }
 
-/// Judges a filter of a segment that exists or shall exist.
+/// Checks a filter of a segment that exists or is to be created.
 async fn judge(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,
@@ -215,7 +215,7 @@ async fn judge(
     cx.app.judge_filter(workspace, sent, &mut cx.violations).await
 }
 
-/// All that is wrong.
+/// Returns all violations as one error.
 fn refused(cx: &mut Context<'_>) -> Error {
     std::mem::take(&mut cx.violations).into()
 }
@@ -229,7 +229,7 @@ pub struct SegmentPath {
     pub id: SegmentId,
 }
 
-/// A segment whose members are calculated anew.
+/// A segment whose members are recalculated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RecalculatedSegment {
@@ -240,11 +240,11 @@ pub struct RecalculatedSegment {
     pub result: RecalculateResult,
 }
 
-/// What the recalculation of a segment answers.
+/// Result of a request to recalculate a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecalculateResult {
-    /// Its members are being calculated.
+    /// The members are being calculated.
     Recalculating,
 }
 
@@ -266,8 +266,8 @@ impl Operation for RecalculateSegmentMembers {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<RecalculatedSegment, Error> {
         let stored = cx.store().segment(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
-        // A calculation of a dynamic segment that runs already sees all there is; to begin again and again
-        // would be never to end.
+        // A calculation of a dynamic segment that is running already reads all changes; if it began again with every
+        // request it might never end.
         let runs = stored.record.status == SegmentStatus::Recalculating;
         let segment = if runs && stored.record.kind == SegmentKind::Dynamic {
             stored.record
@@ -347,7 +347,8 @@ impl Operation for UpdateSegment {
         if let Some(name) = call.body.name.value() {
             segment.name = name;
         }
-        // What comes back as it was read was judged before, and may be somebody else's who sees addresses.
+        // A filter that is sent back as it was read was checked before, and may be by another author who may see
+        // addresses.
         let given = call.body.filter.value().filter(|filter| {
             let sent = filter.0.to_string();
             sent != segment.filter.json()
@@ -405,7 +406,7 @@ impl Operation for DeleteSegment {
         let graph: SegmentGraph = cx.app.segment_graph(workspace_id).await?;
         let by: Vec<_> = graph.users(id).take(MAX_NAMED).map(|user| user.id.to_string()).collect();
         uses::refuse_used(cx, workspace_id, Reference::Segment(id), by).await?;
-        // Whoever comes to name it meanwhile has changed its revision.
+        // If another resource comes to name the segment meanwhile, the segment's revision has changed.
         cx.change(Write::PutSegment(Box::new(stored.record), Expect::Revision(stored.revision)));
         cx.change(Write::DeleteSegment(workspace_id, id));
         Ok(NoContent)

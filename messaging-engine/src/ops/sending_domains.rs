@@ -1,7 +1,7 @@
 //! Sending domains: added, listed, changed, deleted.
 //!
-//! Contract section 14. Looking at their records is in [`verification`], writing them in [`auto_dns`], what is shown in
-//! [`report`]; what receivers report of their mail in [`dmarc`] and [`tls_reports`].
+//! Contract section 14. Checks of DNS records are in [`verification`], publishing them in [`auto_dns`], the view of a
+//! domain in [`report`], and the reports of receivers on its mail in [`dmarc`] and [`tls_reports`].
 
 pub mod auto_dns;
 pub mod dmarc;
@@ -38,8 +38,8 @@ use crate::services::lookups::MAX_LOOKED_AT;
 
 use report::SendingDomainReport;
 
-/// From so many domains on a workspace's are counted exactly: looks before are a second old, and
-/// making keys is so slow that the rest cannot be used up in that time.
+/// Number of domains of a workspace from which they are counted exactly: cached look-ups are a second old, and making
+/// keys is so slow that the rest cannot be used up in that time.
 const COUNTED_FROM: usize = MAX_LOOKED_AT - 100;
 
 /// The path of a sending domain.
@@ -81,8 +81,8 @@ impl Operation for ListSendingDomains {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SendingDomainInput {
-    /// A domain whose DNS records you can publish; no public suffix, and none of a mailbox provider.
-    /// Senders may be at the domain or below it.
+    /// Domain whose DNS records you can publish; no public suffix, and none of a mailbox provider. Senders may be at
+    /// the domain or below it.
     #[validate(length(min = 1))]
     pub domain: String,
     /// The host of tracking links: one label, or a name under the domain. Without one, links lead to this
@@ -122,7 +122,7 @@ impl Operation for CreateSendingDomain {
     type Output = SendingDomainReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<SendingDomainReport, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let unsuitable = |pointer: &'static str| move |reason: Unsuitable| refuse(pointer, reason.code(), reason);
         let name = domain_name::parse(&call.body.domain).map_err(unsuitable("/domain"))?;
@@ -152,11 +152,11 @@ impl Operation for CreateSendingDomain {
     }
 }
 
-/// What whoever runs the server does about a name that nobody can look up.
+/// Advice to the operator of an installation without a fully qualified name.
 const NAME_IT: &str = "the DNS records would name a host that nobody can look up; start the server with a fully qualified \
                        --hostname such as mx.example.org, or give the installation a name with `messaging admin set-name`";
 
-/// Refuses a domain that look-ups would not see any more.
+/// Refuses a domain beyond the number that look-ups return.
 async fn leave_room(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), Error> {
     if cx.app.sending_domains(workspace).await?.len() < COUNTED_FROM {
         return Ok(());
@@ -167,7 +167,7 @@ async fn leave_room(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<(), 
         let message = format_args!("a workspace has at most {MAX_LOOKED_AT} sending domains; delete one first");
         return Err(refuse("/domain", FieldCode::NotAllowed, message).into());
     }
-    // Of several that are added at the same moment all but one run again and count anew.
+    // Of several domains that are added at the same moment all but one run again and count anew.
     cx.change(Write::put(stored.record, Expect::Revision(stored.revision)));
     Ok(())
 }
@@ -199,24 +199,24 @@ impl Operation for GetSendingDomain {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SendingDomainPatch {
-    /// Whether HTML email gets a pixel.
+    /// True if HTML email gets a tracking pixel.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub open_tracking: Replace<bool>,
-    /// Whether links of HTML email are redirected.
+    /// True if links of HTML email are redirected to count clicks.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub click_tracking: Replace<bool>,
-    /// Whether messages of the domain leave over TLS alone: where there is none they wait, and fail when they expire.
+    /// True if messages of the domain leave over TLS alone: without TLS they wait, and fail when they expire.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     pub require_tls: Replace<bool>,
     /// The host of tracking links: one label, or a name under the domain; null for this server's own
     /// address. A new one is used once its record is verified.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub tracking_subdomain: Patch<String>,
-    /// IP pool that mail of the domain leaves from, one of the workspace or a shared one; null for all addresses that no
-    /// pool of another workspace holds.
+    /// IP pool that mail of the domain leaves from, one of the workspace or a shared one; null for all addresses that
+    /// no pool of another workspace holds.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub ip_pool_id: Patch<String>,
-    /// IP pool of campaign and automation mail; null where that leaves as all other mail does.
+    /// IP pool of campaign and automation mail; null where it leaves like all other mail.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub marketing_ip_pool_id: Patch<String>,
 }
@@ -235,7 +235,7 @@ impl Operation for UpdateSendingDomain {
     const CLI: &'static str = "domain update";
     const SUMMARY: &'static str =
         "Change the tracking of a sending domain, its IP pools, or whether its mail needs TLS";
-    // So that an unknown domain is 404 before a wrong tracking host or pool is 422.
+    // An unknown domain is 404 before a wrong tracking host or pool is 422.
     const LOOKS_UP: bool = true;
     type Path = DomainPath;
     type Query = Empty;
@@ -278,7 +278,7 @@ impl Operation for UpdateSendingDomain {
     }
 }
 
-/// Applies what a request says of a pool of a domain.
+/// Applies a request's choice of a pool to a domain.
 async fn choose_pool(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,
@@ -304,7 +304,7 @@ async fn choose_pool(
             };
             let id = record.id;
             if *member != Some(id) && !cx.changes.writes().iter().any(|write| puts_pool(write, id)) {
-                // A conflict if the pool is deleted meanwhile.
+                // The commit conflicts if the pool is deleted meanwhile.
                 cx.change(Write::put(record, Expect::Revision(revision)));
             }
             Some(id)
@@ -320,8 +320,9 @@ fn puts_pool(write: &Write, id: PoolId) -> bool {
 
 /// `DELETE /workspaces/{workspace_id}/sending-domains/{id}`
 ///
-/// A campaign that is scheduled, sending or paused, or an active automation, keeps the domains of its senders from being
-/// deleted. Other messages that wait to be sent from it fail, as the contract has it for a domain that is not verified.
+/// A campaign that is scheduled, sending or paused, or an active automation, keeps the domains of its senders from
+/// being deleted. Other messages that wait to be sent from the domain fail, as the contract requires for a domain that
+/// is not verified.
 pub struct DeleteSendingDomain;
 
 impl Operation for DeleteSendingDomain {
@@ -345,7 +346,7 @@ impl Operation for DeleteSendingDomain {
     }
 }
 
-/// The domain of a path.
+/// Returns the domain of a path.
 async fn find(cx: &Context<'_>, path: DomainPath) -> Result<Stored<SendingDomain>, Error> {
     cx.store().domain(path.workspace_id, path.id).await?.ok_or(Error::NotFound)
 }

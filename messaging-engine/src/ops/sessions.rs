@@ -45,7 +45,7 @@ use crate::services::second_factors::FirstStep;
 use crate::services::single_sign_on::ONLY;
 use crate::services::tickets::{SECRET_ALPHABET, SECRET_LENGTH};
 
-/// How long a session lasts (contract section 2.3).
+/// Lifetime of a session (contract section 2.3).
 const LIFETIME: Duration = Duration::from_hours(12);
 /// Characters of a program's name that are kept with a session.
 const MAX_USER_AGENT: usize = 200;
@@ -57,7 +57,7 @@ const MAX_MEMBERSHIPS: usize = 1000;
 #[schemars(rename = "User")]
 #[non_exhaustive]
 pub struct UserView {
-    /// Its id.
+    /// Id of the person.
     pub id: UserId,
     /// The sign-in name, lower case.
     pub email: String,
@@ -66,7 +66,7 @@ pub struct UserView {
 }
 
 impl UserView {
-    /// What is shown of a user.
+    /// Returns the view of a user.
     pub fn of(user: User) -> Self {
         Self { id: user.id, email: user.email, name: user.name }
     }
@@ -79,25 +79,25 @@ impl UserView {
 pub struct InvitationView {
     /// The workspace.
     pub workspace_id: WorkspaceId,
-    /// Its name.
+    /// Name of the workspace.
     pub name: String,
-    /// What the person may do there once they accept.
+    /// Role that the person gets on accepting.
     pub role: Role,
-    /// The sign-in name of whoever invited the person; null where the operator did.
+    /// Sign-in name of the person who sent the invitation; null where the operator did.
     pub invited_by: Option<String>,
     /// Time of the invitation.
     pub created_at: Timestamp,
 }
 
 impl InvitationView {
-    /// What is shown of an invitation.
+    /// Returns the view of an invitation.
     fn of(workspace: Workspace, member: Member) -> Self {
         let Member { role, invited_by, created_at, .. } = member;
         Self { workspace_id: workspace.id, name: workspace.name, role, invited_by, created_at }
     }
 }
 
-/// What a person signs in with.
+/// Credentials to sign in with.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -108,7 +108,7 @@ pub struct LoginInput {
     /// The password.
     #[validate(length(min = 1, max = password::MAX_COMPARED))]
     pub password: Secret,
-    /// Whether the session is kept as a cookie of the browser, which no script can read, instead of a token.
+    /// True if the session is kept in a browser cookie, which no script can read, instead of a token.
     #[serde(default)]
     pub cookie: bool,
 }
@@ -120,14 +120,14 @@ impl Input for LoginInput {}
 #[schemars(rename = "Login")]
 #[non_exhaustive]
 pub struct LoginReport {
-    /// The bearer token, which cannot be shown again; null where the session is a cookie, and where no session was opened.
+    /// The bearer token, which cannot be shown again; null if the session is a cookie, and if no session was opened.
     pub token: Option<Secret>,
-    /// Until when the session lasts; where none was opened, the ticket.
+    /// End of the session; where none was opened, of the ticket.
     pub expires_at: Timestamp,
-    /// Who signed in, or is invited.
+    /// Person who signed in, or is invited.
     pub user: UserView,
-    /// The invitation that a ticket opened instead of a session. The person accepts it signed in as themselves, with the
-    /// ticket.
+    /// The invitation that a ticket opened instead of a session. The person accepts it signed in as themselves, with
+    /// the ticket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invitation: Option<InvitationView>,
 }
@@ -168,8 +168,8 @@ impl Operation for Login {
     }
 }
 
-/// The user that an email, lower case, and a password are of, counted as an attempt to sign in. Answers also the attempt,
-/// which the caller forgets in its commit.
+/// Returns the user with this email, lower case, if the password matches; counts as an attempt to sign in. The attempt
+/// is returned too; the caller forgets it in its commit.
 async fn check_password(
     cx: &Context<'_>,
     email: &str,
@@ -185,7 +185,8 @@ async fn check_password(
     user.filter(|_| matches).map(|user| (attempt, user)).ok_or(Error::InvalidCredentials)
 }
 
-/// Opens a session for a user as it is after this call: a password that is set meanwhile ends it too.
+/// Opens a session under the password version that the user has after this call: a password that is set meanwhile ends
+/// the session too.
 fn open_session(cx: &mut Context<'_>, user: User, cookie: bool) -> LoginReport {
     let token = format!("{SESSION_MARKER}{}", random_text(cx.app.entropy(), SECRET_ALPHABET, SECRET_LENGTH));
     let expires_at = cx.now + LIFETIME;
@@ -235,23 +236,23 @@ impl Operation for Logout {
     }
 }
 
-/// A workspace that the caller is a member of.
+/// A workspace that the caller is a member of, with the caller's rights there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Membership {
     /// The workspace.
     pub workspace_id: WorkspaceId,
-    /// Its name.
+    /// Name of the workspace.
     pub name: String,
-    /// Its time zone, an IANA name.
+    /// Time zone of the workspace, an IANA name.
     pub timezone: String,
-    /// Whether the sandbox captures its email: nothing leaves, whatever is said to be sent or delivered.
+    /// True if the sandbox captures its email: nothing leaves, although messages are shown as sent or delivered.
     pub email_sandboxed: bool,
-    /// Whether members without a second factor reach nothing of it.
+    /// True if members without a second factor have no access.
     pub require_second_factor: bool,
     /// Role of the caller in the workspace.
     pub role: Role,
-    /// The scopes that the role has there.
+    /// Scopes of that role.
     pub scopes: Vec<Scope>,
 }
 
@@ -262,16 +263,16 @@ pub struct Membership {
 pub struct MeReport {
     /// The person.
     pub user: UserView,
-    /// Whether a password is set. Without one, only tickets sign in.
+    /// True if a password is set. Without one, only tickets sign in.
     pub has_password: bool,
-    /// Whether sign-ins ask for a second factor.
+    /// True if sign-ins ask for a second factor.
     pub second_factor: bool,
     /// Recovery codes that are left; 0 without a second factor.
     pub recovery_codes_left: u64,
-    /// May look after the whole installation: `/system`.
+    /// True if the person may look after the whole installation: `/system`.
     pub operator: bool,
-    /// Where the person is a member who has accepted, newest workspace first; at most 1000, `GET /workspaces` lists them
-    /// all. Invitations are apart, in `GET /auth/invitations`.
+    /// Workspaces that the person is an accepted member of, newest first; at most 1000, `GET /workspaces` lists them
+    /// all. Invitations are listed by `GET /auth/invitations`.
     pub workspaces: Vec<Membership>,
 }
 
@@ -325,7 +326,7 @@ impl Operation for GetMe {
     }
 }
 
-/// The session of a caller. Whoever calls without one, the operator too, is told that it needs one.
+/// Returns the session of a caller, or the error that a session is needed, for the operator too.
 fn signed_in(caller: &Caller) -> Result<&SignedIn, Error> {
     match caller {
         Caller::Session(session) => Ok(session),

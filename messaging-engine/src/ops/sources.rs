@@ -1,8 +1,8 @@
-//! Sources of mail and their paths, as the operator sees and orders them.
+//! Sources of mail and their paths, as the operator sees and changes them.
 //!
-//! Contract section 14.1. A node keeps the states of its own sources in memory and writes them down; what is ordered here
-//! is a write that every node is told of ([`SourceWrite::OrderSource`], [`SourceWrite::OrderPath`]), so that the node goes
-//! on from it. An order counts as well for an address that a node is only to have.
+//! Contract section 14.1. A node keeps the states of its own sources in memory and stores them; a change here is a
+//! write that every node is notified of ([`SourceWrite::OrderSource`], [`SourceWrite::OrderPath`]), so that the node
+//! continues from it. It also counts for an address that a node does not have yet.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, SourceWrite, Write};
@@ -24,19 +24,20 @@ use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
 use crate::services::sources::{day_of, path_report, path_state, with_state};
 
-/// Paths of a source that are shown, the busiest of the day.
+/// Number of paths of a source that are shown, the busiest of the day.
 const MAX_PATHS: usize = 50;
 
 /// Name of the listing's order, which cursors are bound to.
 const CURSOR_PART: &str = "by start of the node";
 
-/// Place of a source in the listing: the number of its node's start, and its place among the sources of the node. A node
-/// says once which sources it has, and one that comes has a larger number than all others: nothing comes before a cursor.
+/// Position of a source in the listing: the number of its node's start, and its index among the sources of the node. A
+/// node announces its sources once, and a new node has a larger number than all others: nothing is inserted before a
+/// cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ListPlace(i64, u64);
 
 impl ListPlace {
-    /// The places of all sources, which come by node.
+    /// Returns the positions of all sources, which are ordered by node.
     fn of_all(live: &[NodeSource]) -> Vec<Self> {
         let mut places: Vec<Self> = Vec::with_capacity(live.len());
         for source in live {
@@ -62,44 +63,44 @@ impl ListPlace {
 #[schemars(rename = "Source")]
 #[non_exhaustive]
 pub struct SourceView {
-    /// Its address, or `default` for the one that the system of the node chooses.
+    /// Address of the source, or `default` for the one that the system of the node chooses.
     pub ip: SourceAddress,
-    /// The name that it greets with (EHLO); null where no node that lives has the address.
+    /// EHLO name of the address; null if no running node has it.
     pub name: Option<String>,
-    /// The node that has it; null where none does.
+    /// Node that has the address; null if none does.
     pub node: Option<String>,
-    /// `warming`: sends little more each day, over each path as far as that is; `warm`: no warm-up bounds it; `resting`:
-    /// sends nothing for a while; `stopped`: sends nothing until an operator says otherwise.
+    /// State of the source: `warming`: sends little more each day, over each path as far as warmed up; `warm`: no
+    /// warm-up limits it; `resting`: sends nothing for a while; `stopped`: sends nothing until an operator resumes it.
     pub status: SourceStatus,
     /// Level of its warm-up, from 0.
     pub level: u32,
-    /// Time at which mail left from it last; null if none has.
+    /// Time at which mail last left from it; null if none has.
     pub last_used_at: Option<Timestamp>,
-    /// Its paths over which most was sent today; at most 50.
+    /// Paths with most mail sent today; at most 50.
     pub paths: Vec<PathView>,
 }
 
-/// A path as shown: the source, and the site that its mail goes to.
+/// Path as shown: the source, and the site that its mail is sent to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SourcePath")]
 #[non_exhaustive]
 pub struct PathView {
-    /// The operator of the recipients' exchangers, such as `gmail`, or the domain of the exchangers.
+    /// Operator of the recipients' exchangers, such as `gmail`, or the domain of the exchangers.
     pub site: String,
-    /// `ok`: at its full rate; `slowed`: at a lower one; `resting`: not at all until a time; `stopped`: not at all until an
-    /// operator says otherwise.
+    /// State of the path: `ok`: at its full rate; `slowed`: at a lower one; `resting`: nothing until a time; `stopped`:
+    /// nothing until an operator resumes it.
     pub status: PathStatus,
-    /// Messages a minute that may be sent over it; null without a bound.
+    /// Messages a minute that may be sent over it; null without a limit.
     pub rate_per_minute: Option<u32>,
     /// End of its rest; null unless it rests.
     pub until: Option<Timestamp>,
-    /// Reason for which the path is not `ok`; null as well where an operator stopped it.
+    /// Reason for which the path is not `ok`; null also if an operator stopped it.
     pub reason: Option<BrakeReason>,
-    /// The reply of the site, or the figures, behind the reason.
+    /// Reply of the site, or the figures, behind the reason.
     pub evidence: Option<String>,
-    /// Messages that left over it today (UTC).
+    /// Number of messages that left over it today (UTC).
     pub sent_today: u32,
-    /// Messages that may leave over it today; null without a bound.
+    /// Number of messages that may leave over it today; null without a limit.
     pub allowed_today: Option<u32>,
 }
 
@@ -119,7 +120,7 @@ impl PathView {
     }
 }
 
-/// What is shown of a source; `live` is the node's word for it, where a node has it.
+/// Returns the view of a source; `live` is the source on its running node, if one has it.
 async fn view(cx: &Context<'_>, row: &SourceRow, live: Option<&NodeSource>) -> Result<SourceView, Error> {
     let paths = cx.store().busiest_paths(row.ip, day_of(cx.now), MAX_PATHS).await?;
     Ok(SourceView {
@@ -175,7 +176,7 @@ impl Operation for ListSources {
 /// The path of an operation on a source.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SourceParameters {
-    /// Its address, or `default`.
+    /// Address of the source, or `default`.
     pub ip: String,
 }
 
@@ -184,7 +185,7 @@ pub struct SourceParameters {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SourcePatch {
-    /// State from now on: `warming`, `warm` or `stopped`; required. `resting` only where it rests, which it does by itself.
+    /// New state: `warming`, `warm` or `stopped`; required. `resting` only if it rests already, which is automatic.
     #[validate(required)]
     pub status: Option<SourceStatus>,
 }
@@ -203,7 +204,7 @@ impl Operation for UpdateSource {
     const CLI: &'static str = "source set";
     const SUMMARY: &'static str =
         "Say that receivers know an address already, have it warm up, or stop everything that leaves from it";
-    // So that an unknown source is 404 before a missing status is 422.
+    // An unknown source is 404 before a missing status is 422.
     const LOOKS_UP: bool = true;
     type Path = SourceParameters;
     type Query = Empty;
@@ -239,9 +240,9 @@ impl Operation for UpdateSource {
 /// The path of an operation on a path of a source.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct PathParameters {
-    /// The address of the source, or `default`.
+    /// Address of the source, or `default`.
     pub ip: String,
-    /// The site, as `GET /system/sources` names it.
+    /// Site, as `GET /system/sources` names it.
     pub site: String,
 }
 
@@ -250,8 +251,8 @@ pub struct PathParameters {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PathPatch {
-    /// State from now on: `ok`, which releases its brake, or `stopped`; required. `slowed` and `resting` only where it is so,
-    /// which comes by itself.
+    /// New state: `ok`, which releases its brake, or `stopped`; required. `slowed` and `resting` only if it is so
+    /// already, which is automatic.
     #[validate(required)]
     pub status: Option<PathStatus>,
 }
@@ -270,7 +271,7 @@ impl Operation for UpdatePath {
     const CLI: &'static str = "source set-path";
     const SUMMARY: &'static str =
         "Release the brake of one address at one site, or stop what leaves from it to the site";
-    // So that an unknown path is 404 before a missing status is 422.
+    // An unknown path is 404 before a missing status is 422.
     const LOOKS_UP: bool = true;
     type Path = PathParameters;
     type Query = Empty;
@@ -300,8 +301,8 @@ impl Operation for UpdatePath {
     }
 }
 
-/// The state that is ordered; `None` where nothing changes. What is shown can be sent back; else nobody can order the states
-/// that come `by_themselves`. A missing order is a violation already.
+/// Returns the new state; `None` if nothing changes. A shown state can be sent back; other states that come
+/// `by_themselves` cannot be set. A missing state is a violation already.
 fn ordered<S: Copy + PartialEq>(
     cx: &mut Context<'_>,
     order: Option<S>,
@@ -319,7 +320,7 @@ fn ordered<S: Copy + PartialEq>(
     None
 }
 
-/// The source of a live node with an address; of several the one of the oldest node.
+/// Returns the source of a running node with an address; of several the one of the oldest node.
 async fn live_source(cx: &Context<'_>, ip: SourceAddress) -> Result<Option<NodeSource>, Error> {
     let live = cx.store().live_sources().await?;
     Ok(live.into_iter().find(|live| live.source.ip == ip))

@@ -1,6 +1,6 @@
 //! The suppression list.
 //!
-//! Contract section 10. Bounces, complaints and unsubscribing recipients add to it by themselves.
+//! Contract section 10. Bounces, complaints and unsubscribing recipients add to it automatically.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
@@ -31,24 +31,24 @@ use crate::ops::page::Page;
 #[schemars(rename = "Suppression")]
 #[non_exhaustive]
 pub struct SuppressionView {
-    /// Its id.
+    /// Id of the suppression.
     pub id: SuppressionId,
-    /// The channel on whose list the address is.
+    /// Channel of the suppression.
     pub channel: Channel,
     /// The address as the list spells it; email addresses and phone numbers are masked without `pii:read`.
     pub address: String,
-    /// Why the address must not be sent to.
+    /// Reason why the address must not be sent to.
     pub reason: SuppressionReason,
-    /// More about why.
+    /// Details of the reason.
     pub detail: Option<String>,
     /// Source of the entry: a call of the API, the system, or the recipient.
     pub source: SuppressionSource,
-    /// Since when.
+    /// Time when the address was added.
     pub created_at: Timestamp,
 }
 
 impl SuppressionView {
-    /// What is shown of a suppression.
+    /// Returns the view of a suppression.
     pub(crate) fn of(suppression: Suppression, redactor: Redactor) -> Self {
         let Suppression { id, workspace_id: _, channel, address, reason, detail, source, created_at } = suppression;
         let address = redactor.address(channel, address);
@@ -76,7 +76,7 @@ impl Operation for CreateSuppression {
     type Output = Upserted<SuppressionView>;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Upserted<SuppressionView>, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let SuppressionInput { channel, address, reason, .. } = call.body;
         if channel == Channel::Viber && !cx.app.viber_service(workspace).await?.sends_to(&address) {
@@ -113,17 +113,17 @@ impl Operation for CreateSuppression {
     }
 }
 
-/// What `GET …/suppressions` is narrowed to.
+/// Filters and page of `GET …/suppressions`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct SuppressionQuery {
-    /// Of this channel.
+    /// Suppressions on this channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
-    /// Of this address, in clear.
+    /// Suppressions of this address, in clear.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// For this reason.
+    /// Suppressions for this reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<SuppressionReason>,
     /// At most this many items.

@@ -1,6 +1,4 @@
-//! What an operator wants to know of the installation.
-//!
-//! Contract section 22: for operators.
+//! State of the installation, for its operator (contract section 22).
 
 use std::time::Duration;
 
@@ -23,13 +21,13 @@ use crate::jobs::lanes;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 
-/// How long a request waits for checks when there were none yet.
+/// Longest time a request waits for the first results of the checks.
 const CHECKS_WITHIN: Duration = Duration::from_secs(3);
 
-/// Lanes that are shown, the longest.
+/// Number of lanes shown, the longest.
 const MAX_LANES: usize = 50;
 
-/// Records of what was put aside that are shown, the newest.
+/// Number of quarantined items shown, the newest.
 const MAX_QUARANTINED: usize = 50;
 
 /// State of the installation: its queues, nodes, database, disk and checks.
@@ -39,15 +37,15 @@ const MAX_QUARANTINED: usize = 50;
 pub struct SystemReport {
     /// The version of the server.
     pub version: String,
-    /// The name of the installation, the right side of Message-IDs; null before its first server has begun to work.
+    /// Name of the installation, the right side of Message-IDs; null before its first server has begun to work.
     pub name: Option<String>,
-    /// Why nothing leaves; null as long as messages are sent.
+    /// The fence that keeps everything from leaving; null as long as messages are sent.
     pub fenced: Option<FencedView>,
-    /// What waits for something other than its turn.
+    /// Numbers of messages that are held back, by reason.
     pub held: Vec<HeldView>,
     /// Parts of the queue that are suspended until an operator resumes them, the oldest first.
     pub suspended: Vec<SuspensionView>,
-    /// What was put aside because the database refuses its outcome for good.
+    /// Work that was put aside because the database refuses its outcome for good.
     pub quarantined: QuarantineView,
     /// Length and age of the queue of each channel.
     pub channels: Vec<ChannelQueue>,
@@ -58,10 +56,10 @@ pub struct SystemReport {
     /// The places by which their work is divided; only on PostgreSQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<PlacesView>,
-    /// The job that is due for longest, if one is; only on PostgreSQL.
+    /// The job that has been due for longest; null if none is. Only on PostgreSQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_due_job: Option<OldestDueJob>,
-    /// For how many milliseconds the event log has waited for a transaction that is open; only on PostgreSQL.
+    /// Milliseconds that the event log has waited for an open transaction; only on PostgreSQL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_log_lag_ms: Option<u64>,
     /// The server of the database; only on PostgreSQL.
@@ -69,7 +67,7 @@ pub struct SystemReport {
     pub database: Option<DatabaseView>,
     /// The disk of the database.
     pub disk: DiskView,
-    /// What `messaging doctor` would find, at most some minutes old; empty when nothing was looked at yet.
+    /// Results of the checks of `messaging doctor`, at most some minutes old; empty while none have run.
     pub checks: Vec<CheckReport>,
 }
 
@@ -80,29 +78,29 @@ pub struct SystemReport {
 pub struct FencedView {
     /// `restored`: the database is a copy.
     pub reason: String,
-    /// Since when.
+    /// Start of the fence.
     pub since: Timestamp,
     /// Advice on how to end the fence, for people.
     pub cure: String,
 }
 
-/// What was put aside, so that nothing else waits for it.
+/// Work that was put aside so that nothing else waits for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Quarantine")]
 #[non_exhaustive]
 pub struct QuarantineView {
-    /// How many records there are; the newest 1,000 are kept.
+    /// Number of records; the newest 1,000 are kept.
     pub count: u64,
-    /// The newest of them; at most 50.
+    /// The newest records; at most 50.
     pub newest: Vec<QuarantinedView>,
 }
 
-/// Something that was put aside.
+/// Item of work that was put aside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Quarantined")]
 #[non_exhaustive]
 pub struct QuarantinedView {
-    /// The kind of the work: `deliver_message`, `message_outcome`, `automation_run` and the like.
+    /// Kind of the work, such as `deliver_message`, `message_outcome` or `automation_run`.
     pub kind: String,
     /// The id of the item.
     pub subject: String,
@@ -141,14 +139,14 @@ impl SuspensionView {
     }
 }
 
-/// How much waits for something other than its turn.
+/// Number of messages that are held back for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Held")]
 #[non_exhaustive]
 pub struct HeldView {
     /// Reason for which the messages are held back.
     pub reason: HoldReason,
-    /// How much; a message counts once for each domain of its recipients.
+    /// Number of them; a message counts once for each domain of its recipients.
     pub count: u64,
 }
 
@@ -158,25 +156,26 @@ pub struct HeldView {
 pub struct ChannelQueue {
     /// The channel.
     pub channel: Channel,
-    /// How much waits or is being sent; a message counts once for each domain of its recipients.
+    /// Number of messages that wait or are being sent; each counts once for each domain of its recipients.
     pub queued: u64,
-    /// When the oldest of it was accepted; null when nothing waits.
+    /// Time when the oldest of them was accepted; null when none wait.
     pub oldest_at: Option<Timestamp>,
 }
 
-/// What waits for one recipient domain, or one channel.
+/// Queue for one recipient domain, or one channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct LaneQueue {
-    /// `email:example.org`, or another channel.
+    /// Name of the lane: `email:example.org`, or another channel.
     pub lane: String,
     /// Messages that wait or are being sent.
     pub queued: u64,
-    /// Messages a minute that it is sent at most, after its servers asked for fewer; null while they do not.
+    /// Largest number of messages a minute while its servers ask for fewer; null while they do not.
     pub pace: Option<f64>,
-    /// What it, or the account that the messages go over, answered when it last refused; null while nothing is refused.
+    /// Response to the last attempt if it was refused, by the lane's server or the provider account; null while nothing
+    /// is refused.
     pub last_refusal: Option<String>,
-    /// Until when it is left alone; null when it is not, as far as is known.
+    /// Time until which nothing is sent; null if sending is not known to be paused.
     pub until: Option<Timestamp>,
 }
 
@@ -185,24 +184,24 @@ pub struct LaneQueue {
 #[schemars(rename = "Node")]
 #[non_exhaustive]
 pub struct NodeView {
-    /// Its host name.
+    /// Host name of the process.
     pub hostname: String,
-    /// Its version.
+    /// Version of the process.
     pub version: String,
-    /// The number under which it writes, where several work on one database.
+    /// Number under which the process writes, where several work on one database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub term: Option<i64>,
-    /// What it does: `working`; `idle`: it answers requests alone; `draining`: it stops; `fenced`: the others took its work,
-    /// because it was not heard of; `clock`: its clock is wrong, so it does no work.
+    /// State of the process: `working`; `idle`: it answers requests alone; `draining`: it stops; `fenced`: the others
+    /// took its work because it was not heard of; `clock`: its clock is wrong, so it does no work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// How many of the places, by which work is divided, are its own.
+    /// Number of places, by which work is divided, that the process holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<u64>,
-    /// When it was heard of last.
+    /// Time of its last sign of life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
-    /// By how many milliseconds the database's clock is ahead of its own.
+    /// Milliseconds by which the database's clock is ahead of the process's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_offset_ms: Option<i64>,
 }
@@ -214,18 +213,18 @@ pub struct NodeView {
 pub struct PlacesView {
     /// Number of places in all.
     pub total: u64,
-    /// Of how many nobody does the work.
+    /// Number of places that no node holds.
     pub free: u64,
 }
 
-/// The job that waits longest although it is due.
+/// The job that has been due for longest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "OldestDueJob")]
 #[non_exhaustive]
 pub struct OldestDueJob {
     /// Lane of the queue in which the job waits.
     pub lane: String,
-    /// For how many milliseconds it has been due.
+    /// Milliseconds since the job became due.
     pub age_ms: u64,
 }
 
@@ -236,9 +235,9 @@ pub struct OldestDueJob {
 pub struct DatabaseView {
     /// `postgresql`.
     pub kind: String,
-    /// Its version.
+    /// Version of the server.
     pub version: String,
-    /// Its timeline, which rises with every promotion of a standby.
+    /// Timeline of the server, which rises with every promotion of a standby.
     pub timeline: i64,
 }
 
@@ -356,7 +355,7 @@ fn millis(age: Duration) -> u64 {
     u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The lanes of messages, those of all workspaces to one resource together.
+/// Returns the lanes of messages; those of several workspaces to one resource count as one.
 async fn lane_queues(cx: &Context<'_>, queues: &Queues) -> Result<Vec<LaneQueue>, Error> {
     let mut shown: Vec<LaneQueue> = Vec::new();
     for (lane, queued) in &queues.lanes {
@@ -375,7 +374,7 @@ async fn lane_queues(cx: &Context<'_>, queues: &Queues) -> Result<Vec<LaneQueue>
         };
         let entry = &mut shown[at];
         entry.queued += queued.jobs;
-        // Of several workspaces the first shows that something stands in the way of all or of its own.
+        // The first workspace shows whether something stands in the way of all of them or of this one alone.
         if let Some(workspace) = lane.flow().workspace.filter(|_| entry.last_refusal.is_none()) {
             let (pace, words, until) = state_of(cx, workspace, channel, domain).await?;
             entry.pace = entry.pace.or(pace);
@@ -387,7 +386,7 @@ async fn lane_queues(cx: &Context<'_>, queues: &Queues) -> Result<Vec<LaneQueue>
     Ok(shown)
 }
 
-/// Messages a minute on a lane of a workspace, the words of its last refusal, and the time of its next attempt.
+/// Returns the pace of a workspace's lane in messages a minute, its last refusal, and the time of its next attempt.
 async fn state_of(
     cx: &Context<'_>,
     workspace: WorkspaceId,

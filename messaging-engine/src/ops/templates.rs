@@ -40,15 +40,15 @@ pub use input::TemplateInput;
 #[schemars(rename = "Template")]
 #[non_exhaustive]
 pub struct TemplateView {
-    /// Its id.
+    /// Id of the template.
     pub id: TemplateId,
-    /// Its name.
+    /// Name of the template.
     pub name: String,
     /// The channel it is for.
     pub channel: Channel,
     /// The subject of an email, the title of a push message.
     pub subject: Option<String>,
-    /// What a mail program shows after the subject.
+    /// Preview text that mail programs show after the subject.
     pub preheader: Option<String>,
     /// The sender's display name.
     pub from_name: Option<String>,
@@ -106,15 +106,15 @@ impl TemplateView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TemplateSummary {
-    /// Its id.
+    /// Id of the template.
     pub id: TemplateId,
-    /// Its name.
+    /// Name of the template.
     pub name: String,
     /// The channel it is for.
     pub channel: Channel,
     /// The subject of an email, the title of a push message.
     pub subject: Option<String>,
-    /// What a mail program shows after the subject.
+    /// Preview text that mail programs show after the subject.
     pub preheader: Option<String>,
     /// The sender's display name.
     pub from_name: Option<String>,
@@ -176,8 +176,8 @@ impl TemplateSummary {
     }
 }
 
-/// Creates a template. Fails with [`Error::NotFound`] if the workspace does not exist, and with the violations of a design
-/// that cannot be compiled.
+/// Creates a template. Fails with [`Error::NotFound`] if the workspace does not exist, and with the violations of a
+/// design that cannot be compiled.
 async fn create(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,
@@ -347,7 +347,8 @@ impl Operation for UpdateTemplate {
         }
         let mut design = current.design.clone();
         let mut body = call.body;
-        // A view lists the variables that were found, too. A client that sends the list back must not declare them.
+        // A view also lists the variables that were found in the template. A client that sends the list back must not
+        // declare them.
         if body.variables.as_value() == Some(&current.variables) {
             body.variables = Patch::Absent;
         }

@@ -1,4 +1,4 @@
-//! What cannot be removed because something else needs it (contract section 12.5, "In use").
+//! Refusal to remove what something else needs (contract section 12.5, "In use").
 
 use messaging_core::changes::{Condition, Write};
 use messaging_core::domain::campaign::Reference;
@@ -7,11 +7,12 @@ use messaging_core::ids::WorkspaceId;
 use crate::error::Error;
 use crate::ops::context::Context;
 
-/// What an answer `in_use` names at most.
+/// Largest number of ids that an answer `in_use` contains.
 const MAX_NAMED: usize = 100;
 
-/// Refuses to remove what a campaign that is scheduled, sending or paused, or an active automation, needs; `by` is what
-/// else needs it. Adds the write that is a conflict when one comes to need it meanwhile: it is then decided again.
+/// Refuses to remove a resource that a campaign that is scheduled, sending or paused, or an active automation, needs;
+/// `by` are other users of it. Adds the write that conflicts if the resource comes to be needed meanwhile: it is then
+/// decided again.
 pub(super) async fn refuse_used(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,

@@ -29,7 +29,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, NoContent, Operation};
 use crate::ops::page::Page;
 
-/// Topics that a webhook may list; there are not that many different ones.
+/// Number of topics that a webhook may list; there are not that many different ones.
 const MAX_TOPICS: u64 = 100;
 
 /// A webhook as shown.
@@ -37,7 +37,7 @@ const MAX_TOPICS: u64 = 100;
 #[schemars(rename = "Webhook")]
 #[non_exhaustive]
 pub struct WebhookView {
-    /// Its id.
+    /// Id of the webhook.
     pub id: WebhookId,
     /// URL that events are sent to.
     pub url: String,
@@ -45,13 +45,13 @@ pub struct WebhookView {
     pub events: Vec<Topic>,
     /// Status of the webhook: events are sent while it is `active`.
     pub status: WebhookStatus,
-    /// Whether it gets addresses in clear: false once somebody without `pii:read` has given its URL.
+    /// True if it gets addresses in clear: false once a caller without `pii:read` has given its URL.
     pub pii: bool,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Secret that signs its requests. Only in answers that create it; it cannot be shown again.
+    /// Secret that signs the webhook's requests. Only in the answer that creates it; it cannot be shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
 }
@@ -78,9 +78,9 @@ pub struct WebhookAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookResult {
-    /// It is not called for the time being.
+    /// The webhook is not called for the time being.
     Paused,
-    /// It is called again.
+    /// The webhook is called again.
     Resumed,
 }
 
@@ -97,7 +97,8 @@ async fn find(cx: &Context<'_>, path: WebhookPath) -> Result<Stored<Webhook>, Er
     cx.store().webhook(path.workspace_id, path.id).await?.ok_or(Error::NotFound)
 }
 
-/// Judges the text of a URL; what breaks the rules of contract section 15.4 is told after field errors.
+/// Checks the text of a URL; returns a breach of the rules of contract section 15.4, which is reported after field
+/// errors.
 fn check_url(cx: &mut Context<'_>, url: &str) -> Option<Unprocessable> {
     match cx.app.fetch().check(url) {
         Ok(()) => None,
@@ -109,20 +110,20 @@ fn check_url(cx: &mut Context<'_>, url: &str) -> Option<Unprocessable> {
     }
 }
 
-/// Refuses a webhook that is told of the audit log or of keys by somebody who may not read them: they are for owner and
+/// Refuses a webhook with topics of the audit log or of keys if the caller may not read them: they are for owners and
 /// admins.
 fn require_audit_reader(cx: &Context<'_>, workspace: WorkspaceId, events: &[Topic]) -> Result<(), Error> {
     let is_for_admins = events.iter().any(|topic| topic.is_administrative());
     if is_for_admins { cx.caller.needs(workspace, Scope::All) } else { Ok(()) }
 }
 
-/// The faults that were found, those of fields first.
+/// Refuses a request with the faults that were found, those of fields before `refusal`.
 fn refuse(cx: &mut Context<'_>, refusal: Option<Unprocessable>) -> Result<(), Error> {
     std::mem::take(&mut cx.violations).into_result()?;
     refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
 }
 
-/// Each topic once.
+/// Returns each topic once.
 fn distinct(topics: Vec<Topic>) -> Vec<Topic> {
     let mut kept = Vec::new();
     for topic in topics {
@@ -163,8 +164,8 @@ pub struct WebhookInput {
     /// An absolute https URL of a public host.
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: String,
-    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and `api_key.expiring`
-    /// need the rights of an admin, or scope `*`.
+    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and
+    /// `api_key.expiring` need the rights of an admin, or scope `*`.
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Vec<Topic>,
     /// `paused` to hold events until it is resumed.
@@ -172,7 +173,7 @@ pub struct WebhookInput {
     pub status: Option<FirstStatus>,
 }
 
-/// What a webhook may be from the beginning.
+/// Status that a new webhook may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "NewWebhookStatus")]
@@ -204,7 +205,7 @@ impl Operation for CreateWebhook {
     type Output = WebhookView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<WebhookView, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let WebhookInput { url, events, status } = call.body;
         let refusal = check_url(cx, &url);
@@ -291,8 +292,8 @@ pub struct WebhookPatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_URL))]
     pub url: Replace<String>,
-    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and `api_key.expiring`
-    /// need the rights of an admin, or scope `*`.
+    /// Types of events that the webhook receives; `*` for all events of messages. `audit.recorded` and
+    /// `api_key.expiring` need the rights of an admin, or scope `*`.
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_TOPICS))]
     pub events: Replace<Vec<Topic>>,
@@ -325,7 +326,8 @@ impl Operation for UpdateWebhook {
         refuse(cx, refusal)?;
         if let Some(url) = url.filter(|url| *url != webhook.url) {
             webhook.url = url;
-            // Who names the receiver may not have it told more than they may read themselves (contract section 2.4).
+            // A caller who names the receiver may not have it sent more than they may read themselves (contract section
+            // 2.4).
             webhook.pii &= cx.sees_addresses();
         }
         if let Some(events) = call.body.events.value() {

@@ -35,36 +35,36 @@ use crate::ops::page::Page;
 #[schemars(rename = "Workspace")]
 #[non_exhaustive]
 pub struct WorkspaceView {
-    /// Its id.
+    /// Id of the workspace.
     pub id: WorkspaceId,
-    /// Its name.
+    /// Name of the workspace.
     pub name: String,
     /// Always `free`: a self-hosted installation has no plans.
     pub plan: String,
-    /// Where the data is, as the installation was told.
+    /// Region where the data is, as configured for the installation.
     pub data_region: String,
-    /// An IANA time zone name.
+    /// IANA name of the time zone.
     pub timezone: String,
-    /// Further words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent.
+    /// Words besides STOP that opt out of messages when one of them is sent alone, as a text message or on WhatsApp.
     pub opt_out_keywords: Vec<String>,
-    /// Which requests of the API are logged: `failures`, unless told otherwise.
+    /// API requests that are logged: `failures`, unless set otherwise.
     pub request_log: RequestLog,
-    /// Whether members without a second factor reach nothing of it; API keys are not asked.
+    /// True if members without a second factor have no access; API keys are not affected.
     pub require_second_factor: bool,
-    /// Archive of campaigns that everybody may read.
+    /// Public archive of campaigns.
     pub archive: Archive,
     /// Address of the archive; null unless it is enabled.
     pub archive_url: Option<String>,
-    /// Texts in place of ours on pages for readers, by language and key.
+    /// Texts that replace the built-in ones on pages for readers, by language and key.
     pub page_texts: PageTexts,
-    /// When everything of it is removed; null unless it is under deletion.
+    /// Time when the workspace is removed with all its data; null unless it is under deletion.
     pub deletes_at: Option<Timestamp>,
     /// When it was created.
     pub created_at: Timestamp,
 }
 
 impl WorkspaceView {
-    /// What is shown of a workspace.
+    /// Returns the view of a workspace.
     pub fn of(workspace: Workspace, settings: &Settings) -> Self {
         let ReaderSettings { archive, page_texts } = workspace.readers;
         Self {
@@ -106,7 +106,7 @@ impl Operation for ListWorkspaces {
         let settings = cx.app.settings();
         if let Caller::Session(session) = cx.caller {
             let mut slice = cx.store().workspaces_of(session.user.id, MemberStatus::Active, page).await?;
-            // One that demands a second factor opens with it; until then `GET /auth/me` names it and says so.
+            // A workspace that requires a second factor opens with it; until then `GET /auth/me` lists it and says so.
             slice.items.retain(|(workspace, _)| session.user.second_factor || !workspace.require_second_factor);
             return Ok(cx.answer_page(slice, |(workspace, _)| WorkspaceView::of(workspace, settings)));
         }
@@ -172,28 +172,28 @@ pub struct WorkspacePatch {
     #[serde(default, skip_serializing_if = "Replace::is_absent")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: Replace<String>,
-    /// An IANA time zone name; null means UTC.
+    /// IANA name of the time zone; null means UTC.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub timezone: Patch<String>,
-    /// Words of which one alone, as a text message or on WhatsApp, asks for nothing more to be sent, besides STOP and
-    /// its like; at most 20 of 1 to 40 characters, in any case. Null means none.
+    /// Words besides STOP and its variants that opt out of messages when one of them is sent alone, as a text message
+    /// or on WhatsApp; at most 20 of 1 to 40 characters, in any case. Null means none.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_KEYWORDS))]
     pub opt_out_keywords: Patch<Vec<String>>,
-    /// Which requests of the API are logged with their bodies: `all`, `writes` (and what fails), `failures`, which also logs
+    /// API requests that are logged with their bodies: `all`, `writes` (and failures), `failures`, which also logs
     /// writes without bodies, or `off`. Null means `failures`.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub request_log: Patch<RequestLog>,
-    /// Whether members without a second factor reach nothing of the workspace but their own account. Whoever switches it on
-    /// needs one. Null means false.
+    /// True if members without a second factor have access only to their own account. The caller needs one to set it.
+    /// Null means false.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub require_second_factor: Patch<bool>,
-    /// Archive of campaigns that everybody may read; replaces all of it. Null means that there is none.
+    /// Public archive of campaigns; replaces all its settings. Null means that there is none.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(nested)]
     pub archive: Patch<ArchiveInput>,
-    /// Texts in place of ours on pages for readers, by language and key, of at most 500 characters each; replaces all of
-    /// them. Null means ours.
+    /// Texts that replace the built-in ones on pages for readers, by language and key, of at most 500 characters each;
+    /// replaces all of them. Null means the built-in texts.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub page_texts: Patch<BTreeMap<String, BTreeMap<String, String>>>,
 }
@@ -204,10 +204,10 @@ pub struct WorkspacePatch {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ArchiveInput {
-    /// True if everybody may read it; false unless given.
+    /// True if the archive is public; false unless given.
     #[serde(default)]
     pub enabled: bool,
-    /// Its title, 1 to 200 characters; the name of the workspace unless given.
+    /// Title of the archive, 1 to 200 characters; the name of the workspace unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = MAX_NAME))]
     pub title: Option<String>,
@@ -220,10 +220,10 @@ pub struct ArchiveInput {
     pub indexed: bool,
 }
 
-/// Words of a workspace that opt out.
+/// Number of opt-out words of a workspace.
 const MAX_KEYWORDS: u64 = 20;
 
-/// Characters of such a word.
+/// Characters of an opt-out word.
 const MAX_KEYWORD: usize = 40;
 
 impl Input for WorkspacePatch {
@@ -286,7 +286,7 @@ impl Operation for UpdateWorkspace {
         }
         match call.body.timezone {
             Patch::Absent => {}
-            // Clearing the zone means its default.
+            // Clearing the zone sets the default.
             Patch::Null => "UTC".clone_into(&mut workspace.timezone),
             Patch::Set(name) => workspace.timezone = zone(&name).map_or(name, |(_, spelled)| spelled),
         }
@@ -333,22 +333,22 @@ impl Operation for UpdateWorkspace {
     }
 }
 
-/// Said to whoever would lock themselves out.
+/// Reason for which callers are kept from locking themselves out.
 const FACTOR_FIRST: &str = "would lock you out: add a second factor to your own account first, with POST /auth/factors";
 
-/// True for a person without a second factor.
+/// Returns true for a person without a second factor.
 fn has_no_factor(caller: &Caller) -> bool {
     matches!(caller, Caller::Session(session) if !session.user.second_factor)
 }
 
-/// Reads an archive; a list that is not there, or private, is a violation.
+/// Reads an archive; a list that does not exist, or is private, is a violation.
 async fn read_archive(cx: &mut Context<'_>, workspace: WorkspaceId, sent: ArchiveInput) -> Result<Archive, Error> {
     let ArchiveInput { enabled, title, lists, indexed } = sent;
     let lists = forms::read_lists(cx, workspace, "/archive/lists", &lists.unwrap_or_default()).await?;
     Ok(Archive { enabled, title, lists, indexed })
 }
 
-/// The name of a workspace that is to be deleted, so that nobody deletes another one by mistake.
+/// Name of a workspace that is to be deleted, as a protection from deleting another one by mistake.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -360,11 +360,11 @@ pub struct WorkspaceDeletion {
 
 impl Input for WorkspaceDeletion {}
 
-/// The end that was set to a workspace.
+/// Scheduled deletion of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct WorkspaceDeletionReport {
-    /// When everything of the workspace is removed; until then `restoreWorkspace` takes it back.
+    /// Time when the workspace is removed with all its data; until then `restoreWorkspace` cancels the deletion.
     pub deletes_at: Timestamp,
 }
 

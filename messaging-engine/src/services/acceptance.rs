@@ -1,7 +1,7 @@
 //! Accepting messages: from a request, a campaign or an automation.
 //!
-//! Contract section 4.1. What is asked for is looked up and decided here; the writes that follow, and the files that
-//! they name, are one commit of whoever asked.
+//! Contract section 4.1. Looks up what a request names and decides on it; the resulting writes, and the files that they
+//! name, are one commit of the caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,38 +31,39 @@ use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::{DeliverMessage, MarketingTerms};
 use crate::services::chains::{Unsent, copy_keys};
 
-/// How far ahead a message may be due.
+/// Longest time ahead at which a message may be due.
 pub(crate) const MAX_AHEAD: Duration = Duration::from_hours(366 * 24);
 
-/// How long after it is due a message with a fallback is taken by a provider at the latest, with some room: its content is
-/// kept from then on.
+/// Time, with some room, within which a provider takes a due message with fallbacks at the latest: the retention of its
+/// content begins then.
 const MAX_CHAINED: Duration = Duration::from_hours(8 * 24);
 
-/// A message that somebody wants to be sent.
+/// A message to be accepted.
 #[derive(Debug)]
 pub(crate) struct SentMessage {
     /// The workspace that sends it.
     pub(crate) workspace_id: WorkspaceId,
-    /// What is asked for, read and checked.
+    /// Parsed and checked request.
     pub(crate) input: MessageInput,
     /// The JSON that `input` was read from, if it was: stored as it is where nothing has to be replaced in it.
     pub(crate) request: Option<Bytes>,
     /// The campaign that it belongs to.
     pub(crate) campaign_id: Option<CampaignId>,
-    /// The automation that it belongs to.
+    /// Automation that it belongs to.
     pub(crate) automation: Option<OfAutomation>,
-    /// The first message of the chain that it goes on.
+    /// First message of the fallback chain that it continues.
     pub(crate) fallback_of: Option<MessageId>,
-    /// Its id, where its text names it already.
+    /// Id of the message, if its text contains it already.
     pub(crate) message_id: Option<MessageId>,
-    /// True of a test of a campaign, which no statistics count.
+    /// True for a test of a campaign, which no statistics count.
     pub(crate) is_test: bool,
-    /// Bulk for one of many that nobody waits for, which take turns with campaigns. Marketing of an automation always is.
+    /// `Bulk` for one of many messages that nobody waits for; these take turns with campaigns. Marketing of an
+    /// automation is always bulk.
     pub(crate) class: JobClass,
 }
 
 impl SentMessage {
-    /// A message that nobody but the workspace itself sends.
+    /// A message that belongs to no campaign, automation or chain.
     pub(crate) const fn new(workspace_id: WorkspaceId, input: MessageInput) -> Self {
         Self {
             workspace_id,
@@ -78,23 +79,23 @@ impl SentMessage {
     }
 }
 
-/// What an automation asks for with its message.
+/// Parameters that an automation gives its message.
 #[derive(Debug, Clone)]
 pub(crate) struct OfAutomation {
     /// The automation.
     pub(crate) id: AutomationId,
-    /// What marketing heeds; `None` of what is transactional.
+    /// Limits on marketing messages; `None` for a transactional one.
     pub(crate) marketing: Option<MarketingTerms>,
     /// The subject in place of the template's, rendered.
     pub(crate) subject: Option<String>,
 }
 
-/// A message that is accepted as soon as its writes are committed.
+/// A message that is accepted once its writes are committed.
 #[derive(Debug)]
 pub(crate) struct AcceptedWrites {
-    /// Its id.
+    /// Id of the message.
     pub(crate) message_id: MessageId,
-    /// What makes it durable, with the jobs that deliver it.
+    /// Writes that make the message durable, with the jobs that deliver it.
     pub(crate) writes: Vec<Write>,
     /// Files that the writes name: to be stored before the commit, and removed should it fail.
     pub(crate) files: Vec<NewFile>,
@@ -103,15 +104,15 @@ pub(crate) struct AcceptedWrites {
 /// A file to store beside the database.
 #[derive(Debug)]
 pub(crate) struct NewFile {
-    /// What it is called, and the message that names it.
+    /// Name of the file and of the message that refers to it.
     pub(crate) blob: MessageBlob,
     /// Bytes that the file consists of.
     pub(crate) bytes: Bytes,
 }
 
 impl App {
-    /// Decides on a message that was asked for at `now`. `violations` is what is wrong with the request already: then
-    /// nothing is decided, only more faults found.
+    /// Decides on a message that was requested at `now`. `violations` are the faults of the request found so far: if
+    /// there are any, only more faults are looked for, and nothing is decided.
     pub(crate) async fn accept_message(
         &self,
         sent: SentMessage,
@@ -206,7 +207,7 @@ impl App {
     }
 }
 
-/// When a message that was asked for is due; `None` for now. More than a year ahead is added to the violations.
+/// Returns the due time of a requested message; `None` for now. More than a year ahead is added to the violations.
 fn due(input: &MessageInput, now: Timestamp, violations: &mut Violations) -> Option<Timestamp> {
     let send_at = input.send_at.filter(|send_at| *send_at > now)?;
     if send_at > now + MAX_AHEAD {
@@ -215,7 +216,7 @@ fn due(input: &MessageInput, now: Timestamp, violations: &mut Violations) -> Opt
     Some(send_at)
 }
 
-/// Looks up what the request names. What is not there is added to the violations.
+/// Looks up what the request names; adds a violation for each missing thing.
 async fn look_up(
     app: &App,
     violations: &mut Violations,
@@ -236,8 +237,8 @@ async fn look_up(
     Ok(domain.map(|stored| stored.record))
 }
 
-/// The template that the request names. One that is not there, is for another channel or has not what a
-/// message needs is added to the violations.
+/// Returns the template that the request names. One that does not exist, is for another channel or lacks a part that
+/// the message needs is added to the violations.
 async fn named_template(
     app: &App,
     violations: &mut Violations,
@@ -275,7 +276,8 @@ async fn find_template(
     Ok(found)
 }
 
-/// Looks up the templates that the chain names. Those that are not there, or cannot be sent, are added to the violations.
+/// Looks up the templates that the fallback chain names. Those that do not exist, or cannot be sent, are added to the
+/// violations.
 async fn look_up_chain(
     app: &App,
     violations: &mut Violations,
@@ -289,7 +291,7 @@ async fn look_up_chain(
     Ok(())
 }
 
-/// The request with the template's sender where it names none itself.
+/// Takes the sender of the template where the request names none.
 fn from_template(mut input: MessageInput, template: Option<&Template>) -> MessageInput {
     let Some(template) = template else { return input };
     let fill = |member: &mut Option<String>, own: &Option<String>| {
@@ -303,7 +305,7 @@ fn from_template(mut input: MessageInput, template: Option<&Template>) -> Messag
     input
 }
 
-/// The contact that the request names. One that is not there is added to the violations.
+/// Returns the contact that the request names. A missing one is added to the violations.
 async fn named_contact(
     app: &App,
     violations: &mut Violations,
@@ -321,8 +323,8 @@ async fn named_contact(
     Ok(found.map(|stored| stored.record))
 }
 
-/// Where the message goes, and the contact it is attributed to: the one that is named, else the one that
-/// has the address.
+/// Returns the address of the message and the contact it is attributed to: the named contact, else the one that has the
+/// address.
 async fn decide_recipient(
     app: &App,
     workspace: WorkspaceId,
@@ -365,7 +367,7 @@ async fn decide_sender(
     })
 }
 
-/// The domain that stands in the way of a sender.
+/// Returns the error that names the domain for which a sender is refused; `None` if no domain is known.
 fn unverified(
     workspace_id: WorkspaceId,
     asked: Option<&EmailAddress>,
@@ -380,7 +382,7 @@ fn unverified(
     Some(Error::SenderNotVerified(Box::new(sender)))
 }
 
-/// Refuses a channel that nothing carries: no settings, or a provider this installation does not have.
+/// Refuses a channel without a transport: no settings, or a provider this installation does not have.
 async fn require_transport(app: &App, workspace: WorkspaceId, channel: Channel) -> Result<(), Error> {
     if app.has_transport(workspace, channel).await? { Ok(()) } else { Err(Unprocessable::ChannelNotConfigured.into()) }
 }

@@ -1,7 +1,7 @@
 //! The archive of a workspace, as everybody may read it.
 //!
-//! Contract section 23. What it shows is rendered for nobody: without a contact, and so with what a template says in place of
-//! one, without links of a recipient, without a pixel and without redirected links.
+//! Contract section 23. The archive is rendered for no recipient: without a contact, and so with the substitutes in a
+//! template, without links of a recipient, without a pixel and without redirected links.
 
 use std::sync::Arc;
 
@@ -81,8 +81,8 @@ pub struct ArchivedMail {
 }
 
 impl App {
-    /// A page of an archive: its latest campaigns, or those before one of them. `None` where there is no archive or no such
-    /// campaign.
+    /// A page of an archive: its latest campaigns, or those before one of them. `None` if there is no archive or no
+    /// such campaign.
     pub async fn archive_page(
         &self,
         workspace: WorkspaceId,
@@ -179,7 +179,7 @@ impl App {
         }))
     }
 
-    /// The version of the template that most recipients of a campaign got: that of its winner, else of its first variant.
+    /// The version of the template that most recipients of a campaign got: the winner's, else the first variant's.
     async fn compiled_for_archive(&self, campaign: &Campaign) -> Result<Arc<Compiled>, Unrendered> {
         let place = (!campaign.plan.variants.is_empty()).then(|| campaign.winner.unwrap_or_default());
         let templates = self.campaign_templates(campaign.workspace_id, campaign.id).await?;

@@ -1,4 +1,4 @@
-//! Audiences as they are looked for: segments become what the store evaluates.
+//! Queries for audiences, with segments in the form that the store evaluates.
 
 use messaging_core::domain::campaign::Audience;
 use messaging_core::domain::channel::Channel;
@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::error::Error;
 
 impl App {
-    /// What finds an audience at the moment. A dynamic segment is looked for by its filter, so that whoever has just
-    /// come to match belongs to it; one that is gone names nobody.
+    /// Returns the query for the current audience. A dynamic segment is evaluated by its filter, so that contacts that
+    /// have just come to match are included; one that is gone matches nobody.
     pub(crate) async fn audience_query(
         &self,
         workspace: WorkspaceId,
@@ -30,7 +30,7 @@ impl App {
                 }
             }
         }
-        // Not from the cache: another process may just have changed the zone.
+        // Not read from the cache: another process may just have changed the zone.
         let found = self.store().workspace(workspace).await?;
         let zone = found.map_or(jiff::tz::TimeZone::UTC, |stored| stored.record.zone());
         Ok(AudienceQuery {

@@ -1,7 +1,7 @@
 //! Automatic DNS: the zone of a sending domain is read, the change planned, written and read back.
 //!
-//! Contract section 14.5. What is changed is decided by core (`domain/mail/auto_dns`); here are the calls, each round with
-//! an end.
+//! Contract section 14.5. The change is decided by core (`domain/mail/auto_dns`); here are the calls, each round with a
+//! time limit.
 
 use std::time::Duration;
 
@@ -21,22 +21,22 @@ use tokio::time::timeout;
 use crate::app::App;
 use crate::error::Error;
 
-/// Time that a provider may take for everything that one request or job asks of it.
+/// Time limit for all calls of a provider that one request or job makes.
 const PROVIDER_WITHIN: Duration = Duration::from_secs(25);
 
-/// Domains of one name that are spared when the records of one are removed.
+/// Number of domains of one name whose records are spared when those of one domain are removed.
 const MAX_NAMESAKES: usize = 100;
 
-/// A planned change, and whether the zone is as it says.
+/// A planned change, and its result.
 #[derive(Debug, Clone)]
 pub(crate) struct AppliedChange {
     /// The change.
     pub(crate) change: PlannedChange,
-    /// Whether the zone has the values: written and read back, or there before.
+    /// True if the zone has the planned values: they were written and read back, or existed before.
     pub(crate) done: bool,
 }
 
-/// An account to sign in with.
+/// An account at a DNS provider.
 pub(crate) struct DnsAccount<'a> {
     /// The provider.
     pub(crate) provider: DnsProviderName,
@@ -44,10 +44,10 @@ pub(crate) struct DnsAccount<'a> {
     pub(crate) credentials: &'a DnsCredentials,
 }
 
-/// A round at a provider that did not come to its end.
+/// Failure of a round of calls at a provider.
 #[derive(Debug)]
 pub(crate) enum DnsFailure {
-    /// The provider said so.
+    /// The provider reported an error.
     Provider(DnsProviderError),
     /// The application has no such provider.
     Unknown,
@@ -60,7 +60,7 @@ impl From<DnsProviderError> for DnsFailure {
 }
 
 impl App {
-    /// The installation that records name; refused while they would name nobody.
+    /// Returns the installation that the records refer to; refused while it has no name.
     pub(crate) async fn named_installation(&self) -> Result<Installation, Error> {
         let here = self.installation().await?;
         if here.hostname == UNNAMED {
@@ -73,7 +73,7 @@ impl App {
         Ok(here)
     }
 
-    /// Plans the records of a domain, and writes them unless it is a `dry_run`.
+    /// Plans the records of a domain, and writes them unless `dry_run`.
     pub(crate) async fn publish_records(
         &self,
         account: &DnsAccount<'_>,
@@ -85,7 +85,7 @@ impl App {
             let zone = self.zone_of(account, domain).await?;
             let covered_by = self.policy_above(zone.as_ref(), &domain.domain).await?;
             let around = Surroundings { here, domain, covered_by: covered_by.as_deref() };
-            // Everything is read before anything is written.
+            // All records are read before any is written.
             let mut planned = Vec::new();
             for (purpose, wanted) in here.offered(domain, &self.link_key()) {
                 let found = zone.at(&wanted.host).await?;
@@ -96,8 +96,8 @@ impl App {
         .await
     }
 
-    /// Publishes the records of keys that lack theirs, and removes those of keys that are gone. Answers the records that
-    /// are removed by now.
+    /// Publishes the records of keys that lack theirs, and removes those of keys that are gone. Returns the records
+    /// that are removed by now.
     pub(crate) async fn publish_keys(
         &self,
         account: &DnsAccount<'_>,
@@ -126,8 +126,8 @@ impl App {
         .await
     }
 
-    /// The records that are offered for the domain in other workspaces where it was verified: mail of these workspaces
-    /// needs what is at their names.
+    /// Returns the records of the domain's namesakes, which are domains of the same name in other workspaces that were
+    /// verified: mail of these workspaces needs the records at their names.
     pub(crate) async fn records_of_namesakes(
         &self,
         domain: &SendingDomain,
@@ -138,7 +138,7 @@ impl App {
         Ok(others.flat_map(|other| here.offered(other, &self.link_key())).map(|(_, offered)| offered).collect())
     }
 
-    /// Removes every record from the zone that is exactly the one offered for the domain, but for those at a name of the
+    /// Removes every record from the zone that is exactly the one for the domain, except for those at a name of the
     /// `spared` ones.
     pub(crate) async fn remove_records(
         &self,
@@ -169,8 +169,9 @@ impl App {
         Ok(provider.zone(account.credentials, &domain.domain).await?)
     }
 
-    /// The domain above whose DMARC policy covers this one while it has none of its own (RFC 9989 section 4.10): names in
-    /// the zone by the zone. That of a public suffix is there for domains that publish nothing, and is not meant.
+    /// Returns the parent domain whose DMARC policy covers this one while it has none of its own (RFC 9989 section
+    /// 4.10); names in the zone are read from the zone. The policy of a public suffix is for domains that publish
+    /// nothing, and does not count.
     async fn policy_above(&self, zone: &dyn DnsZone, domain: &str) -> Result<Option<String>, DnsFailure> {
         let mut answers = Answers::default();
         answers.texts.insert(dmarc_host(domain), Vec::new());
@@ -190,7 +191,7 @@ impl App {
         Ok(policy.filter(|policy| policy.psd != Psd::Yes).map(|policy| policy.domain))
     }
 
-    /// Credentials as they are kept.
+    /// Seals the credentials of an account for storage.
     pub(crate) fn seal_dns_account(&self, account: &DnsAccount<'_>, domain: &SendingDomain) -> KeptDnsAccount {
         let text = serde_json::to_string(account.credentials).expect("credentials are plain data");
         let retired = domain.dns_account.as_ref().map(|kept| kept.retired.clone()).unwrap_or_default();
@@ -198,7 +199,7 @@ impl App {
         KeptDnsAccount { provider: account.provider, sealed, retired }
     }
 
-    /// The credentials that are kept; `None` when they do not open, which is logged.
+    /// Opens the stored credentials; `None` if they do not open, which is logged.
     pub(crate) fn open_dns_account(&self, domain: &SendingDomain) -> Option<DnsCredentials> {
         let kept = domain.dns_account.as_ref()?;
         let opened = self.vault().open(&KeptDnsAccount::place(domain.id), &kept.sealed);
@@ -208,21 +209,21 @@ impl App {
     }
 }
 
-/// A round at a provider, with an end.
+/// Runs a round at a provider with its time limit.
 async fn within<T>(round: impl Future<Output = Result<T, DnsFailure>>) -> Result<T, DnsFailure> {
     let late = || DnsProviderError::Away("the DNS provider did not answer in time".to_owned());
     timeout(PROVIDER_WITHIN, round).await.unwrap_or_else(|_| Err(late().into()))
 }
 
-/// Writes what was planned, one after another. What fails before anything was written fails the whole; afterwards it is
-/// told with the change.
+/// Writes the planned changes one after another. A failure before anything was written fails the whole; a later one is
+/// reported with its change.
 async fn apply_all(
     zone: &dyn DnsZone,
     planned: Vec<PlannedChange>,
     dry_run: bool,
 ) -> Result<Vec<AppliedChange>, DnsFailure> {
     let (mut applied, mut has_written) = (Vec::new(), false);
-    // Who asks to be left alone is.
+    // A provider that asks for a pause gets it.
     let mut later: Option<String> = None;
     for mut change in planned {
         let done = match change.action {
@@ -268,7 +269,7 @@ async fn write(zone: &dyn DnsZone, change: &PlannedChange) -> Result<bool, DnsPr
     Ok(found.len() == change.after.len() && change.after.iter().all(|value| found.contains(value)))
 }
 
-/// Whether two records are of one type at one name.
+/// Returns true if two records are of one type at one name.
 fn is_in_one_place(one: &RequiredRecord, other: &RequiredRecord) -> bool {
     one.kind == other.kind && one.host == other.host
 }

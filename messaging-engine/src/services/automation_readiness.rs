@@ -1,7 +1,7 @@
-//! What an automation needs of its workspace: what it names, senders, providers of its channels, addresses that may be
-//! called.
+//! Requirements of an automation in its workspace: the resources it names, senders, providers of its channels, allowed
+//! web addresses.
 //!
-//! Contract section 13.4, "Checks". Asked when an automation is activated, and when one is changed that is active.
+//! Contract section 13.4, "Checks". Checked when an automation is activated, and when an active one is changed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,8 +23,8 @@ use crate::app::App;
 use crate::error::Error;
 
 impl App {
-    /// Reads a design that was sent. What no automation may have is added to `violations`, also what only this
-    /// installation knows: templates that do not compile, and texts that are no web addresses.
+    /// Parses a design that was sent. Faults that no automation may have are added to `violations`, also those that
+    /// only this installation can find: templates that do not compile, and texts that are no web addresses.
     pub(crate) async fn read_design(&self, design: &Design, violations: &mut Violations) -> Result<Reading, Error> {
         let reading = design.read();
         let mut found = reading.shape.clone();
@@ -38,7 +38,7 @@ impl App {
         Ok(reading)
     }
 
-    /// Everything that keeps a design from being active in a workspace.
+    /// Returns everything that keeps a design from being active in a workspace.
     pub(crate) async fn automation_faults(
         &self,
         workspace: WorkspaceId,
@@ -55,7 +55,7 @@ impl App {
         Ok(faults)
     }
 
-    /// Looks up what a design or a filter names, each thing once.
+    /// Looks up the resources that a design or a filter names, each once.
     pub(super) async fn find_named(
         &self,
         workspace: WorkspaceId,
@@ -96,7 +96,7 @@ impl App {
         Ok(if is_there { ReferenceTarget::Other } else { ReferenceTarget::Nothing })
     }
 
-    /// What is known of the sends of a design whose templates are there.
+    /// Returns the facts about the sends of a design whose templates exist.
     async fn send_facts(&self, workspace: WorkspaceId, sends: &[(usize, Send)]) -> Result<Vec<SendFacts>, StoreError> {
         let mut heads: HashMap<TemplateId, _> = HashMap::new();
         let mut facts = Vec::new();
@@ -120,7 +120,7 @@ impl App {
         Ok(facts)
     }
 
-    /// The sending domains that the emails of a design are sent from.
+    /// Returns the domains that the emails of a design are sent from.
     pub(crate) async fn automation_domains(
         &self,
         workspace: WorkspaceId,
@@ -137,7 +137,7 @@ impl App {
         self.sending_domains_of_senders(workspace, &senders).await
     }
 
-    /// Notes filters that have too many conditions with those of the segments that they name.
+    /// Adds violations for filters that have too many conditions together with those of the segments that they name.
     async fn check_lengths(
         &self,
         workspace: WorkspaceId,

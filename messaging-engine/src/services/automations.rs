@@ -1,4 +1,4 @@
-//! What operations on automations and the work on them have in common.
+//! Code that operations on automations and jobs of automations share.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::jobs::JobData as _;
 use crate::jobs::run_automation::{EnterExisting, FollowDates, RunAutomation};
 
 impl App {
-    /// The write that keeps an automation, with what the store has to know of it.
+    /// Returns the write that stores an automation, with the data that the store needs about it.
     pub(crate) async fn put_automation(
         &self,
         automation: &Automation,
@@ -43,14 +43,14 @@ impl App {
         Ok(Write::PutAutomation(Box::new(put), expect))
     }
 
-    /// The lanes of an automation's jobs, by shard: those that a store makes due with every note.
+    /// Returns the lanes of an automation's jobs, by shard: every note makes them due.
     pub(crate) fn automation_lanes(workspace: WorkspaceId, automation: AutomationId) -> Vec<Lane> {
         RunAutomation::of(workspace, automation).map(|job| job.lane()).collect()
     }
 
-    /// The writes that have an automation worked on as it has become: part of every commit that activates it, and of every
-    /// one that changes it while it is active. `was` is the state before. Pausing and deleting need none: its jobs find out
-    /// when they look.
+    /// Returns the writes that have jobs work on a changed automation: part of every commit that activates it, and of
+    /// every one that changes it while it is active. `was` is the state before. Pausing and deleting need none: its
+    /// jobs find out when they run.
     pub(crate) fn automation_changed(
         &self,
         automation: &Automation,
@@ -61,7 +61,7 @@ impl App {
         let (workspace_id, automation_id) = (automation.workspace_id, automation.id);
         let mut writes = Vec::new();
         for job in RunAutomation::of(workspace_id, automation_id) {
-            // A job that this adds is due already.
+            // The added job is due already.
             writes.push(Write::Job(JobWrite::WakeLane(job.lane(), now)));
             writes.push(Write::Job(JobWrite::EnqueueOnce(job.enqueue(self.new_id(now), now))));
         }
@@ -81,14 +81,14 @@ impl App {
             _ => {}
         }
         if was == AutomationStatus::Paused {
-            // Whoever was on the way in goes on.
+            // Contacts that were about to enter continue.
             writes.push(Write::Job(JobWrite::WakeLane(EnterExisting::lane_of(workspace_id, automation_id), now)));
         }
         writes
     }
 
-    /// What a version of an automation means; `None` when there is no such version any more, or it means nothing to this
-    /// program.
+    /// Returns the plan of a version of an automation; `None` if the version does not exist any more, or this program
+    /// cannot parse it.
     pub(crate) async fn automation_plan(
         &self,
         workspace: WorkspaceId,
@@ -108,12 +108,13 @@ impl App {
         self.lookups().automation_plans.get(&(workspace, automation, version), self.now(), load).await
     }
 
-    /// The time zone of a workspace.
+    /// Returns the time zone of a workspace.
     pub(crate) async fn workspace_zone(&self, workspace: WorkspaceId) -> Result<jiff::tz::TimeZone, StoreError> {
         Ok(self.workspace(workspace).await?.map_or(jiff::tz::TimeZone::UTC, |workspace| workspace.zone()))
     }
 
-    /// A filter as stores are asked it: without dynamic segments. Nobody matches one that names what is gone.
+    /// Returns a filter in the form that stores evaluate: without dynamic segments; `None` if it names something that
+    /// is gone, so that nobody matches it.
     pub(crate) async fn askable(&self, workspace: WorkspaceId, filter: Filter) -> Result<Option<Filter>, StoreError> {
         if named(&filter).next().is_none() {
             return Ok(Some(filter));

@@ -1,8 +1,8 @@
-//! What providers call us with: receipts, and messages of recipients.
+//! Callbacks of providers: receipts, and messages of recipients.
 //!
-//! Contract section 18. The token of the address says whose call it is, the provider's transport proves the rest and reads
-//! it, and the answer is given once everything that it reports is stored. What is not stored is answered 503, and the
-//! provider repeats all of it, which has one effect.
+//! Contract section 18. The token in the address names the workspace and its owner, the provider's transport proves and
+//! parses the rest, and the answer is given once everything that the call reports is stored. If something is not stored
+//! the answer is 503, and the provider repeats the whole call, which has one effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,31 +30,31 @@ use crate::app::{App, Provider};
 use crate::error::Error;
 use crate::fair_semaphore::{Cap, Owner, Share};
 
-/// The longest body (contract section 18).
+/// Longest body in bytes (contract section 18).
 pub const MAX_BODY: usize = 3 << 20;
 
-/// Things that one call may report; providers that gather them send a thousand at most.
+/// Number of events that one call may report; providers that gather them send a thousand at most.
 const MAX_EVENTS: usize = 2000;
 
-/// Receipts of one call that are stored at the same time, so that they share commits.
+/// Receipts of one call that are stored concurrently, so that they share commits.
 const RECEIPTS_AT_ONCE: usize = 16;
 
-/// How much of what is worked on may be of one workspace.
+/// Share of the calls in work that may be of one workspace.
 const OF_ONE_WORKSPACE: Cap = Cap::Eighths(2);
 
-/// How long a call waits for its turn, and how long it may take after that: providers give up after some seconds, and
-/// repeat.
+/// Longest time a call waits for its turn, and longest time it may take after that: providers give up after some
+/// seconds, and repeat.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a call that was not stored is told to wait, in seconds.
+/// Seconds after which a call that was not stored shall be repeated.
 const RETRY_AFTER: u64 = 5;
 
-/// A call of a provider, besides its address.
+/// A provider's call, without its address.
 #[derive(Debug, Clone, Copy)]
 pub struct CallbackCall<'a> {
     /// The method.
     pub method: &'a Method,
-    /// The query that was put behind the address, without `?`.
+    /// Query of the address, without `?`.
     pub query: Option<&'a str>,
     /// The headers.
     pub headers: &'a HeaderMap,
@@ -62,7 +62,7 @@ pub struct CallbackCall<'a> {
     pub body: &'a Bytes,
 }
 
-/// Whose callback address a token is in.
+/// Owner of the callback address that a token is in.
 #[derive(Debug, Clone, Copy)]
 pub struct CallbackTarget {
     channel: Channel,
@@ -77,15 +77,15 @@ enum CallbackOwner {
 }
 
 impl CallbackTarget {
-    /// The workspace whose call it is.
+    /// Workspace that the call is for.
     pub const fn workspace(&self) -> WorkspaceId {
         self.workspace
     }
 }
 
 impl App {
-    /// Whose callback address this is, if the token is one of ours. Reads nothing, so it is asked before the body is
-    /// received.
+    /// Returns the owner of the callback address with this token, if the token is one of ours. Reads nothing, so it can
+    /// be called before the body is received.
     pub fn callback_target(&self, channel: &str, token: &str) -> Option<CallbackTarget> {
         let channel = Channel::parse(channel)?;
         if let Some((workspace, message)) = self.link_key().read_receipt(token) {
@@ -95,10 +95,9 @@ impl App {
         (of == channel).then_some(CallbackTarget { channel, workspace, owner: CallbackOwner::Channel(tag) })
     }
 
-    /// Takes note of what a provider calls with, and says what it is to be answered. When it returns an answer,
-    /// everything is durable. Another method of the provider's, or a token of earlier settings, is
-    /// [`Error::NotFound`]; a missing or wrong signature [`Error::InvalidCredentials`]; [`Error::Unavailable`] asks to
-    /// repeat the call.
+    /// Stores the events of a provider's call and returns the answer to it; when it returns one, everything is durable.
+    /// A method that the provider does not use, or a token of earlier settings, is [`Error::NotFound`]; a missing or
+    /// wrong signature [`Error::InvalidCredentials`]; [`Error::Unavailable`] asks to repeat the call.
     pub async fn receive_callback(
         &self,
         target: CallbackTarget,
@@ -112,7 +111,7 @@ impl App {
             .await
             .unwrap_or(Err(Error::Unavailable { retry_after: RETRY_AFTER }))
             .map_err(|error| match error {
-                // Whatever the store says, nothing else is to be done about it than to repeat the call.
+                // Whatever the store reports, the call has to be repeated.
                 Error::OutcomeUnknown { retry_after } => Error::Unavailable { retry_after },
                 error => error,
             })
@@ -145,8 +144,8 @@ impl App {
         Ok(callback.reply)
     }
 
-    /// Stores what is reported: receipts together, because the status only rises, and messages of recipients one after
-    /// the other, because the last word of a recipient counts.
+    /// Stores the reported events: receipts together, because the status only rises, and messages of recipients one
+    /// after the other, because the last word of a recipient counts.
     async fn store_events(
         &self,
         target: CallbackTarget,
@@ -166,7 +165,7 @@ impl App {
             })
             .await?;
         if let CallbackOwner::Message(_) = target.owner {
-            // Who knows the address of one message says nothing about others.
+            // The address of one message proves nothing about other messages.
             return Ok(());
         }
         for (from, event, id) in messages {
@@ -186,7 +185,7 @@ impl App {
     ) -> Result<(), Error> {
         let CallbackTarget { channel, workspace: workspace_id, owner } = target;
         let link = match (owner, about) {
-            // Whatever it says it is about, it is about the message whose address was called.
+            // The event is about the message whose address was called, whatever else it names.
             (CallbackOwner::Message(message_id), _) => ReceiptLink::Message { workspace_id, message_id },
             (CallbackOwner::Channel(_), About::ThisMessage) => return Ok(()),
             (CallbackOwner::Channel(_), About::Token(token)) => {
@@ -208,7 +207,7 @@ impl App {
         self.receive_receipt(&link, &receipt).await
     }
 
-    /// The provider whose call it is, and what its token proves; `None` where the token is of earlier settings, or of a
+    /// Returns the provider that calls, and the proof in its token; `None` if the token is of earlier settings, or of a
     /// message of another channel.
     async fn prove_token(&self, target: CallbackTarget) -> Result<Option<(Provider, CallbackProof)>, StoreError> {
         let CallbackTarget { channel, workspace, owner } = target;
@@ -217,18 +216,19 @@ impl App {
             CallbackOwner::Channel(tag) => {
                 let Some(provider) = present else { return Ok(None) };
                 let all = self.link_key();
-                // An address that was made with an older key is known to the provider until it is told another one.
+                // An address that was made with an older key stays known to the provider until another one is
+                // registered.
                 let made_with =
                     all.each().find(|key| self.settings_tag(key, workspace, channel, &provider) == Some(tag));
                 let address = made_with.map(|key| self.callback_address(&key, workspace, channel, tag));
                 Ok(address.map(|address| (provider, CallbackProof::Channel(address))))
             }
             CallbackOwner::Message(message) => {
-                // A message that is gone is still called about: what comes is read, and then has no effect.
+                // Calls about a removed message are accepted, and have no effect.
                 if self.store().message(workspace, message).await?.is_some_and(|message| message.channel != channel) {
                     return Ok(None);
                 }
-                // It is reported by the provider that took it, also when the workspace has chosen another one since.
+                // The provider that took the message reports it, also when the workspace has chosen another one since.
                 let link = self.store().provider_of_message(workspace, message).await?;
                 let provider = match (link, present) {
                     (Some(link), Some(present)) if link.provider == present.name => Some(present),
@@ -249,7 +249,7 @@ impl App {
         Ok(self.store().message(workspace, id).await?.filter(|message| message.channel == channel))
     }
 
-    /// The callback address of a channel under these settings; `None` where its provider calls none.
+    /// Returns the callback address of a channel under these settings; `None` if its provider makes no callbacks.
     pub(crate) fn channel_callback(&self, settings: &ChannelSettings) -> Option<CallbackAddress> {
         let kind = self.provider_kind(settings.channel, &settings.provider)?;
         if kind.callbacks == Callbacks::None {
@@ -262,7 +262,7 @@ impl App {
         Some(self.callback_address(&key, workspace, channel, tag))
     }
 
-    /// Why what the provider of a channel calls with does not arrive, if it does not.
+    /// Returns the reason why callbacks of a channel's provider fail, if they do.
     pub(crate) fn callback_fault(&self, settings: &ChannelSettings) -> Option<String> {
         let registration = settings.registration.as_ref();
         if let Some(error) = registration.and_then(|registration| registration.error.clone()) {
@@ -287,12 +287,12 @@ impl App {
         CallbackAddress { url: self.callback_url(channel, &token), token, secret }
     }
 
-    /// The address that a provider calls.
+    /// Returns the address that a provider calls.
     pub(crate) fn callback_url(&self, channel: Channel, token: &str) -> String {
         format!("{}/callbacks/{channel}/{token}", self.settings().public_url)
     }
 
-    /// What stands for a provider and its settings: the same for the same ones, whichever defaults they were left to.
+    /// Returns a tag of a provider and its settings: equal for equal ones, whether or not defaults are spelled out.
     fn settings_tag(
         &self,
         key: &LinkKey,
@@ -306,7 +306,8 @@ impl App {
     }
 }
 
-/// The settings that were given, in the order of their names.
+/// Returns the given settings that differ from their defaults, in the order of their names; without those that we
+/// generate.
 fn given<'a>(kind: &'a ProviderKind, settings: &'a Map<String, Value>) -> Vec<(&'a str, &'a Value)> {
     let mut given: Vec<_> = kind
         .members

@@ -25,8 +25,8 @@ const TAG: &str = "test";
 const LOOKED_AT: usize = 50;
 
 impl App {
-    /// The message that a campaign is for a contact, without a recipient and with nothing that tracks; `template` is the
-    /// head of the template of the variant. The contact is shown as the redactor lets the caller see it.
+    /// The message that a campaign is for a contact, without a recipient and without tracking; `template` is the head
+    /// of the template of the variant. The contact is shown as the redactor lets the caller see it.
     pub(crate) async fn campaign_test(
         &self,
         campaign: &Campaign,
@@ -78,8 +78,8 @@ impl App {
         Ok(input.tag(TAG).metadata("campaign_id", campaign.id.to_string()))
     }
 
-    /// The newest contact of an audience, as far as a look at the newest of each of its lists and segments finds one that
-    /// is not excluded.
+    /// The newest contact of an audience, as far as a look at the newest of each of its lists and segments finds one
+    /// that is not excluded.
     pub(crate) async fn newest_of_audience(
         &self,
         workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! What operations on campaigns and the work on them have in common.
+//! Code that operations on campaigns and jobs of campaigns share.
 
 use messaging_core::changes::{JobWrite, Write};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus, FailureReason};
@@ -15,28 +15,26 @@ use crate::app::App;
 use crate::jobs::JobData as _;
 use crate::jobs::run_campaign::RunCampaign;
 
-/// The template of a variant, pinned, and its sender.
+/// Pinned template of a variant, with its sender.
 pub(crate) type PinnedVariant = (TemplateUse, Option<String>);
 
 impl App {
-    /// The writes that have a campaign worked on as it has become: part of every commit that schedules, resumes, pauses,
-    /// cancels or unschedules it, or chooses its winner. What the job is to do it finds out itself; one that was added
-    /// for another time, or for a campaign that is a draft again, does nothing.
+    /// Returns the writes that have a job work on a changed campaign: part of every commit that schedules, resumes,
+    /// pauses, cancels or unschedules it, or chooses its winner. The job finds out itself what to do; one that was
+    /// added for another time, or for a campaign that is a draft again, does nothing.
     pub(crate) fn campaign_changed(&self, campaign: &Campaign, now: Timestamp) -> Vec<Write> {
         let at = campaign.starts_at().map_or(now, |at| at.max(now));
         let job = RunCampaign::of(campaign, at).enqueue(self.new_id(now), at);
-        // A job that this adds is not woken: it waits for its time.
+        // The added job is not woken: it waits for its time.
         let mut writes =
             vec![Self::wake_campaign(campaign.workspace_id, campaign.id, now), Write::Job(JobWrite::EnqueueOnce(job))];
         writes.extend(Self::forget_addresses(campaign));
         writes
     }
 
-    /// The writes that let go of what is noted of the addresses of a campaign's recipients, if it has ended: part of the
-    /// commit that ends it, perhaps while its audience was being found. A page of the audience that is judged at the same
-    /// moment is a conflict, so nothing is noted afterwards.
-    /// What is left out of those of a campaign that was sent is needed for as long as its messages are tried again: a
-    /// sweep lets it go.
+    /// Returns the writes that remove the recorded addresses of a campaign's recipients, if it has ended: part of the
+    /// commit that ends it, perhaps while its audience was being found. A page of the audience that is judged at the
+    /// same moment conflicts, so nothing is recorded afterwards.
     pub(crate) fn forget_addresses(campaign: &Campaign) -> Vec<Write> {
         use CampaignStatus::{Cancelled, Failed, Sent};
         let (workspace, id) = (campaign.workspace_id, campaign.id);
@@ -48,13 +46,13 @@ impl App {
         }
     }
 
-    /// The write that has a campaign looked at that is being worked on: something that it waits for has happened.
+    /// Returns the write that wakes the job of a campaign: something that it waits for has happened.
     pub(crate) fn wake_campaign(workspace: WorkspaceId, campaign: CampaignId, now: Timestamp) -> Write {
         Write::Job(JobWrite::WakeLane(RunCampaign::lane_of(workspace, campaign), now))
     }
 
-    /// The present templates of a campaign's variants and their senders, in the order of the variants; or why the
-    /// campaign cannot be sent.
+    /// Returns the current templates of a campaign's variants and their senders, in the order of the variants; or the
+    /// reason why the campaign cannot be sent.
     pub(crate) async fn pin_variants(
         &self,
         campaign: &Campaign,
@@ -76,7 +74,7 @@ impl App {
         Ok(self.check_channel(workspace, plan.channel).await?.map(|()| pinned))
     }
 
-    /// Whether a campaign that has begun can go on: its senders may still send, and its channel has a provider.
+    /// Checks that a campaign that has begun can continue: its senders may still send, and its channel has a provider.
     pub(crate) async fn check_pinned(
         &self,
         campaign: &Campaign,
@@ -103,7 +101,7 @@ impl App {
     }
 }
 
-/// What a campaign asks of the time of its recipients; `is_paused` and its pace apart.
+/// Returns a campaign's restrictions on the time of sending; without its pause and pace.
 pub(crate) fn terms(campaign: &Campaign) -> Terms {
     Terms {
         is_paused: false,

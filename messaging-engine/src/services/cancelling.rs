@@ -9,8 +9,8 @@ use serde_json::Map;
 use crate::app::App;
 
 impl App {
-    /// The writes that cancel a message, which must be in a state that allows it. An attempt that begins meanwhile finds
-    /// another revision, and begins not.
+    /// The writes that cancel a message, which must be in a state that allows it. An attempt that is about to begin
+    /// finds another revision, and does not begin.
     pub(crate) async fn cancellation_of(&self, message: &Message, now: Timestamp) -> Result<Vec<Write>, StoreError> {
         let mut writes = moves(message, &message.moved(MessageStatus::Cancelled, now), None, now);
         writes.extend(self.append_events(message.into(), [(EventKind::Cancelled, Map::new())]).await?);

@@ -1,4 +1,4 @@
-//! What accepting a message of a chain leaves besides: the job that looks after it, or a message that failed at once.
+//! Writes beside an accepted message of a fallback chain: the job that watches it, or a message that failed at once.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use crate::app::App;
 use crate::jobs::JobData as _;
 use crate::jobs::send_fallback::{LOOK_AGAIN_AFTER, SendFallback};
 
-/// A message that is not sent, and stands in its chain all the same.
+/// A message that is not sent, but stored as part of its chain.
 pub(crate) struct Unsent {
     pub(crate) workspace_id: WorkspaceId,
     /// Request for the message, as it was made.
     pub(crate) input: MessageInput,
-    /// The first message of its chain, if it is not that itself.
+    /// First message of its chain, if it is another one.
     pub(crate) fallback_of: Option<MessageId>,
-    /// The contact it was for.
+    /// Contact that it was for.
     pub(crate) contact_id: Option<ContactId>,
 }
 
-/// What erasing finds a message by, for everybody whom its request names besides its recipient, once: copies, and those to
-/// whom its chain goes.
+/// Returns the keys by which an erasure finds a message, for each person that its request names besides its recipient,
+/// once: copies, and the recipients of its chain.
 pub(crate) fn copy_keys(app: &App, workspace: WorkspaceId, input: &MessageInput) -> Vec<CopyKey> {
     let copies = input.cc.iter().chain(&input.bcc).flatten().map(|copy| (Channel::Email, copy));
     let steps = input.fallback.iter().flatten().filter_map(|step| Some((step.channel, step.to.as_ref()?)));
@@ -43,7 +43,7 @@ pub(crate) fn copy_keys(app: &App, workspace: WorkspaceId, input: &MessageInput)
 }
 
 impl App {
-    /// The job that looks after a message, if another one may follow it.
+    /// Returns the job that watches a message, if another one may follow it.
     pub(crate) fn watch(&self, message: &Message, input: &MessageInput, goes_out_at: Timestamp) -> Option<Write> {
         let next = input.fallback.as_ref()?.first()?;
         let until = next.after_seconds.map(|seconds| goes_out_at + Duration::from_secs(seconds.into()));
@@ -52,7 +52,7 @@ impl App {
         Some(Write::Job(JobWrite::Enqueue(watch.enqueue(self.new_id(message.created_at), due_at))))
     }
 
-    /// The writes that keep a message which failed before anything was tried.
+    /// Returns the writes that store a message which failed before any attempt.
     pub(crate) async fn keep_unsent(
         &self,
         unsent: Unsent,
@@ -78,7 +78,7 @@ impl App {
         if !copies.is_empty() {
             writes.push(Write::ListCopies(workspace_id, message.id, copies));
         }
-        // Before the move, which wakes it.
+        // The job comes before the move, which wakes it.
         writes.extend(watch);
         writes.extend(moves(&message, &failed, None, now));
         writes.extend(self.append_events((&message).into(), [(EventKind::Failed, meta)]).await?);

@@ -1,7 +1,8 @@
-//! The checks of the operator: what `messaging doctor` prints and `GET /system` shows (contract section 22).
+//! Checks of the operator, as `messaging doctor` prints and `GET /system` shows them (contract section 22).
 //!
-//! Here is looked, side by side and with an end for everything; core's `domain/installation/checkup.rs` judges. A server looks when
-//! somebody wants to know and what it knows is older than `FRESH`, never by itself: nobody waits for it but the first.
+//! The checks look here, concurrently and each with a time limit; core's `domain/installation/checkup.rs` judges. A
+//! server runs them when results are requested and those it has are older than `FRESH`, never by itself: only the first
+//! request waits for them.
 
 mod domains;
 pub mod host;
@@ -20,15 +21,15 @@ use crate::app::App;
 use crate::app::checks::Known;
 use host::{Host, check_host};
 
-/// API keys that end soon and are looked at, at most.
+/// Largest number of API keys that end soon and are checked.
 const MAX_KEYS: usize = 1000;
 
-/// How long findings are shown before the host is looked at again.
+/// Time results are shown before the checks run again.
 const FRESH: Duration = Duration::from_mins(5);
 
 impl App {
-    /// Looks at everything now. Takes some seconds, at most a minute; empty where the application has nothing to look at
-    /// its host with (see `Builder::checkup`).
+    /// Runs all checks now. Takes some seconds, at most a minute; empty if the application has no means to check its
+    /// host (see `Builder::checkup`).
     pub async fn check_up(&self) -> Result<Vec<CheckReport>, StoreError> {
         let Some(checkup) = &self.0.checks.checkup else { return Ok(Vec::new()) };
         let installation = self.store().installation_name().await?;
@@ -51,7 +52,7 @@ impl App {
         Ok(reports)
     }
 
-    /// The API keys of all workspaces that end soon.
+    /// Checks the API keys of all workspaces for ones that end soon.
     async fn check_api_keys(&self) -> Result<CheckReport, StoreError> {
         let now = self.now();
         let mut ending = self.store().api_keys_ending(now, now + expiry::SOON, MAX_KEYS + 1).await?;
@@ -60,7 +61,7 @@ impl App {
         Ok(judge_api_keys(&ending, more, now))
     }
 
-    /// The clocks of the processes that work on the database, where there are several.
+    /// Checks the clocks of the processes that work on the database, if there are several.
     async fn check_nodes(&self) -> Result<Vec<CheckReport>, StoreError> {
         let nodes = self.store().cluster().await?.map_or_else(Vec::new, |cluster| cluster.nodes);
         let judge = |node: &NodeView| {
@@ -70,19 +71,19 @@ impl App {
         Ok(nodes.iter().filter(|node| node.works).map(judge).collect())
     }
 
-    /// What was found last, at most some minutes old when somebody asks that often: for metrics. Waits for nothing; when it
-    /// is too old, looking begins. Must be called on a runtime.
+    /// Returns the latest results, for metrics; at most some minutes old if called that often. Does not wait; if the
+    /// results are too old, begins the checks. Must be called on a runtime.
     pub fn checks(&self) -> Arc<[CheckReport]> {
         self.look_when_old();
         self.known_checks().map_or_else(|| Arc::from([]), |known| known.reports)
     }
 
-    /// The same for somebody who waits so long when nothing is known yet.
+    /// Returns the latest results, after waiting up to `patience` for the first ones.
     pub async fn checks_within(&self, patience: Duration) -> Arc<[CheckReport]> {
         let mut latest = self.0.checks.latest.subscribe();
         self.look_when_old();
         if self.0.checks.checkup.is_some() {
-            // What has not come by then is shown the next time.
+            // Results that have not come by then are shown the next time.
             let _ = tokio::time::timeout(patience, latest.wait_for(Option::is_some)).await;
         }
         self.known_checks().map_or_else(|| Arc::from([]), |known| known.reports)
@@ -92,7 +93,7 @@ impl App {
         self.0.checks.latest.borrow().clone()
     }
 
-    /// Begins to look, unless what is known is fresh or somebody looks already.
+    /// Begins the checks, unless the results are fresh or checks are running.
     fn look_when_old(&self) {
         let is_fresh = self.known_checks().is_some_and(|known| self.monotonic().since(known.at) < FRESH);
         if is_fresh || self.0.checks.checkup.is_none() {

@@ -1,4 +1,4 @@
-//! Committing, and what follows from a commit in this process.
+//! Committing, and its effects in this process.
 
 use messaging_core::changes::{Changes, Condition, Document, JobWrite, Write};
 use messaging_core::domain::campaign::Reference;
@@ -18,7 +18,7 @@ impl App {
         self.commit_as(changes, Priority::Foreground).await
     }
 
-    /// Commits the record that an attempt begins, for which a connection is open.
+    /// Commits the record of an attempt that begins, for which a connection is open.
     pub(crate) async fn commit_attempt(&self, changes: Changes) -> Result<(), CommitError> {
         self.commit_as(changes, Priority::Attempt).await
     }
@@ -67,7 +67,7 @@ impl App {
         let committed = self.commit_with_blobs(changes, priority).instrument(span.clone()).await;
         span.record("outcome", outcome(&committed));
         if relied_on_webhooks && matches!(committed, Err(CommitError::Conflict)) {
-            // Whoever decides again looks again.
+            // A caller that decides again reads again.
             self.0.lookups.listeners.clear();
         }
         if relied_on_domains && matches!(committed, Err(CommitError::Conflict)) {
@@ -96,7 +96,7 @@ impl App {
         Ok(())
     }
 
-    /// Commits, and does with the bytes that the changes name what has become of their messages.
+    /// Commits, and keeps or removes the bytes that the changes name, as their messages require.
     async fn commit_with_blobs(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let (mut kept, mut removed) = (Vec::new(), Vec::new());
         for write in changes.writes() {
@@ -110,11 +110,11 @@ impl App {
             return self.0.store.commit(changes, priority).await;
         }
         let app = self.clone();
-        // A task of its own, so that a caller that goes away leaves nothing half done.
+        // A task of its own, so that a caller that is dropped leaves nothing half done.
         let task = tokio::spawn(async move {
             app.0.store.commit(changes, priority).await?;
-            // What is committed is committed; the sweep finds what stays pending, and what stays although it is not
-            // needed.
+            // The commit stands in any case; the sweep finds bytes that stay pending, and those that stay although they
+            // are not needed.
             if !kept.is_empty()
                 && let Err(error) = app.blobs().keep_blobs(&kept).await
             {
@@ -131,7 +131,7 @@ impl App {
     }
 }
 
-/// How a commit ended, in a word.
+/// Returns the outcome of a commit in a word.
 const fn outcome(committed: &Result<(), CommitError>) -> &'static str {
     match committed {
         Ok(()) => "committed",

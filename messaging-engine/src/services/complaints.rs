@@ -1,7 +1,7 @@
 //! Complaints about mail, counted for the path over which it was delivered.
 //!
-//! The exchanger that took a message stands in the event of its delivery, and the source in what is kept of the attempt. The
-//! mail with the complaint comes to any node; where another one uses the source, the stored state of the path tells it.
+//! The exchanger that took a message is in the event of its delivery, and the source in the record of the attempt. The
+//! mail with the complaint comes to any node; if another one uses the source, the stored state of the path reports it.
 
 use messaging_core::changes::{Changes, Expect, SourceWrite, Write};
 use messaging_core::domain::delivery::attempt::{AttemptOutcome, KEPT_ATTEMPTS};
@@ -17,7 +17,7 @@ use super::site_counts::{MAX_DELIVERIES, delivery_to};
 use super::sources::with_complaint;
 use crate::app::App;
 
-/// How often a complaint is written again because the node that uses the path wrote its state meanwhile.
+/// Number of tries to store a complaint while the node that uses the path keeps changing its state.
 const MAX_COMMITS: usize = 8;
 
 impl App {
@@ -57,10 +57,10 @@ impl App {
         Ok(())
     }
 
-    /// Writes a complaint into the state of a path that another node uses.
+    /// Stores a complaint in the state of a path that another node uses.
     async fn tell_complaint(&self, source: SourceAddress, site: &SiteName) -> Result<(), StoreError> {
         for _ in 0..MAX_COMMITS {
-            // A path that nobody keeps any more has nothing to be slower with.
+            // A path that is no longer kept has no rate to lower.
             let Some(Stored { record, revision }) = self.store().path_row(source, site.as_str()).await? else {
                 return Ok(());
             };

@@ -1,7 +1,7 @@
 //! Confirmations: the mail that asks a reader to follow a link, and the press of the button behind it.
 //!
-//! Contract section 23, "Double opt-in". The link names the message; what it confirms are the lists whose records say
-//! that they were asked at the moment when the message was accepted. Only a press confirms: mail filters follow links.
+//! Contract section 23, "Double opt-in". The link names the message; it confirms the lists whose records say that they
+//! were asked at the moment when the message was accepted. Only a press confirms: mail filters follow links.
 
 use std::sync::Arc;
 
@@ -32,19 +32,19 @@ use crate::jobs::send_confirmation::SendConfirmation;
 use crate::services::acceptance::{AcceptedWrites, SentMessage};
 use crate::services::subscribing::{Reader, record};
 
-/// Variable of a template that stands for the link.
+/// Template variable with the link.
 const CONFIRM_URL: &str = "confirm_url";
 
-/// Templates that are looked through for one with the link.
+/// Largest number of templates that are searched for one with the link.
 const MAX_TEMPLATES: usize = 1000;
 const TEMPLATES_OF_PAGE: usize = 200;
 
 /// A public list as its reader sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaderList {
-    /// Its id.
+    /// Id of the list.
     pub id: ListId,
-    /// Its name.
+    /// Name of the list.
     pub name: String,
     /// Text for its readers.
     pub description: Option<String>,
@@ -52,7 +52,7 @@ pub struct ReaderList {
     pub is_member: bool,
 }
 
-/// What a page for one reader shows.
+/// Content of a page for one reader.
 #[derive(Debug, Clone)]
 pub struct ReaderPage {
     /// Language of the contact, if pages are in it.
@@ -61,7 +61,7 @@ pub struct ReaderPage {
     pub sender: String,
     /// Lists that the page is about.
     pub lists: Vec<ReaderList>,
-    /// True if the reader wants at most one mail a week; `None` where that is no choice.
+    /// True if the reader wants at most one mail a week; `None` if the page offers no such choice.
     pub weekly: Option<bool>,
 }
 
@@ -70,9 +70,9 @@ pub struct ReaderPage {
 pub enum Followed<T> {
     /// The link works.
     Found(T),
-    /// The link is ours, and too old, or about somebody or something that is gone.
+    /// The link is ours, but too old, or about a person or resource that is gone.
     Expired,
-    /// Nothing was ever sent with this link.
+    /// No message was ever sent with this link.
     Unknown,
 }
 
@@ -83,14 +83,14 @@ impl ReaderList {
     }
 }
 
-/// A contact that is asked to confirm, with the records that a message is about.
+/// A contact that is asked to confirm, with the records that a message asks about.
 struct Asked {
     contact: Stored<Contact>,
     records: Vec<Stored<Subscription>>,
 }
 
 impl App {
-    /// What a page shows to a contact about some of the public lists.
+    /// Returns the page about some of the public lists for a contact.
     pub(crate) async fn reader_page(
         &self,
         contact: &Contact,
@@ -103,23 +103,23 @@ impl App {
         Ok(ReaderPage { language, sender: self.sender_name(contact.workspace_id).await?, lists, weekly: None })
     }
 
-    /// The name that a workspace has for its readers.
+    /// Returns the name that a workspace has for its readers.
     pub(crate) async fn sender_name(&self, workspace: WorkspaceId) -> Result<String, StoreError> {
         Ok(self.workspace(workspace).await?.map_or_else(String::new, |workspace| workspace.name.clone()))
     }
 
-    /// The texts of a workspace in place of ours.
+    /// Returns a workspace's texts that replace the built-in ones.
     pub(crate) async fn page_texts(&self, workspace: WorkspaceId) -> Result<PageTexts, StoreError> {
         Ok(self.workspace(workspace).await?.map(|found| found.readers.page_texts.clone()).unwrap_or_default())
     }
 
-    /// The public lists of a workspace.
+    /// Returns the public lists of a workspace.
     pub(crate) async fn public_lists(&self, workspace: WorkspaceId) -> Result<Vec<ContactList>, StoreError> {
         self.store().public_lists(workspace, messaging_core::domain::audience::list::MAX_PUBLIC).await
     }
 
-    /// The writes that send a contact one confirmation for some lists; none where there is nothing to confirm, or the
-    /// limits of confirmations are reached.
+    /// Returns the writes that send a contact one confirmation for some lists; none if there is nothing to confirm, or
+    /// the limits of confirmations are reached.
     pub(crate) async fn confirmation_writes(&self, job: &SendConfirmation) -> Result<Vec<Write>, Error> {
         let (workspace, lists, now) = (job.workspace_id, &job.list_ids, self.now());
         let Some(Stored { record: contact, .. }) = self.store().contact(workspace, job.contact_id).await? else {
@@ -141,7 +141,7 @@ impl App {
         Ok(writes.into_iter().chain(asked).collect())
     }
 
-    /// The message that asks to confirm.
+    /// Returns the message that asks to confirm.
     async fn confirmation(
         &self,
         contact: &Contact,
@@ -168,7 +168,8 @@ impl App {
         self.accept_reader_mail(contact, input, (message_id, class), now).await
     }
 
-    /// The message as the oldest verified domain of the workspace sends it: readers cannot say which of several it is.
+    /// Gives the message a sender at the oldest verified domain of the workspace: readers cannot say which of several
+    /// it is.
     pub(crate) async fn with_sender(
         &self,
         workspace: WorkspaceId,
@@ -183,14 +184,14 @@ impl App {
         })
     }
 
-    /// The page of a link that stands in a message.
+    /// Returns the address of the page behind a link in a message.
     pub(crate) fn reader_url(&self, workspace: WorkspaceId, message: MessageId, path: &str, link: Link) -> String {
         let base = self.settings().public_url.trim_end_matches('/');
         format!("{base}{path}{}", self.link_key().link(workspace, message, link))
     }
 
-    /// Accepts a message that a reader, or an import of readers, caused: transactional, and nothing of it is tracked. Its class
-    /// says whose turn it takes.
+    /// Accepts a message that a reader, or an import of readers, caused: transactional, and without tracking. Its class
+    /// says with which jobs it takes turns.
     pub(crate) async fn accept_reader_mail(
         &self,
         contact: &Contact,
@@ -205,7 +206,7 @@ impl App {
         self.accept_message(sent, now, &mut violations).await
     }
 
-    /// The newest email template with the link that can be sent.
+    /// Returns the newest email template with the link that can be sent.
     async fn confirmation_template(&self, workspace: WorkspaceId) -> Result<Option<Arc<Template>>, StoreError> {
         let mut page = PageRequest { after: None, limit: TEMPLATES_OF_PAGE };
         for _ in 0..MAX_TEMPLATES / TEMPLATES_OF_PAGE {
@@ -225,7 +226,7 @@ impl App {
         Ok(None)
     }
 
-    /// What the page of a confirmation shows; changes nothing.
+    /// Returns the page that asks to confirm; changes nothing.
     pub async fn subscription_to_confirm(
         &self,
         workspace: WorkspaceId,
@@ -241,8 +242,8 @@ impl App {
         }
     }
 
-    /// Confirms the subscriptions that a message asked for: the contact is a member, agrees to marketing by email, and its
-    /// address is no longer suppressed for having unsubscribed. Repeating it changes nothing.
+    /// Confirms the subscriptions that a message asked for: the contact becomes a member, agrees to marketing by email,
+    /// and its address is no longer suppressed for having unsubscribed. Repeating it changes nothing.
     pub async fn confirm_subscription(
         &self,
         workspace: WorkspaceId,
@@ -282,8 +283,8 @@ impl App {
         .await
     }
 
-    /// The writes by which a reader agrees to marketing by email, whatever was said before. The first is that of the contact,
-    /// also where it agreed already: whoever withdraws at the same moment is a conflict.
+    /// Returns the writes by which a reader agrees to marketing by email, whatever was said before. The first is that
+    /// of the contact, also if it agreed already: a withdrawal at the same moment conflicts.
     pub(crate) async fn agree_writes(&self, contact: &Stored<Contact>) -> Result<Vec<Write>, StoreError> {
         let Stored { record, revision } = contact;
         let (workspace, now) = (record.workspace_id, self.now());
@@ -299,7 +300,7 @@ impl App {
         Ok(writes)
     }
 
-    /// The contact and the records that a confirmation is about.
+    /// Returns the contact and the records that a confirmation is about.
     async fn asked(&self, workspace: WorkspaceId, message: MessageId) -> Result<Followed<Asked>, StoreError> {
         let Some(message) = self.store().message(workspace, message).await? else { return Ok(Followed::Unknown) };
         if message.created_at + CONFIRM_WITHIN <= self.now() {
@@ -308,10 +309,11 @@ impl App {
         let Some(known) = self.contact_of_message(&message).await? else { return Ok(Followed::Expired) };
         let public: Vec<_> = self.public_lists(workspace).await?.into_iter().map(|list| list.id).collect();
         let records = self.records(workspace, &public, &[known.record.id]).await?;
-        // Read after its records: what is done to them in between is a conflict, and done with its memberships.
+        // Read after the records: a change to them in between conflicts, and is repeated with the contact's
+        // memberships.
         let contact = self.store().contact(workspace, known.record.id).await?;
         let Some(contact) = contact else { return Ok(Followed::Expired) };
-        // Whoever follows the link has proved the address that it was sent to, and no other.
+        // The link proves the address that it was sent to, and no other.
         let spelled = |text: &str| address::normalize(Channel::Email, text);
         if contact.record.email.as_deref().map(spelled) != Some(spelled(&message.to)) {
             return Ok(Followed::Expired);
@@ -326,7 +328,7 @@ impl App {
     }
 }
 
-/// A mail of our own that asks a reader to follow a link, in the reader's language.
+/// Returns a built-in mail that asks a reader to follow a link, in the reader's language.
 pub(crate) fn own_mail(
     to: String,
     page: &ReaderPage,

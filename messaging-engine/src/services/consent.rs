@@ -14,7 +14,7 @@ use crate::services::message_parts::is_to_contact;
 
 impl App {
     /// The writes that withdraw the consent of the contacts with these addresses because of a message to one of them.
-    /// None where there is no such contact, or nothing to withdraw. Only email knows a consent that is withdrawn this way.
+    /// None if there is no such contact, or nothing to withdraw. Only email knows a consent that is withdrawn this way.
     ///
     /// Marketing went to a contact, not to an address: who has another address by now withdraws all the same.
     pub(crate) async fn withdraw_consent(

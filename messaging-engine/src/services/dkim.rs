@@ -12,10 +12,10 @@ use crate::app::App;
 use crate::app::signers::{CAPACITY, Opened};
 use crate::error::Error;
 
-/// What a domain signs with: old receivers know RSA alone.
+/// Algorithms of a domain's keys: old receivers know RSA alone.
 pub(crate) const ALGORITHMS: &[Algorithm] = &[Algorithm::RsaSha256, Algorithm::Ed25519Sha256];
 
-/// New keys, not yet of any domain.
+/// New keys that belong to no domain yet.
 #[derive(Debug)]
 pub(crate) struct NewKeys(Vec<(Algorithm, NewKey)>);
 
@@ -34,7 +34,7 @@ impl App {
         Ok(NewKeys(self.dkim_keys().run(move || algorithms.into_iter().map(one).collect()).await?))
     }
 
-    /// The keys as a domain has them, each with a selector of its own.
+    /// Seals the keys for a domain, each with a selector of its own.
     pub(crate) fn seal_dkim_keys(&self, keys: &NewKeys, domain: DomainId, now: Timestamp) -> Vec<DkimKey> {
         let seal = |(algorithm, key): &(Algorithm, NewKey)| {
             let selector = self.new_selector();
@@ -52,7 +52,8 @@ impl App {
         keys.0.iter().map(seal).collect()
     }
 
-    /// `mk` and eight hexadecimal digits: nobody else's selector, and none that was used before.
+    /// Returns a selector: `mk` and eight random hexadecimal digits, so that it repeats neither an earlier selector nor
+    /// that of another signer.
     fn new_selector(&self) -> String {
         let mut random = [0; 4];
         self.entropy().fill(&mut random);
@@ -62,9 +63,9 @@ impl App {
         })
     }
 
-    /// What signs mail of the domain now; see [`SendingDomain::signing_keys`]. Keys are opened once and
-    /// kept, so that this is cheap on every delivery. An error when a key does not open, or when the domain has
-    /// keys of which none can sign: its mail must not leave unsigned.
+    /// Returns the keys that sign mail of the domain now; see [`SendingDomain::signing_keys`]. Keys are opened once and
+    /// cached, so that this is cheap on every delivery. An error if a key does not open, or if the domain has keys of
+    /// which none can sign: its mail must not leave unsigned.
     pub fn signers(&self, domain: &SendingDomain) -> Result<Vec<Arc<Signer>>, UnusableKey> {
         let wanted = domain.signing_keys();
         if wanted.is_empty() && !domain.dkim.is_empty() {
@@ -86,7 +87,7 @@ impl App {
         if cache.len() >= CAPACITY {
             cache.clear();
         }
-        // What signed before a rotation is not asked for again.
+        // Keys from before a rotation are not needed again.
         cache.insert(domain.id, opened);
         signers
     }

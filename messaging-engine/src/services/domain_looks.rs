@@ -31,8 +31,8 @@ impl App {
         Ok(self.look_at(domain).await?)
     }
 
-    /// A permit to query the DNS for a request, held while the queries run. Fails with [`Error::Unavailable`] if all are
-    /// taken.
+    /// A permit to query the DNS for a request, held while the queries run. Fails with [`Error::Unavailable`] if all
+    /// are taken.
     pub(crate) fn turn_for_request(&self) -> Result<SemaphorePermit<'_>, Error> {
         self.domain_looks().by_requests.try_acquire().map_err(|_| Error::Unavailable { retry_after: 1 })
     }

@@ -1,8 +1,8 @@
-//! Reports that receivers send about sending domains: whose address it is, whether the mail of a report is its reporter's,
-//! and keeping it.
+//! Reports of receivers on sending domains: resolving their addresses, checking that the mail of a report is from its
+//! reporter, and storing it.
 //!
 //! Contract section 14.3. A report counts only if its mail passes SPF or DKIM for the organizational domain of its
-//! reporter; others are counted and nothing more. Its keys and SPF record are looked up here, judged in core.
+//! reporter; others are only counted. Its keys and SPF record are looked up here, judged in core.
 
 use std::net::IpAddr;
 
@@ -25,13 +25,13 @@ use crate::app::App;
 use crate::error::Error;
 use crate::services::spf_looks;
 
-/// Signatures of a mail whose keys are looked up.
+/// Number of a mail's signatures whose keys are looked up.
 const MAX_SIGNATURES: usize = 3;
 
 impl App {
-    /// What an address says, if it receives reports about a sending domain: `dmarc+TOKEN@bounce.…` or
-    /// `tlsrpt+TOKEN@bounce.…`, in any case. The host may be an earlier name of the installation: the token proves that the
-    /// address is ours.
+    /// Resolves an address that receives reports on a sending domain: `dmarc+TOKEN@bounce.…` or
+    /// `tlsrpt+TOKEN@bounce.…`, in any case; `None` for any other. The host may be an earlier name of the installation:
+    /// the token proves that the address is ours.
     pub(crate) async fn report_address(&self, address: &str) -> Result<Option<ReportAddress>, StoreError> {
         let Some((purpose, id)) = self.read_report_address(address) else { return Ok(None) };
         let domain = self.store().domain_anywhere(id).await?;
@@ -52,14 +52,14 @@ impl App {
         self.link_key().read_report_local_part(local_part)
     }
 
-    /// Whether a URI of a record is an address of ours that receives such reports about a domain.
+    /// Returns true if a URI of a record is an address of ours that receives such reports on a domain.
     pub(crate) fn receives_reports(&self, uri: &str, purpose: ReportPurpose, domain: DomainId) -> bool {
         let address = uri.split_once(':').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("mailto"));
         address.and_then(|(_, address)| self.read_report_address(address)) == Some((purpose, domain))
     }
 
-    /// Takes note of a report about a sending domain. When it returns, that is durable. A report that is not of its
-    /// reporter has no rows; one that came before changes nothing.
+    /// Stores a report on a sending domain. When it returns, the report is durable. A report whose mail is not from its
+    /// reporter has no rows; a repeated one changes nothing.
     pub(crate) async fn receive_domain_report(&self, to: &ReportAddress, mail: &ReportMail) -> Result<(), Error> {
         let now = self.now();
         let report = &mail.report;
@@ -112,8 +112,8 @@ impl App {
         Ok((Changes::from_iter([Write::PutDomainReport(Box::new(report))]), ()))
     }
 
-    /// Whether a mail passes SPF or DKIM for the organizational domain of the reporter. While neither is certain because
-    /// the DNS does not answer, the mail has to come again.
+    /// Returns true if a mail passes SPF or DKIM for the organizational domain of the reporter. While neither is
+    /// certain because the DNS does not answer, the error has the mail sent again.
     async fn is_of_reporter(&self, mail: &ReportMail, reporter: &str) -> Result<bool, Error> {
         let now = self.now();
         let signatures = mail.signatures.iter().filter(|signature| organizational(&signature.domain) == reporter);
@@ -141,7 +141,7 @@ impl App {
         }
     }
 
-    /// The SPF record of a name, followed to its end; an error is why an answer is missing.
+    /// Evaluates the SPF record of a name, with all records it refers to; an error says why an answer is missing.
     pub(crate) async fn spf_of(&self, name: &str) -> Result<Evaluation, String> {
         let step = |answers: &_| match evaluate(name, answers) {
             Step::Ask(questions) => Err(questions),
@@ -151,19 +151,19 @@ impl App {
     }
 }
 
-/// Whether an SPF record that receivers accept lets an address send.
+/// Returns true if an SPF record that receivers accept lets an address send.
 pub(crate) fn allows(evaluation: &Evaluation, address: IpAddr) -> bool {
     evaluation.problem.is_none() && evaluation.permits(address.to_canonical()) == Permission::Allowed
 }
 
-/// The rows of a report with most messages or sessions.
+/// Returns the rows of a report with most messages or sessions.
 fn kept_rows(report: &DomainReport) -> ReportRows {
     let mut rows = report.rows.clone();
     match &mut rows {
         ReportRows::Dmarc(rows) => {
             rows.sort_by_key(|row| std::cmp::Reverse(row.messages));
             rows.truncate(MAX_ROWS_OF_REPORT);
-            // Commits that touch the same rows touch them in the same order.
+            // Commits that change the same rows change them in the same order.
             rows.sort_by_key(|row| (row.source, row.result));
         }
         ReportRows::Tls(rows) => {

@@ -1,5 +1,4 @@
-//! What is tried out in a dry run, and what comes of it: as data, so that operations need not know how it is done
-//! ([`dry_run`](crate::dry_run)).
+//! Input and outcome of a dry run, as data: operations do not depend on how it is done ([`dry_run`](crate::dry_run)).
 
 use messaging_core::domain::audience::contact::Contact;
 use messaging_core::domain::audience::product_event::ProductEvent;
@@ -13,38 +12,38 @@ use messaging_core::ids::{AutomationId, ContactId, Id, WorkspaceId};
 use messaging_core::ports::store::AutomationCounts;
 use messaging_core::time::Timestamp;
 
-/// A design that is complete, and what shall happen in it.
+/// A complete design of an automation, and the events to try it out with.
 #[derive(Debug, Clone)]
 pub(crate) struct DryRun {
     pub(crate) workspace: WorkspaceId,
     pub(crate) automation: AutomationId,
     pub(crate) design: Design,
-    /// Who takes part, each another contact.
+    /// Contacts that take part, each once.
     pub(crate) people: Vec<Participant>,
-    /// What happens; those of one moment in this order.
+    /// Events that happen, those of one moment in this order.
     pub(crate) events: Vec<Planned>,
     /// When the automation becomes active.
     pub(crate) at: Timestamp,
-    /// When it ends.
+    /// Time when the dry run ends.
     pub(crate) until: Timestamp,
-    /// Whether it goes through the past of a whole workspace, of which only counts are wanted.
+    /// True if the dry run replays the past of a whole workspace, of which only counts are wanted.
     pub(crate) is_replay: bool,
 }
 
-/// Somebody who takes part.
+/// Contact that takes part.
 #[derive(Debug, Clone)]
 pub(crate) struct Participant {
-    /// The contact. Lists that are not there are left out.
+    /// The contact. Lists that do not exist are left out.
     pub(crate) contact: Contact,
-    /// Whether the workspace has it: then what is known of it counts.
+    /// True if the workspace has the contact: then its stored data counts.
     pub(crate) is_stored: bool,
-    /// When it enters, where the trigger waits neither for an event nor for a date.
+    /// Time when it enters, if the trigger waits neither for an event nor for a date.
     pub(crate) enters_at: Timestamp,
-    /// What it did before the dry run.
+    /// Events of the contact before the dry run.
     pub(crate) past: Vec<ProductEvent>,
 }
 
-/// Something that happens at a time.
+/// Event that happens at a time.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
     pub(crate) at: Timestamp,
@@ -55,22 +54,22 @@ pub(crate) struct Planned {
 /// Something that is planned to happen in a dry run.
 #[derive(Debug, Clone)]
 pub(crate) enum Happening {
-    /// A product event, whatever contact it names.
+    /// A product event, of whatever contact it names.
     Product(Box<ProductEventInput>),
-    /// Something is done with the last message that a node sent.
+    /// An event of the last message that a node sent; with the id of the node.
     Message(MessageMove, String),
 }
 
 /// Runs of a dry run with their steps, and how often each node was reached.
 #[derive(Debug)]
 pub(crate) struct DryRunOutcome {
-    /// The runs in the order of entry, with what they did.
+    /// The runs in the order of entry, with their steps.
     pub(crate) runs: Vec<(Run, Vec<RunStep>)>,
     /// Numbers of runs by status, and of arrivals, waits and branches taken by node.
     pub(crate) counts: AutomationCounts,
 }
 
-/// An id that follows from a text: of a contact that is only thought of, so that it draws the same share every time.
+/// Returns an id derived from a text: a hypothetical contact gets the same random split every time.
 pub(crate) fn made_id<I: Id>(text: &str) -> I {
     let digest = Digest::of(&format!("{}:{text}", I::PREFIX));
     let mut bytes = [0; 16];

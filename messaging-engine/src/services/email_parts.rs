@@ -1,6 +1,6 @@
-//! An email as its recipients see it: headers, HTML with redirected links, text.
+//! Parts of an email as its recipients see them: headers, HTML with redirected links, text.
 //!
-//! Made for every attempt, and again for whoever asks what a message says: both are the same function.
+//! The parts are made for every attempt, and again to show the content of a message: both call the same function.
 
 use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::domain::mail::sending_domain::responsible;
@@ -15,18 +15,18 @@ use crate::app::App;
 use crate::services::message_parts::{MessageParts, is_marketing, offers_unsubscribe};
 use crate::services::templates::Unrendered;
 
-/// What recipients see of an email, besides attachments.
+/// Parts of an email that recipients see, besides attachments.
 pub(crate) struct EmailParts {
     pub(crate) from: Mailbox,
     pub(crate) to: EmailAddress,
     pub(crate) cc: Vec<EmailAddress>,
     pub(crate) reply_to: Option<EmailAddress>,
     pub(crate) subject: String,
-    /// When the message was accepted, so that every attempt is the same message.
+    /// Time when the message was accepted, so that every attempt is the same message.
     pub(crate) date: Timestamp,
     /// `Message-ID` without angle brackets.
     pub(crate) message_id: String,
-    /// The sender's own headers, and the offer to unsubscribe.
+    /// The sender's own headers, and those that offer to unsubscribe.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) text: Option<String>,
     pub(crate) html: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) struct EmailParts {
 }
 
 impl EmailParts {
-    /// All headers that say something to people, in order, as text: neither encoded nor folded.
+    /// Returns all headers for people, in order, as text: neither encoded nor folded.
     pub(crate) fn all_headers(&self) -> Vec<(String, String)> {
         let list = |addresses: &[EmailAddress]| -> String {
             addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -58,7 +58,7 @@ impl EmailParts {
 }
 
 impl App {
-    /// An email as it is sent; those left out stand in no header.
+    /// Returns the parts of an email as it is sent; recipients in the set of left-out ones are in no header.
     pub(crate) async fn email_parts(
         &self,
         message: &Message,
@@ -73,7 +73,7 @@ impl App {
         let MessageParts { from_name, reply_to, subject, html, text, links: numbers } = parts;
         let html = html.as_deref().filter(|html| !html.is_empty());
         let text = text.filter(|text| !text.is_empty());
-        // The text part is made of the HTML as it was given: its links stay what they are.
+        // The text part is made of the HTML as it was given: its links are not redirected.
         let text = text.or_else(|| html.map(plain_text::from_html));
         let options = input.options.as_ref();
         let base = tracking::base(domain, &self.settings().public_url);

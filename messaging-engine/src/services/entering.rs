@@ -1,9 +1,9 @@
-//! Who enters an automation: what operations and jobs have in common.
+//! Entry of contacts into automations, for operations and jobs.
 //!
-//! Contract sections 13.3 and 13.4, "Entry". The rules are core's; here the facts are read for all of a page at once. An
-//! entry is proved by what is known of the entries of its contact (`AutomationWrite::PutEntry`): of two who let the same contact in
-//! at the same moment one is a conflict, and decides again. Entries under different keys do not meet there; so that they
-//! are not too many in a day, the commit expects how many there may be (`Condition::Entries`).
+//! Contract sections 13.3 and 13.4, "Entry". The rules are in core; here the facts are read for all contacts of a page
+//! at once. An entry is proved by the stored entries of its contact (`AutomationWrite::PutEntry`): of two callers who
+//! let the same contact in at the same moment one gets a conflict, and decides again. Entries under different keys do
+//! not conflict there; the commit expects how many there may be in a day (`Condition::Entries`).
 
 use messaging_core::changes::{AutomationWrite, Condition, Expect, ExpectEntries, PutRun, Write};
 use messaging_core::domain::automation::entering::{DAY, Entrance, Refusal, admit, key_of};
@@ -18,30 +18,30 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 
-/// Failed runs of a contact that are looked through for a refusal within a day: more than it can have had in one.
+/// Failed runs of a contact that are searched for a refusal within a day: more than it can have had in one.
 const FAILED_A_DAY: usize = MAX_ENTRIES_A_DAY as usize + 10;
 
-/// Somebody who enters unless something speaks against it.
+/// Contact that enters unless something speaks against it.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) contact_id: ContactId,
-    /// When the cause was accepted.
+    /// Time when the cause was accepted.
     pub(crate) at: Timestamp,
-    /// How many automations caused one another up to the cause.
+    /// Number of automations that caused one another up to the cause.
     pub(crate) depth: u8,
-    /// Object that the run knows as `event`: properties of the product event, or what the call gave; or empty.
+    /// Object that the run knows as `event`: properties of the product event, or the object of the call; or empty.
     pub(crate) event: Map<String, Value>,
-    /// The event that is the cause; the filter counts no later ones.
+    /// Event that is the cause; the filter counts no later ones.
     pub(crate) entry_event: Option<EventId>,
 }
 
 impl Candidate {
-    /// Somebody who is let in without an event.
+    /// A candidate that is let in without an event.
     pub(crate) fn new(contact_id: ContactId, at: Timestamp) -> Self {
         Self { contact_id, at, depth: 0, event: Map::new(), entry_event: None }
     }
 
-    /// How far the filter counts events: up to the cause.
+    /// Id of the last event that the filter counts: the cause, or the last possible one at its time.
     fn up_to(&self) -> EventId {
         self.entry_event.unwrap_or_else(|| EventId::last_of(self.at))
     }
@@ -50,25 +50,27 @@ impl Candidate {
 /// Decision on a candidate: whether it enters the automation.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It enters: the run that begins, which is not stored yet, and the writes that prove the entry.
+    /// The candidate enters: with the new run, which is not stored yet, and the writes that prove the entry.
     Enters(Box<Run>, Vec<Write>),
-    /// It does not match the filter of the trigger.
+    /// The candidate does not match the filter of the trigger.
     NotAllowed,
-    /// It may not enter now.
+    /// The candidate may not enter now.
     Refused(Refused),
 }
 
 /// Rule or limit by which an entry is refused.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// By the rule of re-entry, which lists nothing.
+    /// Refused by the rule of re-entry; such refusals are not listed.
     ReEntry,
-    /// By a limit. The row that lists it, and whether it is new: for a contact, a reason and a day there is one.
+    /// Refused by a limit. With the row that lists the refusal, and whether it is new: for a contact, a reason and a
+    /// day there is one.
     Listed(Box<PutRun>, bool),
 }
 
 impl Refused {
-    /// The writes that list it, if it is not listed yet; a conflict where somebody else lists it at the same moment.
+    /// Returns the writes that list the refusal, if it is not listed yet; they conflict if it is listed elsewhere at
+    /// the same moment.
     pub(crate) fn writes(self) -> Vec<Write> {
         match self {
             Self::Listed(put, true) => {
@@ -81,7 +83,7 @@ impl Refused {
 }
 
 impl App {
-    /// Decides on candidates of one automation, each another contact; the verdicts in their order.
+    /// Decides on candidates of one automation, each another contact; returns the verdicts in their order.
     pub(crate) async fn judge_entries(
         &self,
         automation: &Automation,
@@ -141,7 +143,7 @@ impl App {
         Ok(verdicts)
     }
 
-    /// Who of the candidates matches the filter of the trigger.
+    /// Returns, for each candidate, true if it matches the filter of the trigger.
     async fn match_filter(
         &self,
         automation: &Automation,
@@ -165,7 +167,8 @@ impl App {
         self.store().answers(workspace, &asks, &self.workspace_zone(workspace).await?).await
     }
 
-    /// The row that lists a refusal: a new one, unless one for the same reason is listed already and no day old.
+    /// Returns the row that lists a refusal: a new one, unless one for the same reason is listed already and less than
+    /// a day old.
     async fn list_refusal(&self, entrance: Entrance, refusal: Refusal, cause_depth: u8) -> Result<Refused, StoreError> {
         let Some((run, step)) = entrance.refused(refusal, cause_depth) else { return Ok(Refused::ReEntry) };
         let (status, contact_id) = (Some(RunStatus::Failed), Some(run.contact_id));
@@ -181,9 +184,9 @@ impl App {
         Ok(Refused::Listed(Box::new(put), is_new))
     }
 
-    /// What becomes of somebody's call to let a contact in, whatever enters contacts otherwise; `event` is what the run
-    /// calls so. A run that begins is due at once: the job of its share of the contacts goes on with it. The caller adds
-    /// that the automation is still active.
+    /// Decides on a call to let a contact in, whatever else the trigger lets in; `event` is the run's `event`. A run
+    /// that begins is due at once: the job of its shard continues it. The caller adds the condition that the automation
+    /// is still active.
     pub(crate) async fn enter_by_hand(
         &self,
         automation: &Automation,
@@ -213,7 +216,8 @@ impl App {
     }
 }
 
-/// Expects that the contact of a run has entered, or was refused for a reason, fewer times within the day before.
+/// Returns the condition that the contact of a run has entered, or was refused for a reason, fewer than `fewer_than`
+/// times within the day before.
 fn fewer_entries(run: &Run, refused: Option<String>, fewer_than: u32) -> Write {
     Write::Expect(Condition::Entries(Box::new(ExpectEntries {
         workspace_id: run.workspace_id,
@@ -225,10 +229,10 @@ fn fewer_entries(run: &Run, refused: Option<String>, fewer_than: u32) -> Write {
     })))
 }
 
-/// What becomes of a call to let a contact in.
+/// Result of a call to let a contact in.
 #[derive(Debug)]
 pub(crate) enum ByHand {
-    /// The run that begins, or the row that lists why it does not (depth, too many in a day), with the writes.
+    /// The new run, or the row that lists the reason of the refusal (depth, too many in a day), with the writes.
     Listed(Box<Run>, Vec<Write>),
     /// The contact does not match the filter of the trigger.
     NotAllowed,

@@ -1,7 +1,7 @@
-//! What happens to messages, and whoever is told: the message's own list, the log of the workspace, webhooks.
+//! Events of messages, and where they are reported: the message's own list, the log of the workspace, webhooks.
 //!
-//! Everything that appends events goes through [`App::append_events`], so that no event can miss its
-//! webhooks: their deliveries are committed together with it.
+//! Everything that appends events calls [`App::append_events`], so that no event can miss its webhooks: their
+//! deliveries are committed together with it.
 
 use messaging_core::changes::{
     Condition, EventSubject, JobWrite, LogEvent, MessageObservation, Observation, WebhookWrite, Write,
@@ -18,7 +18,8 @@ use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::jobs::drain_webhook::DrainWebhook;
 
 impl App {
-    /// The writes that append events of now to a message, and tell the log and the metrics of them.
+    /// Returns the writes that append events to a message at the current time, and report them to the log and the
+    /// metrics.
     pub(crate) async fn append_events(
         &self,
         subject: EventSubject<'_>,
@@ -32,7 +33,7 @@ impl App {
         let now = self.now();
         let observed = MessageObservation::all(subject, &events);
         let listeners = self.listeners(workspace).await?;
-        // Nobody could have asked for the others.
+        // Events of other workspaces have no recipient and no reader.
         let is_logged = !listeners.webhooks.is_empty() || listeners.followed_until.is_some_and(|until| now < until);
         let mut writes: Vec<_> = observed.into_iter().map(observe).collect();
         for (kind, meta) in events {
@@ -56,8 +57,8 @@ impl App {
         Ok(writes)
     }
 
-    /// The writes that append an event of now to a message without telling webhooks of it, nor whoever follows the log:
-    /// only for what a copy does about messages that belong to another server as well.
+    /// Returns the writes that append an event to a message at the current time without deliveries to webhooks and
+    /// without the event log: only for changes that a copy makes to messages that belong to another server as well.
     pub(crate) fn append_untold_event(&self, message: &Message, kind: EventKind) -> [Write; 2] {
         let (now, meta) = (self.now(), Map::new());
         let observed = observe(MessageObservation::new(message.into(), kind, &meta));
@@ -66,7 +67,7 @@ impl App {
         [observed, Write::AppendEvent(Box::new(event))]
     }
 
-    /// The writes that tell a webhook of an event, if it wants to hear of it.
+    /// Returns the writes that deliver an event to a webhook, if it receives events of that type.
     fn tell(&self, webhook: &Webhook, event: &MessageEvent) -> Vec<Write> {
         let Some(event_type) = EventType::of(event.kind).filter(|event_type| webhook.wants(*event_type)) else {
             return Vec::new();
@@ -77,7 +78,7 @@ impl App {
         self.start_delivery(webhook.status, delivery)
     }
 
-    /// The writes that let a backlog be sent, unless a job is at it already. The caller puts the webhook.
+    /// Returns the write that starts sending a backlog, unless a job does so already. The caller stores the webhook.
     pub(crate) fn start_draining(&self, webhook: &mut Webhook) -> Option<Write> {
         if std::mem::replace(&mut webhook.draining, true) {
             return None;
@@ -86,7 +87,7 @@ impl App {
         Some(Write::Job(JobWrite::Enqueue(DrainWebhook::of(webhook).enqueue(self.new_id(now), now))))
     }
 
-    /// The writes that store a delivery, with the job that carries it out; held while its webhook is paused.
+    /// Returns the writes that store a delivery, with the job that makes it; held while its webhook is paused.
     pub(crate) fn start_delivery(&self, status: WebhookStatus, delivery: Delivery) -> Vec<Write> {
         // A test is attempted whatever the state of its webhook.
         if status == WebhookStatus::Paused && !delivery.is_test() {

@@ -1,8 +1,8 @@
 //! Chains of messages: the next one of a chain, accepted when the one before does not arrive.
 //!
 //! Contract section 4.1, `fallback`. A next message that cannot be accepted any more (its template is gone, its channel
-//! has lost its settings) is kept all the same, as one that failed: every message of a chain can be looked up, and the
-//! chain goes on behind it.
+//! has lost its settings) is stored all the same, as failed: every message of a chain can be looked up, and the chain
+//! continues after it.
 
 use messaging_core::changes::Write;
 use messaging_core::domain::message::Message;
@@ -18,16 +18,16 @@ use crate::error::{Error, Unprocessable};
 use crate::services::acceptance::{AcceptedWrites, SentMessage};
 use crate::services::chains::Unsent;
 
-/// The next message of a chain.
+/// Next message of a chain.
 pub(crate) struct Chained {
-    /// Step of the chain that says how the next message is sent: channel, recipient and content.
+    /// Step of the chain that gives the next message its channel, recipient and content.
     next: FallbackInput,
-    /// The request of the message before, without what it had of its own and with the rest of the chain.
+    /// Request of the message before, without its own content and with the rest of the chain.
     input: MessageInput,
 }
 
 impl Chained {
-    /// What follows a message that was asked for so; `None` at the end of the chain.
+    /// Returns the next message after one with this request; `None` at the end of the chain.
     pub(crate) fn after(mut input: MessageInput) -> Option<Self> {
         let mut rest = input.fallback.take()?.into_iter();
         let next = rest.next()?;
@@ -36,7 +36,8 @@ impl Chained {
         Some(Self { next, input })
     }
 
-    /// The request of the next message, to this address. Before the time of the whole chain it waits for that.
+    /// Returns the request of the next message, to this address. If the chain as a whole is scheduled for later, the
+    /// message is too.
     fn request(self, to: Option<String>, now: Timestamp) -> MessageInput {
         let mut request = self.input.fallback_message(&self.next);
         request.to = to;
@@ -47,7 +48,7 @@ impl Chained {
 }
 
 impl App {
-    /// The writes that accept the next message of a chain behind `before`.
+    /// Returns the writes that accept the next message of a chain after `before`.
     pub(crate) async fn accept_fallback(&self, before: &Message, next: Chained) -> Result<Vec<Write>, StoreError> {
         let now = self.now();
         let workspace_id = before.workspace_id;
@@ -76,7 +77,7 @@ impl App {
     }
 }
 
-/// Why a message that is not accepted failed, in the words of contract section 4.2.
+/// Returns the reason, by contract section 4.2, why a message that is not accepted failed.
 fn reason(refused: &Error) -> &'static str {
     match refused {
         Error::Unprocessable(Unprocessable::ChannelNotConfigured) => "channel_not_configured",

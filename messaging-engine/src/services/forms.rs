@@ -1,8 +1,8 @@
-//! What readers do with forms: looking at them, and posting to them.
+//! Subscription forms: their pages, and submissions to them.
 //!
-//! Contract section 23, "Forms". The answer to a post depends on the form alone: nobody learns from it whether an address
-//! is known, suppressed or new, and so does the work: one commit. A post fills in what is not known of a contact and changes
-//! nothing that is, because nobody has proved yet that the address is theirs.
+//! Contract section 23, "Forms". The answer to a submission depends on the form alone: it does not reveal whether an
+//! address is known, suppressed or new, and neither does the work: one commit. A submission fills in missing data of a
+//! contact and changes none, because nobody has proved yet that the address is theirs.
 
 use std::net::IpAddr;
 
@@ -30,69 +30,70 @@ use crate::error::Error;
 use crate::services::subscribing::{Asked, Reader, record};
 use crate::services::upserting::writes;
 
-/// Characters of an answer to a field.
+/// Largest number of characters of an answer to a field.
 const MAX_ANSWER: usize = 1000;
 
-/// A form as its page shows it.
+/// A form with the data of its page.
 #[derive(Debug, Clone)]
 pub struct FormPage {
     /// The form.
     pub form: Form,
-    /// Those of its lists that are public.
+    /// The public ones among its lists.
     pub lists: Vec<ContactList>,
     /// Name of the workspace.
     pub sender: String,
-    /// Token that says when the page was made.
+    /// Token that holds the time when the page was made.
     pub started: String,
-    /// Bits of work that a post has to prove on that token; 0 for none.
+    /// Bits of proof of work on that token that a submission needs; 0 for none.
     pub pow_bits: u32,
 }
 
 impl FormPage {
-    /// True if somebody who subscribes is sent a confirmation.
+    /// Returns true if subscribers are sent a confirmation.
     pub fn is_double(&self) -> bool {
         self.lists.iter().any(|list| list.opt_in == OptIn::Double)
     }
 }
 
-/// What was posted to a form.
+/// A submission of a form.
 #[derive(Debug, Clone, Default)]
 pub struct FormPost {
-    /// Answers by the names of fields.
+    /// Answers with the names of their fields.
     pub answers: Vec<(String, String)>,
-    /// Content of the field that people leave empty.
+    /// Content of the hidden field that people leave empty.
     pub trap: String,
-    /// Token of the page; `None` where the post came from no page of ours.
+    /// Token of the page; `None` if the submission came from no page of ours.
     pub started: Option<String>,
-    /// The number that proves the work; see [`is_proved`].
+    /// Number that proves the work; see [`is_proved`].
     pub proof: Option<String>,
-    /// True of a post that a page of ours, and the wait on it, must stand before.
+    /// True if the submission must come from a page of ours, after a wait on it.
     pub needs_page: bool,
     /// Language of the page.
     pub language: Option<Language>,
 }
 
-/// Result of a post to a form.
+/// Result of a submission.
 #[derive(Debug, Clone)]
 pub enum Posted {
-    /// It was taken, whatever that led to.
+    /// The submission was accepted, whatever it led to.
     Taken,
-    /// It came from no page of ours, or too soon or too late after it.
+    /// The submission came from no page of ours, or too soon or too late after the page was made.
     OutOfTime,
-    /// It does not prove the work that is asked for, or proves it by a page that was posted already.
+    /// The submission does not prove the required work, or proves it by a page that was submitted already.
     Unproved,
-    /// Answers are missing or broken; pointers are those of a JSON post.
+    /// Answers are missing or malformed; pointers are those of a JSON submission.
     Invalid(Violations),
 }
 
 impl App {
-    /// The address of a form.
+    /// Returns the address of a form.
     pub(crate) fn form_url(&self, workspace: WorkspaceId, form: FormId) -> String {
         let base = self.settings().public_url.trim_end_matches('/');
         format!("{base}/f/{}", self.link_key().form(workspace, form))
     }
 
-    /// The form of a token; `None` where that is none of ours, the form is gone, or none of its lists is public.
+    /// Returns the form of a token; `None` if the token is none of ours, the form is gone, or none of its lists is
+    /// public.
     pub async fn form_page(&self, token: &str) -> Result<Option<FormPage>, Error> {
         let Some((workspace, id)) = self.link_key().read_form(token) else { return Ok(None) };
         let Some(Stored { record: form, .. }) = self.store().form(workspace, id).await? else { return Ok(None) };
@@ -108,12 +109,12 @@ impl App {
         Ok(Some(FormPage { form, lists, sender, started, pow_bits }))
     }
 
-    /// Takes a post to a form. Too many of a caller or for an address are [`Error::RateLimited`].
+    /// Accepts a submission of a form. Too many of a caller or for an address are [`Error::RateLimited`].
     pub async fn post_to_form(&self, page: &FormPage, post: &FormPost, reader: &Reader) -> Result<Posted, Error> {
         let limited = |wait: std::time::Duration| Error::RateLimited { retry_after: wait.as_secs().max(1) };
         self.0.form_posts.admit_caller(reader.ip.unwrap_or(IpAddr::from([0; 4])), self.monotonic()).map_err(limited)?;
         if !post.trap.is_empty() {
-            // A program filled it in, and is to believe that it succeeded.
+            // A program filled in the hidden field, and is to believe that it succeeded.
             return Ok(Posted::Taken);
         }
         if !self.is_in_time(page.form.id, post) {
@@ -154,7 +155,7 @@ impl App {
         }
     }
 
-    /// The changes by which a post subscribes an address.
+    /// Returns the changes by which a submission subscribes an address.
     async fn subscribe(
         &self,
         page: &FormPage,
@@ -183,7 +184,7 @@ impl App {
         let decision = identities.upsert(sent, faults, &[IdentifierKind::Email], on)?;
         let (contact, created) = (std::sync::Arc::clone(&decision.contact), decision.created);
         if let Some(Stored { record, revision }) = found.filter(|_| decision.put_expectation.is_none()) {
-            // A conflict, should the reader withdraw meanwhile.
+            // The commit conflicts if the reader withdraws meanwhile.
             changes.push(Write::put_contact(record, Expect::Revision(revision)));
         }
         changes.extend(writes(decision, now));
@@ -192,7 +193,8 @@ impl App {
         let mut asked = Asked::default();
         for list in &page.lists {
             if contact.list_ids.contains(&list.id) {
-                // The job has nothing to send then: it is there so that an answer takes as long whoever is known.
+                // The job has nothing to send then: it is added so that the answer takes equally long whether or not
+                // the address is known.
                 asked.add(contact.id, list.id);
                 continue;
             }
@@ -206,7 +208,7 @@ impl App {
                 changes.push(Write::JoinList(workspace, list.id, contact.id, now));
                 continue;
             }
-            // Who left stays one who left until the link is followed; so does who is asked already.
+            // A contact that has left the list, or is asked already, keeps that status until the link is followed.
             if known.is_none() {
                 changes.push(unconfirmed((workspace, list, contact.id), proof, created));
             }
@@ -216,7 +218,7 @@ impl App {
         Ok((changes, ()))
     }
 
-    /// True if only following a link sent to the address subscribes it: its reader has unsubscribed.
+    /// Returns true if only following a link sent to the address subscribes it: its reader has unsubscribed.
     async fn needs_proof(
         &self,
         workspace: WorkspaceId,
@@ -231,7 +233,7 @@ impl App {
     }
 }
 
-/// The write that records a contact as one who is asked to confirm.
+/// Returns the write that records a contact as asked to confirm.
 fn unconfirmed(
     (workspace, list, contact): (WorkspaceId, &ContactList, ContactId),
     proof: Proof,
@@ -241,7 +243,7 @@ fn unconfirmed(
     Write::PutSubscription(Box::new(Subscription { brought_contact, ..new }), Expect::Absent)
 }
 
-/// Answers to a form, read and checked one by one.
+/// Parsed answers to a form.
 #[derive(Debug, Default)]
 struct Answers {
     email: String,
@@ -251,7 +253,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// What is said about the contact: only what is not known of it.
+    /// Returns the contact data of the answers: only what is missing in the known contact.
     fn input(&self, known: Option<&Contact>, phone_is_free: bool, agrees: bool) -> ContactInput {
         let mut sent = ContactInput::default();
         sent.email = Patch::Set(self.email.clone());
@@ -281,7 +283,7 @@ impl Answers {
     }
 }
 
-/// Reads the answers to the fields of a form; what is missing or broken is said at its name.
+/// Parses the answers to the fields of a form; violations point at the names of fields that are missing or malformed.
 fn read_answers(form: &Form, post: &FormPost, types: &FieldTypes) -> Result<Answers, Violations> {
     let mut answers = Answers { locale: post.language.map(Language::code), ..Answers::default() };
     let mut violations = Violations::new();
@@ -320,7 +322,7 @@ fn read_answers(form: &Form, post: &FormPost, types: &FieldTypes) -> Result<Answ
     if violations.is_empty() { Ok(answers) } else { Err(violations) }
 }
 
-/// An answer as a value of the declared type.
+/// Parses an answer as a value of the declared type.
 fn value_of(declared: Option<FieldType>, text: &str) -> Option<Value> {
     Some(match declared {
         Some(FieldType::Number) => Value::Number(text.parse().ok()?),

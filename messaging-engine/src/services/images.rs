@@ -13,8 +13,8 @@ use crate::app::App;
 const IMAGE_PATH: &str = "/i/";
 
 impl App {
-    /// The address of an image: on the host that the first of the workspace's domains with a tracking sub-domain has for
-    /// its links, else on that of the server.
+    /// The address of an image: on the host for links of the first of the workspace's domains with a tracking
+    /// sub-domain, else on the server's host.
     pub(crate) async fn image_url(&self, workspace: WorkspaceId, id: ImageId) -> Result<String, StoreError> {
         let domains = self.sending_domains(workspace).await?;
         let public_url = &self.settings().public_url;

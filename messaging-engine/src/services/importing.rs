@@ -1,9 +1,9 @@
 //! Reading an uploaded file into contacts, a slice of rows at a time.
 //!
-//! Contract section 6.4. A slice is one commit: its contacts, which of its rows were refused, the counts,
-//! and the place in the file after it. So a crash in between neither skips a row nor applies one twice, and
-//! whoever asks sees how far it has come. While a slice is written, the next is decided; it knows what the
-//! one before decided, and is decided again when that could not be written.
+//! Contract section 6.4. A slice is one commit: its contacts, the refused rows, the counts, and the place in the file
+//! after it. So a crash in between neither skips a row nor applies one twice, and the progress can be queried. While a
+//! slice is written, the next one is decided; it takes the decisions of the one before into account, and is decided
+//! again if that one could not be written.
 
 mod text;
 
@@ -28,36 +28,36 @@ use crate::services::upserting::{Upserted, named_lists};
 
 use self::text::{ImportInterruption, Text};
 
-/// Rows of a slice: written in some 10 ms. Those that are refused make a piece of the report.
+/// Rows of a slice, written in some 10 ms. The refused ones make one piece of the report.
 const SLICE_ROWS: usize = report::PIECE_ROWS;
 /// Bytes of a slice, unless one row alone is longer.
 const SLICE_BYTES: usize = 512 << 10;
-/// Slices of one turn; then another import has its.
+/// Slices that are read before another import takes its turn.
 const SLICES_A_TURN: usize = 100;
-/// How often in a row a slice is decided again because the data changed meanwhile.
+/// Largest number of times in a row that a slice is decided again because the data changed.
 const MAX_CONFLICTS: u32 = 8;
 
-/// A slice that is decided.
+/// A slice whose changes are decided.
 struct Decided {
     changes: Changes,
     /// The import as the changes leave it.
     import: Import,
-    /// What those who come next have to know.
+    /// Contacts decided so far, for the slices that come next.
     known: Arc<DecidedContacts>,
-    /// Whether any of the contacts was there before.
+    /// True if the slice found a contact that existed before.
     found_any: bool,
-    /// Number of rows of the file that it covers.
+    /// Number of rows of the file in the slice.
     rows: usize,
 }
 
 /// Bounds of the next slice of the file.
 #[derive(Clone, Copy)]
 struct Slice {
-    /// Rows of it, at most.
+    /// Largest number of its rows.
     most: usize,
-    /// Whether its one row is refused, because the store does not take it.
+    /// True if its only row is refused, because the store does not accept it.
     is_refused: bool,
-    /// Whether to look for the contacts that rows name; without looking, all count as new, and the commit finds out.
+    /// True if the contacts that rows name are looked up; otherwise all count as new, and the commit finds out.
     reads: bool,
 }
 
@@ -68,10 +68,9 @@ impl Slice {
 }
 
 impl App {
-    /// Reads on in the file of an import, for a limited while. Answers whether there is more to read.
+    /// Continues to read the file of an import, for a limited time. Returns true if there is more to read.
     ///
-    /// Conflict means that somebody else is reading the same file. Every commit is made under the claim, if there is
-    /// one.
+    /// A conflict means that another job reads the same file. Every commit is made under the claim, if there is one.
     pub(crate) async fn advance_import(
         &self,
         workspace: WorkspaceId,
@@ -100,15 +99,15 @@ impl App {
     }
 }
 
-/// A file that is being read.
+/// Import whose file is being read.
 struct Reading<'a> {
     app: &'a App,
     /// The claim of the job that reads it.
     claim: Option<&'a JobHandle>,
     text: Text<'a>,
-    /// As it is stored.
+    /// The import as it is stored.
     import: Import,
-    /// At this revision.
+    /// Revision at which the import is stored.
     revision: u32,
 }
 
@@ -118,7 +117,7 @@ impl Reading<'_> {
         self.claim.cloned().map(|handle| Write::Job(JobWrite::Hold(handle)))
     }
 
-    /// Ends the import as failed: it cannot be read on.
+    /// Ends the import as failed: the rest of its file cannot be read.
     async fn end(&self, failed: Import, aside: Option<Write>) -> Result<bool, CommitError> {
         let put = Write::put(Box::new(failed), Expect::Revision(self.revision));
         let writes = [put, ended(&self.import, "failed")].into_iter().chain(aside).chain(self.hold());
@@ -183,7 +182,7 @@ impl Reading<'_> {
         Ok(self.import.reading().is_some())
     }
 
-    /// Where a slice that was not written begins; `None` where somebody else reads the file, too.
+    /// Returns the start of a slice that was not written; `None` if another job reads the file, too.
     async fn place_again(&self) -> Result<Option<Cursor>, StoreError> {
         let stored = self.app.store().import(self.import.workspace_id, self.import.id).await?;
         let is_ours = stored.is_some_and(|stored| stored.revision == self.revision);
@@ -211,7 +210,7 @@ impl Reading<'_> {
     }
 }
 
-/// The write that tells how an import ended.
+/// Returns the write that reports the end of an import.
 pub(crate) fn ended(import: &Import, status: &'static str) -> Write {
     Write::Observe(Box::new(Observation::ImportEnded(ImportObservation {
         workspace_id: import.workspace_id,
@@ -223,7 +222,7 @@ pub(crate) fn ended(import: &Import, status: &'static str) -> Write {
     })))
 }
 
-/// Reads the next slice and decides what becomes of its rows.
+/// Reads the next slice and decides on its rows.
 async fn decide(
     app: &App,
     text: &mut Text<'_>,
@@ -278,7 +277,7 @@ async fn decide(
     Ok(Decided { changes, import, known: Arc::new(identities.into_decided()), found_any, rows: row_count })
 }
 
-/// Counts what became of some rows; answers the lines of those that were refused.
+/// Counts the outcomes of some rows; returns the report's lines on the refused ones.
 fn tally(import: &mut Import, first_row: u64, outcomes: &[Upserted], header: &Header) -> String {
     let mut lines = String::new();
     for (row, outcome) in (first_row..).zip(outcomes) {
@@ -294,17 +293,17 @@ fn tally(import: &mut Import, first_row: u64, outcomes: &[Upserted], header: &He
     lines
 }
 
-/// Whether to look for the contacts that rows name.
+/// Guess about whether the contacts that rows name have to be looked up.
 ///
-/// Where a file has only new contacts, looking for each is half of the work, and finds nothing. So after a
-/// slice of none but new ones the next is not looked up. The store refuses an identifier that is there
-/// already, and then that slice and many after it are looked up.
+/// In a file that has only new contacts, looking each of them up is half of the work, and finds nothing. So after a
+/// slice of new contacts alone the next is not looked up. The store refuses an identifier that exists already, and then
+/// that slice and many after it are looked up.
 #[derive(Debug, Default)]
 struct Guess {
     all_new: bool,
-    /// Slices to be looked up whatever they hold.
+    /// Number of further slices to look up in any case.
     wary: u32,
-    /// How often the guess was wrong.
+    /// Number of wrong guesses.
     wrong: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What recipients send to us: words that opt out or in, and signs that they can be reached.
+//! Messages from recipients: words that opt out or in, and evidence that they can be reached.
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::audience::contact::{Consent, Contact, Identifier};
@@ -13,13 +13,13 @@ use crate::app::App;
 use crate::error::Error;
 
 impl App {
-    /// Takes note of what a recipient sent. When it returns, that is durable; the same twice has one effect.
+    /// Applies a message from a recipient. When it returns, the effect is durable; a repetition has no further effect.
     pub async fn receive_message(&self, message: &InboundMessage) -> Result<(), Error> {
         self.receive_message_once(message, None).await
     }
 
-    /// The same of what has a name: when that came before, also before a restart, this has no effect. The last word of a
-    /// recipient counts, and a repetition of an earlier one is not that.
+    /// Applies a message that has an id at the provider: without effect if one with that id came before, also before a
+    /// restart. The last word of a recipient counts, and a repetition of an earlier one is not the last.
     pub(crate) async fn receive_message_once(
         &self,
         message: &InboundMessage,
@@ -90,7 +90,7 @@ impl App {
         Ok(changes)
     }
 
-    /// The writes that set whether the contact with this number agrees to text messages.
+    /// Returns the writes that set whether the contact with this number agrees to text messages.
     async fn consent_to_sms(
         &self,
         inbound: &InboundMessage,

@@ -1,7 +1,7 @@
-//! Taking product events, one or many.
+//! Accepting product events, one or many.
 //!
-//! Read, decide, write: what the events of a request name is read at once, then they are decided one after
-//! another, and all that follows is two writes, new contacts and events.
+//! Read, decide, write: the contacts and ids that the events of a request name are read at once, then the events are
+//! decided one after another, and the result is two writes, new contacts and events.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use messaging_core::violation::Violations;
 
 use crate::app::App;
 
-/// An item as far as it could be read, and what is wrong with it.
+/// An item as far as it could be parsed, and its faults.
 pub(crate) type CheckedItem = Result<(ProductEventInput, Violations), Violations>;
 
-/// What became of an event that was taken.
+/// Result of an accepted event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IngestResult {
-    /// The event, the first one when this repeats it.
+    /// Id of the event; of the first one if this repeats it.
     pub(crate) event_id: EventId,
     /// Contact that the event is about.
     pub(crate) contact_id: ContactId,
-    /// Whether it repeats an event that was reported before.
+    /// True if it repeats an earlier event.
     pub(crate) is_duplicate: bool,
 }
 
 impl App {
-    /// Decides on events in order, each independent of the others, and answers what it takes to store them.
+    /// Decides on events in order, each independent of the others, and returns the writes that store them.
     pub(crate) async fn take_events(
         &self,
         workspace: WorkspaceId,
@@ -75,14 +75,14 @@ impl App {
     }
 }
 
-/// The contacts and unique ids that the events name.
+/// Returns the contacts and unique ids that the events name.
 fn named<'s>(events: impl Iterator<Item = &'s ProductEventInput>) -> Named {
     let mut named = Named::default();
     for event in events {
         named.unique_ids.extend(event.unique_id.clone());
         let Some(contact) = &event.contact else { continue };
         if contact.id.is_some() {
-            // The others are not asked where the id decides.
+            // The other identifiers are not looked up if the id decides.
             named.contacts.extend(contact.id());
         } else {
             named.identifiers.push(contact.identifiers().collect());

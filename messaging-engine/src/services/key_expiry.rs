@@ -1,7 +1,7 @@
 //! Warnings that API keys end soon.
 //!
-//! A key remembers the last warning of it, and the commit that writes this tells the webhooks: whichever process looks, and
-//! however the clock is set, each warning is given once.
+//! A key remembers the last warning of it, and the commit that writes this also writes the webhook deliveries:
+//! whichever process looks, and however the clock is set, each warning is given once.
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::security::api_key::{ApiKey, expiry};

@@ -1,4 +1,4 @@
-//! What the hot path looks up: credentials, verified domains, channel settings.
+//! Cached look-ups of the hot path: credentials, verified domains, channel settings.
 
 use std::sync::Arc;
 
@@ -29,22 +29,23 @@ use crate::caller::{Caller, SignedIn};
 use crate::error::Error;
 use crate::vault::Unopenable;
 
-/// A workspace has at most this many sending domains.
+/// Largest number of sending domains of a workspace.
 pub(crate) const MAX_LOOKED_AT: usize = 1000;
 
-/// The text before the random part of a session token.
+/// Prefix of session tokens.
 pub(crate) const SESSION_MARKER: &str = "ms_";
 
 impl App {
-    /// Who holds a bearer token. Unknown, wrong, revoked and expired tokens get the same answer.
+    /// Returns the caller that a bearer token belongs to. Unknown, wrong, revoked and expired tokens get the same
+    /// error.
     pub async fn authenticate(&self, token: &str) -> Result<Caller, Error> {
         if token.starts_with(SESSION_MARKER) {
             let session = self.signed_in(Digest::of(token)).await?.ok_or(Error::InvalidCredentials)?;
             return Ok(Caller::Session(session));
         }
         let text = KeyText::parse(token).ok_or(Error::InvalidCredentials)?;
-        // By the secret, never by the prefix: a wrong secret takes the same way, in the cache and in the store,
-        // whether or not there is a key with this prefix, so that time does not tell which prefixes exist.
+        // Looked up by the secret, never by the prefix: a wrong secret takes the same way, in the cache and in the
+        // store, whether or not there is a key with this prefix, so that time does not tell which prefixes exist.
         let digest = Digest::of(text.secret);
         let load =
             async { Ok::<_, StoreError>(self.store().api_key_by_secret(&digest, text.prefix).await?.map(Arc::new)) };
@@ -82,12 +83,12 @@ impl App {
         Ok(session)
     }
 
-    /// Whether a caller may do what an operation asks for, and in which workspace: [`Caller::admit`] after the one
-    /// membership that the call is about was looked up. Answers the caller to call the operation with.
+    /// Checks that a caller may run an operation with this access, and in which workspace: [`Caller::admit`] after
+    /// looking up the one membership that the call is about. Returns the caller to run the operation as.
     ///
     /// A person without a second factor is refused where the workspace demands one.
     ///
-    /// However many workspaces somebody is a member of, by their own will or not, this is one look-up by key.
+    /// This is one look-up by key, however many workspaces a person is a member of, by their own will or not.
     pub(crate) async fn admit_caller(
         &self,
         mut caller: Caller,
@@ -123,7 +124,7 @@ impl App {
         self.lookups().roles.get(&(user, workspace), self.now(), load).await
     }
 
-    /// A workspace.
+    /// Returns a workspace, at most a second old.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>, StoreError> {
         let load = async { Ok(self.store().workspace(id).await?.map(|stored| Arc::new(stored.record))) };
         self.lookups().workspaces.get(&id, self.now(), load).await
@@ -180,7 +181,7 @@ impl App {
         self.lookups().templates.get(&(workspace, id), self.now(), load).await
     }
 
-    /// A campaign as it was at most a second ago.
+    /// Returns a campaign, at most a second old.
     pub(crate) async fn campaign(
         &self,
         workspace: WorkspaceId,
@@ -190,7 +191,7 @@ impl App {
         self.lookups().campaigns.get(&(workspace, id), self.now(), load).await
     }
 
-    /// The name of the variant of a campaign that a message is; `None` where the campaign compares none.
+    /// Returns the name of a message's variant; `None` if its campaign compares none.
     pub(crate) async fn variant_name(&self, message: &Message) -> Result<Option<String>, StoreError> {
         let Some((campaign, place)) = message.campaign_id.zip(message.variant) else { return Ok(None) };
         let campaign = self.campaign(message.workspace_id, campaign).await?;
@@ -211,7 +212,7 @@ impl App {
         self.lookups().campaign_templates.get(&(workspace, id), self.now(), load).await
     }
 
-    /// Whether the workspace has any contacts: where it has none, accepting a message looks for none.
+    /// Returns true if the workspace has any contacts; if it has none, accepting a message looks for none.
     pub(crate) async fn has_contacts(&self, workspace: WorkspaceId) -> Result<bool, StoreError> {
         let load = async { Ok(Some(self.store().contact_count(workspace).await? > 0)) };
         let has = self.lookups().has_contacts.get(&workspace, self.now(), load).await?;
@@ -228,15 +229,15 @@ impl App {
         Ok(lists.unwrap_or_default())
     }
 
-    /// What the dynamic segments of a workspace read of its contacts.
+    /// Returns the contact data that the dynamic segments of a workspace read.
     pub(super) async fn segment_read_mask(&self, workspace: WorkspaceId) -> Result<ReadMask, StoreError> {
         let load = async { Ok(Some(self.store().segment_read_mask(workspace).await?)) };
         let read_mask = self.lookups().segment_read_mask.get(&workspace, self.now(), load).await?;
         Ok(read_mask.unwrap_or_default())
     }
 
-    /// The name of the installation: that of every Message-ID, whichever process sends. Until it has one, this process's
-    /// own.
+    /// Returns the name of the installation, which is in every Message-ID, whichever process sends. Until it has one,
+    /// this process's own.
     pub(crate) async fn installation_name(&self) -> Result<Arc<str>, StoreError> {
         let own = || self.settings().hostname.clone();
         let load = async { Ok(Some(Arc::from(self.store().installation_name().await?.unwrap_or_else(own)))) };
@@ -244,7 +245,7 @@ impl App {
         Ok(name.unwrap_or_default())
     }
 
-    /// Who wants to hear of a workspace's events.
+    /// Returns the webhooks of a workspace, and the time until which a reader follows its events.
     pub(crate) async fn listeners(&self, workspace: WorkspaceId) -> Result<Arc<Listeners>, StoreError> {
         let page = PageRequest { after: None, limit: MAX_WEBHOOKS };
         let load = async {
@@ -256,7 +257,7 @@ impl App {
         Ok(listeners.unwrap_or_default())
     }
 
-    /// What signs requests to a webhook with one of its secrets; `None` where that cannot be read.
+    /// Returns the key that signs requests to a webhook with one of its secrets; `None` if the secret cannot be read.
     pub(crate) async fn webhook_key(&self, webhook: &Webhook, sealed: &str) -> Option<Arc<SigningKey>> {
         let load = async {
             let secret = self.vault().open(&webhook.secret_place(), sealed)?;
@@ -269,7 +270,7 @@ impl App {
         })
     }
 
-    /// Notes when a key or session was last used, at most once a minute each, without anybody waiting for it.
+    /// Stores the last use of a key or session, at most once a minute each, without anybody waiting for it.
     fn note_use(&self, credential: [u8; 16], touch: Write) {
         if self.last_uses().is_news(credential, self.monotonic()) {
             let app = self.clone();

@@ -1,4 +1,4 @@
-//! What a message says, for whoever asks about it: read or made anew, because what was rendered is not kept.
+//! Content of stored messages for readers: read from the store or rendered again, because rendered content is not kept.
 
 use std::sync::Arc;
 
@@ -15,23 +15,24 @@ use crate::app::App;
 use crate::app::memory_budget::Charge;
 use crate::services::templates::Unrendered;
 
-/// Contents up to this many bytes are read without asking for room.
+/// Contents up to this many bytes are read without reserving memory.
 const SMALL: u64 = 64 << 10;
 
-/// How often a content is in memory while it is shown: as it is stored, as it was rendered, as it is answered.
+/// Upper bound on the copies of a content in memory while it is shown: stored, rendered, and in the answer.
 const COPIES: u64 = 4;
 
-/// Whoever reads contents shares room as if it were one mail server.
+/// Share of the content memory that all readers use together, as if they were one mail server.
 const LANE: &str = "read";
 
-/// What a message is made of, and the room that it takes while it is looked at.
+/// Request of a message with the memory reserved for reading it.
 pub(crate) struct KeptContent {
     pub(crate) request: RequestContent,
     _room: Option<Charge>,
 }
 
 impl App {
-    /// What a message is made of; `None` once its recipient was erased, its content was removed, or its campaign was.
+    /// Reads the request of a message; `None` once its recipient was erased, its content was removed, or its campaign
+    /// was.
     pub(crate) async fn kept_content(&self, message: &Message) -> Result<Option<KeptContent>, StoreError> {
         if message.is_redacted() {
             return Ok(None);
@@ -61,8 +62,8 @@ impl App {
         Ok(request.map(|request| KeptContent { request, _room: room }))
     }
 
-    /// What answers tell of what a message says, as it was sent or would be: nothing on channels that have neither, when
-    /// the content is not kept, and where it cannot be rendered.
+    /// Returns the outline of a message as it was sent or would be: empty on channels without subject and parts, if the
+    /// content is not kept, and if it cannot be rendered.
     pub(crate) async fn outline_of(&self, message: &Message, redactor: Redactor) -> Result<Outline, StoreError> {
         if !matches!(message.channel, Channel::Email | Channel::Push | Channel::Sms) {
             return Ok(Outline::default());
@@ -75,7 +76,7 @@ impl App {
         Ok(Outline { subject: subject.map(|subject| redactor.text(subject)), sms: None })
     }
 
-    /// What a text message takes; `None` where it cannot be rendered.
+    /// Returns the size of a text message; `None` if it cannot be rendered.
     async fn sms_size(
         &self,
         message: &Message,
@@ -86,8 +87,8 @@ impl App {
         Ok(parts.and_then(|parts| parts.text).map(|text| sms::size(&text)))
     }
 
-    /// The segments of a text message that is being accepted by these writes; `None` of other channels, and where they
-    /// are not known now: that is no reason to refuse it.
+    /// Returns the number of segments of a text message that these writes accept; `None` on other channels, and if it
+    /// is not known now: that is no reason to refuse it.
     pub(crate) async fn segments_of_new(&self, writes: &[Write], redactor: Redactor) -> Option<u32> {
         let inserted = writes.iter().find_map(|write| match write {
             Write::InsertMessage(message, content) if message.channel == Channel::Sms => Some((message, content)),
@@ -100,7 +101,7 @@ impl App {
     }
 }
 
-/// What answers tell of what a message says.
+/// Summary of a message's content for answers.
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     /// The subject of an email, the title of a push message.
@@ -109,7 +110,7 @@ pub(crate) struct Outline {
     pub(crate) sms: Option<Size>,
 }
 
-/// What was rendered; `None` where that is not possible, however often it is tried.
+/// Turns a failure to render into `None` if repeating it cannot help; other failures are errors.
 pub(crate) fn or_unrenderable<T>(rendered: Result<T, Unrendered>) -> Result<Option<T>, StoreError> {
     match rendered {
         Ok(rendered) => Ok(Some(rendered)),

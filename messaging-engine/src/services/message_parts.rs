@@ -1,7 +1,7 @@
-//! What people read of a message: as its request gives it, or as its template makes it.
+//! The parts of a message that people read: taken from its request, or rendered from its template.
 //!
-//! A message of a campaign has no stored request: what it says follows from the campaign, whose templates were pinned
-//! when it started (contract section 12.5).
+//! A message of a campaign has no stored request: its content follows from the campaign, whose template versions were
+//! pinned when it started (contract section 12.5).
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -41,18 +41,19 @@ pub(crate) struct MessageParts {
     pub(crate) subject: Option<String>,
     pub(crate) html: Option<String>,
     pub(crate) text: Option<String>,
-    /// Where links of a campaign stand in the HTML whose numbers are known.
+    /// Places of the campaign's links in the HTML, as far as they are known.
     pub(crate) links: Vec<NumberedLink>,
 }
 
 impl App {
-    /// What delivery needs to know of a message of a campaign; `None` of another one, and once its campaign was removed.
+    /// Returns the request of a campaign message, which delivery needs; `None` for another message, and once its
+    /// campaign was removed.
     pub(crate) async fn campaign_request(&self, message: &Message) -> Result<Option<RequestContent>, StoreError> {
         let Some(id) = message.campaign_id.filter(|_| !message.is_redacted()) else { return Ok(None) };
         Ok(self.campaign_content(message, id).await?.map(|(request, _)| request))
     }
 
-    /// Bytes of the template that a message of a campaign is made of; 0 where there is none, or it cannot be compiled now.
+    /// Returns the size in bytes of the template of a campaign message; 0 if it has none, or it cannot be compiled now.
     pub(crate) async fn campaign_content_size(&self, message: &Message) -> Result<u64, StoreError> {
         let Some(id) = message.campaign_id else { return Ok(0) };
         let Some((request, used)) = self.campaign_content(message, id).await? else { return Ok(0) };
@@ -60,7 +61,7 @@ impl App {
         Ok(compiled.map_or(0, |compiled| compiled.size() as u64))
     }
 
-    /// What a message of a campaign is made of, with the template of its variant; `None` once the campaign was removed.
+    /// Returns the request of a campaign message and the template of its variant; `None` once the campaign was removed.
     pub(super) async fn campaign_content(
         &self,
         message: &Message,
@@ -73,7 +74,7 @@ impl App {
         Ok(used.map(|used| (RequestContent::of_campaign(campaign, used), used)))
     }
 
-    /// The template of a message as its campaign sends it, compiled.
+    /// Returns the compiled template that the campaign of a message sends.
     pub(crate) async fn compiled_for_message(
         &self,
         message: &Message,
@@ -88,7 +89,7 @@ impl App {
         self.compiled_for_campaign(message.workspace_id, used, replaced).await
     }
 
-    /// The parts of a message as its recipient gets it, before links are redirected.
+    /// Renders the parts of a message as its recipient gets it, before links are redirected.
     pub(crate) async fn message_parts(
         &self,
         message: &Message,
@@ -97,7 +98,8 @@ impl App {
         self.message_parts_for(message, request, Redactor::new(true)).await
     }
 
-    /// The same as one reader may know it, who could have had a template spell an address backwards.
+    /// Renders the parts of a message as a reader with this right to personal data may see them. The template could
+    /// spell an address backwards, so values are masked before it is rendered.
     pub(super) async fn message_parts_for(
         &self,
         message: &Message,
@@ -132,7 +134,8 @@ impl App {
         }
     }
 
-    /// What a message of a channel other than email says; after rendering by the limits that a request keeps.
+    /// Renders the content of a message on a channel other than email, and checks the limits that a request with its
+    /// own content keeps.
     pub(crate) async fn channel_content(
         &self,
         message: &Message,
@@ -143,7 +146,7 @@ impl App {
             .ok_or_else(|| Unrendered::Unsendable("an email is not made of this".to_owned()))
     }
 
-    /// The subject of a message alone, as one reader may know it.
+    /// Renders the subject of a message alone, as a reader with this right to personal data may see it.
     pub(super) async fn rendered_subject(
         &self,
         message: &Message,
@@ -156,7 +159,7 @@ impl App {
         self.render_subject(&compiled, values).await
     }
 
-    /// The values that the template of a message finds.
+    /// Returns the values for the template of a message.
     async fn values(
         &self,
         message: &Message,
@@ -166,7 +169,7 @@ impl App {
     ) -> Result<Values, StoreError> {
         let mut given = Cow::Borrowed(request.input.variables.as_ref().unwrap_or(&NOTHING));
         if request.automation.is_some() && !redactor.is_clear() {
-            // The node that sent it has filled them in clear.
+            // The automation's node that sent the message has filled the variables in unmasked.
             given.to_mut().retain(|name, _| name == "event");
         }
         let mut values = Values::new(&given).system("message_id", message.id.to_string());
@@ -199,8 +202,8 @@ impl App {
         Ok(values)
     }
 
-    /// Gives the HTML of marketing email a link that unsubscribes, if its author forgot it, and then a text that has it
-    /// too where that is made of the HTML.
+    /// Adds an unsubscribe link to the HTML of marketing email if its author forgot it; a text part made of the HTML
+    /// gets it too.
     async fn add_unsubscribe_link(&self, message: &Message, parts: &mut MessageParts) -> Result<(), StoreError> {
         let Some(html) = parts.html.as_mut().filter(|html| !html.trim().is_empty()) else { return Ok(()) };
         footer::add_unsubscribe_url(html, &mut parts.links, &self.unsubscribe_url(message).await?);
@@ -210,19 +213,19 @@ impl App {
         Ok(())
     }
 
-    /// The page where the recipient of a message unsubscribes.
+    /// Returns the page where the recipient of a message unsubscribes.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is one of links of one lifetime")]
     pub(crate) async fn unsubscribe_url(&self, message: &Message) -> Result<String, StoreError> {
         self.link_of(message, |links| links.unsubscribe_url()).await
     }
 
-    /// The page of preferences of the recipient of a message.
+    /// Returns the preferences page of the recipient of a message.
     #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is one of links of one lifetime")]
     async fn preferences_url(&self, message: &Message) -> Result<String, StoreError> {
         self.link_of(message, |links| links.preferences_url()).await
     }
 
-    /// A link of a message, under the tracking host of its sender.
+    /// Returns a link of a message, under the tracking host of its sender.
     async fn link_of(
         &self,
         message: &Message,
@@ -245,24 +248,24 @@ impl App {
     }
 }
 
-/// Whether a message is sent as marketing, which carries the offer to unsubscribe (contract section 10): what campaigns
-/// send, and automations unless they say something else.
+/// Returns true if a message is sent as marketing, which carries the offer to unsubscribe (contract section 10):
+/// messages of campaigns, and of automations unless they are marked as transactional.
 pub(crate) fn offers_unsubscribe(request: &RequestContent) -> bool {
     request.campaign.is_some() || request.automation.as_ref().is_some_and(|automation| automation.is_marketing)
 }
 
-/// Whether a message is marketing, for providers that ask and for what is recorded of it: also one whose request says so.
+/// Returns true if a message is marketing, for providers that ask and for its record: also if its request says so.
 pub(crate) fn is_marketing(request: &RequestContent) -> bool {
     let asked = request.input.options.as_ref().and_then(|options| options.category);
     offers_unsubscribe(request) || asked == Some(Category::Marketing)
 }
 
-/// Whether a message went to a contact rather than to an address: what nobody asked for one by one.
+/// Returns true if a message went to a contact rather than to an address: it was not requested by itself.
 pub(crate) fn is_to_contact(message: &Message) -> bool {
     message.source() != MessageSource::Transactional
 }
 
-/// What a channel makes of the parts of a message and of what its request says besides; `None` of email.
+/// Makes a channel's content of the rendered parts of a message and the other members of its request; `None` for email.
 fn typed(channel: Channel, parts: &MessageParts, request: &RequestContent) -> Option<ChannelContent> {
     let rendered = Parts {
         subject: parts.subject.as_deref(),
@@ -273,7 +276,7 @@ fn typed(channel: Channel, parts: &MessageParts, request: &RequestContent) -> Op
     ChannelContent::of(channel, rendered)
 }
 
-/// What is wrong with rendered parts: the rules of section 4.1 that a request with its own parts keeps.
+/// Returns the fault of rendered parts, by the rules of section 4.1 that a request with its own parts keeps.
 fn fault(channel: Channel, parts: &MessageParts, request: &RequestContent, viber: ViberService) -> Option<String> {
     let is_blank = |part: Option<&String>| part.is_none_or(|part| part.trim().is_empty());
     if is_blank(parts.text.as_ref()) && is_blank(parts.html.as_ref()) && request.input.provider_template.is_none() {

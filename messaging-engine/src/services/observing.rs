@@ -1,6 +1,6 @@
-//! What is told of what happens: log lines for what a commit made true, and the page for Prometheus.
+//! Reports on the running application: log lines about commits, and the Prometheus page.
 //!
-//! A line names no address, subject or other text that somebody wrote: what it may say is an [`Observation`].
+//! A line contains no address, subject or other text of a user: only an [`Observation`].
 
 use std::time::Instant;
 
@@ -13,12 +13,12 @@ use messaging_core::time::Timestamp;
 use crate::app::App;
 use crate::jobs::lanes;
 
-/// Summing up the queue may take this share of the time: where it takes long, it is done seldom.
+/// Part of the time, one in this number, that summing up the queue may take: a slow sum is made less often.
 const QUEUE_SHARE: u32 = 20;
 
 impl App {
-    /// The page for Prometheus (text format 0.0.4), for a server to show. `waits` is how often requests have waited for
-    /// memory or another bounded resource of that server since it started.
+    /// Renders the page for Prometheus (text format 0.0.4). `waits` is the number of times that requests have waited
+    /// for memory or another bounded resource of that server since it started.
     pub async fn metrics_page(&self, waits: u64) -> String {
         let metrics = &self.0.metrics;
         let store = self.store();
@@ -38,7 +38,7 @@ impl App {
         metrics.page()
     }
 
-    /// Sets what is known of the processes that work on the database.
+    /// Sets the metrics of the processes that work on the database.
     #[expect(clippy::cast_precision_loss, reason = "milliseconds of an offset are few")]
     async fn look_at_cluster(&self) {
         let metrics = &self.0.metrics;
@@ -61,7 +61,7 @@ impl App {
         }
     }
 
-    /// Sets the gauges that all jobs have to be looked at for, unless that takes long and was done just now.
+    /// Sets the gauges that need a look at all jobs, unless that takes long and was done just now.
     async fn look_at_queues(&self) {
         let mut rest = self.0.queue_look.lock().await;
         if rest.is_some_and(|until| Instant::now() < until) {
@@ -81,7 +81,7 @@ impl App {
         metrics.segment_lag.set(age(sum(&queues, [lanes::SEGMENT_CHANGES, lanes::SEGMENTS]), now));
     }
 
-    /// Tells the log what a commit has made true.
+    /// Logs the effects of a commit.
     pub(crate) fn tell_log(&self, changes: &Changes) {
         if self.0.is_without_log {
             return;
@@ -93,7 +93,7 @@ impl App {
         }
     }
 
-    /// Tells of mail, or of a message of a recipient, that came in and was understood.
+    /// Logs and counts a mail, or a message of a recipient, that came in and was understood.
     pub(crate) fn note_inbound(
         &self,
         workspace: WorkspaceId,
@@ -150,7 +150,7 @@ fn tell_of_message(observed: &MessageObservation) {
     );
 }
 
-/// What waits in all of these.
+/// Sums up the waiting jobs of these kinds.
 fn sum<const N: usize>(queues: &Queues, kinds: [&str; N]) -> Option<Queued> {
     let found = kinds.iter().filter_map(|kind| queues.sums.get(*kind)).copied();
     found.reduce(|one, other| Queued {

@@ -1,8 +1,8 @@
-//! State of accounts and of the ways to recipients that keeps messages from being attempted: the one source of it for
-//! whatever shows why something is not sent yet.
+//! Obstacles that keep messages from being attempted, from the state of accounts and of the routes to recipients: the
+//! one source for all explanations of why something is not sent yet.
 //!
-//! It is memory of the process that sends. Of several nodes each knows what it met itself; what another one met shows
-//! in the events of the messages that it attempted.
+//! The states are memory of the process that sends. Of several nodes each knows what it met itself; what another one
+//! met shows in the events of the messages that it attempted.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::delivery::lane::JobClass;
@@ -19,8 +19,8 @@ use crate::app::account_pauses::{Account, PauseKind};
 use crate::app::{App, Provider};
 
 impl App {
-    /// What keeps messages to a recipient from being attempted now; `None` where nothing is known to. Words of peers are
-    /// as they came.
+    /// Returns the obstacle that keeps messages to a recipient from being attempted now; `None` if none is known. The
+    /// text of peers is unchanged.
     pub(crate) async fn obstacle_to(
         &self,
         workspace: WorkspaceId,
@@ -64,7 +64,7 @@ impl App {
         }))
     }
 
-    /// What keeps a message that waits from being attempted now, or why it has to wait for its turn.
+    /// Returns the obstacle that keeps a waiting message from being attempted now, or makes it wait for its turn.
     pub(crate) async fn obstacle_of(&self, message: &Message) -> Result<Option<Obstacle>, StoreError> {
         let (workspace, channel) = (message.workspace_id, message.channel);
         if let Some(obstacle) = self.obstacle_to(workspace, channel, &message.to).await? {
@@ -78,7 +78,7 @@ impl App {
         Ok(words.map(|words| Obstacle { kind: ObstacleKind::ChannelSlowed, words: Some(words), until: None }))
     }
 
-    /// What keeps all messages on a channel of a workspace from being attempted now.
+    /// Returns the obstacle that keeps all messages on a channel of a workspace from being attempted now.
     pub(crate) async fn obstacle_on(
         &self,
         workspace: WorkspaceId,
@@ -88,7 +88,7 @@ impl App {
         Ok(provider.and_then(|provider| self.obstacle_of_account(Account::of(workspace, channel), &provider)))
     }
 
-    /// State of the way to an email domain by direct delivery.
+    /// Returns the state of direct delivery to an email domain.
     pub(crate) async fn state_of_domain(&self, workspace: WorkspaceId, domain: &str) -> Result<RouteState, StoreError> {
         let Some(Provider { name, settings }) = self.provider(workspace, Channel::Email).await? else {
             return Ok(RouteState::default());
@@ -99,13 +99,13 @@ impl App {
         Ok(self.transport(Channel::Email, &name).map(|transport| transport.state_of(&route)).unwrap_or_default())
     }
 
-    /// True when what a workspace sends on a channel does not leave the server.
+    /// Returns true if messages of a workspace on a channel do not leave the server.
     pub(crate) async fn is_captured(&self, workspace: WorkspaceId, channel: Channel) -> Result<bool, StoreError> {
         let provider = self.provider(workspace, channel).await?;
         Ok(provider.is_some_and(|provider| self.captures(channel, &provider.name)))
     }
 
-    /// True when what goes through a provider does not leave the server.
+    /// Returns true if messages over a provider do not leave the server.
     pub(crate) fn captures(&self, channel: Channel, provider: &str) -> bool {
         self.transport(channel, provider).is_some_and(|transport| transport.is_local())
     }

@@ -1,8 +1,8 @@
-//! How many items are one commit: fewer where the store refuses one of them for good, until that one is alone.
+//! Number of items of one commit: reduced where the store refuses one of them for good, until that one is alone.
 
 use messaging_core::ports::store::CommitError;
 
-/// How many items the next commit is about, and why the one that is next is to be left out.
+/// Number of items of the next commit, and the reason to leave out the next item, if there is one.
 #[derive(Debug)]
 pub(crate) struct PageSize {
     size: usize,
@@ -11,39 +11,39 @@ pub(crate) struct PageSize {
 }
 
 impl PageSize {
-    /// As many as a commit is about where nothing is in the way.
+    /// The number of items of a commit that is not reduced.
     pub(crate) const fn new(largest: usize) -> Self {
         Self { size: largest, largest, refused: None }
     }
 
-    /// Items of the next commit, at most.
+    /// Largest number of items of the next commit.
     pub(crate) const fn size(&self) -> usize {
         self.size
     }
 
-    /// Why the next item is to be left out: it was alone, and the store refused it.
+    /// Reason for which the next item is left out: it was alone, and the store refused it.
     pub(crate) const fn refused(&self) -> Option<&CommitError> {
         self.refused.as_ref()
     }
 
-    /// The same, for whoever leaves the item out by another commit.
+    /// Takes the reason to leave out the next item, for a caller that does so by another commit.
     pub(crate) const fn take_refused(&mut self) -> Option<CommitError> {
         self.refused.take()
     }
 
-    /// The commit went through: the next one is about twice as many.
+    /// Records a successful commit: the next one has twice as many items.
     pub(crate) fn kept(&mut self) {
         self.refused = None;
         self.size = self.size.saturating_mul(2).min(self.largest);
     }
 
-    /// The next commit is about half as many.
+    /// Halves the number of items of the next commit.
     pub(crate) fn halve(&mut self) {
         self.size = (self.size / 2).max(1);
     }
 
-    /// What follows from a commit of so many items that failed. After a refusal it is tried again, with half of them or
-    /// without the one; answers every other error, and a refusal of what is left without the one.
+    /// Reacts to a failed commit of so many items. After a refusal it is tried again, with half of the items or without
+    /// the one; every other error is returned, and so is a refusal of the rest without the one.
     pub(crate) fn failed(&mut self, error: CommitError, items: usize) -> Result<(), CommitError> {
         match error {
             CommitError::Refused(_) if items > 1 => self.size = items / 2,
@@ -60,7 +60,7 @@ impl PageSize {
 mod tests {
     use super::*;
 
-    /// Commits items in order as callers do; answers those that were kept and those that were left out.
+    /// Commits items in order as callers do; returns those that were kept and those that were left out.
     fn commit(items: &[u32], is_poison: fn(u32) -> bool) -> (Vec<u32>, Vec<u32>) {
         let (mut kept, mut left_out, mut at) = (Vec::new(), Vec::new(), 0);
         let mut page = PageSize::new(8);

@@ -1,4 +1,4 @@
-//! Hashing of passwords: off the threads that serve requests, only some at a time, in turn by caller.
+//! Hashing of passwords: off the threads that serve requests, a few at a time, in turns between callers.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::fair_semaphore::{Cap, Overloaded, Owner, Permit, Share};
 
-/// The turn to hash one password.
+/// Turn to hash one password.
 #[derive(Debug)]
 pub(crate) struct PasswordTurn {
     _permit: Permit,
@@ -18,11 +18,11 @@ pub(crate) struct PasswordTurn {
 impl App {
     /// Waits for the turn to hash a password for a caller; without an address for the process itself.
     ///
-    /// A network with too many calls waiting is told to come back ([`Error::RateLimited`]); when there are too many
-    /// altogether it is [`Error::Unavailable`].
+    /// A network with too many waiting calls gets [`Error::RateLimited`]; if there are too many altogether the error is
+    /// [`Error::Unavailable`].
     pub(crate) async fn password_turn(&self, client: Option<IpAddr>) -> Result<PasswordTurn, Error> {
         let owner = client.map_or(Owner::Process, |address| Owner::Network(CallerNetwork::of(address)));
-        // A turn ends by itself, so nothing is kept back for others: they are next.
+        // A turn ends by itself, so the whole limit may be taken: others are next.
         let turn = self.passwords().acquire(vec![Share { owner, cap: Cap::All }], 1).await;
         turn.map(|permit| PasswordTurn { _permit: permit }).map_err(|overloaded| match overloaded {
             Overloaded::Owner => Error::RateLimited { retry_after: 1 },
@@ -30,13 +30,13 @@ impl App {
         })
     }
 
-    /// The stored form of a password.
+    /// Hashes a password for storage.
     pub(crate) async fn hash_password(&self, password: String) -> Result<String, Error> {
         let turn = self.password_turn(None).await?;
         self.hash_password_in(turn, password).await
     }
 
-    /// The stored form of a password that a caller has waited for its turn with.
+    /// Hashes a password for storage, in a turn that the caller waited for.
     pub(crate) async fn hash_password_in(&self, turn: PasswordTurn, password: String) -> Result<String, Error> {
         let mut salt = [0; 16];
         self.entropy().fill(&mut salt);
@@ -44,8 +44,7 @@ impl App {
         hashed.map_err(|error| Error::internal(error.to_string()))
     }
 
-    /// Whether a password is the one that `hash` was made of. Without a hash the answer is no, and takes
-    /// as long.
+    /// Returns true if a password matches `hash`. Without a hash the result is false, and takes as long.
     pub(crate) async fn password_matches(
         turn: PasswordTurn,
         password: String,
@@ -63,7 +62,7 @@ async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {
     let work = move || {
-        // The thread holds the turn: it goes on when the caller gives up.
+        // The thread holds the turn until it is done, even if the caller gives up.
         let _turn = turn;
         work()
     };

@@ -1,7 +1,8 @@
-//! The page of preferences: what a reader gets, at which address, in which language, and what is kept about them.
+//! The preferences page: a reader's subscriptions, address and language, and the data stored about them.
 //!
-//! Contract section 23, "Preferences". The link stands in marketing mail and names its message; whoever has it reads the
-//! mailbox. What somebody who was forwarded a mail must not do, a change of address and an erasure, is confirmed by a mail.
+//! Contract section 23, "Preferences". The link is in marketing mail and names its message; whoever has it reads the
+//! mailbox. A change of address and an erasure, which a person who was forwarded a mail must not make, are confirmed by
+//! a mail.
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::audience::contact::{Contact, Identifier};
@@ -24,15 +25,15 @@ use crate::services::acceptance::AcceptedWrites;
 use crate::services::confirming::{Followed, ReaderPage, own_mail};
 use crate::services::subscribing::{Reader, record};
 
-/// Messages and events of a reader that are shown to them.
+/// Number of a reader's messages and events that are shown to them.
 const MAX_SHOWN: usize = 200;
 
-/// Choice of a reader on the page of preferences.
+/// Choices of a reader on the preferences page.
 #[derive(Debug, Clone, Default)]
 pub struct Preferences {
     /// Lists that the page showed.
     pub shown: Vec<ListId>,
-    /// Those of them that the reader wants to get.
+    /// Shown lists that the reader wants to be on.
     pub wanted: Vec<ListId>,
     /// True if the reader wants at most one mail a week; `None` where the page did not ask.
     pub weekly: Option<bool>,
@@ -40,17 +41,17 @@ pub struct Preferences {
     pub language: Option<Language>,
 }
 
-/// Mail that a reader asks for.
+/// Kind of mail that a reader requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReaderMail {
-    /// To a new address, which becomes that of the contact.
+    /// Mail to a new address, which becomes the contact's.
     ChangeAddress,
-    /// To the present address, to erase the contact.
+    /// Mail to the current address, to erase the contact.
     Erase,
 }
 
 impl App {
-    /// The page of preferences of the recipient of a message.
+    /// Returns the preferences page of the recipient of a message.
     pub async fn preferences(&self, workspace: WorkspaceId, message: MessageId) -> Result<Followed<ReaderPage>, Error> {
         match self.reader_of(workspace, message).await? {
             Followed::Found((_, contact)) => {
@@ -63,8 +64,8 @@ impl App {
         }
     }
 
-    /// The choice of a reader to get at most one mail a week. It is kept with what is recorded of them on public lists, so
-    /// one who is on none and was on none has no such choice.
+    /// Returns whether a reader wants at most one mail a week; `None` if they are on no public list and were on none:
+    /// the choice is stored with their records on public lists.
     async fn weekly_choice(&self, contact: &Contact, page: &ReaderPage) -> Result<Option<bool>, StoreError> {
         let shown: Vec<_> = page.lists.iter().map(|list| list.id).collect();
         let records = self.records(contact.workspace_id, &shown, &[contact.id]).await?;
@@ -72,7 +73,7 @@ impl App {
         Ok(is_kept.then(|| records.values().any(|stored| stored.record.is_weekly)))
     }
 
-    /// Changes what the recipient of a message gets, and in which language.
+    /// Changes the subscriptions of the recipient of a message, and their language.
     pub async fn set_preferences(
         &self,
         workspace: WorkspaceId,
@@ -116,7 +117,7 @@ impl App {
         }
         let mut writes = Vec::new();
         if !joins.is_empty() {
-            // Its change of consent has the language with it.
+            // The change of consent includes the language.
             writes.extend(self.agree_writes(&contact).await?);
         }
         let is_put = writes.iter().any(|write| matches!(write, Write::PutContacts(_)));
@@ -140,8 +141,8 @@ impl App {
         Ok(writes)
     }
 
-    /// Has the records of a reader on some public lists say whether at most one mail a week is wanted: those that are
-    /// written already, and the others.
+    /// Sets in the records of a reader on some public lists whether at most one mail a week is wanted: in those that
+    /// are written already, and in the others.
     async fn set_weekly(
         &self,
         contact: &Contact,
@@ -173,8 +174,8 @@ impl App {
         Ok(())
     }
 
-    /// Sends a reader the mail that confirms a change of address or an erasure. `new_address` is that of a change. Too many
-    /// are [`Error::RateLimited`].
+    /// Sends a reader the mail that confirms a change of address, with the `new_address`, or an erasure. Too many are
+    /// [`Error::RateLimited`].
     pub async fn ask_reader(
         &self,
         workspace: WorkspaceId,
@@ -220,7 +221,7 @@ impl App {
         .await
     }
 
-    /// What the page of a mail shows that confirms a change of address or an erasure; changes nothing.
+    /// Returns the page behind a mail that confirms a change of address or an erasure; changes nothing.
     pub async fn reader_to_confirm(
         &self,
         workspace: WorkspaceId,
@@ -233,7 +234,8 @@ impl App {
         }
     }
 
-    /// Makes the address that a message went to that of its contact. An address that another contact has is not taken.
+    /// Gives the contact of a message the address that the message was sent to. Without effect if another contact has
+    /// the address.
     pub async fn change_reader_address(
         &self,
         workspace: WorkspaceId,
@@ -263,7 +265,7 @@ impl App {
         .await
     }
 
-    /// Erases the contact that a message went to, if it still has that address.
+    /// Erases the contact that a message was sent to, if it still has that address.
     pub async fn erase_reader(
         &self,
         workspace: WorkspaceId,
@@ -288,7 +290,7 @@ impl App {
         .await
     }
 
-    /// What is kept about the recipient of a message.
+    /// Returns the data stored about the recipient of a message.
     pub async fn reader_data(&self, workspace: WorkspaceId, message: MessageId) -> Result<Followed<Value>, Error> {
         let contact = match self.reader_of(workspace, message).await? {
             Followed::Found((_, contact)) => contact.record,
@@ -329,7 +331,7 @@ impl App {
         })))
     }
 
-    /// The contact that a message went to.
+    /// Returns the contact that a message was sent to.
     async fn reader_of(
         &self,
         workspace: WorkspaceId,
@@ -340,7 +342,7 @@ impl App {
         Ok(found.map_or(Followed::Expired, |contact| Followed::Found((message, contact))))
     }
 
-    /// The same of a mail that confirms something, for thirty days.
+    /// Returns the contact of a mail that confirms something, for thirty days.
     async fn reader_of_mail(
         &self,
         workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! What is put aside because the store refuses its outcome for good, so that nothing else waits for it.
+//! Quarantine of work whose outcome the store refuses for good, so that nothing else waits for it.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -11,7 +11,8 @@ use messaging_core::ids::WorkspaceId;
 use crate::app::App;
 
 impl App {
-    /// The write that records an item as put aside, and how it is taken up again: part of the commit that takes it away.
+    /// Returns the write that records an item as put aside, with the data to try it again: part of the commit that
+    /// removes the item.
     pub(crate) fn quarantine(
         &self,
         workspace: Option<WorkspaceId>,

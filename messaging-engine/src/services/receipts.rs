@@ -1,7 +1,7 @@
-//! Receipts of providers: which message they are about, and what they do to it.
+//! Receipts of providers: finding their messages, and applying them.
 //!
-//! A receipt may come before the commit of the attempt that gives its message the provider's name. So one whose message
-//! nobody knows is kept as a job, which looks again for some minutes.
+//! A receipt may come before the commit of the attempt that gives its message the provider's id. So a receipt whose
+//! message is not known is stored as a job, which looks again for some minutes.
 
 use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, JobWrite, Write, moves};
@@ -17,19 +17,19 @@ use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::settle_receipt::SettleReceipt;
 
-/// Events of a kind that are looked at: receipts make one of each.
+/// Number of events of a kind that are read: receipts make one of each.
 const MAX_EVENTS: usize = 16;
 
 impl App {
-    /// Where the provider of a message may report what becomes of it (contract section 18).
+    /// Returns the address to which the provider of a message may report its outcome (contract section 18).
     pub(crate) fn receipt_address(&self, message: &Message) -> ReceiptAddress {
         let token = self.link_key().receipt(message.workspace_id, message.id);
         let url = self.callback_url(message.channel, &token);
         ReceiptAddress { token, url }
     }
 
-    /// Takes note of a receipt. When it returns, that is durable: its effect, or that it is looked at again because
-    /// nobody knows its message yet.
+    /// Applies a receipt. When it returns, a result is durable: its effect, or that it is tried again because its
+    /// message is not known yet.
     pub async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), Error> {
         if let Some((workspace, message)) = self.receipted(about).await? {
             return self.settle_receipt(workspace, message, receipt).await;
@@ -45,7 +45,7 @@ impl App {
         .await
     }
 
-    /// The message that a receipt is about, if it is known by its name.
+    /// Returns the message that a receipt is about, if its id at the provider is known.
     pub(crate) async fn receipted(&self, about: &ReceiptLink) -> Result<Option<(WorkspaceId, MessageId)>, StoreError> {
         match about {
             ReceiptLink::Message { workspace_id, message_id } => Ok(Some((*workspace_id, *message_id))),
@@ -57,8 +57,8 @@ impl App {
         }
     }
 
-    /// The message that a receipt is about which has its name in another spelling. Asked when the name itself has had
-    /// time to become known: who has it goes before.
+    /// Returns the message of a receipt whose provider id has another spelling. Called when the id itself has had time
+    /// to become known: a message with that very id has precedence.
     pub(crate) async fn receipted_otherwise(
         &self,
         about: &ReceiptLink,
@@ -74,7 +74,8 @@ impl App {
         }
     }
 
-    /// Applies a receipt to its message. One of a message that is gone, or whose recipient was erased, says nothing.
+    /// Applies a receipt to its message. A receipt for a message that is gone, or whose recipient was erased, has no
+    /// effect.
     pub(crate) async fn settle_receipt(
         &self,
         workspace: WorkspaceId,
@@ -102,11 +103,11 @@ impl App {
             tracing::debug!(message = %id, "a receipt says nothing new");
             return Ok(Changes::default());
         }
-        // Where the state stays, the revision moves all the same: of two receipts at once that say the same, one
-        // decides again and finds the other's event.
+        // Also if the status stays, the revision changes: of two receipts at once that report the same, one decides
+        // again and finds the other's event.
         let now = self.now();
         let after = message.after(judgment.status, judgment.events.iter().map(|(kind, _)| *kind), now);
-        // A receipt that it was read is an open.
+        // A read receipt is an open.
         let is_read = judgment.events.iter().any(|(kind, _)| *kind == EventKind::Open);
         let mut changes = Changes::from_iter(moves(&message, &after, is_read.then_some((EventKind::Open, false)), now));
         changes.extend(self.append_events((&message).into(), judgment.events.clone()).await?);

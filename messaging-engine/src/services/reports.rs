@@ -1,7 +1,7 @@
-//! What comes back by mail: whose return address it is, and what a report does to its message.
+//! Mail to return addresses: resolving the address, and applying a report to its message.
 //!
-//! Contract sections 4.2 and 10. Whoever receives mail asks [`App::return_address`] for each recipient
-//! and hands over what the mail says with [`App::receive`].
+//! Contract sections 4.2 and 10. The server for incoming mail calls [`App::return_address`] for each recipient and
+//! hands the parsed mail to [`App::receive`].
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
@@ -27,11 +27,11 @@ use serde_json::{Map, Value};
 use crate::app::App;
 use crate::error::Error;
 
-/// Domains of one name that are read at a time.
+/// Number of domains of one name that are read at a time.
 const NAMESAKES: usize = 100;
 
-/// Events of a kind that are looked at: a message has at most 101 recipients, each with a bounce, a
-/// complaint, a delivery, and a few dozen deferrals.
+/// Number of events of a kind that are read: a message has at most 101 recipients, each with a bounce, a complaint, a
+/// delivery, and a few dozen deferrals.
 const MAX_EVENTS: usize = 8192;
 
 #[async_trait]
@@ -60,7 +60,7 @@ impl ProviderSink for App {
     }
 }
 
-/// Whether settings name the same account in the same way: they may differ in how fast messages leave.
+/// Returns true if settings name the same account in the same way: they may differ in the send rate.
 fn is_same_account(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let is_in = |settings: &Map<String, Value>, (name, value): (&String, &Value)| {
         name == MAX_RATE || settings.get(name).unwrap_or(&Value::Null) == value
@@ -69,8 +69,8 @@ fn is_same_account(one: &Map<String, Value>, other: &Map<String, Value>) -> bool
 }
 
 impl App {
-    /// What an address says, if it is a return address that we made: `bounce+TOKEN@bounce.<domain>` or
-    /// `unsubscribe+TOKEN@bounce.<domain>`, in any case. Anything else is `None`, whatever is wrong.
+    /// Resolves a return address that we made: `bounce+TOKEN@bounce.<domain>` or `unsubscribe+TOKEN@bounce.<domain>`,
+    /// in any case. Anything else is `None`, whatever is wrong.
     pub async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError> {
         let Some((local_part, host)) = address.rsplit_once('@') else { return Ok(None) };
         let Some(host) = address::ascii_domain(host.strip_suffix('.').unwrap_or(host)) else { return Ok(None) };
@@ -83,7 +83,8 @@ impl App {
         .await
     }
 
-    /// What is wanted of one of the domains of a name that were verified at some time, whichever workspaces they are of.
+    /// Calls `wanted` for the domains of a name that were verified at some time, in any workspace, and returns its
+    /// first result.
     pub(super) async fn domain_named<T>(
         &self,
         name: &str,
@@ -100,7 +101,7 @@ impl App {
         }
     }
 
-    /// Takes note of what a mail to a return address says. When it returns, that is durable.
+    /// Applies a mail to a return address. When it returns, the effect is durable.
     ///
     /// The same mail twice has no second effect. A mail to an unsubscribe address is a request to
     /// unsubscribe unless it is a report; a mail to a bounce address that is none changes nothing.
@@ -127,13 +128,13 @@ impl App {
         }
     }
 
-    /// The changes, and the recipients who complain for the first time.
+    /// Returns the changes, and the recipients who complain for the first time.
     async fn judge(&self, to: &ReturnAddress, report: &Report) -> Result<(Changes, Vec<String>), Error> {
         let found = self.store().message_with_content(to.workspace_id, to.message_id).await?;
         let Some((message, content)) = found else { return Ok((Changes::default(), Vec::new())) };
         let (mut recipients, mut complete) = recipients_of(&message, content.as_ref());
         if let Some(tag) = to.recipient {
-            // Whatever the mail names, it is about whom the address was made for.
+            // Whatever recipient the mail names, it is about the one that the address was made for.
             let key = self.link_key();
             recipients.retain(|known| key.is_recipient(tag, message.id, &known.address));
             complete = true;
@@ -147,8 +148,8 @@ impl App {
             return Ok((Changes::default(), Vec::new()));
         }
         let now = self.now();
-        // Where the state stays, the revision moves all the same: of two mails at once that say the
-        // same, one decides again and finds the other's event.
+        // Also if the status stays, the revision changes: of two mails at once that report the same, one decides again
+        // and finds the other's event.
         let after = message.after(judgment.status, judgment.events.iter().map(|(kind, _)| *kind), now);
         let mut changes = Changes::from_iter(moves(&message, &after, None, now));
         changes.extend(self.append_events((&message).into(), judgment.events.clone()).await?);
@@ -163,8 +164,8 @@ impl App {
     }
 }
 
-/// The recipients of a message, and whether these are all: once the content is forgotten, nobody knows
-/// the copies. Messages of campaigns never had any.
+/// Returns the recipients of a message, and whether these are all: once the content is removed, the copies are unknown.
+/// Messages of campaigns never had any.
 fn recipients_of(message: &Message, content: Option<&MessageContent>) -> (Vec<Recipient>, bool) {
     let (cc, bcc, complete) = match content.map(content::decode) {
         Some(Ok(request)) => (request.input.cc.unwrap_or_default(), request.input.bcc.unwrap_or_default(), true),

@@ -29,7 +29,8 @@ impl App {
         }
     }
 
-    /// Waits until every request that was logged so far is written or dropped: before the store is closed, and in tests.
+    /// Waits until every request that was logged so far is written or dropped: before the store is closed, and in
+    /// tests.
     pub async fn requests_written(&self) {
         loop {
             let idle = self.0.request_logger.idle.notified();

@@ -1,7 +1,7 @@
-//! Automations of a database that came from a copy.
+//! Automations of a database that is a copy.
 //!
-//! Contract section 22. How far runs have come on the other server since the copy was taken nobody knows here, so each
-//! automation waits for a person; a page at a time, and whoever is interrupted goes on with those that are left.
+//! Contract section 22. It is not known here how far the runs have come on the other server since the copy was taken,
+//! so each automation waits for a person; a page at a time, and after an interruption the remaining ones follow.
 
 use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, Write};
 use messaging_core::domain::automation::run::{Run, RunStatus};
@@ -12,21 +12,21 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 
-/// Automations of a page.
+/// Number of automations in a page.
 const PAGE: usize = 50;
 
-/// Runs that are ended in one commit.
+/// Number of runs that are ended in one commit.
 const RUNS: usize = 200;
 
-/// How often something is decided about again because somebody changed it meanwhile.
+/// Number of tries to change an automation while it keeps changing.
 const MAX_COMMITS: usize = 8;
 
-/// Later than any run is due.
+/// A time later than the due time of any run.
 const EVER: Timestamp = Timestamp::from_millis(i64::MAX);
 
 impl App {
-    /// Pauses the automations that were active when the installation was fenced. One that was activated since then waits
-    /// for the end of the fence by itself.
+    /// Pauses the automations that were active when the installation was fenced. An automation that was activated since
+    /// then waits for the end of the fence by itself.
     pub(super) async fn pause_restored_automations(&self, fence: Fence) -> Result<(), CommitError> {
         let is_of_copy = |automation: &Automation| automation.activated_at.is_none_or(|at| at < fence.since);
         let mut after = None;
@@ -57,7 +57,7 @@ impl App {
             let mut changes = Changes::from_iter([put]);
             changes.extend(self.record_own_automation_change("pauseAutomation", &record, &held).await?);
             match self.commit_in_background(changes).await {
-                // Somebody has changed it meanwhile, which only people do.
+                // The automation was changed meanwhile, which only people do.
                 Err(CommitError::Conflict) => {}
                 outcome => return outcome,
             }
@@ -65,7 +65,7 @@ impl App {
         Err(CommitError::Conflict)
     }
 
-    /// Ends a page of the runs that were under way when the installation was fenced; answers how many.
+    /// Ends a page of the runs that were open when the installation was fenced; returns their number.
     pub(crate) async fn exit_restored_runs(&self, fence: Fence) -> Result<usize, CommitError> {
         let mut after = None;
         loop {
@@ -85,7 +85,7 @@ impl App {
         }
     }
 
-    /// Some of the open runs of an automation from before the fence; none when none is left.
+    /// Returns some of the open runs of an automation from before the fence; empty if none is left.
     async fn restored_runs(&self, automation: &Automation, fence: Fence) -> Result<Vec<Stored<Run>>, StoreError> {
         let (workspace, id) = (automation.workspace_id, automation.id);
         let is_of_copy = |run: &Stored<Run>| run.record.entered_at < fence.since;
@@ -96,7 +96,7 @@ impl App {
                 return Ok(runs);
             }
         }
-        // Those that wait for something without a time, and those behind runs that began since.
+        // Runs that wait for something without a time, and those listed behind runs that began since.
         for status in [RunStatus::Active, RunStatus::Waiting] {
             let wanted = RunFilter { status: Some(status), contact_id: None, node_id: None };
             let mut after = None;
@@ -130,7 +130,7 @@ impl App {
             }))))
         };
         match self.commit_in_background(runs.into_iter().filter_map(ended).collect()).await {
-            // Somebody has ended or merged one meanwhile: those that are left are found again.
+            // A run was ended or merged meanwhile: the remaining ones are found again.
             Ok(()) | Err(CommitError::Conflict) => Ok(()),
             Err(error) => Err(error),
         }

@@ -1,7 +1,7 @@
-//! Campaigns of a database that came from a copy.
+//! Campaigns of a database that is a copy.
 //!
-//! Contract section 22. What the other server has sent of them since the copy was taken nobody knows here, so each waits
-//! for a person; a page at a time, and whoever is interrupted goes on with those that are left.
+//! Contract section 22. It is not known here which messages of them the other server has sent since the copy was taken,
+//! so each campaign waits for a person; a page at a time, and after an interruption the remaining ones follow.
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::campaign::{Campaign, PauseReason};
@@ -11,15 +11,15 @@ use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 
 use crate::app::App;
 
-/// Campaigns of a page.
+/// Number of campaigns in a page.
 const PAGE: usize = 50;
 
-/// How often a campaign is decided about again because somebody changed it meanwhile.
+/// Number of tries to change a campaign while it keeps changing.
 const MAX_COMMITS: usize = 8;
 
 impl App {
-    /// Pauses the campaigns that were scheduled or sending when the installation was fenced. One that was scheduled since
-    /// then waits for the end of the fence by itself.
+    /// Pauses the campaigns that were scheduled or sending when the installation was fenced. A campaign that was
+    /// scheduled since then waits for the end of the fence by itself.
     pub(crate) async fn pause_restored_campaigns(&self, fence: Fence) -> Result<(), CommitError> {
         let is_of_copy = |campaign: &Campaign| campaign.schedule_called_at.is_none_or(|called| called < fence.since);
         let mut after = None;
@@ -37,8 +37,8 @@ impl App {
         }
     }
 
-    /// Cancels a page of the campaigns that are scheduled, sending or paused; answers how many there were. Their messages
-    /// are cancelled by the job of each, and none of them leaves before.
+    /// Cancels a page of the campaigns that are scheduled, sending or paused; returns their number. The job of each
+    /// cancels its messages, and none of them leaves before.
     pub(crate) async fn cancel_open_campaigns(&self) -> Result<usize, CommitError> {
         let page = self.store().open_campaigns(PageRequest { after: None, limit: PAGE }).await?;
         for campaign in &page.items {
@@ -47,8 +47,8 @@ impl App {
         Ok(page.items.len())
     }
 
-    /// Commits what becomes of a campaign, as it is by then, and records it as what people do by `operation`; nothing where
-    /// `change` says so.
+    /// Commits a change of a campaign at its current revision, and records it like the `operation` of a person; does
+    /// nothing if `change` returns `None`.
     async fn change_campaign(
         &self,
         operation: &str,
@@ -63,7 +63,7 @@ impl App {
             changes.extend(self.record_own_campaign_change(operation, &stored.record, &changed).await?);
             changes.push(Write::put(Box::new(changed), Expect::Revision(stored.revision)));
             match self.commit_in_background(changes).await {
-                // Somebody has changed it meanwhile, which only people do.
+                // The campaign was changed meanwhile, which only people do.
                 Err(CommitError::Conflict) => {}
                 outcome => return outcome,
             }
@@ -71,7 +71,7 @@ impl App {
         Err(CommitError::Conflict)
     }
 
-    /// Looks whether the installation is fenced, and pauses what the copy had under way.
+    /// Checks whether the installation is fenced, and pauses the active campaigns and automations of the copy.
     pub(crate) async fn heed_fence(&self) -> Result<(), CommitError> {
         let fence: Result<_, StoreError> = self.store().fence().await;
         match fence? {

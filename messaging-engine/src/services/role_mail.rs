@@ -1,10 +1,10 @@
 //! Forwards mail to `postmaster` and `abuse` of the installation's names to the operator (RFC 2142, RFC 5321 section
 //! 4.5.1).
 //!
-//! The mail is forwarded as a message of a workspace, because only workspaces have domains for which mail can be signed.
-//! It is the workspace whose verified domain covers the name, or else the one whose domain covers the postmaster's
-//! address, so that no other workspace sees mail to the operator. Workspaces under deletion send nothing, so their domains
-//! do not count.
+//! The mail is forwarded as a message of a workspace, because only workspaces have domains for which mail can be
+//! signed. It is the workspace whose verified domain covers the name, or else the one whose domain covers the
+//! postmaster's address, so that no other workspace sees mail to the operator. Workspaces under deletion send nothing,
+//! so their domains do not count.
 
 use messaging_core::domain::channel::address::{self, EmailAddress};
 use messaging_core::domain::limits::MAX_SUBJECT;
@@ -25,9 +25,9 @@ const MAX_LABELS: usize = 10;
 const MAX_HOPS: usize = 100;
 
 impl App {
-    /// The role address that a text names: `postmaster` or `abuse` of the host name, of the installation's name, or of the
-    /// bounce domain of a verified sending domain. `postmaster` without a domain is that of the host name. `None` for any
-    /// other address, if no `--postmaster` is set, and if no verified domain can send the mail on.
+    /// The role address that a text names: `postmaster` or `abuse` of the host name, of the installation's name, or of
+    /// the bounce domain of a verified sending domain. `postmaster` without a domain is that of the host name. `None`
+    /// for any other address, if no `--postmaster` is set, and if no verified domain can send the mail on.
     pub async fn role_address(&self, address: &str) -> Result<Option<RoleAddress>, StoreError> {
         let Some(postmaster) = self.settings().postmaster.as_deref() else { return Ok(None) };
         let own = self.settings().hostname.as_str();

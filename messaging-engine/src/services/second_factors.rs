@@ -1,7 +1,7 @@
-//! Second factors: judging codes, and sign-ins that wait for one (contract section 25).
+//! Second factors: checking codes, and sign-ins that wait for one (contract section 25).
 //!
-//! A code is judged by what is stored, and what uses it up is a write of the commit that does what the code was asked for:
-//! of two who come with the same code at the same moment one is refused.
+//! A code is checked against the stored factor, and used up by a write in the commit of the action that it is for: of
+//! two requests with the same code at the same moment one is refused.
 
 use std::net::IpAddr;
 
@@ -30,34 +30,34 @@ use crate::error::Error;
 use crate::services::sign_ins::refuse;
 use crate::services::tickets::{SECRET_ALPHABET, SECRET_LENGTH};
 
-/// The text before the random part of the token of a sign-in that waits for a factor.
+/// Prefix of the token of a sign-in that waits for a factor.
 const PENDING_MARKER: &str = "mf_";
 
-/// The text before the rest of the token of a sign-in by a passkey alone.
+/// Prefix of the token of a sign-in by a passkey alone.
 pub(crate) const PASSKEY_MARKER: &str = "mp_";
 
-/// What the tokens of sign-ins by a passkey alone are sealed for.
+/// Place that the tokens of sign-ins by a passkey alone are sealed for.
 const PASSKEY_PLACE: &str = "passkey/sign-in";
 
-/// The first step of a sign-in by somebody with a second factor.
+/// First step of a sign-in by a person with a second factor.
 #[derive(Debug, Default)]
 pub(crate) struct FirstStep {
-    /// Whether the session becomes a cookie of a browser.
+    /// True if the session becomes a cookie of a browser.
     pub(crate) cookie: bool,
-    /// The factor that it has shown.
+    /// Factor that the first step has proved.
     pub(crate) first_factor: FirstFactor,
-    /// True where the operator, by a link, or the single sign-on provider vouches for the person.
+    /// True if the operator, by a link, or the single sign-on provider vouches for the person.
     pub(crate) is_vouched: bool,
-    /// The hash of a password that is to be set.
+    /// Hash of a password that is to be set.
     pub(crate) password_hash: Option<String>,
-    /// The ticket that it was done with, which it uses up.
+    /// Ticket of the first step, which it uses up.
     pub(crate) ticket: Option<Digest>,
 }
 
 impl App {
-    /// The factors of a user that can be used or confirmed, newest first.
+    /// Returns the factors of a user that can be used or confirmed, newest first.
     pub(crate) async fn live_factors(&self, user: UserId) -> Result<Vec<Stored<Factor>>, StoreError> {
-        // Those that nobody confirmed in time are there until they are swept.
+        // Factors that were not confirmed in time are stored until they are swept.
         let (mut page, now) = (PageRequest { after: None, limit: 5 * MAX_FACTORS }, self.now());
         let mut live = Vec::new();
         loop {
@@ -70,14 +70,14 @@ impl App {
         }
     }
 
-    /// A new secret for codes, and how it is stored.
+    /// Returns a new secret for codes, and its stored form.
     pub(crate) fn new_totp_secret(&self, user: UserId, id: FactorId) -> (TotpSecret, FactorProof) {
         let secret = TotpSecret::generate(self.entropy());
         let sealed = self.vault().seal(&Factor::place(user, id), &secret.to_base32(), self.entropy());
         (secret, FactorProof::Totp { sealed, used_step: None })
     }
 
-    /// The factor after a code of it was used; `None` if the code is not good at `now`.
+    /// Returns the factor after a code of it was used; `None` if the code is not valid at `now`.
     pub(crate) fn use_code(&self, factor: Factor, code: &str, now: Timestamp) -> Option<Factor> {
         let FactorProof::Totp { sealed, used_step } = &factor.proof else { return None };
         let opened = self.vault().open(&Factor::place(factor.user_id, factor.id), sealed).ok();
@@ -90,8 +90,8 @@ impl App {
         Some(Factor { proof, ..factor.used(now) })
     }
 
-    /// Judges a code of a confirmed factor or a recovery code of a user. Answers the write that uses it up, or `None` where
-    /// it is not good.
+    /// Checks a code of a confirmed factor or a recovery code of a user. Returns the write that uses it up, or `None`
+    /// if it is not valid.
     pub(crate) async fn judge_code(
         &self,
         user: UserId,
@@ -111,7 +111,7 @@ impl App {
         Ok(is_good.then_some(Write::Account(AccountWrite::TakeRecoveryCode(user, digest))))
     }
 
-    /// Keeps the first step of a sign-in, in a commit of its own, and answers the refusal that asks for the second. The
+    /// Stores the first step of a sign-in, in a commit of its own, and returns the error that asks for the second. The
     /// attempt stays counted as failed until then.
     pub(crate) async fn ask_second_factor(&self, user: &User, step: FirstStep, now: Timestamp) -> Result<Error, Error> {
         let FirstStep { cookie, first_factor, is_vouched, password_hash, ticket } = step;
@@ -131,7 +131,7 @@ impl App {
         let kept = Write::Account(AccountWrite::PutPendingSignIn(Box::new(pending)));
         match self.commit(taken.into_iter().chain([kept]).collect()).await {
             Ok(()) => {}
-            // Somebody else has used the ticket.
+            // Another request has used the ticket.
             Err(CommitError::Conflict) => return Err(Error::LinkExpired),
             Err(error) => return Err(error.into_store_error().into()),
         }
@@ -149,12 +149,12 @@ impl App {
         Ok(Error::SecondFactorRequired { token: Secret::from(token), kinds, options })
     }
 
-    /// The site that browsers keep passkeys of this installation for.
+    /// Returns the site that browsers keep passkeys of this installation for.
     pub(crate) fn passkey_site(&self) -> Option<Site> {
         Site::of(&self.settings().public_url)
     }
 
-    /// A passkey that is to be made, and what a browser is told to make it.
+    /// Returns a passkey to be created, and the options for the browser to create it.
     pub(crate) fn new_passkey(&self, site: &Site, user: &User, known: &[String]) -> (FactorProof, Map<String, Value>) {
         let nonce = random_text(self.entropy(), SECRET_ALPHABET, SECRET_LENGTH);
         let name = user.name.as_deref().unwrap_or(&user.email);
@@ -163,7 +163,7 @@ impl App {
         (FactorProof::Passkey { nonce, passkey: None }, options)
     }
 
-    /// Judges a signature of a passkey of a user. Answers the write that notes its use, or `None` where it is not good.
+    /// Checks a signature of a passkey of a user. Returns the write that records its use, or `None` if it is not valid.
     pub(crate) async fn judge_assertion(
         &self,
         user: UserId,
@@ -187,8 +187,8 @@ impl App {
         Ok(None)
     }
 
-    /// The token of a sign-in by a passkey alone, and until when it works. Nothing is stored before it is used: it is sealed,
-    /// and whoever uses it leaves a row under its digest.
+    /// Returns the token of a sign-in by a passkey alone, and its expiry. Nothing is stored before it is used: it is
+    /// sealed, and its use leaves a row under its digest.
     pub(crate) fn new_passkey_token(&self, cookie: bool, now: Timestamp) -> (Secret, Timestamp) {
         let nonce = random_text(self.entropy(), SECRET_ALPHABET, SECRET_LENGTH);
         let expires_at = now + PENDING_FOR;
@@ -198,8 +198,8 @@ impl App {
         (token.into(), expires_at)
     }
 
-    /// Until when a token of [`App::new_passkey_token`] works, and whether the session becomes a cookie; `None` for any other
-    /// text.
+    /// Returns the expiry of a token of [`App::new_passkey_token`], and whether the session becomes a cookie; `None`
+    /// for any other text.
     pub(crate) fn read_passkey_token(&self, token: &str) -> Option<(Timestamp, bool)> {
         let sealed = format!("{SEALED_MARKER}{}", token.strip_prefix(PASSKEY_MARKER)?);
         let text = self.vault().open(PASSKEY_PLACE, &sealed).ok()?;
@@ -208,17 +208,17 @@ impl App {
         Some((expires_at, words.next()? == "1"))
     }
 
-    /// A sign-in that takes a code, with the number of those that were tried.
+    /// Returns a sign-in that waits for a code, with the number of codes tried.
     pub(crate) async fn pending_sign_in(&self, token: &Digest, now: Timestamp) -> Result<(PendingSignIn, u32), Error> {
         let found = self.store().pending_sign_in(token).await?;
         found.filter(|(pending, tries)| pending.takes_a_try(*tries, now)).ok_or(Error::SignInOver)
     }
 
-    /// Counts a code of a sign-in as wrong, before it is looked at, among the failed sign-ins of its email and its caller's
-    /// network.
+    /// Counts a code of a sign-in as wrong, before it is checked, among the failed sign-ins of its email and its
+    /// caller's network.
     ///
-    /// Somebody whose email is guessed at from many places has waited before the first step, and does not wait again: the
-    /// tries of one sign-in are few.
+    /// A person whose email is guessed at from many places has waited before the first step, and does not wait again:
+    /// the tries of one sign-in are few.
     pub(crate) async fn count_code(
         &self,
         token: &Digest,
@@ -232,7 +232,7 @@ impl App {
         let writes = [AccountWrite::CountSignIn(attempt), AccountWrite::CountCode(*token)].map(Write::Account);
         match self.commit(Changes::from_iter(writes)).await {
             Ok(()) => Ok(attempt),
-            // Others were counted meanwhile.
+            // Other tries were counted meanwhile.
             Err(CommitError::Conflict) => {
                 self.pending_sign_in(token, attempt.at).await?;
                 Err(Error::RateLimited { retry_after: 1 })

@@ -1,5 +1,5 @@
-//! What segments need of the application: the graph of all of them, turns at their members, and noticing the
-//! changes that concern them.
+//! Segments in the application: the graph of a workspace's segments, turns at their members, and noticing changes of
+//! contacts that concern them.
 
 use messaging_core::changes::{Changes, DocumentKey, Expect, JobWrite, Write};
 use messaging_core::domain::channel::Channel;
@@ -19,20 +19,20 @@ use crate::jobs::JobData as _;
 use crate::jobs::follow_changes::FollowChanges;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 
-/// Segments that are read at a time.
+/// Number of segments that are read at a time.
 const PAGE: usize = 100;
 
 impl App {
-    /// Waits until nobody else works on the members of the workspace's segments.
+    /// Waits for the turn to work on the members of the workspace's segments.
     pub(crate) async fn turn_at_segments(&self, workspace: WorkspaceId) -> tokio::sync::OwnedMutexGuard<()> {
         self.segment_turns().of(workspace).lock_owned().await
     }
 
-    /// All segments of a workspace.
+    /// Returns all segments of a workspace.
     pub(crate) async fn segment_graph(&self, workspace: WorkspaceId) -> Result<SegmentGraph, StoreError> {
         let mut page = PageRequest { after: None, limit: PAGE };
         let mut graph = SegmentGraph::default();
-        // Those that were created beyond the limit at the same moment are read as well.
+        // Segments that were created beyond the limit at the same moment are read as well.
         for _ in 0..=2 * MAX_SEGMENTS / PAGE {
             let slice = self.store().segments(workspace, page).await?;
             slice.items.into_iter().for_each(|segment| graph.insert(segment));
@@ -44,15 +44,15 @@ impl App {
         Ok(graph)
     }
 
-    /// What finds the members of a resolved filter at the moment.
+    /// Returns the query for the current members of a resolved filter.
     pub(crate) async fn member_query(&self, workspace: WorkspaceId, filter: Filter) -> Result<MemberQuery, StoreError> {
-        // Not from the cache: another process may just have changed the zone and asked for a calculation.
+        // Not read from the cache: another process may just have changed the zone and asked for a calculation.
         let found = self.store().workspace(workspace).await?;
         let zone = found.map_or(jiff::tz::TimeZone::UTC, |stored| stored.record.zone());
         Ok(MemberQuery { filter, now: self.now(), zone })
     }
 
-    /// The writes that have the members of a segment calculated anew.
+    /// Returns the segment and the writes that have its members recalculated.
     pub(crate) fn calculate_anew(&self, stored: Stored<Segment>, now: Timestamp) -> (Segment, [Write; 2]) {
         let Stored { record, revision } = stored;
         let segment =
@@ -62,7 +62,7 @@ impl App {
         (segment, [put, Write::Job(JobWrite::Enqueue(job))])
     }
 
-    /// The writes that have the members of several segments calculated anew; those that are gone are left out.
+    /// Returns the writes that have the members of several segments recalculated; segments that are gone are left out.
     pub(crate) async fn calculate_all_anew(
         &self,
         workspace: WorkspaceId,
@@ -78,7 +78,7 @@ impl App {
         Ok(writes)
     }
 
-    /// The dynamic segments whose members depend on where days begin.
+    /// Returns the dynamic segments whose members depend on where days begin.
     pub(crate) async fn segments_with_zone(&self, workspace: WorkspaceId) -> Result<Vec<SegmentId>, StoreError> {
         let graph = self.segment_graph(workspace).await?;
         let reads_zone = |segment: &&Segment| {
@@ -88,13 +88,13 @@ impl App {
         Ok(graph.iter().filter(reads_zone).map(|segment| segment.id).collect())
     }
 
-    /// Adds the job that follows the changes, where somebody is interested in them.
+    /// Adds the job that follows the changes, if a segment reads them.
     pub(super) async fn have_changes_followed(&self, changes: &mut Changes) {
         for (workspace, mask) in concerned(changes) {
             let read_mask = match self.segment_read_mask(workspace).await {
                 Ok(read_mask) => read_mask,
                 Err(error) => {
-                    // A store that takes no work logs why, and each request would say so again.
+                    // A store that takes no work logs the cause itself; each request would repeat it.
                     if !matches!(error, StoreError::Unavailable) {
                         tracing::warn!(error = %Chain(&error), "what segments read is not known; changes are followed");
                     }
@@ -111,7 +111,7 @@ impl App {
     }
 }
 
-/// What changes about contacts, by workspace. Nothing is allocated when nothing does.
+/// Returns the changed data of contacts, by workspace. Allocates nothing if there is none.
 fn concerned(changes: &Changes) -> Vec<(WorkspaceId, ReadMask)> {
     let mut found: Vec<(WorkspaceId, ReadMask)> = Vec::new();
     for (workspace, mask) in changes.writes().iter().filter_map(concern) {
@@ -123,8 +123,8 @@ fn concerned(changes: &Changes) -> Vec<(WorkspaceId, ReadMask)> {
     found
 }
 
-/// What a write changes about contacts that a filter can read. More than it does is allowed, less is not: the
-/// store knows exactly who changed in what, and without a job nobody asks it.
+/// Returns the contact data that a write changes and a filter can read. It may be more than is changed, never less: the
+/// store knows exactly which contacts changed, but only a job asks it.
 fn concern(write: &Write) -> Option<(WorkspaceId, ReadMask)> {
     match write {
         Write::PutContacts(puts) => {

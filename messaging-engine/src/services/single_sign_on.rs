@@ -1,8 +1,8 @@
-//! Single sign-on: what is asked of the provider, and what becomes of its answers.
+//! Single sign-on: requests to the provider, and the handling of its answers.
 //!
-//! Contract section 25. All requests go through the guarded client like those to other addresses that people name: a provider
-//! at a private address needs the setting that allows such targets. What a browser carries meanwhile is sealed under the
-//! installation's key, so that every node can end what another one began.
+//! Contract section 25. All requests go through the guarded client, like those to other addresses that people name: a
+//! provider at a private address needs the setting that allows such targets. The state that a browser carries meanwhile
+//! is sealed under the installation's key, so that every node can finish what another one began.
 
 mod provider;
 mod refusal;
@@ -26,21 +26,21 @@ use crate::fair_semaphore::{Cap, Owner, Share};
 pub use refusal::SignOnRefusal;
 use refusal::error_word;
 
-/// The path that a browser begins a sign-in at, below the public URL.
+/// Path at which a browser begins a sign-in, below the public URL.
 pub const BEGIN: &str = "/v1/auth/oidc";
-/// The path that the provider sends a browser back to, below the public URL.
+/// Path to which the provider sends a browser back, below the public URL.
 pub const CALLBACK: &str = "/v1/auth/oidc/callback";
 
-/// The place that what a browser carries is sealed for.
+/// Place that the state in the browser is sealed for.
 const PLACE: &str = "sign-on/flow";
 
-/// Said to whoever signs in otherwise where single sign-on is the only way.
+/// Error for other sign-ins where single sign-on is the only way.
 pub(crate) const ONLY: Error = Error::AccountState(
     "on this server people sign in by single sign-on alone; for a way back in, whoever runs the server has `messaging admin \
      login-link`",
 );
 
-/// Single sign-on as it is offered to whoever is not signed in yet.
+/// Single sign-on as it is offered before the sign-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SignOnOffer {
@@ -48,7 +48,7 @@ pub struct SignOnOffer {
     pub name: String,
     /// Address at which a browser begins to sign in.
     pub url: String,
-    /// True where passwords are refused.
+    /// True if passwords are refused.
     pub only: bool,
 }
 
@@ -58,12 +58,13 @@ pub struct SignOnOffer {
 pub struct SignOnStart {
     /// Address that the browser goes to.
     pub location: String,
-    /// What the browser brings back, sealed; good for [`LIFETIME`](messaging_core::domain::security::oidc::flow::LIFETIME).
+    /// State that the browser brings back, sealed; valid for
+    /// [`LIFETIME`](messaging_core::domain::security::oidc::flow::LIFETIME).
     pub cookie: Secret,
 }
 
-/// The answer of the provider that a browser brings (OpenID Connect Core section 3.1.2.5, RFC 9207). A parameter that is given
-/// twice is an error (RFC 6749 section 3.1).
+/// The answer of the provider that a browser brings (OpenID Connect Core section 3.1.2.5, RFC 9207). A parameter that
+/// is given twice is an error (RFC 6749 section 3.1).
 #[derive(Debug, Default)]
 struct ProviderAnswer {
     state: Option<String>,
@@ -92,23 +93,23 @@ impl ProviderAnswer {
 }
 
 impl App {
-    /// The provider of single sign-on, where there is one.
+    /// Single sign-on provider, if one is configured.
     pub fn sign_on(&self) -> Option<&OidcSettings> {
         self.settings().oidc.as_ref()
     }
 
-    /// Whether people sign in by single sign-on alone.
+    /// Returns true if people sign in by single sign-on alone.
     pub(crate) fn is_sign_on_only(&self) -> bool {
         self.sign_on().is_some_and(|settings| settings.only)
     }
 
-    /// Single sign-on as it is offered to whoever is not signed in yet.
+    /// Single sign-on as it is offered before the sign-in.
     pub(crate) fn sign_on_offer(&self) -> Option<SignOnOffer> {
         let OidcSettings { name, only, .. } = self.sign_on()?;
         Some(SignOnOffer { name: name.clone(), url: self.public_address(BEGIN), only: *only })
     }
 
-    /// The address that the provider sends browsers back to, which has to be registered there.
+    /// Address to which the provider sends browsers back; it has to be registered there.
     pub fn sign_on_redirect_uri(&self) -> String {
         self.public_address(CALLBACK)
     }
@@ -127,8 +128,8 @@ impl App {
         Ok(SignOnStart { location, cookie: self.vault().seal(PLACE, &text, self.entropy()).into() })
     }
 
-    /// Ends a sign-in at the provider: who the person is that comes back with this query and this cookie. Nothing is asked of
-    /// the provider before the two belong together.
+    /// Ends a sign-in at the provider: returns the person who comes back with this query and this cookie. No request is
+    /// made to the provider before the two are known to belong together.
     pub async fn finish_sign_on(
         &self,
         cookie: Option<&str>,

@@ -1,7 +1,7 @@
 //! Counters of sites, for what comes after a delivery: mail that comes back, complaints, opens.
 //!
-//! The exchanger that took the message stands in the event of its delivery, which says the site. A bounce that comes late is
-//! taken out of where the delivery was counted, as in all series.
+//! The exchanger that took the message is in the event of its delivery, which determines the site. A bounce that comes
+//! late is subtracted where the delivery was counted, as in all series.
 
 use std::collections::BTreeMap;
 

@@ -13,36 +13,36 @@ use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
 
-/// Pools that are read at a time.
+/// Number of pools that are read at a time.
 const READ_AT_ONCE: usize = 500;
 
-/// Pools that are read in all.
+/// Largest number of pools that are read in all.
 const MAX_POOLS: usize = 20_000;
 
-/// Who uses an address that a message may leave from.
+/// Process that uses an address that a message may leave from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SourceHolder {
     /// This process.
     Own,
     /// The process with this number ([`NodeSource::joined`]).
     Node(i64),
-    /// No process that lives.
+    /// No running process.
     Nobody,
 }
 
-/// The kind of a message, by which its domain chooses the pool.
+/// Returns the kind of a message, by which its domain chooses the pool.
 fn kind_of(message: &Message) -> MailKind {
     let is_marketing = message.campaign_id.is_some() || message.automation_id.is_some();
     if is_marketing { MailKind::Marketing } else { MailKind::Transactional }
 }
 
-/// The address that a message is from.
+/// Returns the address that a message is from.
 fn sender_of(message: &Message) -> Option<EmailAddress> {
     message.from_email.as_deref().and_then(|from| EmailAddress::parse(from).ok())
 }
 
 impl App {
-    /// The sources of this process that an email may leave from; `None` for all of them.
+    /// Returns the sources of this process that an email may leave from; `None` for all of them.
     pub(crate) async fn sources_for(&self, message: &Message) -> Result<Option<Arc<[SourceAddress]>>, StoreError> {
         if message.channel != Channel::Email {
             return Ok(None);
@@ -50,7 +50,7 @@ impl App {
         self.sources_from(message.workspace_id, sender_of(message).as_ref(), kind_of(message)).await
     }
 
-    /// Who uses an address that a message may leave from. `Own` may have become true a moment ago.
+    /// Returns the process that uses an address that a message may leave from. `Own` may have become true a moment ago.
     pub(crate) async fn source_holder_for(&self, message: &Message) -> Result<SourceHolder, StoreError> {
         let load = async { self.store().live_sources().await };
         let live = self.lookups().live_sources.look(self.now(), load).await?;
@@ -71,7 +71,7 @@ impl App {
         Ok(chosen.map_or(SourceHolder::Nobody, |live| SourceHolder::Node(live.joined)))
     }
 
-    /// The same for mail of a kind from an address of a workspace.
+    /// Returns the sources of this process for mail of a kind from an address of a workspace; `None` for all of them.
     pub(crate) async fn sources_from(
         &self,
         workspace: WorkspaceId,
@@ -91,7 +91,7 @@ impl App {
         Ok(Some(usable))
     }
 
-    /// The pool that the sending domain of an address names for mail of a kind.
+    /// Returns the pool that the sending domain of an address names for mail of a kind.
     async fn pool_from(
         &self,
         workspace: WorkspaceId,
@@ -103,7 +103,7 @@ impl App {
         Ok(domain.and_then(|domain| pool_of(kind, domain.ip_pool_id, domain.marketing_ip_pool_id)))
     }
 
-    /// The live sources that mail of a workspace may leave from where its domain names no pool.
+    /// Returns the live sources that mail of a workspace may leave from if its domain names no pool.
     pub(crate) async fn sources_of(
         &self,
         workspace: WorkspaceId,
@@ -116,7 +116,7 @@ impl App {
         })
     }
 
-    /// The IP pools of all workspaces, as of the last second.
+    /// Returns the IP pools of all workspaces, at most a second old.
     pub(super) async fn ip_pools(&self) -> Result<Arc<Vec<IpPool>>, StoreError> {
         let load = async {
             let mut pools: Vec<IpPool> = Vec::new();

@@ -1,4 +1,4 @@
-//! Sources of mail as they are shown: what nodes have, and what is kept of it.
+//! Sources of mail: those of the running nodes, with their stored state.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,13 +11,13 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 
-/// Rows of sources that are read at a time.
+/// Number of rows that are read at a time.
 const READ_AT_ONCE: usize = 500;
 
-/// Rows of sources that are read in all. An installation with more nodes than that has none that is asked for here.
+/// Largest number of rows that are read in all; sources of an installation beyond it appear to have no stored state.
 const MAX_ROWS: usize = 20_000;
 
-/// The sources of the nodes that live, with what is kept of each.
+/// The sources of the running nodes, with the stored state of each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KnownSources {
     live: Vec<NodeSource>,
@@ -25,22 +25,22 @@ pub(crate) struct KnownSources {
 }
 
 impl KnownSources {
-    /// The live sources, by node.
+    /// Sources of the running nodes, by node.
     pub(crate) fn live(&self) -> &[NodeSource] {
         &self.live
     }
 
-    /// What is kept of a source; `None` before anything was.
+    /// Returns the stored state of a source; `None` before there is any.
     pub(crate) fn row(&self, ip: SourceAddress) -> Option<&SourceRow> {
         self.rows.get(&ip)
     }
 
-    /// State of a source; one that nothing is known of warms up.
+    /// State of a source; one without a stored state warms up.
     pub(crate) fn status(&self, ip: SourceAddress) -> SourceStatus {
         self.row(ip).map(SourceRow::shown).unwrap_or_default()
     }
 
-    /// State of an address; `None` where no live node has it.
+    /// State of an address; `None` if no running node has it.
     pub(crate) fn status_of(&self, ip: IpAddr) -> Option<SourceStatus> {
         let ip = SourceAddress::from(ip);
         self.live.iter().any(|live| live.source.ip == ip).then(|| self.status(ip))
@@ -48,7 +48,7 @@ impl KnownSources {
 }
 
 impl App {
-    /// The sources of the nodes that live, with what is kept of each.
+    /// Reads the sources of the running nodes, with the stored state of each.
     pub(crate) async fn known_sources(&self) -> Result<KnownSources, StoreError> {
         let live = self.store().live_sources().await?;
         let rows = if live.is_empty() { HashMap::new() } else { all_rows(self.store()).await? };
@@ -56,23 +56,24 @@ impl App {
     }
 }
 
-/// The day of a time, counted from 1970-01-01 in UTC.
+/// Number of the UTC day of a time since 1970-01-01.
 pub(crate) const fn day_of(time: Timestamp) -> i64 {
     const DAY: i64 = 24 * 60 * 60 * 1000;
     time.as_millis().div_euclid(DAY)
 }
 
-/// The state in a row of a path. One that cannot be read is that of a path over which nothing was sent.
+/// Returns the state in the row of a path. One that cannot be parsed counts as the state of a path over which nothing
+/// was sent.
 pub(crate) fn path_state(row: &PathRow) -> PathState {
     serde_json::from_str(&row.state).unwrap_or_default()
 }
 
-/// What is shown of a path. `rules` are those that it is bounded by.
+/// Returns the report on a path, by the limits in `rules`.
 pub(crate) fn path_report(rules: &SiteRules, row: &PathRow, now: Timestamp) -> PathReport {
     path_state(row).report(&limits_of(rules, &row.site), now)
 }
 
-/// The row of a path with another state; what the row says beside follows from it.
+/// Returns the row of a path with another state, and with the columns that follow from the state.
 pub(crate) fn with_state(rules: &SiteRules, row: PathRow, state: &PathState, now: Timestamp) -> PathRow {
     PathRow {
         state: serde_json::to_string(state).expect("a state has text keys and plain values"),
@@ -84,14 +85,14 @@ pub(crate) fn with_state(rules: &SiteRules, row: PathRow, state: &PathState, now
     }
 }
 
-/// The row of a path with a complaint that the node which uses the path was not told of.
+/// Returns the row of a path with a complaint that was not reported to the node which uses the path.
 pub(crate) fn with_complaint(rules: &SiteRules, row: PathRow, now: Timestamp) -> PathRow {
     let mut state = path_state(&row);
     state.complained_elsewhere(&limits_of(rules, &row.site), now);
     with_state(rules, row, &state, now)
 }
 
-/// What a site allows one source.
+/// Returns the limits of a site for one source.
 fn limits_of(rules: &SiteRules, site: &str) -> SiteLimits {
     SiteName::parse(site).map_or_else(|_| rules.unknown(), |site| rules.limits(&site))
 }

@@ -1,4 +1,5 @@
-//! Following an SPF record: the questions of a round at once, with an end for all rounds together.
+//! Evaluation of SPF records in the DNS: the look-ups of a round run concurrently, with a time limit for all rounds
+//! together.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,22 +10,23 @@ use messaging_core::domain::mail::spf::evaluation::MAX_ROUNDS;
 use messaging_core::domain::mail::spf::{Answers, Question, QuestionKind};
 use messaging_core::ports::resolver::{LookupError, Resolver};
 
-/// A question without an answer after this is given up: contract section 14 promises the answer to `verify` within
-/// 10 seconds, whatever the DNS does.
+/// Time limit for a look-up: contract section 14 promises the answer to `verify` within 10 seconds, whatever the DNS
+/// does.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 
-/// Questions that are open at a time. A record leads to at most ten look-ups, of which each mail exchanger's name may lead
-/// to ten more.
+/// Look-ups that run at a time. A record leads to at most ten look-ups, of which each mail exchanger's name may lead to
+/// ten more.
 const AT_A_TIME: usize = 8;
 
-/// Records that the DNS answered a question with.
+/// Records in the answer to a look-up.
 enum DnsRecords {
     Texts(Vec<String>),
     Addresses(Vec<IpAddr>),
     Exchangers(Vec<String>),
 }
 
-/// What `step` comes to when it is given every answer that it asks for; an error is why an answer is missing.
+/// Returns the result of `step` once it was given every answer that it asks for; an error says why an answer is
+/// missing.
 pub(crate) async fn followed<T>(
     resolver: &dyn Resolver,
     step: impl Fn(&Answers) -> Result<T, Vec<Question>>,
@@ -60,7 +62,7 @@ async fn ask(resolver: &dyn Resolver, question: &Question) -> Result<DnsRecords,
         QuestionKind::Texts => resolver.txt(name).await.map(DnsRecords::Texts),
         QuestionKind::Addresses => resolver.addresses(name).await.map(DnsRecords::Addresses),
         QuestionKind::Exchangers => {
-            // A null MX (RFC 7505) names nobody.
+            // A null MX (RFC 7505) names no server.
             let names = resolver.mx(name).await?.into_iter().map(|(_, host)| host).filter(|host| !host.is_empty());
             Ok(DnsRecords::Exchangers(names.collect()))
         }

@@ -1,7 +1,8 @@
-//! Memberships of public lists: what is recorded when contacts come and go.
+//! Memberships of public lists, and the records of contacts that join and leave.
 //!
-//! Contract section 23. A record is written under the revision that it was read at, in the commit of the membership: of a
-//! confirmation, an unsubscribe and an import at the same moment each finds what the one before it did, and decides again.
+//! Contract section 23. A record is written under the revision that it was read at, in the commit of the membership: a
+//! confirmation, an unsubscription and an import at the same moment each find what the one before did, and decide
+//! again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,41 +24,41 @@ use crate::jobs::JobData as _;
 use crate::jobs::erase_contact::EraseContact;
 use crate::jobs::send_confirmation::SendConfirmation;
 
-/// Records of a contact that are read: more than a workspace has public lists, now or in earlier times.
+/// Number of records of a contact that are read: more than a workspace has or had public lists.
 const MAX_RECORDS: usize = 10 * MAX_PUBLIC;
 
 /// Records by list and contact.
 pub(crate) type Records = HashMap<(ListId, ContactId), Stored<Subscription>>;
 
-/// Terms on which the workspace takes contacts into public lists.
+/// Terms on which the workspace adds contacts to public lists.
 #[derive(Debug)]
 pub(crate) struct Admitting<'a> {
-    /// The act that the proof names.
+    /// Act that is recorded as the proof.
     how: SubscriptionAct,
     status: NewStatus,
-    /// Those who left and may be taken back: the request says so, or was refused already.
+    /// Contacts that left and may be added again: the request says so, or was refused already.
     may_return: Option<&'a HashSet<(ContactId, ListId)>>,
-    /// True if everybody who left may be taken back.
+    /// True if all contacts that left may be added again.
     takes_all_back: bool,
 }
 
 impl<'a> Admitting<'a> {
-    /// A request whose contacts were decided on knowing who has left.
+    /// Terms of a request whose contacts were decided on knowing who has left.
     pub(crate) const fn by_api(left: &'a HashSet<(ContactId, ListId)>) -> Self {
         Self { how: SubscriptionAct::Api, status: NewStatus::Confirmed, may_return: Some(left), takes_all_back: false }
     }
 
-    /// A request that names a list.
+    /// Terms of a request that names a list.
     pub(crate) const fn to_list(status: NewStatus, takes_all_back: bool) -> Self {
         Self { how: SubscriptionAct::Api, status, may_return: None, takes_all_back }
     }
 
-    /// An import.
+    /// Terms of an import.
     pub(crate) const fn by_import(status: NewStatus) -> Self {
         Self { how: SubscriptionAct::Import, status, may_return: None, takes_all_back: false }
     }
 
-    /// A node of an automation: who left stays away.
+    /// Terms of an automation's node: contacts that left are not added again.
     pub(crate) const fn by_automation() -> Self {
         Self::to_list(NewStatus::Confirmed, false)
     }
@@ -67,7 +68,7 @@ impl<'a> Admitting<'a> {
     }
 }
 
-/// Request of a reader, as it is kept in proofs.
+/// Origin of a reader's request, as it is stored in proofs.
 #[derive(Debug, Clone, Default)]
 pub struct Reader {
     /// Address that the request came from.
@@ -77,14 +78,14 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// The proof of an act of the reader.
+    /// Returns the proof of an act of the reader.
     pub(crate) fn proof(&self, how: SubscriptionAct, at: Timestamp) -> Proof {
         Proof::of_reader(how, at, self.ip, self.user_agent.as_deref())
     }
 }
 
 impl App {
-    /// The public lists among `lists` that contacts among `contacts` have left.
+    /// Returns the public lists among `lists` that contacts among `contacts` have left.
     pub(crate) async fn left_lists(
         &self,
         workspace: WorkspaceId,
@@ -100,7 +101,7 @@ impl App {
         Ok(left.map(|((list, contact), _)| (contact, list)).collect())
     }
 
-    /// What is recorded of contacts on public lists.
+    /// Returns the records of contacts on public lists.
     pub(crate) async fn records(
         &self,
         workspace: WorkspaceId,
@@ -114,7 +115,7 @@ impl App {
         Ok(found.into_iter().map(|stored| ((stored.record.list_id, stored.record.contact_id), stored)).collect())
     }
 
-    /// What is recorded of a contact, by list.
+    /// Returns the records of a contact, by list.
     pub(crate) async fn records_of(
         &self,
         workspace: WorkspaceId,
@@ -124,8 +125,8 @@ impl App {
         Ok(found.into_iter().map(|stored| (stored.record.list_id, stored)).collect())
     }
 
-    /// The writes with what has to be recorded where they join and leave public lists. Who left and may not be taken back
-    /// joins nothing.
+    /// Adds to the writes the records of joining and leaving public lists. A contact that left and may not be added
+    /// again joins nothing.
     pub(crate) async fn with_subscriptions(
         &self,
         workspace: WorkspaceId,
@@ -168,7 +169,7 @@ impl App {
                 Write::LeaveList(_, list, contact, _) if public.contains(&list) => {
                     let known = records.get(&(list, contact));
                     if let Some(stored) = known.filter(|stored| stored.record.status != SubscriptionStatus::Left) {
-                        // A conflict, should the reader leave meanwhile: that is remembered.
+                        // The commit conflicts if the reader leaves meanwhile, whose act counts.
                         all.push(unchanged(stored));
                         all.push(Write::ForgetSubscription(workspace, list, contact));
                     }
@@ -181,17 +182,18 @@ impl App {
         Ok(all)
     }
 
-    /// True if a contact has left a public list of a campaign, and is a member of none of its lists: its message is not sent
-    /// any more. Who is in a segment of the campaign gets it all the same, unless the list was left since the campaign began.
+    /// Returns true if a contact has left a public list of a campaign, and is a member of none of its lists: its
+    /// message is not sent any more. A contact in a segment of the campaign gets it all the same, unless it left the
+    /// list since the campaign began.
     pub(crate) async fn has_left_since(&self, campaign: &Campaign, contact: ContactId) -> Result<bool, StoreError> {
         let audience = &campaign.plan.audience;
-        // Nobody but a member of a list is in the audience then, whatever the clocks of nodes say.
+        // Without segments only members of a list are in the audience, whatever the clocks of nodes say.
         let began = campaign.started_at.filter(|_| !audience.segment_ids.is_empty());
         self.has_left(campaign.workspace_id, &audience.list_ids, (contact, began)).await
     }
 
-    /// True if a contact has left a public list among `lists`, since `began` where that is given, and is a member of none of
-    /// `lists`.
+    /// Returns true if a contact has left a public list among `lists`, since `began` if given, and is a member of none
+    /// of `lists`.
     pub(crate) async fn has_left(
         &self,
         workspace: WorkspaceId,
@@ -213,14 +215,15 @@ impl App {
         Ok(contact.is_some_and(|stored| !stored.record.list_ids.iter().any(|list| lists.contains(list))))
     }
 
-    /// True if a contact wants at most one marketing mail a week.
+    /// Returns true if a contact wants at most one marketing mail a week.
     pub(crate) async fn wants_weekly(&self, workspace: WorkspaceId, contact: ContactId) -> Result<bool, StoreError> {
         let public = self.public_list_ids(workspace).await?;
         let records = self.records(workspace, &public, &[contact]).await?;
         Ok(records.values().any(|stored| stored.record.is_weekly))
     }
 
-    /// The writes by which a reader leaves lists that are public. `lists` holds each with whether the contact is a member.
+    /// Returns the writes by which a reader leaves public lists. `lists` holds each with true if the contact is a
+    /// member.
     pub(crate) async fn leave_writes(
         &self,
         workspace: WorkspaceId,
@@ -237,14 +240,15 @@ impl App {
                 continue;
             }
             writes.push(record((workspace, *list, contact), known, SubscriptionStatus::Left, proof.clone()));
-            // Also of one who was no member: the record may be newer than that, and say that somebody has confirmed.
+            // Also for a contact that was no member: the record may be newer than that, and say that the reader has
+            // confirmed.
             writes.push(Write::LeaveList(workspace, *list, contact, proof.at));
         }
         Ok(writes)
     }
 
-    /// The write by which marketing email to a contact that is about to leave is decided on again. An attempt begins under
-    /// the revision of these sends that its last look has read: what that look did not see is a conflict.
+    /// Returns the write by which marketing email to a contact that is about to leave is decided again. An attempt
+    /// begins under the revision of these sends that its last check has read: a change after that check conflicts.
     pub(crate) async fn have_sends_looked_at(
         &self,
         workspace_id: WorkspaceId,
@@ -257,14 +261,14 @@ impl App {
         })
     }
 
-    /// The contact that a message went to, or the one that this was merged into.
+    /// Returns the contact that a message was sent to, or the one that this was merged into.
     pub(crate) async fn contact_of_message(&self, message: &Message) -> Result<Option<Stored<Contact>>, StoreError> {
         let (workspace, Some(id)) = (message.workspace_id, message.contact_id) else { return Ok(None) };
         if let Some(found) = self.store().contact(workspace, id).await? {
             return Ok(Some(found));
         }
-        // A merge gives the messages to the contact that stays: the newest ones at once, the others soon. Those are known by
-        // their address.
+        // A merge attributes the messages to the remaining contact: the newest ones at once, the others soon. Until
+        // then that contact is found by their address.
         let fresh = self.store().message(workspace, message.id).await?;
         let id = match fresh.filter(|fresh| !fresh.to.is_empty()) {
             Some(fresh) if fresh.contact_id != Some(id) => fresh.contact_id,
@@ -282,12 +286,12 @@ impl App {
 }
 
 impl App {
-    /// The writes that forget a subscription which was not confirmed in time, and erase its contact if that exists by the
-    /// form alone: it is on no list, nothing else is recorded of it, and nobody but the form has changed it.
+    /// Returns the writes that remove a subscription which was not confirmed in time, and erase its contact if that
+    /// exists by the form alone: it is on no list, has no other record, and nothing but the form has changed it.
     pub(crate) async fn forget_unconfirmed(&self, stored: Stored<Subscription>) -> Result<Changes, StoreError> {
         let Subscription { workspace_id: workspace, list_id, contact_id: contact, brought_contact, .. } = stored.record;
         let mut changes = Changes::default();
-        // A conflict, should the reader come meanwhile.
+        // The commit conflicts if the reader confirms meanwhile.
         changes.push(unchanged(&stored));
         changes.push(Write::ForgetSubscription(workspace, list_id, contact));
         if !brought_contact || self.records_of(workspace, contact).await?.len() > 1 {
@@ -309,7 +313,7 @@ impl App {
         Ok(changes)
     }
 
-    /// The writes that erase a contact: what is left of its messages is the job's.
+    /// Returns the writes that erase a contact; its job does the rest for its messages.
     pub(crate) fn erasure(&self, contact: &Contact) -> Vec<Write> {
         let (workspace, now) = (contact.workspace_id, self.now());
         let job = EraseContact::of(contact).enqueue(self.new_id(now), now);
@@ -325,12 +329,12 @@ impl App {
     }
 }
 
-/// The write that changes nothing of a record, and is a conflict if somebody else has.
+/// Returns the write that does not change a record, and conflicts if it was changed meanwhile.
 pub(crate) fn unchanged(stored: &Stored<Subscription>) -> Write {
     Write::PutSubscription(Box::new(stored.record.clone()), Expect::Revision(stored.revision))
 }
 
-/// The write that records a status, after what is known.
+/// Returns the write that records a status, in place of the known one.
 pub(crate) fn record(
     ids: (WorkspaceId, ListId, ContactId),
     known: Option<&Stored<Subscription>>,
@@ -344,17 +348,17 @@ pub(crate) fn record(
     Write::PutSubscription(Box::new(record), expect)
 }
 
-/// Lists that contacts are asked to confirm.
+/// Lists that contacts are asked to confirm, by contact.
 #[derive(Debug, Default)]
 pub(crate) struct Asked(HashMap<ContactId, Vec<ListId>>);
 
 impl Asked {
-    /// Adds a list of a contact.
+    /// Adds a list for a contact.
     pub(crate) fn add(&mut self, contact: ContactId, list: ListId) {
         self.0.entry(contact).or_default().push(list);
     }
 
-    /// The jobs that send the confirmations, one for each contact.
+    /// Returns the jobs that send the confirmations, one for each contact.
     pub(crate) fn jobs(self, app: &App, workspace_id: WorkspaceId, form_id: Option<FormId>) -> Vec<Write> {
         let now = app.now();
         let job = |(contact_id, list_ids)| {

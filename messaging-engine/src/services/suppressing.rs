@@ -1,5 +1,5 @@
-//! What bounces, complaints and deliveries mean for addresses: the suppression list, and streaks of
-//! soft bounces that lead there.
+//! Consequences of bounces, complaints and deliveries for addresses: the suppression list, and streaks of soft bounces
+//! that lead to it.
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::audience::contact::Contact;
@@ -14,19 +14,20 @@ use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
 
-/// An address to suppress, and why.
+/// An address to suppress, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listing {
     /// The address, as it was spelled.
     pub(crate) address: String,
-    /// Why the address must not be sent to.
+    /// Reason stored with the suppression.
     pub(crate) reason: SuppressionReason,
-    /// More about why.
+    /// Details of the reason.
     pub(crate) detail: Option<String>,
 }
 
 impl App {
-    /// For each address why it must not be sent to, or `None` where it may.
+    /// Returns, for each address, the reason that stops all messages to it, transactional ones too, or `None` if there
+    /// is none.
     pub(crate) async fn stopping_reasons<'a>(
         &self,
         workspace: WorkspaceId,
@@ -42,7 +43,7 @@ impl App {
         Ok(spelled.iter().map(reason).collect())
     }
 
-    /// The writes that follow from a judgment for the addresses it names.
+    /// Returns the consequences of a judgment for the addresses it names, as writes.
     pub(crate) async fn address_writes(
         &self,
         message: &Message,
@@ -57,7 +58,7 @@ impl App {
             reason: one.reason,
             detail: one.detail.map(ToOwned::to_owned),
         };
-        // Who opted out at the provider did it alone.
+        // The recipient is the source of an opt-out at the provider.
         let (opted_out, others): (Vec<_>, Vec<_>) =
             judgment.suppress.iter().partition(|one| one.reason == SuppressionReason::Unsubscribe);
         let mut listings: Vec<_> = others.into_iter().map(listing).collect();
@@ -66,7 +67,7 @@ impl App {
             let address = address::normalize(channel, address);
             let streak = self.store().soft_bounces(workspace, channel, &address).await?;
             if streak.is_full() {
-                // Counted first, so that two bounces at once cannot both be the last one.
+                // Counted first, so that of two bounces at once not both can be the last one.
                 writes.extend([
                     Write::CountSoftBounce(streak),
                     Write::EndSoftBounces(workspace, channel, address.clone()),
@@ -86,8 +87,8 @@ impl App {
         Ok(writes)
     }
 
-    /// The write that takes push tokens which are bad for good out of the message's contact: an app registers the next
-    /// one, and nobody sends to the dead one again, whatever becomes of the suppression list.
+    /// Returns the write that removes permanently invalid push tokens from the message's contact: the app registers the
+    /// next one, and nothing is sent to the dead one again, even if its suppression is removed.
     async fn forget_dead_tokens(&self, message: &Message, judgment: &Judgment) -> Result<Option<Write>, StoreError> {
         let Some(contact) = message.contact_id.filter(|_| message.channel == Channel::Push) else { return Ok(None) };
         let is_dead = |one: &&Suppressed| one.reason == SuppressionReason::Bounce && one.detail.is_none();
@@ -102,8 +103,8 @@ impl App {
         }))
     }
 
-    /// The writes that put the addresses on the list. An address that is listed keeps its record; its
-    /// reason only rises (contract section 10).
+    /// Returns the writes that suppress addresses. An address that is suppressed already keeps its record; its reason
+    /// only rises (contract section 10).
     pub(crate) async fn suppress(
         &self,
         workspace: WorkspaceId,

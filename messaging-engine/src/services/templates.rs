@@ -1,4 +1,4 @@
-//! Templates as messages use them: compiled once per version, rendered within bounds.
+//! Templates for messages: compiled once per version, rendered within bounds.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::app::App;
 use crate::app::compiled_templates::CompiledKey;
 use crate::error::Error;
 
-/// Why a stored version is not rendered.
+/// Reason why a stored version cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unrendered {
-    /// It was removed too long ago.
+    /// The version was removed too long ago.
     #[error("the template is no longer stored")]
     Gone,
-    /// What was saved does not compile any more.
+    /// The stored version does not compile any more.
     #[error("the template cannot be compiled")]
     Broken,
     /// Rendering it failed.
@@ -34,25 +34,25 @@ pub(crate) enum Unrendered {
         /// Fault that rendering the part ended with.
         fault: RenderFault,
     },
-    /// What it made cannot be sent.
+    /// The rendered result cannot be sent.
     #[error("{0}")]
     Unsendable(String),
-    /// Not now.
+    /// The queue for such work is full; it can be tried again.
     #[error("there is no room to render it")]
     Busy,
-    /// Not now: the store failed.
+    /// The store failed; it can be tried again.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl App {
-    /// Checks a design and makes of it what is sent.
+    /// Checks a design and derives the form that is sent.
     pub(crate) async fn make_template(&self, channel: Channel, design: Design) -> Result<Made, Error> {
         let made = self.template_work().run(move || saving::make(channel, design)).await?;
         made.map_err(Error::Validation)
     }
 
-    /// A version, compiled.
+    /// Returns a compiled version.
     pub(crate) async fn compiled_template(
         &self,
         workspace: WorkspaceId,
@@ -62,7 +62,7 @@ impl App {
         self.compiled_version(CompiledKey { workspace, template, version, campaign: None }).await
     }
 
-    /// A version as a campaign sends it, compiled.
+    /// Returns a version compiled as a campaign sends it.
     pub(crate) async fn compiled_for_campaign(
         &self,
         workspace: WorkspaceId,
@@ -90,15 +90,15 @@ impl App {
         Ok(compiled)
     }
 
-    /// A template that is not stored, compiled.
+    /// Compiles a template that is not stored.
     pub(crate) async fn compiled_draft(&self, template: Template) -> Result<Arc<Compiled>, Unrendered> {
         let compile = move || Compiled::of(&template).map_err(|_| Unrendered::Broken);
         let compiled = self.template_work().run(compile).await.map_err(|_| Unrendered::Busy)?;
         compiled.map(Arc::new)
     }
 
-    /// Renders a version. Most take some microseconds and are rendered where they are asked for; one that
-    /// takes longer begins anew on a thread where nobody waits behind it.
+    /// Renders a version. Most take some microseconds and are rendered on the calling thread; one that takes longer
+    /// begins anew on a thread where nothing waits behind it.
     pub(crate) async fn render(&self, compiled: &Arc<Compiled>, values: Values) -> Result<Rendering, Unrendered> {
         self.render_with(compiled, values, Compiled::render).await
     }

@@ -1,4 +1,4 @@
-//! Single texts that are templates, rendered within bounds: what automations write into contacts, messages and requests.
+//! Texts that are templates, rendered within bounds: those that automations write into contacts, messages and requests.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 
-/// Why a text is not rendered.
+/// Reason why a text is not rendered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TextFault {
     /// The text cannot be rendered: the template is faulty for these values.
     #[error("{0}")]
     Broken(String),
-    /// Not now.
+    /// The queue for such work is full; it can be tried again.
     #[error("there is no room to render it")]
     Busy,
 }
 
-/// The values that the templates of an automation find: `event`, what is given besides, and the contact, whose addresses
-/// the redactor shows.
+/// Returns the values for the templates of an automation: `event`, other given values, and the contact, whose addresses
+/// the redactor masks.
 pub(crate) fn values_of_run(
     event: &Map<String, Value>,
     given: &Map<String, Value>,

@@ -1,7 +1,8 @@
-//! Tickets: what opens one session for somebody without their password (contract section 2.3).
+//! Tickets, each of which opens one session for a person without their password (contract section 2.3).
 //!
-//! A ticket is known to its holder alone; the store keeps its digest. One of the operator is void as soon as a password is
-//! set, so that nobody who kept one from before gets in after that; one of a workspace's administrator opens an invitation.
+//! A ticket is known to its holder alone; the store keeps its digest. A ticket of the operator is void as soon as a
+//! password is set, so that nobody who kept an old one gets in after that; one of a workspace's administrator opens an
+//! invitation.
 
 use std::time::Duration;
 
@@ -13,20 +14,21 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 
-/// How long a ticket that the operator makes works.
+/// Lifetime of a ticket that the operator makes.
 pub(crate) const OPERATORS_LIFETIME: Duration = Duration::from_mins(10);
-/// How long a ticket that an administrator of a workspace makes for a member works.
+/// Lifetime of a ticket that an administrator of a workspace makes for a member.
 pub(crate) const MEMBERS_LIFETIME: Duration = Duration::from_hours(72);
 
-/// The text before the random part of a ticket.
+/// Prefix of a ticket.
 const MARKER: &str = "mt_";
-/// Random characters of a secret that signs somebody in: 256 bits.
+/// Number of random characters of a secret that signs in: 256 bits.
 pub(crate) const SECRET_LENGTH: usize = 43;
-/// Characters that such secrets are made of at random.
+/// Characters of which such secrets are made.
 pub(crate) const SECRET_ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 impl App {
-    /// A new ticket for a user, and the link that holds it: in the part after `#`, which browsers send to no server.
+    /// Returns a new ticket for a user, and the link that holds it: in the part after `#`, which browsers send to no
+    /// server.
     pub(crate) fn new_ticket(
         &self,
         user: &User,

@@ -1,4 +1,4 @@
-//! A recipient unsubscribes.
+//! Unsubscribing of recipients.
 //!
 //! Contract sections 10, "Unsubscribe", and 23. The link, one click and the mail all end here.
 
@@ -20,19 +20,20 @@ use crate::services::message_parts::is_to_contact;
 use crate::services::subscribing::Reader;
 use crate::services::suppressing::Listing;
 
-/// What a recipient does not want to get any more.
+/// Scope of an unsubscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsubscribeScope {
-    /// What RFC 8058 says of the message: the list, if its campaign went to exactly one public list, else everything.
+    /// The scope of the message by RFC 8058: the list, if its campaign went to exactly one public list, else
+    /// everything.
     OfMessage,
-    /// A public list that the message went to.
+    /// A public list that the message went to; any other list stands for everything.
     List(ListId),
-    /// Every marketing email of the workspace.
+    /// All marketing email of the workspace.
     Everything,
 }
 
 impl App {
-    /// Unsubscribes the recipient of a message from what the message is about: see
+    /// Unsubscribes the recipient of a message in the scope of the message: see
     /// [`unsubscribe_from`](Self::unsubscribe_from).
     pub async fn unsubscribe(
         &self,
@@ -43,12 +44,12 @@ impl App {
         self.unsubscribe_from(workspace, message, (method, UnsubscribeScope::OfMessage), &Reader::default()).await
     }
 
-    /// Unsubscribes the recipient of a message. From everything: the `to` address goes on the suppression list, its contact
-    /// no longer agrees to marketing and leaves the public lists, and the message gets an event. From a list: the contact
-    /// leaves it, and the message gets an event. Copies have the same link; they cannot be told apart, and count as `to`.
+    /// Unsubscribes the recipient of a message. From everything: the `to` address is suppressed, its contact no longer
+    /// agrees to marketing and leaves the public lists, and the message gets an event. From a list: the contact leaves
+    /// it, and the message gets an event. Copies have the same link; they cannot be told apart, and count as `to`.
     ///
-    /// Answers whether anything changed. A repeat changes nothing, unless the address was taken off the
-    /// list meanwhile: then it counts anew. A message that is not there is [`Error::NotFound`].
+    /// Returns true if anything changed. A repetition changes nothing, unless the suppression of the address was
+    /// removed meanwhile: then it counts again. A message that does not exist is [`Error::NotFound`].
     pub async fn unsubscribe_from(
         &self,
         workspace: WorkspaceId,
@@ -59,7 +60,7 @@ impl App {
         self.until_committed(|| async move {
             let message = self.store().message(workspace, message).await?.ok_or(Error::NotFound)?;
             if message.to.is_empty() {
-                // The recipient was erased: nobody knows the address any more.
+                // The recipient was erased: the address is not known any more.
                 return Ok((Changes::default(), false));
             }
             let lists = self.lists_of_message(&message).await?;
@@ -76,8 +77,8 @@ impl App {
         .await
     }
 
-    /// What the page that unsubscribes offers: the public lists that the message went to and its recipient is on. None of
-    /// them where there is only everything to unsubscribe from. A message that is not there is [`Error::NotFound`].
+    /// Returns the choices of the unsubscribe page: the public lists that the message went to and its recipient is on;
+    /// no lists if there is only everything to unsubscribe from. A message that does not exist is [`Error::NotFound`].
     pub async fn unsubscribe_page(&self, workspace: WorkspaceId, message: MessageId) -> Result<ReaderPage, Error> {
         let message = self.store().message(workspace, message).await?.ok_or(Error::NotFound)?;
         let lists = self.lists_of_message(&message).await?;
@@ -89,7 +90,7 @@ impl App {
         Ok(self.reader_page(&contact, |list| lists.public.contains(&list) && contact.list_ids.contains(&list)).await?)
     }
 
-    /// The public lists that a message went to.
+    /// Returns the public lists that a message went to.
     async fn lists_of_message(&self, message: &Message) -> Result<ListsOfMessage, StoreError> {
         let Some(campaign) = message.campaign_id.filter(|_| message.channel == Channel::Email) else {
             return Ok(ListsOfMessage::default());
@@ -106,7 +107,7 @@ impl App {
         Ok(ListsOfMessage { only: public.first().copied().filter(|_| is_one), public })
     }
 
-    /// The changes by which a contact leaves a public list because of a message.
+    /// Returns the changes by which a contact leaves a public list because of a message.
     async fn leave_list(
         &self,
         message: &Message,
@@ -132,7 +133,7 @@ impl App {
         Ok((guard.into_iter().chain(event).chain(leaving).chain([sends]).collect(), true))
     }
 
-    /// The changes by which the recipient of a message gets no marketing email any more.
+    /// Returns the changes by which the recipient of a message gets no marketing email any more.
     async fn leave_everything(
         &self,
         message: &Message,
@@ -150,7 +151,7 @@ impl App {
             consent.extend(self.leave_all_public(contact, &proof).await?);
         }
         if !listed.is_empty() && !told.is_empty() {
-            // Whoever agreed anew meanwhile withdraws anew.
+            // A contact that agreed again meanwhile withdraws again.
             let changed = !consent.is_empty();
             if let Some(contact) = reader_of.filter(|_| changed) {
                 consent.push(self.have_sends_looked_at(workspace, contact.id).await?);
@@ -162,8 +163,8 @@ impl App {
         }
         let listing = Listing { address, reason: SuppressionReason::Unsubscribe, detail: None };
         let listing = self.suppress(workspace, message.channel, SuppressionSource::Recipient, vec![listing]).await?;
-        // The message stays in its state. But of two requests at once only one finds it at this
-        // revision, and the other decides again.
+        // The message keeps its status. But of two requests at once only one finds it at this revision, and the other
+        // decides again.
         let now = self.now();
         let guard = moves(message, &message.after(None, [EventKind::Unsubscribe], now), None, now);
         let meta = serde_json::Map::from_iter([("method".to_owned(), json!(method))]);
@@ -171,7 +172,7 @@ impl App {
         Ok((guard.into_iter().chain(event).chain(listing).chain(consent).collect(), true))
     }
 
-    /// The contact that a marketing email went to.
+    /// Returns the contact that a marketing email went to.
     async fn marketed_to(&self, message: &Message) -> Result<Option<Contact>, StoreError> {
         if message.channel != Channel::Email || !is_to_contact(message) {
             return Ok(None);
@@ -179,7 +180,7 @@ impl App {
         Ok(self.contact_of_message(message).await?.map(|stored| stored.record))
     }
 
-    /// The writes by which a contact leaves all public lists that it is on, or is asked to confirm.
+    /// Returns the writes by which a contact leaves all public lists that it is on, or is asked to confirm.
     pub(crate) async fn leave_all_public(&self, contact: &Contact, proof: &Proof) -> Result<Vec<Write>, StoreError> {
         let records = self.records_of(contact.workspace_id, contact.id).await?;
         let open = records.values().filter(|stored| stored.record.status != SubscriptionStatus::Left);
@@ -197,8 +198,8 @@ impl App {
 /// Public lists that a message went to.
 #[derive(Debug, Default)]
 struct ListsOfMessage {
-    /// All of them.
+    /// All of the public lists.
     public: Vec<ListId>,
-    /// The list, if its campaign went to exactly one, which is public, and to nobody else.
+    /// The campaign's only list, if it is public and the audience has no segments.
     only: Option<ListId>,
 }

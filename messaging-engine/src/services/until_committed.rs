@@ -1,4 +1,4 @@
-//! Read, decide, commit, for what is neither an operation nor a job.
+//! The loop of reading, deciding and committing for code that is neither an operation nor a job.
 
 use std::future::Future;
 
@@ -8,11 +8,11 @@ use messaging_core::ports::store::CommitError;
 use crate::app::App;
 use crate::error::Error;
 
-/// How often something is decided again because the data changed meanwhile.
+/// Number of times a decision is made while its data keeps changing.
 const MAX_RUNS: usize = 8;
 
 impl App {
-    /// Decides and commits, again when the data changed meanwhile: what `invoke` does for operations.
+    /// Decides and commits, again when the data changed meanwhile: the counterpart of `invoke` for operations.
     pub(crate) async fn until_committed<T, F, D>(&self, mut decide: D) -> Result<T, Error>
     where
         D: FnMut() -> F + Send,

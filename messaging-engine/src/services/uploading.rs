@@ -1,7 +1,7 @@
 //! Receiving the file of an import.
 //!
-//! Contract section 6.4. The file goes to the store piece by piece under a name of its own, so that two who
-//! send at once do not meet; which of them counts is decided by the commit that makes the import go on.
+//! Contract section 6.4. The file goes to the store piece by piece under a name of its own, so that two uploads at once
+//! do not mix; the commit that starts the import decides which of them counts.
 
 use std::net::IpAddr;
 
@@ -22,16 +22,16 @@ use crate::fair_semaphore::{Cap, Owner, Permit, Share};
 use crate::jobs::JobData as _;
 use crate::jobs::imports::ImportContacts;
 
-/// How much of the places uploads from one network may take, whatever the workspaces.
+/// Share of the places that uploads from one network may take, in all workspaces.
 const OF_ONE_NETWORK: Cap = Cap::Eighths(7);
 
-/// Bytes that go to the store in one piece.
+/// Bytes of one piece for the store.
 const PIECE: usize = 256 << 10;
 
-/// When to come back if too many are sending.
+/// Seconds after which to try again if there are too many uploads.
 const RETRY_AFTER: u64 = 5;
 
-/// A file that is being received. Dropped before its end, it leaves nothing.
+/// A file that is being received. Leaves nothing behind if it is dropped before its end.
 #[derive(Debug)]
 pub struct Uploading {
     app: App,
@@ -42,13 +42,13 @@ pub struct Uploading {
     digest: Sum,
     /// Bytes that are not stored yet.
     piece: BytesMut,
-    /// Whether the store may hold something that has to go.
+    /// True if the store may hold pieces that have to be removed.
     is_begun: bool,
     _place: Permit,
     _link: LinkInUse,
 }
 
-/// A SHA-256 digest in the making.
+/// A SHA-256 digest in progress.
 struct Sum(digest::Context);
 
 impl std::fmt::Debug for Sum {
@@ -58,10 +58,9 @@ impl std::fmt::Debug for Sum {
 }
 
 impl App {
-    /// Begins to receive the file that a link is for. A token that is none of ours is
-    /// [`Error::NotFound`], a link that was used or is too old [`Error::LinkExpired`], one that is in use
-    /// [`Error::InvalidState`]. Places are shared by workspace and by the network of `client`; whoever gets none is
-    /// told to come back ([`Error::Unavailable`]).
+    /// Begins to receive the file that a link is for. A token that is none of ours is [`Error::NotFound`], a link that
+    /// was used or is too old [`Error::LinkExpired`], one that is in use [`Error::InvalidState`]. Places are shared by
+    /// workspace and by the network of `client`; without a free place the error is [`Error::Unavailable`].
     pub async fn receive_upload(&self, token: &str, client: Option<IpAddr>) -> Result<Uploading, Error> {
         let (workspace, id) = self.link_key().read_upload(token).ok_or(Error::NotFound)?;
         let import = self.store().import(workspace, id).await?.ok_or(Error::NotFound)?.record;
@@ -90,12 +89,12 @@ impl App {
 }
 
 impl Uploading {
-    /// Refuses a file of a length that is known before it comes.
+    /// Refuses a file whose announced length is too large.
     pub fn expect(&self, length: u64) -> Result<(), Error> {
         if length > self.size { Err(self.too_large()) } else { Ok(()) }
     }
 
-    /// Takes what came next.
+    /// Takes the next bytes.
     pub async fn add(&mut self, bytes: &[u8]) -> Result<(), Error> {
         if self.received + bytes.len() as u64 > self.size {
             return Err(self.too_large());
@@ -106,7 +105,7 @@ impl Uploading {
         if self.piece.len() >= PIECE { self.store_piece().await } else { Ok(()) }
     }
 
-    /// The file has come to its end: it is kept, and the import goes on.
+    /// Ends the file: it is stored, and the import starts.
     pub async fn finish(mut self) -> Result<Import, Error> {
         if self.received != self.size {
             return Err(Unprocessable::SizeMismatch.into());
@@ -121,8 +120,8 @@ impl Uploading {
         let kept = self.app.uploads().keep_upload(self.file).await;
         self.unless_late(kept).await?;
         let app = self.app.clone();
-        // The commit may be done although nobody hears of it, and then it names the file. One that nothing names is
-        // removed by the job that is due when the link expires.
+        // The commit may have succeeded although the answer is lost, and then it names the file. A file that nothing
+        // names is removed by the job that is due when the link expires.
         self.is_begun = false;
         let outcome = app
             .until_committed(|| {
@@ -154,7 +153,8 @@ impl Uploading {
         self.unless_late(stored).await
     }
 
-    /// Whoever comes too late finds the file gone under their hands: that is no failure of the store.
+    /// Turns the error of an upload that is too late, whose file was removed meanwhile, into that cause: the store did
+    /// not fail.
     async fn unless_late(&self, outcome: Result<(), StoreError>) -> Result<(), Error> {
         let Err(error) = outcome else { return Ok(()) };
         self.import().await?.record.admits_upload(self.app.now())?;

@@ -1,7 +1,7 @@
 //! Creating and updating contacts, one or many.
 //!
-//! A long list is done in parts, each a commit of its own: items are independent by contract, and the
-//! writer is never held for long. A part that finds its contacts changed meanwhile is decided again.
+//! A long list is done in parts, each a commit of its own: items are independent by contract, and the writer is never
+//! held for long. A part whose contacts changed meanwhile is decided again.
 
 use std::collections::HashSet;
 
@@ -21,15 +21,15 @@ use crate::app::App;
 use crate::error::Error;
 use crate::services::subscribing::Admitting;
 
-/// An item as far as it could be read, and what is wrong with it.
+/// An item as far as it could be parsed, and its faults.
 pub(crate) type CheckedItem = Result<(ContactInput, Violations), Violations>;
 
-/// Result for an item: its contact and whether that was created, or why it was refused.
+/// Result for an item: its contact and true if that was created, or the reason why it was refused.
 pub(crate) type Upserted = Result<(ContactId, bool), DomainError>;
 
 impl App {
-    /// Reads what it takes to decide on some contacts: those that have an identifier, and the one that the request names by
-    /// its id.
+    /// Reads the contacts that are needed to decide on some requests: those that have an identifier, and the one that a
+    /// request names by its id.
     pub(crate) async fn identities<'a, 's>(
         &self,
         workspace: WorkspaceId,
@@ -47,7 +47,7 @@ impl App {
         Ok(IdentityResolver::new(contacts, lists, types).with_left(left))
     }
 
-    /// Decides on contacts in order, each independent of the others. A broken item is refused alone.
+    /// Decides on contacts in order, each independent of the others. A faulty item is refused alone.
     pub(crate) async fn decide_part(
         &self,
         workspace: WorkspaceId,
@@ -61,8 +61,8 @@ impl App {
         Ok((writes.into_iter().collect(), done))
     }
 
-    /// Decides on items in order, each independent of the others: what it takes to carry that out, and what
-    /// became of each. A contact is looked for by the identifiers of the `keys`.
+    /// Decides on items in order, each independent of the others; returns the writes, and the result of each. A contact
+    /// is looked up by the identifiers in `keys`.
     pub(crate) fn decide_items(
         &self,
         workspace: WorkspaceId,
@@ -90,13 +90,14 @@ impl App {
                 told
             }));
         }
-        // All contacts in one write, which is faster than each alone; what they join is there by then.
+        // All contacts in one write, which is faster than one for each; the memberships follow, when the contacts
+        // exist.
         let puts = (!puts.is_empty()).then_some(Write::PutContacts(puts));
         (puts.into_iter().chain(memberships).collect(), done)
     }
 }
 
-/// The lists that a request names and that may exist.
+/// Returns the lists that a request names and that may exist.
 pub(super) fn named_lists(sent: &ContactInput) -> impl Iterator<Item = ListId> + '_ {
     let named = match &sent.list_ids {
         Patch::Set(ids) => ids.as_slice(),
@@ -105,7 +106,7 @@ pub(super) fn named_lists(sent: &ContactInput) -> impl Iterator<Item = ListId> +
     named.iter().filter_map(|id| id.parse().ok())
 }
 
-/// What it takes to carry a decision out.
+/// Returns the writes of a decision.
 pub(crate) fn writes(decision: Decision, now: Timestamp) -> Vec<Write> {
     let memberships = membership_writes(&decision, now);
     let put = decision.put_expectation.map(|expect| Write::put_contact(decision.contact, expect));

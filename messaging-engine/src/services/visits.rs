@@ -1,9 +1,9 @@
-//! Visits of tracking links: what is recorded of them.
+//! Visits of tracking links: opens and clicks, as they are recorded.
 //!
-//! Contract sections 4.2 (`open`, `click`) and 18. A visit adds an event and is counted with it, in one commit; the first
-//! of its kind is noted in the message, under its revision, so that of two at once one is the first. What is no longer
-//! recorded because there is so much of it is no longer counted either. Of a message whose recipient was erased a visit is
-//! counted, and nothing about the visitor is kept.
+//! Contract sections 4.2 (`open`, `click`) and 18. A visit adds an event and is counted with it, in one commit; the
+//! first of its kind is noted in the message, under its revision, so that of two at once one is the first. Visits
+//! beyond the recorded number are not counted either. If the recipient of a message was erased a visit is counted, and
+//! nothing about the visitor is kept.
 
 use std::net::IpAddr;
 
@@ -21,14 +21,14 @@ use crate::app::App;
 use crate::error::Error;
 use crate::services::templates::Unrendered;
 
-/// Opens recorded and counted per message, and as many clicks: a program that goes in circles must not fill the disk,
-/// nor must its opens leave no room for clicks.
+/// Number of opens recorded and counted per message, and of clicks: a program that loops must not fill the disk, nor
+/// must its opens leave no room for clicks.
 const MAX_OF_A_KIND: usize = 500;
 
 /// Characters of a user agent that are kept.
 const MAX_USER_AGENT: usize = 512;
 
-/// Deliveries of a message that a click is compared with: as many as it can have recipients.
+/// Number of a message's deliveries that a click is compared with: as many as it can have recipients.
 const MAX_DELIVERIES: usize = 128;
 
 /// Client that follows a tracking link or loads a pixel.
@@ -38,9 +38,9 @@ pub struct Visitor {
     pub ip: IpAddr,
     /// The `User-Agent` header.
     pub user_agent: Option<String>,
-    /// Whether only the head of the answer was asked for.
+    /// True for a `HEAD` request.
     pub is_head: bool,
-    /// Whether a header says that nobody asked for this yet; see
+    /// True if a header marks the request as a prefetch, which no person asked for; see
     /// [`announces_prefetch`](messaging_core::domain::analytics::bot_detection::announces_prefetch).
     pub is_prefetch: bool,
 }
@@ -50,27 +50,27 @@ pub struct Visitor {
 pub struct Click {
     /// Workspace of the message.
     pub workspace: WorkspaceId,
-    /// The message it stands in.
+    /// Message that contains the link.
     pub message: MessageId,
-    /// The target's key.
+    /// Key of the target.
     pub key: UrlKey,
-    /// The target.
+    /// URL of the target.
     pub url: String,
-    /// The number of the link in the message's template, if it has one.
+    /// Number of the link in the message's template, if it has one.
     pub link: Option<u8>,
 }
 
-/// A visit that is recorded.
+/// A visit to record.
 struct Visit {
     kind: EventKind,
     is_machine: bool,
-    /// The link that was followed, and where it led.
+    /// The link that was followed, and its target.
     link: Option<(u8, String)>,
     meta: Map<String, Value>,
 }
 
 impl App {
-    /// Where the link of a token leads; `None` when it is none of ours.
+    /// Returns the redirected link of a token; `None` if the token is none of ours.
     pub async fn click(&self, token: &str) -> Result<Option<Click>, StoreError> {
         let Some((workspace, message, Link::Click(key, link))) = self.link_key().read_link(token) else {
             return Ok(None);
@@ -96,9 +96,9 @@ impl App {
     pub async fn record_click(&self, click: &Click, visitor: &Visitor) -> Result<(), Error> {
         let Click { workspace, message, key, url, link } = click;
         let now = self.now();
-        // Noted before anything is waited for: the clicks of a burst come at once.
+        // Noted before anything is awaited: the clicks of a burst come at once.
         let seen_here = self.recent_clicks(|clicks| clicks.note(*message, *key, now));
-        // What other processes saw, and this one before it started.
+        // Clicks that other processes saw, and this one before it started.
         let known = self.events_of(*workspace, *message, EventKind::Click).await?;
         let stored = known.iter().filter_map(|click| Some((click.at, UrlKey::of(click.meta.get("url")?.as_str()?))));
         let is_machine = bot_detection::is_burst(now, seen_here.into_iter().chain(stored))
@@ -109,7 +109,7 @@ impl App {
         self.record(*workspace, *message, known.len(), &visit).await
     }
 
-    /// When a message was delivered, or handed to a relay.
+    /// Returns the times when a message was handed to a server or delivered.
     async fn deliveries(
         &self,
         workspace: WorkspaceId,
@@ -121,7 +121,7 @@ impl App {
         Ok(events.into_iter().map(|event| event.at).collect())
     }
 
-    /// The events of one kind that are recorded of a message.
+    /// Returns the recorded events of one kind of a message.
     async fn events_of(
         &self,
         workspace: WorkspaceId,
@@ -131,7 +131,7 @@ impl App {
         self.store().message_events_of_kind(workspace, message, kind, MAX_OF_A_KIND).await
     }
 
-    /// Records a visit, unless as many of its kind as are `known` are enough.
+    /// Records a visit, unless `known` visits of its kind are enough.
     async fn record(
         &self,
         workspace: WorkspaceId,
@@ -151,7 +151,7 @@ impl App {
         .await
     }
 
-    /// The writes that record a visit of a message.
+    /// Returns the writes that record a visit of a message.
     async fn visit_writes(&self, message: &Message, visit: &Visit) -> Result<Changes, StoreError> {
         let Visit { kind, is_machine, link, meta } = visit;
         let mut meta = meta.clone();
@@ -175,8 +175,8 @@ impl App {
         Ok(changes)
     }
 
-    /// The write that counts a click on a link of a campaign, under its address in the template; under that where it led
-    /// once the template is gone.
+    /// Returns the write that counts a click on a link of a campaign, under its address in the template; under its
+    /// target once the template is gone.
     async fn link_count(&self, message: &Message, link: u8, target: &str) -> Result<Option<Write>, StoreError> {
         let Some(campaign_id) = message.campaign_id else { return Ok(None) };
         let in_template = match self.campaign_content(message, campaign_id).await? {

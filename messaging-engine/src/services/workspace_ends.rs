@@ -27,8 +27,8 @@ impl App {
         self.lookups().ending_workspaces.look(self.now(), load).await
     }
 
-    /// Refuses what a workspace under deletion does not take; one that is being removed takes nothing at all. `reads` says
-    /// that nothing is changed there.
+    /// Refuses calls that a workspace under deletion does not take; one that is being removed takes none at all.
+    /// `reads` is true if the call changes nothing there.
     pub(crate) async fn refuse_at_the_end(&self, workspace: WorkspaceId, reads: bool) -> Result<(), Error> {
         if !self.ending_workspaces().await?.contains(&workspace) {
             return Ok(());
@@ -48,8 +48,8 @@ impl App {
         [put].into_iter().chain(self.see_to_the_end(stored.record.id, deletes_at)).collect()
     }
 
-    /// The writes that see to it that a job removes a workspace whose end is set. They are written for every request to delete
-    /// it, so that none relies on the job of an earlier one.
+    /// The writes that make sure that a job removes a workspace whose end is set. They are written for every request to
+    /// delete it, so that none relies on the job of an earlier one.
     pub(crate) fn see_to_the_end(&self, workspace: WorkspaceId, deletes_at: Timestamp) -> [Write; 2] {
         let now = self.now();
         let job = DeleteWorkspace { workspace_id: workspace }.enqueue(self.new_id(now), deletes_at);

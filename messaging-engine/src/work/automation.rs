@@ -1,8 +1,9 @@
-//! The work on automations: what happened to contacts brings runs on and begins new ones, and what is due goes on.
+//! Jobs of automations: events of contacts advance runs and begin new ones, and due runs continue.
 //!
 //! Contract sections 13.3 and 13.4; the design is in docs/design/automations.md. A shard of an automation has one job,
-//! which looks at notes first, then at dates, then at runs that are due: a page at a time, each page one commit. What is
-//! next follows from the rows, never from what the job remembers, so a run of it that was cut off is followed by another.
+//! which looks at notes first, then at dates, then at runs that are due: a page at a time, each page one commit. The
+//! next step follows from the rows, never from memory of the job, so another run of the job can take over from one that
+//! was cut off.
 
 mod dates;
 mod existing;
@@ -31,32 +32,33 @@ use crate::jobs::run_automation::RunAutomation;
 use crate::services::page_size::PageSize;
 use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict};
 
-/// A run of the job works for so long; then others of its lane's flow have their turn.
+/// Time a run of the job works before others of its lane's flow have their turn.
 const SLICE: Duration = Duration::from_millis(500);
-/// Notes, moments and runs of one commit, at most.
+/// Largest number of notes, dates and runs of one commit.
 const LARGEST: usize = 256;
-/// How often in a row a page is decided again because something changed meanwhile.
+/// Largest number of times in a row that a page is decided again because of a conflict.
 const MAX_CONFLICTS: u32 = 16;
-/// So soon it looks again at what cannot be brought on, or is about to be due.
+/// Shortest wait before runs that cannot be advanced, or are about to be due, are looked at again.
 const RETRY: Duration = Duration::from_millis(100);
 
 /// An active automation, as it was read.
 struct ActiveAutomation {
     automation: Automation,
     plan: Arc<AutomationPlan>,
-    /// The workspace's.
+    /// Time zone of the workspace.
     zone: TimeZone,
     now: Timestamp,
 }
 
 impl ActiveAutomation {
-    /// What every commit of work on it expects: nobody enters or goes on in one that was paused a moment ago.
+    /// Condition of every commit of work on the automation: it is still active, so that no contact enters or proceeds
+    /// in one that was paused a moment ago.
     fn expected(&self) -> Write {
         Write::Expect(Condition::Automation(self.automation.workspace_id, self.automation.id, AutomationStatus::Active))
     }
 }
 
-/// How many notes, moments or runs are decided about together: halved by a conflict or a refusal, doubled by a commit.
+/// Number of notes, dates or runs that are decided together: halved by a conflict or a refusal, doubled by a commit.
 struct Paging {
     page: PageSize,
     conflicts: u32,
@@ -76,8 +78,8 @@ impl Paging {
         self.page.kept();
     }
 
-    /// What follows from an error: another try with half a page, after a conflict after a moment. Of a page of one that
-    /// the store refuses for good the reason is answered: what is next is to be put aside.
+    /// Reacts to an error: with half a page, after a conflict also after a moment, the work is tried again. If the
+    /// store refuses a page of one item for good, returns the reason: that item is to be put aside.
     async fn after(&mut self, app: &App, error: JobError) -> Result<Option<CommitError>, JobError> {
         match error {
             JobError::Commit(CommitError::Conflict) if self.conflicts < MAX_CONFLICTS => {
@@ -104,7 +106,7 @@ impl Job for RunAutomation {
                 Ok(true) => paging.succeeded(),
                 Ok(false) => {
                     let next = cx.app.store().next_run_due(self.workspace_id, self.automation_id, self.shard).await?;
-                    // What is due and was not brought on cannot be now, and would be found again at once.
+                    // Due runs that were not advanced cannot be advanced now, and would be found again at once.
                     let rest = active.now + cx.app.idle_interval();
                     let at = next.unwrap_or(rest).clamp(active.now + RETRY, rest);
                     return cx.again_at(at, &self, Changes::default()).await;
@@ -123,7 +125,7 @@ impl Job for RunAutomation {
 }
 
 impl RunAutomation {
-    /// Does a page of what is next; answers whether there was any.
+    /// Does the next page of work; returns false if there was none.
     async fn page(&self, cx: &JobContext, active: &ActiveAutomation, size: usize) -> Result<bool, JobError> {
         if self.notes(cx, active, size).await? || self.dates(cx, active, size).await? {
             return Ok(true);
@@ -131,15 +133,15 @@ impl RunAutomation {
         self.due_runs(cx, active, size).await
     }
 
-    /// Whether somebody has to be heard first.
+    /// Returns true if notes wait, which go before everything else.
     async fn has_notes(&self, cx: &JobContext) -> Result<bool, JobError> {
         let notes = cx.app.store().automation_notes(self.workspace_id, self.automation_id, self.shard, 1).await?;
         Ok(!notes.is_empty())
     }
 }
 
-/// What work on an automation begins with. `None` where there is nothing to do: then the job has ended, because the
-/// automation is gone, or rests until somebody activates it, which wakes the job.
+/// Returns the automation to work on if it is active. Otherwise ends the run with `None`: the job ends if the
+/// automation is gone, and rests until the automation is activated, which wakes it.
 async fn active_or_rest<J: Job>(
     cx: &JobContext,
     (workspace, id): (WorkspaceId, AutomationId),

@@ -1,6 +1,7 @@
-//! The job that calls a web address for a run: three tries, then the run goes on by the branch of the outcome.
+//! Job that makes the web request of an automation run: three tries, then the run continues by the branch of the
+//! outcome.
 //!
-//! Contract sections 13.3, 13.4 "Nodes" and 15.4. The outcome is written to the run, which is due then.
+//! Contract sections 13.3, 13.4 "Nodes" and 15.4. The outcome is written to the run, which is then due.
 
 use std::time::Duration;
 
@@ -24,23 +25,23 @@ use crate::services::texts::{TextFault, values_of_run};
 use crate::work::automation::{aside, failed};
 use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict};
 
-/// How long a call may take (contract section 13.3).
+/// Time limit for a call (contract section 13.3).
 const TIME_LIMIT: Duration = Duration::from_secs(15);
-/// How much of an answer is read: nobody is told of it.
+/// Bytes of an answer that are read: it is not used.
 const MAX_ANSWER: usize = 1 << 10;
-/// Bytes of a request's body.
+/// Largest size of a request's body in bytes.
 const MAX_BODY: usize = 256 << 10;
-/// After how long it is tried again, by how many tries have failed.
+/// Waits before a call is tried again, by the number of failed tries.
 const RETRIES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
-/// A contact that is not found is being merged into another, or erased with its runs.
+/// Wait for a contact that is not found: it is being merged into another, or erased with its runs.
 const UNKNOWN_FOR: Duration = Duration::from_secs(5);
-/// The header that is the same for the tries of one visit.
+/// Header that is the same for the tries of one visit.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 impl Job for CallNode {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
         match self.clone().call(cx).await {
-            // Without its end the run would wait for ever.
+            // The run would wait for ever if it were not ended.
             Err(JobError::Commit(why @ CommitError::Refused(_))) => self.fail(cx, &why).await,
             outcome => outcome,
         }
@@ -68,7 +69,8 @@ impl CallNode {
             Err(TextFault::Broken(why)) => return self.end(cx, CallEnd::Broken(why)).await,
         };
         if !cx.app.may_send_from(self.workspace_id) {
-            // Its outcome could not be stored, and the receiver would be called again; or another server may have called it.
+            // The outcome could not be stored, and the receiver would be called again; or another server may have
+            // called it.
             return Err(StoreError::Unavailable.into());
         }
         cx.hold().await?;
@@ -85,13 +87,13 @@ impl CallNode {
         }
     }
 
-    /// The run, if it still waits for this call.
+    /// Returns the run, if it still waits for this call.
     async fn awaiting(&self, cx: &JobContext) -> Result<Option<Stored<Run>>, StoreError> {
         let found = cx.app.store().run(self.workspace_id, self.automation_id, self.run_id).await?;
         Ok(found.filter(|stored| self.is_awaited(&stored.record)))
     }
 
-    /// Writes what the call came to into the run, which goes on.
+    /// Writes the outcome of the call into the run, which continues.
     async fn end(self, cx: &JobContext, end: CallEnd) -> Result<(), JobError> {
         let told = |Stored { record, revision }: Stored<Run>, now| {
             let run = Run { held: Some(Held::Called(end.clone())), due_at: Some(now), ..record };
@@ -102,13 +104,13 @@ impl CallNode {
         self.settle(cx, told).await
     }
 
-    /// Ends the run, because the store refuses what the call came to.
+    /// Ends the run, because the store refuses the outcome of the call.
     async fn fail(&self, cx: &JobContext, why: &CommitError) -> Result<(), JobError> {
         let ended = |stored: Stored<Run>, now| vec![aside(&cx.app, &stored.record, why), failed(&stored, now, why)];
         self.settle(cx, ended).await
     }
 
-    /// Finishes the job with what becomes of the run, if that still waits for it.
+    /// Finishes the job with the changed run, if that still waits for it.
     async fn settle(
         &self,
         cx: &JobContext,
@@ -119,7 +121,7 @@ impl CallNode {
             let awaiting = self.awaiting(cx).await?;
             let changes = awaiting.into_iter().flat_map(|stored| writes(stored, cx.app.now())).collect();
             match cx.finish(changes).await {
-                // Something happened to the contact meanwhile that may have ended the run.
+                // A change of the contact meanwhile may have ended the run.
                 Err(CommitError::Conflict) => {
                     tries += 1;
                     back_off_after_conflict(&cx.app, tries).await;
@@ -176,7 +178,7 @@ impl CallNode {
     }
 }
 
-/// The word of contract section 15.3.
+/// Returns the word of contract section 15.3 for an error.
 fn word(error: DeliveryError) -> String {
     let word = serde_json::to_value(error).ok();
     word.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()

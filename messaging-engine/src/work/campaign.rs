@@ -1,10 +1,10 @@
-//! The job of a campaign: it begins it, finds its audience, makes and releases its messages, chooses the winner, ends
-//! it, and withdraws what is left of one that was cancelled.
+//! Job of a campaign: begins it, finds its audience, makes and releases its messages, chooses the winner, ends it, and
+//! withdraws the rest of a cancelled one.
 //!
-//! Contract section 12; the design is in docs/design/campaigns.md. One job does all of it, a step at a
-//! time, and each step is a commit of its own: the campaign and its progress say what is next, so that a run that was
-//! cut off is simply followed by another. When nothing is to be done it waits for the next thing that is due, and is
-//! woken when something else happens before.
+//! Contract section 12; the design is in docs/design/campaigns.md. One job does all of it, a step at a time, and each
+//! step is a commit of its own: the campaign and its progress determine the next step, so that another run can take
+//! over from one that was cut off. When there is nothing to do the job waits for the next due time, and is woken when
+//! something else happens before.
 
 mod fan_out;
 mod freeze;
@@ -29,43 +29,43 @@ use crate::app::App;
 use crate::jobs::run_campaign::RunCampaign;
 use crate::work::job::{Job, JobContext, JobError, back_off_after_conflict};
 
-/// A run works for so long; then others of its lane's flow have their turn.
+/// Time a run works before others of its lane's flow have their turn.
 const SLICE: Duration = Duration::from_millis(500);
-/// How often in a row a step is decided again because something changed meanwhile.
+/// Largest number of times in a row that a step is decided again because of a conflict.
 const MAX_CONFLICTS: u32 = 16;
-/// While messages are in delivery, which wake the job when they end, it looks so often anyway.
+/// Interval at which the job looks again while messages are in delivery, although they wake it when they end.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
-/// A campaign for which nothing is to be done until somebody acts is looked at so often.
+/// Interval at which the job looks at a campaign that waits for a person.
 const REST: Duration = Duration::from_hours(1);
-/// Longer than anything takes.
+/// A duration longer than any wait.
 const FOR_EVER: Duration = Duration::from_hours(24 * 3650);
-/// Later than anything waits for.
+/// A time later than any due time.
 const EVER: Timestamp = Timestamp::from_millis(i64::MAX);
-/// Pages of messages that are made before the next piece of the audience is judged.
+/// Number of pages of messages that are made before the next piece of the audience is judged.
 const PAGES: u32 = 4;
 
-/// Time at which the job of a campaign goes on after a step.
+/// Time at which the job of a campaign continues after a step.
 enum Step {
-    /// Another one, at once.
+    /// At once.
     Again,
-    /// Another one at this time, or when the job is woken.
+    /// At this time, or when the job is woken.
     At(Timestamp),
-    /// Another one when the job is woken: nothing is due.
+    /// When the job is woken: nothing is due.
     WhenWoken,
-    /// Nothing more: the campaign stays as it was read until somebody changes it, and then has a job again.
+    /// Not any more: the campaign stays as it was read until somebody changes it, and then has a job again.
     End,
 }
 
-/// What one run knows besides its payload.
+/// State of one run besides its payload.
 #[derive(Default)]
 struct RunState {
-    /// Pages of messages that were made since a piece was judged.
+    /// Pages of messages that were made since a piece of the audience was judged.
     pages: u32,
-    /// Whether windows were made smaller: what is full a moment later says nothing.
+    /// True once this run has adapted windows: one that is full a moment later says nothing, and is not made smaller.
     has_shrunk: bool,
 }
 
-/// A campaign under way, as it was read.
+/// A campaign that has begun, as it was read.
 struct UnderWay {
     campaign: Stored<Campaign>,
     progress: Stored<CampaignProgress>,
@@ -111,7 +111,7 @@ impl Job for RunCampaign {
 }
 
 impl RunCampaign {
-    /// Does what is next.
+    /// Does the next step.
     async fn step(
         &mut self,
         cx: &JobContext,
@@ -138,8 +138,8 @@ impl RunCampaign {
         }
     }
 
-    /// Goes on with a campaign that has begun. What sends nothing goes on while it is paused: its audience is found, and
-    /// its winner chosen.
+    /// Continues a campaign that has begun. Steps that send nothing also happen while it is paused: its audience is
+    /// found, and its winner chosen.
     async fn advance(&mut self, cx: &JobContext, under_way: UnderWay, state: &mut RunState) -> Result<Step, JobError> {
         let UnderWay { campaign: Stored { record: campaign, .. }, progress, now } = &under_way;
         let now = *now;
@@ -155,7 +155,7 @@ impl RunCampaign {
             next = released.next_at;
         }
         let is_judged = progress.record.freeze == Freeze::Done;
-        // Where all who have messages are held for later, those who are due do not wait for them.
+        // If all existing messages are held for later, those that are due do not wait for them.
         let is_due = progress.record.wave().is_some_and(|wave| wave <= now);
         let is_ahead = waiting >= MAX_AHEAD && !(is_idle && is_due);
         if is_sending
@@ -176,7 +176,7 @@ impl RunCampaign {
             return Ok(step);
         }
         if is_sending && progress.record.is_complete(campaign) {
-            // Everybody has a message: those who wait are those whose messages do.
+            // Every recipient has a message: the recipients that wait are those whose messages do.
             if let Some(sent) = campaign.finish(waiting, now) {
                 if self.drop_settled(cx).await? {
                     return Ok(Step::Again);
@@ -185,7 +185,7 @@ impl RunCampaign {
                 return Ok(Step::Again);
             }
         }
-        // The wait for a winner may be over without one: then a person decides.
+        // The wait for a winner may have ended without one: then a person decides.
         let winner_due_at = campaign.winner_due_at().filter(|due| *due > now);
         let idle = if is_sending { Step::WhenWoken } else { Step::End };
         let times = [campaign.starts_at(), winner_due_at, next.filter(|_| is_sending)];
@@ -204,7 +204,7 @@ async fn put_with(cx: &JobContext, campaign: &Campaign, revision: u32, more: Vec
     Ok(cx.commit(std::iter::once(put).chain(App::forget_addresses(campaign)).chain(more).collect()).await?)
 }
 
-/// Pauses a campaign until a person says that it is still wanted.
+/// Pauses a campaign until a person confirms that it is still wanted.
 async fn hold_back(cx: &JobContext, stored: &Stored<Campaign>, now: Timestamp) -> Result<Step, JobError> {
     if let Some(paused) = stored.record.hold_back(PauseReason::Stale, now) {
         tracing::warn!(campaign = %paused.id, "a campaign is hours late and waits for a person");
@@ -214,7 +214,7 @@ async fn hold_back(cx: &JobContext, stored: &Stored<Campaign>, now: Timestamp) -
     Ok(Step::Again)
 }
 
-/// Ends a campaign that cannot be sent. One that is paused fails once it is to go on.
+/// Ends a campaign that cannot be sent. A paused campaign fails once it is resumed.
 async fn fail(
     cx: &JobContext,
     stored: &Stored<Campaign>,
@@ -232,7 +232,7 @@ async fn fail(
     Ok(Step::Again)
 }
 
-/// Reads messages that were named. Those that are gone are left out.
+/// Reads messages by id. Those that are gone are left out.
 async fn read_messages(
     cx: &JobContext,
     workspace: WorkspaceId,

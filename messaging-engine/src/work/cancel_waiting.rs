@@ -1,8 +1,8 @@
-//! The job that cancels what a copy is not to send any more, and then takes the fence down.
+//! Job that cancels the waiting work of a database that is a copy, and then takes the fence down.
 //!
-//! Contract section 22, `admin resume --queued cancel`. While the fence is up no job that leaves is claimed, so what waits
-//! stands still and is taken away a page at a time, each in one commit with what becomes of it. Whoever is interrupted
-//! goes on with what is left.
+//! Contract section 22, `admin resume --queued cancel`. While the fence is up no job that leaves the installation is
+//! claimed, so the waiting jobs do not move and are removed a page at a time, each page in one commit with the changes
+//! of its messages and deliveries. After an interruption the rest follows.
 
 use std::collections::HashSet;
 
@@ -28,16 +28,17 @@ use crate::jobs::run_campaign::RunCampaign;
 use crate::jobs::send_fallback::SendFallback;
 use crate::work::job::{Job, JobContext, JobError};
 
-/// Jobs of one commit.
+/// Number of jobs of one commit.
 const PAGE: usize = 200;
-/// Pages of one run; then others have their turn.
+/// Number of pages of one run before other jobs have their turn.
 const MAX_PAGES: usize = 100;
-/// How often a single job is decided about again because something changed meanwhile.
+/// Number of tries to cancel a single job while its data keeps changing.
 const MAX_COMMITS: usize = 8;
 
-/// The kinds of jobs that leave, and are taken away.
+/// Kinds of jobs that leave the installation, and are removed.
 const TAKEN_AWAY: [&str; 3] = [DeliverMessage::KIND, DeliverWebhook::KIND, ReplayWebhook::KIND];
-/// The kinds of jobs that leave, and end by themselves when they find nothing left, or go on with what is due.
+/// Kinds of jobs that leave the installation, and end by themselves when they find nothing left, or continue with due
+/// work.
 #[cfg_attr(not(test), expect(dead_code, reason = "a test holds that every kind that leaves is in one of the two"))]
 const LEFT: [&str; 9] = [
     CallNode::KIND,
@@ -56,7 +57,7 @@ impl Job for CancelWaiting {
         let app = &cx.app;
         for _ in 0..MAX_PAGES {
             let Some(fence) = app.store().fence().await?.filter(|fence| fence.state == FenceState::Cancelling) else {
-                // The copy of a server that was at it, or somebody else has done it.
+                // The job came with the copy of a server that was cancelling, or another process has done the work.
                 return Ok(cx.finish(Changes::default()).await?);
             };
             cx.hold().await?;
@@ -71,8 +72,8 @@ impl Job for CancelWaiting {
 }
 
 impl App {
-    /// Cancels everything that waits and takes the fence down: for a program that alone works on the database. `note` is
-    /// told of each page how much was cancelled. A fence that waits for somebody stays.
+    /// Cancels all waiting work and takes the fence down: for a program that alone works on the database. `note` is
+    /// called with the number cancelled of each page. A fence that waits for a person stays.
     pub(crate) async fn cancel_waiting(&self, note: &mut (dyn FnMut(usize) + Send)) -> Result<(), StoreError> {
         loop {
             let fence = self.store().fence().await?;
@@ -92,7 +93,7 @@ impl App {
         }
     }
 
-    /// Cancels a page of what waits; answers how much that was.
+    /// Cancels a page of the waiting work; returns the number of items.
     async fn cancel_page(&self, fence: Fence) -> Result<usize, CommitError> {
         let campaigns = self.cancel_open_campaigns().await?;
         if campaigns > 0 {
@@ -119,7 +120,7 @@ impl App {
         Ok(jobs.len())
     }
 
-    /// A report may have changed one of many messages meanwhile: each is decided about alone.
+    /// Cancels one job alone, because a report may have changed one of many messages meanwhile.
     async fn cancel_one(&self, job: &StoredJob) -> Result<(), CommitError> {
         for _ in 0..MAX_COMMITS {
             let changes = self.cancellation(std::slice::from_ref(job)).await?;
@@ -131,12 +132,12 @@ impl App {
         Err(CommitError::Conflict)
     }
 
-    /// The writes that take jobs away, with what becomes of their messages and deliveries.
+    /// Returns the writes that remove jobs and cancel their messages and deliveries.
     async fn cancellation(&self, jobs: &[StoredJob]) -> Result<Changes, StoreError> {
         let mut changes = Changes::default();
         let mut messages = HashSet::new();
         for job in jobs {
-            // What cannot be read could not be sent either.
+            // A job that cannot be parsed could not be sent either.
             if let Ok(DeliverMessage { workspace_id, message_id, .. }) = read(job)
                 && messages.insert(message_id)
             {
@@ -154,10 +155,10 @@ impl App {
         Ok(changes)
     }
 
-    /// The writes that cancel a message, unless it has met its end. One whose attempt was under way when the copy was taken
-    /// is cancelled as well: how that ended is known to the other server alone.
+    /// Returns the writes that cancel a message, unless it has ended. A message whose attempt was under way when the
+    /// copy was taken is cancelled as well: only the other server knows how that ended.
     ///
-    /// No webhook is told: its receiver may have heard from the other server what became of the message.
+    /// No webhook gets an event: its receiver may know the outcome of the message from the other server.
     async fn cancel_message(&self, workspace: WorkspaceId, id: MessageId) -> Result<Vec<Write>, StoreError> {
         let Some(message) = self.store().message(workspace, id).await?.filter(|found| !found.status.is_settled())
         else {

@@ -1,9 +1,9 @@
-//! Removes workspaces whose end has come.
+//! Job that removes workspaces whose deletion is due.
 //!
-//! Everything goes in pages, each of which is a transaction of its own, so that nobody waits for long and a removal that is
-//! cut off goes on with what is left. What was on its way when the removal began may come late: so all of it is gone through
-//! again until nothing is found any more, the last time a while after the beginning. Then the workspace itself goes, and
-//! its id stays taken.
+//! Data is removed in pages, each in a transaction of its own, so that nothing waits for long and a removal that is cut
+//! off continues with the rest. Work that was under way when the removal began may write later: so all tables are gone
+//! through again until nothing is found any more, the last time a while after the beginning. Then the workspace itself
+//! is removed, and its id stays taken.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,18 +18,18 @@ use crate::jobs::JobData as _;
 use crate::jobs::delete_workspace::DeleteWorkspace;
 use crate::work::job::{Job, JobContext, JobError};
 
-/// Rows of one page: few enough that a request never waits for them noticeably.
+/// Number of rows of one page: few enough that a request never waits for them noticeably.
 const PAGE: usize = 500;
-/// Files that are listed at a time.
+/// Number of files that are listed at a time.
 const FILES: usize = 2000;
-/// Pages of one run; then others have their turn.
+/// Number of pages of one run before other jobs have their turn.
 const MAX_PAGES: usize = 1000;
-/// Requests, reports and jobs that were under way when the removal began have ended after this.
+/// Time after which requests, reports and jobs that were under way when the removal began have ended.
 const SETTLE: Duration = Duration::from_secs(30);
-/// The next run follows after this.
+/// Time until the next run.
 const GO_ON_AFTER: Duration = Duration::from_secs(1);
 
-/// Jobs that are looked through for those of one workspace.
+/// Number of jobs that are searched for those of one workspace.
 const MAX_JOBS: usize = 10_000;
 
 /// Number of removed rows by table, and of files.
@@ -42,7 +42,7 @@ impl Job for DeleteWorkspace {
             return Ok(cx.finish(Changes::default()).await?);
         };
         let Some(end) = stored.record.end else {
-            // Unless it is deleted again meanwhile: whoever does that finds this job and adds none.
+            // Conflicts if it is deleted again meanwhile: that call finds this job and adds none.
             let unchanged = Write::put(stored.record, Expect::Revision(stored.revision));
             return Ok(cx.finish(Changes::from_iter([unchanged])).await?);
         };
@@ -66,14 +66,14 @@ impl Job for DeleteWorkspace {
         if !is_settled {
             return cx.again_at(since + SETTLE, &self, Changes::default()).await;
         }
-        // A conflict where a job is still at work: it is looked at again.
+        // Conflicts while a job is still at work: the removal is tried again.
         cx.finish(Changes::from_iter([Write::EndWorkspace(self.workspace_id)])).await?;
         tracing::info!(workspace_id = %self.workspace_id, "a workspace was removed");
         Ok(())
     }
 }
 
-/// The write that begins the removal: from then on the workspace cannot be restored.
+/// Returns the write that begins the removal: from then on the workspace cannot be restored.
 fn begin(stored: Stored<Workspace>, end: WorkspaceEnd, app: &App) -> Write {
     let end = WorkspaceEnd { removing_since: Some(app.now()), ..end };
     Write::put(Workspace { end: Some(end), ..stored.record }, Expect::Revision(stored.revision))
@@ -86,10 +86,10 @@ enum Outcome {
     Cut,
 }
 
-/// One pass through everything of a workspace.
+/// One pass over the tables and files of a workspace.
 struct Pass<'a> {
     app: &'a App,
-    /// The run that it is a part of; `None` where a program works on the database alone.
+    /// Run of the job that it is a part of; `None` if a program works on the database alone.
     job: Option<&'a JobContext>,
     workspace: WorkspaceId,
     removed: Removed,
@@ -117,7 +117,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Attachments and uploaded files, wherever they are kept.
+    /// Removes attachments and uploaded files, wherever they are stored.
     async fn remove_files(&mut self) -> Result<Outcome, CommitError> {
         loop {
             let blobs = self.app.blobs().blobs_of(self.workspace, FILES).await?;
@@ -150,7 +150,7 @@ impl Pass<'_> {
         *self.removed.entry(what).or_default() += number;
     }
 
-    /// Whether there may be another page in this run, whose claim is held.
+    /// Returns true if this run, whose claim is held, may do another page.
     async fn next_page(&mut self) -> Result<bool, CommitError> {
         let Some(job) = self.job else { return Ok(true) };
         job.hold().await?;
@@ -160,8 +160,8 @@ impl Pass<'_> {
 }
 
 impl App {
-    /// Removes a workspace whose end has come, at once and to its end: for a program that alone works on the database.
-    /// `note` is told how much has been removed by now.
+    /// Removes a workspace whose deletion is due, at once and completely: for a program that alone works on the
+    /// database. `note` is called with the number removed so far.
     pub(crate) async fn remove_workspace(
         &self,
         workspace: WorkspaceId,
@@ -192,7 +192,7 @@ impl App {
         }
     }
 
-    /// The writes that take the jobs away which were to do it.
+    /// Returns the writes that remove the jobs which were to do it.
     async fn removals_of(&self, workspace: WorkspaceId) -> Result<Vec<Write>, StoreError> {
         let jobs = self.store().jobs_of(&[DeleteWorkspace::KIND], MAX_JOBS).await?;
         let lane = DeleteWorkspace { workspace_id: workspace }.lane();

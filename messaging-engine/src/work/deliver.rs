@@ -1,8 +1,8 @@
-//! The job that delivers a message to its recipients of one domain: one attempt, then done or later.
+//! Job that delivers a message to its recipients of one domain: one attempt, then done or later.
 //!
-//! Contract section 4.2. Delivery is at least once: the attempt is made, then its outcome committed. What has begun
-//! is put on record before content leaves (`transaction_log.rs`); a crash before the outcome leaves the record open,
-//! and the attempt is repeated with the same Message-ID and called `ambiguous`.
+//! Contract section 4.2. Delivery is at least once: the attempt is made, then its outcome committed. A transaction is
+//! put on record before content leaves (`transaction_log.rs`); a crash before the outcome leaves the record open, and
+//! the attempt is repeated with the same Message-ID and marked `ambiguous`.
 
 mod addressee;
 mod admit;
@@ -45,11 +45,11 @@ use crate::work::deliver::run::Run;
 use crate::work::deliver::transaction_log::{LOOK_AGAIN_AFTER, TOO_FAST};
 use crate::work::job::{Job, JobContext, JobError};
 
-/// What a message in work takes in memory besides its content and attachments, in bytes.
+/// Bytes of memory that a message in work takes besides its content and attachments.
 const MESSAGE_OVERHEAD: u64 = 8 << 10;
 
-/// How often the content of a message is in memory at most: as it was sent, as parts, as MIME, which may need
-/// more than twice as much.
+/// Upper bound on the copies of a message's content in memory: as it was sent, as parts, as MIME, which may need more
+/// than twice as much.
 const CONTENT_COPIES: u64 = 4;
 
 impl Job for DeliverMessage {
@@ -58,7 +58,7 @@ impl Job for DeliverMessage {
         let Some((message, length)) = store.message_with_length(self.workspace_id, self.message_id).await? else {
             return Ok(cx.finish(Changes::default()).await?);
         };
-        // A message that waits, for the turn of its domain or for memory, holds no content.
+        // A message that waits, for the turn of its domain or for memory, holds no content in memory.
         let Some(turn) = self.wait_for_turn(cx, &message).await? else { return Ok(()) };
         let length = match length {
             Some(length) => length,
@@ -82,28 +82,28 @@ impl Job for DeliverMessage {
     }
 }
 
-/// The turn of a message: what it was admitted with, and what is known of it by then.
+/// Turn of a message, with the data known on its admission.
 struct AdmittedTurn {
-    /// Result of the last look at a message of a campaign; `None` for others.
+    /// Result of the last check of a campaign message; `None` for others.
     permit: Option<Permit>,
     looked_at: Monotonic,
     /// Time after acceptance at which the message is given up.
     expiry: Duration,
     is_expired: bool,
-    /// Why an expired message is not attempted once more.
+    /// Reason why an expired message is not attempted again.
     expired_with: Option<String>,
     reservation: Reservation,
     slot: Option<SendSlot>,
-    /// Of the account: other messages wait for what this one finds out.
+    /// Probe of the account: other messages wait for its result.
     probe: Option<Probe>,
 }
 
-/// What an attempt holds until its outcome is recorded.
+/// Resources that an attempt holds until its outcome is recorded.
 #[derive(Default)]
 struct AttemptGuards {
     memory: Option<Charge>,
     probes: Vec<Probe>,
-    /// That of the account which the message was admitted with.
+    /// Probe of the account that the message was admitted with.
     probe: Option<Probe>,
 }
 
@@ -120,7 +120,7 @@ impl DeliverMessage {
         }
         let expiry = self.expiry(&cx.app, message);
         let expires_at = self.accepted_at(message) + expiry;
-        // What has expired is not attempted, and waits for nobody.
+        // An expired message is not attempted, and waits for no other.
         if cx.app.now() < expires_at
             && let Err(wait) = cx.turn_in_chat().await
         {
@@ -159,8 +159,8 @@ impl DeliverMessage {
         Ok(Some(AdmittedTurn { permit, looked_at, expiry, is_expired, expired_with, reservation, slot, probe }))
     }
 
-    /// Reads the message with its content once its turn has come. `None` when this run has ended: the message is withdrawn,
-    /// turned away, or its content is gone.
+    /// Reads the message with its content once its turn has come. `None` when this run has ended: the message is
+    /// withdrawn, turned away, or its content is gone.
     async fn open(self, cx: &JobContext, turn: &AdmittedTurn) -> Result<Option<(Run, RequestContent)>, JobError> {
         let found = cx.app.store().message_with_content(self.workspace_id, self.message_id).await?;
         let Some((message, stored)) = found else {
@@ -185,14 +185,14 @@ impl DeliverMessage {
         };
         match request {
             Some(request) => Ok(Some((run, request))),
-            // Nobody is left to whom anything could be said.
+            // No recipient is left to report to.
             None if run.message.is_redacted() && run.message.status.is_settled() => run.end(cx).await.map(|()| None),
             None => run.fail_without_content(cx, "the content is no longer stored").await.map(|()| None),
         }
     }
 
-    /// The last look at a message of a campaign, or at marketing of an automation; `None` at others, and where an attempt has ended already whose outcome
-    /// is to be written.
+    /// Makes the last check of a message of a campaign, or of marketing of an automation; `None` for others, and if an
+    /// attempt has ended already whose outcome is still to be written.
     async fn look(&self, cx: &JobContext, message: &Message) -> Result<Result<Option<Permit>, Refusal>, JobError> {
         let has_ended = |one: &RecipientProgress| matches!(one.transaction, Transaction::Ended { .. });
         let is_settled = message.status.is_settled();
@@ -208,18 +208,19 @@ impl DeliverMessage {
         })
     }
 
-    /// The one domain of its recipients; `None` off email.
+    /// Returns the one domain of its recipients; `None` on channels other than email.
     fn single_domain(&self) -> Option<&str> {
         self.lane.resource().strip_prefix(lanes::EMAIL)
     }
 
-    /// Whose slowness keeps what is in memory for it: a mail server's, whoever sends to it, or a provider's.
+    /// Returns the name of the peer whose slowness keeps the message in memory: a mail server, for all senders to it,
+    /// or a provider.
     fn peer(&self) -> &str {
         let resource = self.lane.resource();
         if resource.starts_with(lanes::EMAIL) { resource } else { self.lane.shared() }
     }
 
-    /// Notes that a transaction with these recipients begins.
+    /// Records that a transaction with these recipients begins.
     fn note_begun(&mut self, recipients: &[&String]) {
         let begun: Vec<_> = recipients.iter().map(|one| RecipientKey::of(one)).collect();
         for known in self.progress.iter_mut().flatten().filter(|known| begun.contains(&known.recipient)) {
@@ -227,7 +228,7 @@ impl DeliverMessage {
         }
     }
 
-    /// Notes what became of a recipient.
+    /// Records the outcome of a recipient.
     fn note_ended(&mut self, recipient: &str, outcome: &Outcome) {
         let key = RecipientKey::of(recipient);
         for known in self.progress.iter_mut().flatten().filter(|known| known.recipient == key) {
@@ -235,8 +236,8 @@ impl DeliverMessage {
         }
     }
 
-    /// Who of all recipients is still to be served, with what is known of each. They are those of the request as it
-    /// is now: whoever was erased since the last attempt is not in it any more.
+    /// Returns the recipients that are still to be served, with their progress. They come from the current request: a
+    /// recipient who was erased since the last attempt is not in it any more.
     fn open_of(&self, everyone: &[Recipient]) -> Vec<Addressee> {
         let with = |recipient: &Recipient, progress: RecipientProgress| Addressee {
             recipient: Recipient { was_deferred: progress.was_deferred, ..recipient.clone() },

@@ -1,8 +1,8 @@
 //! The job that delivers an event to a webhook: one attempt, then done or later.
 //!
-//! Contract section 15.3. Delivery is at least once: the attempt is made, then its outcome committed; a
-//! crash between the two repeats the attempt with the same `webhook-id`. Deliveries that were claimed together are read
-//! together, and outcomes that come at the same time are committed together.
+//! Contract section 15.3. Delivery is at least once: the attempt is made, then its outcome committed; a crash between
+//! the two repeats the attempt with the same `webhook-id`. Deliveries that were claimed together are read together, and
+//! outcomes that come at the same time are committed together.
 
 use messaging_core::changes::Changes;
 use messaging_core::domain::webhook::WebhookStatus;
@@ -13,12 +13,12 @@ use crate::jobs::deliver_webhook::DeliverWebhook;
 use crate::work::job::{Job, JobContext, JobError, retry_while_unavailable};
 use crate::work::webhook_attempt::{Attempted, attempt};
 
-/// How often an outcome is decided again because the webhook changed meanwhile.
+/// Number of tries to store an outcome while the webhook keeps changing.
 pub(super) const MAX_COMMITS: usize = 8;
 
 impl Job for DeliverWebhook {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
-        // Before its turn, so that nobody has to wait for a read in it.
+        // Read before its turn, so that no other delivery waits for the read.
         let ahead = match cx.batch() {
             Some(batch) => batch.take(&cx.app, self.delivery).await,
             None => None,
@@ -49,7 +49,7 @@ impl Job for DeliverWebhook {
 }
 
 impl DeliverWebhook {
-    /// Commits the outcome. What was sent cannot be taken back: when the webhook changed meanwhile, the same
+    /// Commits the outcome. A request that was sent cannot be taken back: if the webhook changed meanwhile, the same
     /// outcome is written beside its new state.
     async fn record(self, cx: &JobContext, mut attempted: Attempted) -> Result<(), JobError> {
         if attempted.goes_with_others() {

@@ -1,7 +1,7 @@
-//! Deliveries to webhooks of a workspace that were claimed together: what all of them need is read at once.
+//! Webhook deliveries of a workspace that were claimed together: their data is read at once.
 //!
-//! What was read is sent as long as the claim is fresh. A delivery whose turn comes later reads for itself, as does each
-//! one where this did not work.
+//! The data is used as long as the claim is fresh. A delivery whose turn comes later reads for itself, as does each one
+//! if reading together failed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_webhook::DeliverWebhook;
 
-/// Deliveries of a batch, at most: the first ones wait until all are read.
+/// Largest number of deliveries in a batch: the first ones wait until all are read.
 const LARGEST: usize = 128;
 
 /// Deliveries that were claimed together.
@@ -25,15 +25,15 @@ const LARGEST: usize = 128;
 pub(super) struct DeliveryBatch {
     workspace: WorkspaceId,
     deliveries: Vec<DeliveryId>,
-    /// Those that nobody has taken yet, read for the first who asks; empty if reading failed.
+    /// Deliveries that were not taken yet, read for the first that asks; empty if reading failed.
     read: OnceCell<Mutex<HashMap<DeliveryId, ReadAhead>>>,
 }
 
-/// A delivery as it was read, and its event with the message, unless they have to be looked for.
+/// A delivery as it was read, and its event with the message, unless they have to be looked up.
 pub(super) type ReadAhead = (Delivery, Option<(MessageEvent, Message)>);
 
 impl DeliveryBatch {
-    /// The batch of each job; `None` for those that are alone, and for those that deliver nothing to a webhook.
+    /// Returns the batch of each job; `None` for one that is alone, and for jobs of other kinds.
     pub(super) fn of(claimed: &[ClaimedJob]) -> Vec<Option<Arc<Self>>> {
         let mut batches: Vec<Self> = Vec::new();
         let mut open: HashMap<WorkspaceId, usize> = HashMap::new();
@@ -59,7 +59,7 @@ impl DeliveryBatch {
         places.into_iter().map(|place| batches[place?].clone()).collect()
     }
 
-    /// A delivery as it was read, the first time that it is asked for.
+    /// Returns a delivery as it was read, the first time that it is asked for.
     pub(super) async fn take(&self, app: &App, delivery: DeliveryId) -> Option<ReadAhead> {
         let read = async {
             let read = self.read(app).await.unwrap_or_else(|error| {

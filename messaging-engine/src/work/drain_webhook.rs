@@ -1,11 +1,11 @@
-//! The job that sends what a webhook missed, in the order of the events.
+//! Job that sends the deliveries that a webhook missed, in the order of the events.
 //!
-//! Contract section 15.3: after a pause, what was held is sent oldest first; a replay of everything since
-//! some time is sent in the order of events too. Jobs of one lane run side by side, so order needs one job
-//! that sends one after another. There is at most one for a webhook ([`Webhook::draining`]).
+//! Contract section 15.3: after a pause, held deliveries are sent oldest first; a replay of a period is sent in the
+//! order of events too. Jobs of one lane run concurrently, so order needs one job that sends one delivery after
+//! another. There is at most one for a webhook ([`Webhook::draining`]).
 //!
-//! Order costs time. The first deliveries are sent one by one; when there are many, later ones go a few at
-//! a time, and with a receiver that hangs there is nothing to keep in order.
+//! Order costs time. The first deliveries are sent one by one; if there are many, later ones are sent a few at a time,
+//! and with a receiver that hangs there is no order to keep.
 
 use std::time::{Duration, Instant};
 
@@ -21,15 +21,15 @@ use crate::work::deliver_webhook::MAX_COMMITS;
 use crate::work::job::{Job, JobContext, JobError, retry_while_unavailable};
 use crate::work::webhook_attempt::{Attempted, attempt};
 
-/// Deliveries that are sent strictly one after another.
+/// Number of deliveries that are sent strictly one after another.
 const ONE_BY_ONE: u32 = 64;
-/// Deliveries that are sent at the same time after those.
+/// Number of concurrent deliveries after those.
 const A_FEW: usize = 8;
-/// How many at a time to a receiver that takes long.
+/// Number of concurrent deliveries to a receiver that hangs.
 const MANY: usize = 24;
-/// A receiver that takes longer hangs.
+/// Duration of a call from which a receiver counts as hanging.
 const HANGS: Duration = Duration::from_secs(5);
-/// After so long the job lets others have its place and goes on.
+/// Time after which the job gives up its place to others before it continues.
 const RUN: Duration = Duration::from_secs(20);
 
 impl DrainWebhook {
@@ -55,14 +55,14 @@ impl Job for DrainWebhook {
             let width = if is_active { self.width() } else { 0 };
             let batch = store.backlog(self.workspace_id, self.webhook_id, width).await?;
             if batch.is_empty() {
-                // When the webhook changed meanwhile it may have been resumed: look again.
+                // If the webhook changed meanwhile it may have been resumed: it is read again.
                 match stop(cx, stored).await {
                     Err(CommitError::Conflict) if conflicts < MAX_COMMITS => conflicts += 1,
                     other => return Ok(other?),
                 }
                 continue;
             }
-            // All of them end, so that what was sent is known, before the first failure does.
+            // All of them end, so that their outcomes are known, before the first failure is returned.
             let sent = join_all(batch.into_iter().map(|delivery| send(cx, &stored.record, delivery))).await;
             let times = sent.into_iter().collect::<Result<Vec<_>, _>>()?;
             self.sent = self.sent.saturating_add(u32::try_from(times.len()).unwrap_or(u32::MAX));
@@ -74,15 +74,14 @@ impl Job for DrainWebhook {
     }
 }
 
-/// Nothing is left, or nothing may be sent.
+/// Ends the job: no delivery is left, or none may be sent.
 async fn stop(cx: &JobContext, stored: Stored<Webhook>) -> Result<(), CommitError> {
     let webhook = Webhook { draining: false, ..stored.record };
     let put = Write::put(Box::new(webhook), Expect::Revision(stored.revision));
     cx.finish(Changes::from_iter([put])).await
 }
 
-/// Attempts one delivery and commits its outcome; a further attempt is a job of its own. Answers how long it
-/// took.
+/// Attempts one delivery and commits its outcome; a further attempt is a job of its own. Returns the time it took.
 async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<Duration, JobError> {
     let app = &cx.app;
     let is_too_old = delivery.status == DeliveryStatus::Held && app.now().since(delivery.created_at) >= MAX_HOLD;
@@ -102,7 +101,7 @@ async fn send(cx: &JobContext, webhook: &Webhook, delivery: Delivery) -> Result<
         }
         match retry_while_unavailable(app, || app.commit_in_background(changes.clone())).await {
             Err(CommitError::Conflict) if retry_while_unavailable(app, || attempted.is_current(app)).await? => {}
-            // After a conflict: somebody else has decided about it.
+            // After a conflict another process has decided about it.
             Ok(()) | Err(CommitError::Conflict) => return Ok(attempted.took),
             Err(why @ CommitError::Refused(_)) if aside.is_none() => {
                 aside = attempted.without_answer(app, &why);

@@ -1,12 +1,13 @@
-//! The job that deletes what an erased person did, and takes them out of the messages sent to them.
+//! Job that deletes an erased person's events and automation runs, and removes the person from the messages sent to
+//! them.
 //!
-//! Contract section 6.2. First the product events and the runs in automations, then the messages attributed to the contact, then other
-//! people's messages that copy it, then those that went to one of its addresses without being attributed, then
-//! the targets of links that hold its email address or phone number: a page after another, so that no commit is
-//! long.
+//! Contract section 6.2. First the product events and the runs in automations, then the messages attributed to the
+//! contact, then other people's messages that copy it, then those that were sent to one of its addresses without being
+//! attributed, then the targets of links that hold its email address or phone number: a page after another, so that no
+//! commit is long.
 //!
-//! Messages are being sent meanwhile, and whoever commits second decides again. So each message is a commit of
-//! its own, tried again when its row changed, and made under the claim of the job.
+//! Messages are being sent meanwhile, and whichever commits second decides again. So each message is a commit of its
+//! own, tried again when its row changed, and made under the claim of the job.
 
 mod messages;
 
@@ -28,25 +29,25 @@ use crate::jobs::erase_contact::{EraseContact, Progress};
 use crate::work::job::{Job, JobContext, JobError};
 use crate::work::move_messages::LOOK_AGAIN;
 
-/// Messages that are decided together, each with a commit of its own.
+/// Number of messages that are decided together, each with a commit of its own.
 const PAGE: usize = 20;
 
-/// Pages of one run: then the progress is kept, and others have their turn.
+/// Number of pages of one run: then the progress is stored, and other jobs have their turn.
 const PAGES: usize = 8;
 
-/// A message that changed whenever it was to be redacted is looked at again after this.
+/// Wait before a message is tried again that changed whenever it was to be redacted.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Product events, or runs, of one commit.
+/// Number of product events, or runs, of one commit.
 const EVENTS: usize = 200;
 
-/// Requests whose bodies are looked through together.
+/// Number of logged requests whose bodies are searched together.
 const LOGGED: usize = 100;
 
-/// Time after which they are: requests that were answered before the contact went are logged by then.
+/// Time after the erasure at which they are searched: requests that were answered before it are logged by then.
 const LOGGED_AFTER: Duration = Duration::from_secs(5);
 
-/// Targets of links of one commit.
+/// Number of targets of links of one commit.
 const URLS: usize = 200;
 
 impl EraseContact {
@@ -54,20 +55,21 @@ impl EraseContact {
         Names::new(self.addresses.iter().map(|(_, address)| address.clone()).chain(self.names.iter().cloned()))
     }
 
-    /// What is taken out of texts of other people: addresses that nobody else has, and no words.
+    /// Returns the addresses to remove from texts of other people: addresses that nobody else has, and no words.
     fn erased_addresses(&self) -> ErasedAddresses {
         let all = self.addresses.iter().map(|(_, address)| address.clone());
         ErasedAddresses::new(self.unmistakable()).and_opaque(all)
     }
 
-    /// Email addresses and phone numbers; other names may be words that also stand in messages of everybody.
+    /// Returns the email addresses and phone numbers; other names may be words that also occur in other people's
+    /// messages.
     fn unmistakable(&self) -> impl Iterator<Item = &str> {
         let addresses = self.addresses.iter();
         let own = addresses.filter(|(channel, _)| matches!(channel, Channel::Email | Channel::Sms));
         own.map(|(_, address)| address.as_str())
     }
 
-    /// What messages are found by that copy it, or whose chain goes to it.
+    /// Returns the keys of messages that copy the contact, or whose chain is sent to it.
     fn copy_keys(&self, cx: &JobContext) -> Vec<CopyKey> {
         let link_key = cx.app.link_key();
         let keys = |(channel, address): &(Channel, String)| {
@@ -80,13 +82,13 @@ impl EraseContact {
     }
 }
 
-/// Decision on how the job goes on after a page.
+/// Continuation of the job after a page.
 enum Step {
-    /// The next page, from where the job is now.
+    /// The next page, from the current progress.
     Next,
-    /// The next page, but not before some time has passed.
+    /// The next page, but not before this time, with changes to commit.
     NextAt(Timestamp, Changes),
-    /// Nothing.
+    /// The job is done.
     Done,
 }
 
@@ -104,7 +106,7 @@ impl Job for EraseContact {
 }
 
 impl EraseContact {
-    /// Does a page of the work, and moves on to the next one.
+    /// Does a page of the work, and advances the progress.
     async fn page(&mut self, cx: &JobContext) -> Result<Step, JobError> {
         let store = cx.app.store();
         if store.has_left_events(self.workspace_id, self.contact_id).await? {
@@ -124,7 +126,7 @@ impl EraseContact {
         }
     }
 
-    /// Goes on to `progress` unless some message of the page has to be looked at again.
+    /// Advances to `progress` unless a message of the page has to be tried again.
     fn after(&mut self, cx: &JobContext, is_done: bool, progress: Progress) -> Step {
         if !is_done {
             return Step::NextAt(cx.app.now() + PAUSE, Changes::default());
@@ -142,7 +144,7 @@ impl EraseContact {
         }
         let ids: Vec<MessageId> = found.iter().map(|message| message.id).collect();
         let is_done = messages::redact(cx, self.workspace_id, &ids, &self.names()).await?;
-        // A redacted message belongs to nobody, so the next page is the first again.
+        // A redacted message is attributed to nobody, so the next page is the first again.
         let progress = if ids.is_empty() { Progress::Copied } else { self.progress };
         Ok(self.after(cx, is_done, progress))
     }
@@ -153,7 +155,7 @@ impl EraseContact {
             if !ids.is_empty() {
                 let erased = self.erased_addresses();
                 let is_done = messages::take_out(cx, self.workspace_id, &ids, &erased, key).await?;
-                // What was taken out is not found again.
+                // A message from which the contact was removed is not found again.
                 return Ok(self.after(cx, is_done, Progress::Copied));
             }
         }
@@ -185,7 +187,7 @@ impl EraseContact {
         Ok(Step::NextAt(now + LOGGED_AFTER, changes.into_iter().chain(put_aside).collect()))
     }
 
-    /// Forgets the bodies of logged requests that name the person or the contact.
+    /// Removes the bodies of logged requests that name the person or the contact.
     async fn logged(&mut self, cx: &JobContext, after: Option<StoreCursor>) -> Result<Step, JobError> {
         let names = Names::new(self.unmistakable().map(ToOwned::to_owned));
         let contact = self.contact_id.to_string();
@@ -210,7 +212,7 @@ impl EraseContact {
         Ok(Step::NextAt(now + LOOK_AGAIN, forget.into_iter().collect()))
     }
 
-    /// The writes that forget records of the workspace about what was put aside, where they name the person.
+    /// Returns the writes that remove quarantine records of the workspace which name the person.
     async fn put_aside(&self, cx: &JobContext, names: &Names) -> Result<Vec<Write>, StoreError> {
         let (_, records) = cx.app.store().quarantined(KEPT).await?;
         let own = records.into_iter().filter(|record| record.workspace_id == Some(self.workspace_id));

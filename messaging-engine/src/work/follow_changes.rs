@@ -1,8 +1,8 @@
-//! The job that takes changes of contacts to the segments whose members they change.
+//! Job that updates the members of segments after changes of contacts.
 //!
-//! The store notes in the transaction of a change who changed in what, and the same transaction adds this job
-//! unless it waits already. That first job does nothing but end and leave another that does the work: it ends
-//! before the notes are read, so that a change is either seen by that work or adds a job of its own.
+//! The store notes in the transaction of a change which data of which contact changed, and the same transaction adds
+//! this job unless it waits already. That first job only ends and adds another that does the work: it ends before the
+//! notes are read, so that a change is either seen by that work or adds a job of its own.
 
 use messaging_core::changes::{Changes, Expect, JobWrite, Write};
 use messaging_core::domain::segment::{Segment, SegmentKind, SegmentStatus};
@@ -17,11 +17,11 @@ use crate::jobs::follow_changes::{FollowChanges, Stage};
 use crate::work::job::{Job, JobContext, JobError};
 use crate::work::recalculate_segment::RETRY;
 
-/// Notes that are worked off at a time.
+/// Number of notes that are processed at a time.
 const NOTES: usize = 500;
-/// How often notes are worked off in one run.
+/// Largest number of rounds of one run.
 const MAX_ROUNDS: usize = 50;
-/// After this many failures the segment is looked for that causes them.
+/// Number of failures after which the segment that causes them is searched for.
 const PATIENCE: u32 = 3;
 
 impl Job for FollowChanges {
@@ -34,7 +34,7 @@ impl Job for FollowChanges {
             return Ok(cx.finish(Changes::from_iter([Write::Job(JobWrite::Enqueue(job))])).await?);
         }
         for _ in 0..MAX_ROUNDS {
-            // The segments are read within the turn: after it, a changed filter is calculated.
+            // The segments are read within the turn: a filter changed after it is calculated as a whole.
             let turn = app.turn_at_segments(self.workspace_id).await;
             let queries = queries(app, self.workspace_id).await?;
             match app.store().follow_changes(self.workspace_id, &queries, NOTES, cx.handle()).await {
@@ -51,7 +51,7 @@ impl Job for FollowChanges {
                     };
                     return cx.again_at(app.now() + RETRY, &Self { failures, ..self }, changes).await;
                 }
-                // The claim is lost, or there is too much to do at the moment.
+                // The claim was lost, or there is too much to do at the moment.
                 Err(error) => return Err(error.into()),
             }
         }
@@ -59,14 +59,14 @@ impl Job for FollowChanges {
     }
 }
 
-/// What finds the members of each segment that is to be followed.
+/// Returns the query for the members of each segment to follow.
 async fn queries(app: &App, workspace: WorkspaceId) -> Result<Vec<(SegmentId, MemberQuery)>, StoreError> {
     let graph = app.segment_graph(workspace).await?;
     let is_followed =
         |segment: &&Segment| segment.kind == SegmentKind::Dynamic && segment.status != SegmentStatus::Failed;
     let mut queries = Vec::new();
     for segment in graph.iter().filter(is_followed) {
-        // One that cannot be resolved fails when it is calculated.
+        // A filter that cannot be resolved fails when it is calculated.
         if let Ok(filter) = graph.resolve(segment.filter.tree()) {
             queries.push((segment.id, filter));
         }
@@ -76,7 +76,7 @@ async fn queries(app: &App, workspace: WorkspaceId) -> Result<Vec<(SegmentId, Me
     Ok(queries.into_iter().map(|(id, filter)| (id, MemberQuery { filter, now, zone: zone.clone() })).collect())
 }
 
-/// Marks those segments as failed that cannot be evaluated, so that the others go on.
+/// Marks segments that cannot be evaluated as failed, so that the others are followed.
 async fn give_up_broken(
     app: &App,
     workspace: WorkspaceId,

@@ -1,8 +1,8 @@
-//! Keeping the index by which contacts and messages are searched: every few seconds, on a task of its own.
+//! Task that maintains the index for searching contacts and messages, every few seconds.
 //!
-//! What is written does not wait for it. What is due is found in the database, so a process that ends leaves nothing
-//! undone: the next one goes on. Where several work on one database, the first to commit a block has made it; for the
-//! others it is a conflict, and they go on with what is due then.
+//! Writes do not wait for the index. Due work is found in the database, so a process that ends leaves nothing undone:
+//! the next one continues. If several work on one database, the first to commit a block has made it; the others get a
+//! conflict, and continue with what is due then.
 
 use std::time::Duration;
 
@@ -20,20 +20,20 @@ use crate::app::App;
 use crate::jobs::upkeep::CONTENT_KEPT;
 use crate::work::repeated_failure::RepeatedFailure;
 
-/// Time between two looks at what is due.
+/// Interval of the looks for due work.
 const EVERY: Duration = Duration::from_secs(2);
-/// Age from which messages are indexed. Commits are done long before, so ids that are older come no more.
+/// Age from which messages are indexed. Commits are done long before, so no older ids appear later.
 const SETTLED_AFTER: Duration = Duration::from_secs(5);
-/// Time after which the contents of messages that are forgotten are gone.
+/// Age after which the removed contents of messages are certainly gone.
 const AGED_AFTER: Duration = CONTENT_KEPT.saturating_add(Duration::from_hours(24));
-/// Blocks of one look.
+/// Number of blocks of one look.
 const BLOCKS: usize = 64;
-/// Messages whose contents are read at the same time: a store that is elsewhere is asked once for all of them.
+/// Number of messages whose contents are read at the same time: a remote store is queried once for all of them.
 const TOGETHER: usize = 32;
-/// Looks of one turn: what is due beyond that waits for the next one.
+/// Number of looks of one turn: what is due beyond that waits for the next one.
 const ROUNDS: usize = 100;
 
-/// Follows what changes until the process is told to stop.
+/// Indexes changes until the process stops.
 async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
     let mut failure = RepeatedFailure::default();
     while !*stopped.borrow() {
@@ -50,12 +50,13 @@ async fn keep(app: App, mut stopped: watch::Receiver<bool>) {
     }
 }
 
-/// Keeps the index on a task of its own.
+/// Starts the task.
 pub(super) fn spawn(app: &App, stopped: &watch::Receiver<bool>) -> tokio::task::JoinHandle<()> {
     tokio::spawn(keep(app.clone(), stopped.clone()))
 }
 
-/// Indexes what is due. What fails is logged, unless it is as before, and due at the next look.
+/// Indexes due contacts and messages. An error is logged, unless it is the same as before, and the work is due at the
+/// next look.
 pub(super) async fn follow(app: &App, failure: &mut RepeatedFailure) {
     for _ in 0..ROUNDS {
         if !app.store().health().takes_work() {
@@ -74,7 +75,7 @@ pub(super) async fn follow(app: &App, failure: &mut RepeatedFailure) {
     }
 }
 
-/// Indexes some of what is due; answers how many blocks that were.
+/// Indexes some of what is due; returns the number of blocks.
 async fn round(app: &App) -> Result<usize, StoreError> {
     let now = app.now();
     let contacts = app.store().contact_blocks_due(BLOCKS).await?;
@@ -89,7 +90,7 @@ async fn round(app: &App) -> Result<usize, StoreError> {
     Ok(indexed)
 }
 
-/// Commits a block; 0 where somebody else has made it, or something of it has changed since.
+/// Commits a block; 0 if another process has made it, or something in it has changed since.
 async fn put(app: &App, write: Write) -> Result<usize, StoreError> {
     match app.commit_in_background(Changes::from_iter([write])).await {
         Ok(()) => Ok(1),
@@ -98,7 +99,7 @@ async fn put(app: &App, write: Write) -> Result<usize, StoreError> {
     }
 }
 
-/// The texts of messages, with the subjects that they have as they are sent.
+/// Returns the block of the texts of messages, with their subjects as they are sent.
 async fn block_of(app: &App, due: DueMessages, aged: Timestamp) -> Result<Option<MessageBlock>, StoreError> {
     let DueMessages { workspace_id, replaces, messages } = due;
     let (Some(first), Some(last)) = (messages.first(), messages.last()) else { return Ok(None) };

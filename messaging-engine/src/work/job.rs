@@ -1,4 +1,4 @@
-//! Jobs: the trait of background work, and the context that a run of it has.
+//! The trait of background jobs, and the context of one run of a job.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -20,35 +20,34 @@ use crate::app::work_signal::Unsettled;
 use crate::jobs::{JobData, Reach};
 use crate::work::delivery_batch::DeliveryBatch;
 
-/// So many conflicts in a row are nothing special.
+/// Conflicts in a row that are normal.
 const FREE_CONFLICTS: u32 = 4;
-/// What the store did not take is tried again after this, then after twice as long, and so on.
+/// Wait before a commit that failed is tried again for the first time; it doubles with every try.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
-/// The longest wait between two tries, before jitter: so soon after the store has recovered an outcome is
-/// stored.
+/// Longest wait between two tries, before jitter: an outcome is stored at most so long after the store has recovered.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// How often whoever waits for the store looks whether it takes writes again.
+/// Interval at which a wait for the store checks whether it takes writes again.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// For so long a claim is fresh: a small part of a lease, and of the time after which a process counts as dead.
+/// Time for which a claim is fresh: a small part of a lease, and of the time after which a process counts as dead.
 const FRESH: Duration = Duration::from_secs(1);
-/// Of the tries of one outcome every so many-th is logged.
+/// Tries of one outcome for each log line about them.
 const LOG_EVERY: u32 = 16;
 
-/// A kind of background work.
+/// Kind of background work.
 ///
 /// `run` owes a last commit that finishes or reschedules the job, through [`JobContext::finish`] or
-/// [`JobContext::again_at`]. A job may run more than once, after a crash; while the process lives, an
-/// outcome that the store cannot take is offered to it again until it can. One that it refuses for good is put aside
-/// with its job, where the job is about one item; a job of many takes the item out itself.
+/// [`JobContext::again_at`]. A job may run more than once, after a crash; while the process lives, an outcome that the
+/// store cannot take is offered to it again until it can. An outcome that the store refuses for good is put aside with
+/// its job if the job is about one item; a job of many items takes the refused item out itself.
 pub(crate) trait Job: JobData {
     /// Does the work.
     fn run(self, cx: &JobContext) -> impl Future<Output = Result<(), JobError>> + Send;
 }
 
-/// A job could not do its work or its commit. The runner puts it back for later.
+/// Error of a job that could not do its work or its commit. The runner puts the job back for later.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JobError {
-    /// The payload is not what this version writes.
+    /// The payload cannot be decoded by this version.
     #[error("the payload of a job cannot be read")]
     Payload(#[source] serde_json::Error),
     /// A commit did not go through.
@@ -59,28 +58,28 @@ pub(crate) enum JobError {
     Store(#[from] StoreError),
 }
 
-/// The surroundings of one run of a job.
+/// Context of one run of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct JobContext {
     /// The application.
     pub app: App,
-    /// How many runs of the job before this one failed, in a row.
+    /// Number of runs of the job before this one that failed in a row.
     pub failures: u32,
     handle: JobHandle,
-    /// When this run began.
+    /// Time when this run began.
     began: Timestamp,
-    /// When the claim of the job began.
+    /// Time when the job was claimed.
     claimed_at: Monotonic,
-    /// The position of its message in the order of its chat.
+    /// Position of its message in the order of its chat.
     position: Option<Arc<ChatPosition>>,
-    /// The deliveries to webhooks that were claimed with it.
+    /// Webhook deliveries that were claimed with it.
     batch: Option<Arc<DeliveryBatch>>,
-    /// How many milliseconds of this run were spent on waiting for a turn: its peer is none the slower for that.
+    /// Milliseconds of this run spent on waiting for a turn: they say nothing about the speed of its peer.
     waited: Arc<AtomicU64>,
 }
 
 impl JobContext {
-    /// A run of a job that was claimed at some time.
+    /// Context of a job that was claimed at `claimed_at`.
     pub(super) fn of(app: &App, job: &ClaimedJob, claimed_at: Monotonic) -> Self {
         Self {
             app: app.clone(),
@@ -94,47 +93,47 @@ impl JobContext {
         }
     }
 
-    /// The same for a message that has a position in the order of its chat.
+    /// Sets the position of the run's message in the order of its chat.
     #[must_use]
     pub(super) fn placed(self, position: Option<ChatPosition>) -> Self {
         Self { position: position.map(Arc::new), ..self }
     }
 
-    /// The same for a delivery to a webhook that was claimed with others.
+    /// Sets the webhook deliveries that were claimed with the run's one.
     #[must_use]
     pub(super) fn among(self, batch: Option<Arc<DeliveryBatch>>) -> Self {
         Self { batch, ..self }
     }
 
-    /// The deliveries to webhooks that were claimed with this one, if there are others.
+    /// Webhook deliveries that were claimed with this one, if there are others.
     pub(super) fn batch(&self) -> Option<&DeliveryBatch> {
         self.batch.as_deref()
     }
 
-    /// Commits changes together with what the job has to know if this run does not end: it stays claimed, and a
+    /// Commits changes together with the state of the job in case this run does not end: the job stays claimed, and a
     /// later run gets `job` as its payload.
     ///
-    /// Somebody waits for this commit with a connection open, so it is not held back to gather company as the commits
-    /// of other background work are.
+    /// A peer waits for this commit with a connection open, so it is not held back to be grouped with others as the
+    /// commits of other background work are.
     pub(crate) async fn save<J: Job>(&self, job: &J, mut changes: Changes) -> Result<(), JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
         changes.push(Write::Job(JobWrite::Save(self.handle.clone(), payload.into())));
         Ok(self.app.commit_attempt(changes).await?)
     }
 
-    /// Returns so long before a slot.
+    /// Waits until the time `before` ahead of a slot.
     pub(super) async fn wait_for(&self, slot: Option<SendSlot>, before: Duration) {
         let wait = slot.map_or(Duration::ZERO, |slot| slot.0.since(self.app.monotonic())).saturating_sub(before);
         if !wait.is_zero() {
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             self.waited.fetch_add(millis, Ordering::Relaxed);
-            // Never longer than a moment, which passes whatever is done to the product's clock.
+            // A wait is always short, and takes real time, whatever the clock of the product shows.
             tokio::time::sleep(wait).await;
         }
     }
 
-    /// Waits a moment until what was to leave to the same chat before has left; after how long to ask again, if that
-    /// takes longer.
+    /// Waits a moment until the earlier messages to the same chat have left; the error is the time after which to ask
+    /// again.
     pub(super) async fn turn_in_chat(&self) -> Result<(), Duration> {
         let Some(position) = &self.position else { return Ok(()) };
         let began = Instant::now();
@@ -144,42 +143,43 @@ impl JobContext {
         turn
     }
 
-    /// Nobody else's message to the chat waits for this run.
+    /// Lets other messages to the chat go, which waited for this run.
     pub(super) fn leave_chat(&self) {
         if let Some(position) = &self.position {
             position.give_up();
         }
     }
 
-    /// Called before the commit: right after it the next run of the job may be in this place.
+    /// Puts off the message in the order of its chat. Called before the commit: right after it the next run of the job
+    /// may hold the position.
     fn put_off_in_chat(&self, due_at: Timestamp) {
         if let Some(position) = &self.position {
             position.put_off(due_at.since(self.app.now()), self.app.monotonic());
         }
     }
 
-    /// How long this run has waited for turns.
+    /// Time this run has waited for turns.
     pub(super) fn waited(&self) -> Duration {
         Duration::from_millis(self.waited.load(Ordering::Relaxed))
     }
 
-    /// Names the claim of this run, for upkeep that stores do under it.
+    /// Claim of this run, for upkeep that stores do under it.
     pub(super) const fn handle(&self) -> &JobHandle {
         &self.handle
     }
 
-    /// Whether the claim of this run was made a moment ago, so that it need not be confirmed: nobody else gets the job
-    /// that soon.
+    /// Returns true if the claim of this run was made a moment ago, so that it need not be confirmed: no other process
+    /// gets the job that soon.
     pub(super) fn is_claim_fresh(&self) -> bool {
         self.app.monotonic().since(self.claimed_at) <= FRESH
     }
 
-    /// Fails unless the claim of this run is held: asked right before something leaves the process. Costs no sync.
+    /// Fails unless the claim of this run is held; called right before something leaves the process. Costs no sync.
     pub(super) async fn hold(&self) -> Result<(), CommitError> {
         self.app.commit(Changes::from_iter([Write::Job(JobWrite::Hold(self.handle.clone()))])).await
     }
 
-    /// Commits changes in between: the run goes on, and only while its claim is held.
+    /// Commits changes while the run continues, and only if its claim is held.
     pub(super) async fn commit(&self, mut changes: Changes) -> Result<(), CommitError> {
         if changes.is_empty() {
             return Ok(());
@@ -190,8 +190,8 @@ impl JobContext {
 
     /// Commits the outcome and removes the job.
     ///
-    /// Returns once it is committed, however long the disk is full or failing; a conflict, a claim that was
-    /// lost, what is refused for good, and a store that is closed or broken are the only other ends.
+    /// Returns once it is committed, however long the disk is full or failing; the only errors are a conflict, a lost
+    /// claim, changes that are refused for good, and a store that is closed or broken.
     pub(crate) async fn finish(&self, mut changes: Changes) -> Result<(), CommitError> {
         changes.push(Write::Job(JobWrite::Finish(self.handle.clone())));
         self.settle(changes).await?;
@@ -211,24 +211,24 @@ impl JobContext {
         Ok(self.settle(changes).await?)
     }
 
-    /// Commits that the job, changed, goes on in the lane that it names, which another process may claim. As persistent as
-    /// [`JobContext::finish`].
+    /// Commits that the job, changed, continues in the lane that it names, where another process may claim it. As
+    /// persistent as [`JobContext::finish`].
     pub(super) async fn go_on_in_its_lane<J: Job>(&self, due_at: Timestamp, job: &J) -> Result<(), JobError> {
         let next = job.enqueue(self.app.new_id(self.app.now()), due_at);
         let writes = [JobWrite::Finish(self.handle.clone()), JobWrite::Enqueue(next)];
         Ok(self.settle(writes.into_iter().map(Write::Job).collect()).await?)
     }
 
-    /// The write that puts the job, changed, back for later.
+    /// Returns the write that puts the job, changed, back for later.
     fn rescheduled<J: Job>(&self, due_at: Timestamp, job: &J) -> Result<Write, JobError> {
         let payload = serde_json::to_vec(job).map_err(JobError::Payload)?;
         let to = Reschedule { due_at, at: self.dated_at(due_at), payload: payload.into() };
         Ok(Write::Job(JobWrite::Reschedule(self.handle.clone(), to)))
     }
 
-    /// Commits the outcome in one commit with those of other jobs that end meanwhile, and removes the job, or puts it
-    /// back if it goes on at some time. As persistent as [`JobContext::finish`]. False if the outcome has to be committed
-    /// by itself: something in the group conflicted, or nobody knows what became of it.
+    /// Commits the outcome together with those of other jobs that end meanwhile, and removes the job, or puts it back
+    /// if it continues at some time. As persistent as [`JobContext::finish`]. Returns false if the outcome has to be
+    /// committed by itself: something in the group conflicted, or the result of the commit is unknown.
     pub(super) async fn settle_with_others<J: Job>(
         &self,
         job: &J,
@@ -251,7 +251,7 @@ impl JobContext {
         Ok(self.commit_group(leading, own).await)
     }
 
-    /// Commits changes with those that wait behind them; answers whether that worked.
+    /// Commits changes together with those that wait behind them; returns true on success.
     async fn commit_group(&self, leading: Leading, own: Changes) -> bool {
         let (group, followers) = leading.gather(own);
         let committed = self.settle(group).await;
@@ -262,14 +262,15 @@ impl JobContext {
         committed.is_ok()
     }
 
-    /// The date at which a due time of this run was decided on, as far as can be told. When the clock has been set back
+    /// Date at which a due time of this run was decided on, as far as can be told. When the clock has been set back
     /// since, that is a date in the future, and the store has to know: a job that is dated now would wait until then.
     fn dated_at(&self, due_at: Timestamp) -> Timestamp {
         let now = self.app.now();
         if now < self.began && self.began <= due_at { self.began } else { now }
     }
 
-    /// Puts the job back for `wait` after a run without an end, as it was saved last; `is_failure` is counted.
+    /// Puts the job back for `wait` after a run without an outcome, with the state that was saved last; `is_failure` is
+    /// counted.
     pub(super) async fn put_back(&self, wait: Duration, is_failure: bool) -> Result<(), CommitError> {
         let at = self.app.now();
         let write = Write::Job(JobWrite::PutBack(self.handle.clone(), PutBack { due_at: at + wait, at, is_failure }));
@@ -282,8 +283,8 @@ impl JobContext {
     }
 }
 
-/// Does what stands between a known outcome and its commit, again and again until the store lets it: what was
-/// sent would otherwise be sent again.
+/// Repeats the step between a known outcome and its commit until the store allows it: otherwise the message would be
+/// sent again.
 pub(super) async fn retry_while_unavailable<T, E, F>(app: &App, mut attempt: impl FnMut() -> F) -> Result<T, E>
 where
     F: Future<Output = Result<T, E>>,
@@ -302,19 +303,20 @@ where
             return Err(error);
         }
         unsettled.get_or_insert_with(|| app.work().unsettled());
-        // Hundreds may wait for one disk, which tells of itself; an outcome that waits for long is a case of its own.
+        // Hundreds of outcomes may wait for one disk, whose failure is logged itself; one that waits for long is logged
+        // too.
         if tries.is_multiple_of(LOG_EVERY) && tries > 0 {
             tracing::warn!(tries, error = %Chain(&error), "an outcome waits for the store");
         }
         tries = tries.saturating_add(1);
-        // The store's own state, not the product's time, decides when to go on.
+        // The store's own state, not the product's clock, decides when to continue.
         wait_for_store(app, jittered(app, wait)).await;
         wait = (wait * 2).min(LONGEST_WAIT);
     }
 }
 
-/// Waits for so long, or until a store that takes no writes takes them again. It is looked at now and then: a channel
-/// would wake those who wait for it in an order that is drawn by lot, and no simulated run could be repeated.
+/// Waits for the given time, or until a store that takes no writes takes them again. The store is polled: a channel
+/// would wake the waiters in a random order, and no simulated run could be repeated.
 async fn wait_for_store(app: &App, wait: Duration) {
     if app.store().health().takes_work() {
         return tokio::time::sleep(wait).await;
@@ -325,7 +327,7 @@ async fn wait_for_store(app: &App, wait: Duration) {
     }
 }
 
-/// Whether something that failed is worth another try.
+/// Decision whether a failed step is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Persistence {
     TryAgain,
@@ -335,7 +337,7 @@ pub(super) enum Persistence {
 impl From<&CommitError> for Persistence {
     fn from(error: &CommitError) -> Self {
         match error {
-            // What is refused for good is decided about by whoever offered it.
+            // The caller that offered a change decides about its refusal.
             CommitError::Conflict | CommitError::LeaseLost | CommitError::Refused(_) => Self::GiveUp,
             CommitError::Store(_) => Self::TryAgain,
         }
@@ -352,12 +354,12 @@ impl From<&StoreError> for Persistence {
 /// address at the same time would otherwise meet again and again, and only one of them gets through each time.
 pub(super) async fn back_off_after_conflict(app: &App, conflicts: u32) {
     if conflicts > FREE_CONFLICTS {
-        // As in `retry_while_unavailable`: what is waited for is the store.
+        // In real time, as in `retry_while_unavailable`: the store is what it waits for.
         tokio::time::sleep(jittered(app, FIRST_WAIT * (conflicts % FREE_CONFLICTS + 1))).await;
     }
 }
 
-/// Between one and one and a half times as long: many outcomes that failed together come back apart.
+/// Returns a random wait between one and one and a half times as long: outcomes that failed together come back apart.
 fn jittered(app: &App, wait: Duration) -> Duration {
     let mut random = [0; 1];
     app.entropy().fill(&mut random);
@@ -376,7 +378,7 @@ pub(crate) struct JobType {
 }
 
 impl JobType {
-    /// The row of a job type.
+    /// Returns the row of a job type.
     pub(crate) const fn of<J: Job>() -> Self {
         Self {
             kind: J::KIND,

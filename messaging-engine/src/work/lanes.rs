@@ -1,9 +1,8 @@
-//! How many jobs of each lane may be in work at the same time.
+//! Windows of lanes: the numbers of jobs of each lane that may be in work at the same time.
 //!
-//! A lane begins with a small window, which grows with every job that ends quickly and falls back when
-//! one takes long: a lane whose peer is dead or slow holds few of the places that all lanes share, and a
-//! lane that works well soon gets all the places it can use. Neither bulk work nor one workspace gets all places: who
-//! comes later finds some free.
+//! A lane begins with a small window, which grows with every job that ends quickly and falls back when one takes long:
+//! a lane whose peer is dead or slow holds few of the places that all lanes share, and a lane that works well soon gets
+//! all the places it can use. Neither bulk work nor one workspace gets all places, so that later work finds some free.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,54 +13,55 @@ use messaging_core::time::{Monotonic, Timestamp};
 
 use crate::jobs::lanes::WEBHOOK;
 
-/// Jobs in work at the same time, all lanes together.
+/// Largest number of jobs in work, all lanes together.
 pub(super) const WINDOW: usize = 2048;
-/// Bulk jobs in work at the same time, at most: as many as one lane may have.
+/// Largest number of bulk jobs in work: as many as one lane may have.
 const BULK_WINDOW: usize = LARGEST;
-/// Bulk jobs in work at the same time however busy the processor is; where their window begins.
+/// Number of bulk jobs that may be in work however busy the processor is; their window begins with it.
 const LEAST_BULK: usize = 32;
-/// Bulk jobs that wait longer for a processor after they were claimed have too many of their kind in front of them, and
-/// whatever else comes would wait behind them as well: the window of all bulk jobs shrinks. Jobs that were claimed
-/// together wait for one another some ten milliseconds, as long as the commits that each of them needs.
+/// Wait of a bulk job for a processor, from its claim, above which the window of all bulk jobs shrinks: too many of
+/// their kind are in front of it, and all other work would wait behind them as well. Jobs that were claimed together
+/// wait for one another some ten milliseconds, as long as the commits that each of them needs.
 const LAG: Duration = Duration::from_millis(25);
-/// Jobs of one flow in work at the same time, so that slow peers of one workspace do not hold all places.
+/// Largest number of jobs of one flow in work, so that slow peers of one workspace do not hold all places.
 const FLOW_WINDOW: usize = WINDOW / 4 * 3;
-/// Where a lane's window begins, and falls back to: what one mail server takes at a time.
+/// Window with which a lane begins, and to which it falls back: as many messages as one mail server takes at a time.
 const SMALLEST: usize = 24;
-/// A lane's window grows to this.
+/// Largest window of a lane.
 const LARGEST: usize = 512;
-/// Jobs of one lane in one claim: small enough that many busy lanes take turns.
+/// Largest number of jobs of one lane in one claim: small enough that many busy lanes take turns.
 const SHARE: usize = 128;
-/// Deliveries to one webhook in one claim: little work each, and read together.
+/// Largest number of deliveries to one webhook in one claim: little work each, and read together.
 const WEBHOOK_SHARE: usize = LARGEST;
-/// A job that ends within this time is quick.
+/// Longest duration of a job that counts as quick.
 const QUICK: Duration = Duration::from_secs(1);
-/// A lane that is full is looked at again after this.
+/// Time until a full lane is looked at again.
 pub(super) const HOLD: Duration = Duration::from_millis(200);
-/// A receiver of webhooks that takes this long hangs.
+/// Duration of a call from which a webhook receiver counts as hanging.
 const HANGING: Duration = Duration::from_secs(5);
-/// A hanging receiver's lane keeps this window: whoever hangs does so for 15 seconds with every request, and
-/// there may be many of them.
+/// Window of the lane of a hanging receiver: it hangs for 15 seconds with every request, and there may be many such
+/// receivers.
 const HUNG: usize = 2;
-/// Windows of lanes without jobs are remembered up to this number of lanes.
+/// Number of lanes without jobs whose windows are remembered.
 const REMEMBERED: usize = 1024;
 
-/// The windows of the lanes; those of all senders to a resource are one.
+/// Windows of the lanes; the lanes of all senders to one resource share one.
 #[derive(Debug)]
 pub(super) struct Lanes {
     windows: HashMap<Lane, LaneWindow>,
-    /// How many jobs of each flow are in work; flows without any are not in it.
+    /// Number of jobs in work for each flow that has any.
     flows: HashMap<Flow, usize>,
-    /// How many bulk jobs may be in work: many while they wait for their peers, few while they wait for a processor.
+    /// Number of bulk jobs that may be in work: many while they wait for their peers, few while they wait for a
+    /// processor.
     bulk_window: usize,
 }
 
-/// How long a job that ended had taken.
+/// Durations of a job that ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Took {
     /// From its claim until a processor was free for it.
     pub(super) lag: Duration,
-    /// From there to its end.
+    /// Time from then to its end.
     pub(super) work: Duration,
 }
 
@@ -78,7 +78,7 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// A job of the lane begins.
+    /// Counts a job of the lane that begins.
     pub(super) fn begin(&mut self, lane: &Lane) {
         *self.flows.entry(lane.flow()).or_default() += 1;
         if let Some(known) = self.windows.get_mut(lane.shared()) {
@@ -91,7 +91,7 @@ impl Lanes {
         self.windows.insert(Lane::parse(lane.shared()), LaneWindow { in_work: 1, window: SMALLEST });
     }
 
-    /// A job of the lane ended after `took`.
+    /// Counts a job of the lane that ended, and adapts the windows to its durations.
     pub(super) fn end(&mut self, lane: &Lane, took: Took) {
         let flow = lane.flow();
         if flow.class == JobClass::Bulk {
@@ -116,12 +116,12 @@ impl Lanes {
         }
     }
 
-    /// The lanes whose windows are known.
+    /// Lanes whose windows are known.
     pub(super) fn known(&self) -> impl Iterator<Item = &Lane> {
         self.windows.keys()
     }
 
-    /// What to claim while `room` more jobs can be taken in work.
+    /// Returns the claim to make while `room` more jobs can be taken in work.
     pub(super) fn claim(&self, room: usize, now: Timestamp, monotonic: Monotonic, lease: Duration) -> Claim {
         let bulk = self.flows.iter().filter(|(flow, _)| flow.class == JobClass::Bulk).map(|(_, in_work)| in_work);
         let left_of_flow = |(flow, in_work): (&Flow, &usize)| (*flow, FLOW_WINDOW.saturating_sub(*in_work));
@@ -140,7 +140,7 @@ impl Lanes {
     }
 }
 
-/// How many jobs of a lane are claimed at a time, at most.
+/// Returns the largest number of jobs of a lane in one claim.
 fn share(lane: &Lane) -> usize {
     if lane.resource().starts_with(WEBHOOK) { WEBHOOK_SHARE } else { SHARE }
 }
@@ -157,7 +157,7 @@ mod tests {
         lanes.claim(WINDOW, Timestamp::from_millis(0), NOW, Duration::from_mins(1))
     }
 
-    /// Of a job that found a processor at once.
+    /// Durations of a job that found a processor at once.
     fn took(work: Duration) -> Took {
         Took { lag: Duration::ZERO, work }
     }

@@ -1,7 +1,7 @@
-//! The job that publishes the records of new DKIM keys by the kept account of a sending domain.
+//! Job that publishes the records of new DKIM keys by the stored DNS account of a sending domain.
 //!
-//! Contract section 14.5. It looks at the domain after each round, so that new keys sign as soon as they are seen, and ends
-//! when every key is published and nothing waits to be removed.
+//! Contract section 14.5. It checks the domain after each round, so that new keys sign as soon as they are visible, and
+//! ends when every key is published and nothing waits to be removed.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::jobs::publish_keys::PublishKeys;
 use crate::services::auto_dns::{DnsAccount, DnsFailure};
 use crate::work::job::{Job, JobContext, JobError};
 
-/// How often an outcome is decided again because the domain changed meanwhile.
+/// Number of tries to store an outcome while the domain keeps changing.
 const MAX_COMMITS: usize = 8;
 
 impl PublishKeys {
-    /// The domain, while an account is kept for it.
+    /// Returns the domain, while an account is stored for it.
     async fn domain(&self, cx: &JobContext) -> Result<Option<Stored<SendingDomain>>, JobError> {
         let stored = cx.app.store().domain(self.workspace_id, self.domain_id).await?;
         Ok(stored.filter(|stored| stored.record.dns_account.is_some() && !is_exempt(&stored.record)))
@@ -76,7 +76,7 @@ impl Job for PublishKeys {
     }
 }
 
-/// Why a round failed, without the words of a provider, which the log is not for.
+/// Describes a failed round for the log, without the text of a provider.
 fn told(failure: &DnsFailure) -> &'static str {
     match failure {
         DnsFailure::Provider(DnsProviderError::Credentials(_)) => "the credentials are refused",

@@ -1,9 +1,9 @@
-//! The job that finds all members of a segment.
+//! Job that finds all members of a segment.
 //!
-//! Contract section 9. Contacts are looked at piece by piece, and how far it came is kept with the job. Each
-//! calculation that is asked for has a number; the job of an earlier one ends as soon as it notices. Contacts
-//! that change meanwhile are followed as always, and once more at the end. When who matches depends on the
-//! present, the job stays and begins anew every `--segment-refresh`.
+//! Contract section 9. Contacts are evaluated piece by piece, and the progress is stored with the job. Each requested
+//! calculation has a number; the job of an earlier one ends as soon as it notices. Contacts that change meanwhile are
+//! followed as always, and once more at the end. If the members depend on the current time, the job stays and begins
+//! again every `--segment-refresh`.
 
 use std::time::Duration;
 
@@ -21,19 +21,19 @@ use crate::jobs::follow_changes::FollowChanges;
 use crate::jobs::recalculate_segment::RecalculateSegment;
 use crate::work::job::{Job, JobContext, JobError};
 
-/// Pieces of one run; then how far it came is kept.
+/// Number of pieces of one run before the progress is stored.
 const PIECES: usize = 32;
 /// Failures in a row after which the segment is marked as failed.
 const MAX_FAILURES: u32 = 5;
-/// A failed piece is tried again after this.
+/// Wait before a failed piece is tried again.
 pub(super) const RETRY: Duration = Duration::from_secs(5);
-/// A process that does not know of a new segment does so after a second.
+/// Time after which a process that does not know of a new segment certainly does.
 const LATER: Duration = Duration::from_secs(2);
-/// How often the end is decided again because the segment changed meanwhile.
+/// Number of tries to store the end while the segment keeps changing.
 const MAX_COMMITS: usize = 8;
 
 impl RecalculateSegment {
-    /// The segment, if this calculation of it is still wanted.
+    /// Returns the segment, if this calculation of it is still wanted.
     async fn wanted(&self, app: &App) -> Result<Option<Stored<Segment>>, StoreError> {
         let stored = app.store().segment(self.workspace_id, self.segment_id).await?;
         Ok(stored.filter(|stored| stored.record.calculation == self.calculation))
@@ -55,7 +55,7 @@ impl Job for RecalculateSegment {
         let moves = if self.is_refresh { MoveNotes::Written } else { MoveNotes::Silent };
         for _ in 0..PIECES {
             let turn = app.turn_at_segments(self.workspace_id).await;
-            // Whoever asked for a later calculation works on the members after this piece, not during it.
+            // A later calculation works on the members after this piece, not during it.
             if self.wanted(app).await?.is_none() {
                 return Ok(cx.finish(Changes::default()).await?);
             }
@@ -80,7 +80,7 @@ impl Job for RecalculateSegment {
                     tracing::warn!(cause, segment = %self.segment_id, "a calculation was cut short");
                     return cx.again_at(app.now() + RETRY, &self, Changes::default()).await;
                 }
-                // The claim is lost, or there is too much to do at the moment, which says nothing about the segment.
+                // The claim was lost, or there is too much to do at the moment, which says nothing about the segment.
                 Err(error) => return Err(error.into()),
             }
         }
@@ -89,7 +89,7 @@ impl Job for RecalculateSegment {
 }
 
 impl RecalculateSegment {
-    /// All contacts were looked at.
+    /// Ends the calculation when all contacts were evaluated.
     async fn end(self, cx: &JobContext, graph: &SegmentGraph, filter: &Filter) -> Result<(), JobError> {
         let app = &cx.app;
         for _ in 0..MAX_COMMITS {
@@ -108,7 +108,7 @@ impl RecalculateSegment {
                     changes.push(Write::Job(JobWrite::EnqueueOnce(job)));
                 }
             } else {
-                // Its members changed all at once; no contact did.
+                // Its members changed all at once, which is no change of a contact.
                 let dependents = graph.dependents(self.segment_id);
                 let writes = app.calculate_all_anew(self.workspace_id, dependents, now).await;
                 changes.extend(writes?);
@@ -124,11 +124,11 @@ impl RecalculateSegment {
                 outcome => return outcome,
             }
         }
-        // Somebody changes it all the time.
+        // The segment keeps being changed.
         cx.again_at(app.now() + RETRY, &self, Changes::default()).await
     }
 
-    /// The members cannot be found.
+    /// Marks the segment as failed: its members cannot be found.
     async fn fail(self, cx: &JobContext, cause: &str) -> Result<(), JobError> {
         tracing::error!(cause, segment = %self.segment_id, "the members of a segment cannot be found");
         for _ in 0..MAX_COMMITS {

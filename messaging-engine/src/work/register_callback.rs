@@ -1,7 +1,7 @@
 //! The job that registers our callback address with the provider of a channel.
 //!
-//! It lives as long as the settings that it was made for. Every ten minutes it compares the address with the registered
-//! one, because the public URL of a server may change. The result is stored with the settings.
+//! The job exists as long as the settings that it was made for. Every ten minutes it compares the address with the
+//! registered one, because the public URL of a server may change. The result is stored with the settings.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::work::job::{Job, JobContext, JobError};
 /// Time limit for the answer of the provider.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Characters of what a provider says that are kept.
+/// Characters of a provider's error that are stored.
 const MAX_ERROR: usize = 500;
 
-/// How often an outcome is decided again because the settings changed meanwhile.
+/// Number of tries to store an outcome while the settings keep changing.
 const MAX_COMMITS: usize = 8;
 
 impl RegisterCallback {
-    /// The settings, while this job is theirs.
+    /// Returns the settings, while this job belongs to them.
     async fn settings(
         &self,
         cx: &JobContext,

@@ -14,8 +14,8 @@ const LOG_EVERY: Duration = Duration::from_mins(10);
 pub(super) struct RepeatedFailure(Option<(String, Monotonic)>);
 
 impl RepeatedFailure {
-    /// The text of a failure that is to be logged. `None` of one that was logged a moment ago, and of a store that takes no
-    /// work, which logs the cause itself.
+    /// The text of a failure that is to be logged. `None` for one that was logged a moment ago, and for a store that
+    /// takes no work, which logs the cause itself.
     pub(super) fn note(&mut self, error: &StoreError, now: Monotonic) -> Option<String> {
         if matches!(error, StoreError::Unavailable) {
             return None;

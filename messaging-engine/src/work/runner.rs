@@ -32,37 +32,38 @@ use crate::work::repeated_failure::RepeatedFailure;
 use crate::work::{all, paused_lanes};
 use crate::work::{index_search, keep_paths};
 
-/// A claim outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
+/// Duration of a claim. It outlasts every attempt: SMTP alone may take half an hour (RFC 5321 section 4.5.3.2).
 const LEASE: Duration = Duration::from_hours(1);
-/// After a claim of so many the next follows at once.
+/// Jobs in a claim after which the next claim follows at once.
 const MANY: usize = 24;
-/// Jobs that come one by one are claimed together after this: a claim costs the store as much as some jobs.
+/// Time that jobs which come one by one are gathered for one claim: a claim costs the store as much as some jobs.
 const GATHER: Duration = Duration::from_millis(40);
-/// How often it is looked whether further jobs end at the same moment as one that did.
+/// Number of looks for further jobs that end at the same moment as one that did.
 const AT_ONCE: usize = 64;
-/// A job that the store kept from being done is tried again after this.
+/// Wait of a job that failed.
 const RETRY: Duration = Duration::from_secs(30);
-/// A job that would fail again the same way waits twice as long after every failure, at most this.
+/// Longest wait of a job that keeps failing; it doubles with every failure that the job caused itself.
 const LONGEST_RETRY: Duration = Duration::from_hours(6);
-/// A job whose data changed while it decided is run again after this.
+/// Wait of a job whose data changed while it decided.
 const CONFLICT_RETRY: Duration = Duration::from_secs(1);
-/// Jobs that another process committed (the command line beside a server) announce nothing here.
+/// Longest wait between claims: jobs that another process committed (the command line beside a server) announce nothing
+/// here.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// A job that the store kept from its work, and that has done nothing, is tried again after this.
+/// Wait of a job that did nothing because the store kept it from its work.
 const STORE_RETRY: Duration = Duration::from_secs(2);
-/// A job that was claimed although nothing may leave the installation, or its workspace, is looked at again after this.
+/// Wait of a job that was claimed although nothing may leave the installation, or its workspace.
 const WITHHELD_RETRY: Duration = Duration::from_mins(1);
-/// A message that was claimed although it is suspended is looked at again after this, if it is not by then.
+/// Wait of a message that was claimed although its part of the queue is suspended.
 const SUSPENDED_RETRY: Duration = Duration::from_secs(5);
-/// When the store is healthy again, outcomes that wait for it go before new claims, for so long at most: a
-/// lease that ended meanwhile must not be claimed again while its outcome is known.
+/// Longest time that outcomes waiting for the store go before new claims once the store is healthy again: a job whose
+/// lease ended meanwhile must not be claimed again while its outcome is known.
 const SETTLE: Duration = Duration::from_secs(5);
-/// How often it is looked whether they are settled.
+/// Interval of the looks whether these outcomes are stored.
 const SETTLE_LOOK: Duration = Duration::from_millis(20);
-/// How long running jobs may take to end when the workers stop.
+/// Time limit for running jobs to end when the workers stop.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The background work of a process, running.
+/// The running background work of a process.
 #[derive(Debug)]
 pub struct Workers {
     stop: watch::Sender<bool>,
@@ -76,8 +77,8 @@ impl Workers {
         Self { stop, task: runtime.spawn(work(app.clone(), stopped)) }
     }
 
-    /// Claims nothing more and waits for what runs, at most 10 seconds. What does not end until then is
-    /// dropped; its jobs are still stored and will be run again.
+    /// Stops claiming and waits for the running jobs, at most 10 seconds. Jobs that have not ended by then are dropped;
+    /// they are still stored and will be run again.
     pub async fn stop(self) {
         self.stop.send_replace(true);
         if let Err(error) = self.task.await
@@ -88,14 +89,14 @@ impl Workers {
     }
 }
 
-/// Jobs that are running, and the lanes that they are of.
+/// Running jobs and their lanes.
 #[derive(Default)]
 struct InWork {
     tasks: JoinSet<Ended>,
     lanes: Lanes,
 }
 
-/// A job that ended, in which lane and after which time.
+/// Lane of a job that ended, and the time it took.
 type Ended = (Lane, Took);
 
 /// Jobs that were claimed together.
@@ -126,7 +127,7 @@ impl InWork {
         });
     }
 
-    /// Takes notice of everything that has ended.
+    /// Collects all jobs that have ended.
     fn collect(&mut self) {
         while let Some(ended) = self.tasks.try_join_next() {
             // `run` catches panics, so that the lane is always known.
@@ -142,7 +143,7 @@ impl InWork {
         }
     }
 
-    /// Waits until a job has ended, and takes notice of those that end at the same moment: the outcomes of many are one
+    /// Waits until a job has ended, and collects those that end at the same moment: the outcomes of many are one
     /// commit, and a claim for each of them would cost more than they do.
     async fn some_ended(&mut self) {
         self.one_ended().await;
@@ -194,14 +195,14 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
                 continue;
             }
         };
-        // So many are hardly all there were.
+        // A claim of this size has hardly taken all due jobs.
         let more = claimed.jobs.len() >= MANY;
         in_work.start_all(&app, claimed);
         if more && in_work.tasks.len() < WINDOW {
             continue;
         }
         let pause = pause(&app).await;
-        // Not a claim for every job that ends: when a quarter has.
+        // The next claim waits until a quarter of the jobs has ended.
         let enough = in_work.tasks.len() - in_work.tasks.len() / 4;
         loop {
             tokio::select! {
@@ -225,13 +226,13 @@ async fn work(app: App, mut stopped: watch::Receiver<bool>) {
     if tokio::time::timeout(GRACE, ending).await.is_err() {
         tracing::warn!("some jobs did not end in time and will be run again");
     }
-    // It ends with the signal that ends this.
+    // The two loops end by the same signal as this one.
     let _ = keeping.await;
     let _ = indexing.await;
     keep_paths::save_all(&app).await;
 }
 
-/// Returns when the store takes work again, and what it missed is stored.
+/// Returns when the store takes work again, and the outcomes that waited for it are stored, or `SETTLE` has passed.
 async fn healthy_again(app: &App) {
     let mut health = app.store().watch_health();
     let state = *health.borrow_and_update();
@@ -249,7 +250,7 @@ async fn healthy_again(app: &App) {
     tracing::info!("jobs are claimed again");
 }
 
-/// How long nothing is to be claimed, unless something happens before.
+/// Returns the time until the next claim, unless something happens before.
 async fn pause(app: &App) -> Duration {
     match app.store().next_due(app.now(), app.monotonic()).await {
         // A job that is due but held by its lane is looked for after a moment, not at once.
@@ -258,7 +259,7 @@ async fn pause(app: &App) -> Duration {
     }
 }
 
-/// Claims jobs until as many as `most` are in work.
+/// Claims jobs until `most` jobs are in work.
 async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Claimed, StoreError> {
     let at = app.monotonic();
     let room = most.saturating_sub(in_work.tasks.len());
@@ -282,14 +283,14 @@ async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Claimed, Stor
     Ok(Claimed { jobs: app.store().claim(claim).await?, at })
 }
 
-/// The position of a job in the order of its chat, taken in the order in which jobs are claimed.
+/// Returns the position of a job in the order of its chat; positions are given in the order of claims.
 fn position_in_chat(app: &App, job: &ClaimedJob) -> Option<ChatPosition> {
     let chat = DeliverMessage::chat_of(job)?;
     Some(app.0.chat_order.enter(chat, job.handle.id, app.monotonic()))
 }
 
-/// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again. Answers how long it waited for
-/// turns.
+/// Runs one job. Whatever happens, it ends finished, rescheduled, or to be claimed again. Returns the time it waited
+/// for turns.
 async fn run(cx: JobContext, job: ClaimedJob) -> Duration {
     attempt(&cx.app, &cx, job).await;
     cx.waited()
@@ -304,7 +305,7 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
         return;
     };
     if job_type.reach == Reach::Outside && app.fence().is_some() {
-        // Its lane should have been left alone.
+        // The lane of the job should have been withheld.
         tracing::warn!(kind = job.kind, lane = %job.handle.lane, "a job waits for the fence to come down");
         put_back(cx, &job, WITHHELD_RETRY, false).await;
         return;
@@ -323,11 +324,11 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(JobError::Commit(lost @ CommitError::LeaseLost))) => {
-            // Whoever has it now does the rest; there is nothing to put back.
+            // Another process has the job now and does the rest; there is nothing to put back.
             tracing::warn!(kind = job.kind, job = %job.handle.id, "{lost}");
         }
         Ok(Err(JobError::Commit(CommitError::Conflict))) => {
-            // A row had changed that the job expected otherwise: it decides again on what is there now.
+            // A row had changed that the job expected otherwise: the job decides again on the current data.
             tracing::debug!(kind = job.kind, job = %job.handle.id, "a job decides again");
             put_back(cx, &job, CONFLICT_RETRY, false).await;
         }
@@ -343,7 +344,7 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
                 tracing::warn!(error = %Chain(&error), "a job was not put aside and waits for its lease to end");
             }
         }
-        // Not the job's fault, and it will not be kept waiting for it.
+        // The store failed, not the job: its wait does not grow.
         Ok(Err(JobError::Store(error) | JobError::Commit(CommitError::Store(error))))
             if is_unavailable(&error) && is_held_up(app, &job, &health) =>
         {
@@ -367,13 +368,13 @@ async fn attempt(app: &App, cx: &JobContext, job: ClaimedJob) {
     }
 }
 
-/// Whether a store could not be asked, or did not say what became of a commit.
+/// Returns true if a store could not be reached, or the result of a commit is unknown.
 const fn is_unavailable(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable | StoreError::OutcomeUnknown)
 }
 
-/// Whether it is known why a job could not do its work: the store is not healthy, or was not since `health` was
-/// subscribed to; it has lost its database; or nothing may leave the installation, or the workspace.
+/// Returns true if there is a known reason why a job could not do its work: the store is not healthy, or was not since
+/// `health` was subscribed to; it has lost its database; or nothing may leave the installation, or the workspace.
 fn is_held_up(app: &App, job: &ClaimedJob, health: &watch::Receiver<StoreHealth>) -> bool {
     let workspace = job.handle.lane.flow().workspace;
     !app.store().health().is_healthy()
@@ -383,14 +384,14 @@ fn is_held_up(app: &App, job: &ClaimedJob, health: &watch::Receiver<StoreHealth>
         || workspace.is_some_and(|workspace| !app.may_send_from(workspace))
 }
 
-/// Whether a job was claimed before it was known that its workspace is under deletion. What cannot be looked up now is
-/// looked at by the job.
+/// Returns true if the workspace of a job is under deletion, which was not known yet when the job was claimed. If that
+/// cannot be looked up now, the job looks itself.
 async fn is_of_ending_workspace(app: &App, job: &ClaimedJob) -> bool {
     let Some(workspace) = job.handle.lane.flow().workspace else { return false };
     app.ending_workspaces().await.is_ok_and(|ending| ending.contains(&workspace))
 }
 
-/// The kinds of jobs that are about one item each: without them nothing else stands still.
+/// Kinds of jobs that are about one item each: if one is put aside, no other work stops.
 const OF_ONE_ITEM: [&str; 5] =
     [CallNode::KIND, DeliverMessage::KIND, DeliverWebhook::KIND, SendFallback::KIND, SettleReceipt::KIND];
 
@@ -398,7 +399,7 @@ fn is_one_item(kind: &str) -> bool {
     OF_ONE_ITEM.contains(&kind)
 }
 
-/// The workspace and the item of such a job, as its payload names them.
+/// Returns the workspace and the item of such a job, as its payload names them.
 fn item_of(job: &ClaimedJob) -> (Option<WorkspaceId>, String) {
     let payload: Value = serde_json::from_slice(&job.payload).unwrap_or_default();
     let named = |names: &[&str]| names.iter().find_map(|name| payload[*name].as_str()).map(ToOwned::to_owned);
@@ -406,13 +407,13 @@ fn item_of(job: &ClaimedJob) -> (Option<WorkspaceId>, String) {
     (workspace, named(&["message_id", "delivery", "run_id"]).unwrap_or_else(|| job.handle.id.to_string()))
 }
 
-/// How long a job waits after a failure that had so many before it: what failed by itself, not by the store, will
-/// most likely fail again.
+/// Wait of a job after a failure that `failures` others preceded: a job that failed by itself, not because of the
+/// store, will most likely fail again.
 fn back_off(failures: u32) -> Duration {
     RETRY.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(LONGEST_RETRY)
 }
 
-/// Gives up the claim; while the store cannot be written, this waits for it like every outcome.
+/// Gives up the claim; while the store cannot be written, this waits for the store like every outcome.
 async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration, is_failure: bool) {
     if let Err(error) = cx.put_back(wait, is_failure).await {
         tracing::warn!(kind = job.kind, error = %Chain(&error), "a job was not put back and waits for its lease to end");
@@ -420,16 +421,16 @@ async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration, is_failure:
 }
 
 impl App {
-    /// Does all work that is due, and what follows from it, until nothing is due any more. For tests and
-    /// for programs that send and exit; a server runs [`Workers`]. When jobs cannot be claimed, those in work end
-    /// before the error is answered.
+    /// Does all due work, and all that follows from it, until nothing is due any more. For tests and for programs that
+    /// send and exit; a server runs [`Workers`]. When jobs cannot be claimed, those in work end before the error is
+    /// returned.
     pub async fn run_until_idle(&self) -> Result<(), StoreError> {
         let mut in_work = InWork::default();
         loop {
             let claimed = match claim(self, &in_work, WINDOW).await {
                 Ok(claimed) => claimed,
                 Err(error) => {
-                    // What is in work has perhaps sent something, and its outcome would be lost.
+                    // Jobs in work may have sent something, and their outcome would be lost.
                     while !in_work.tasks.is_empty() {
                         in_work.one_ended().await;
                     }
@@ -446,7 +447,7 @@ impl App {
         }
     }
 
-    /// The same, one job after another: for simulations, which have the store for themselves.
+    /// Like `run_until_idle`, one job after another: for simulations, which have the store for themselves.
     pub(crate) async fn run_one_by_one(&self) -> Result<(), StoreError> {
         let nothing = InWork::default();
         loop {

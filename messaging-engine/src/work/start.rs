@@ -1,4 +1,4 @@
-//! What a process sees to before it works.
+//! Preparation of a process before it works.
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::mail::domain_name::is_fully_qualified;
@@ -8,13 +8,14 @@ use crate::app::App;
 use crate::work::sweep;
 
 impl App {
-    /// Sees to it that the installation has its name, the `hostname` of the first process that works for it or, where
-    /// nobody could look that up, of the first whose name is fully qualified; that what is kept of its sources is read; that every sweep is a job, and so is the
-    /// removal of every workspace under deletion; and that campaigns of a copy wait for somebody. What is there already stays. [`Workers`](crate::work::Workers) call this; a program that
-    /// claims jobs in its own way does so before; one that answers requests, before it answers: otherwise a sending
-    /// domain that is added at once would be refused for want of a name, and a campaign of a copy be seen at work.
+    /// Makes sure that the installation has its name, the `hostname` of the first process that works for it or, if that
+    /// is not fully qualified, of the first whose name is; that the stored state of its sources is read; that every
+    /// sweep is a job, and so is the removal of every workspace under deletion; and that campaigns of a copy wait for a
+    /// person. [`Workers`](crate::work::Workers) call this; a program that claims jobs in its own way does so before;
+    /// one that answers requests, before it answers: otherwise a sending domain that is added at once would be refused
+    /// for want of a name, and a campaign of a copy could be seen at work.
     pub async fn prepare_to_work(&self) -> Result<(), CommitError> {
-        // Before the name is kept: an installation without one is new.
+        // Done before the name is stored: an installation without one is new.
         self.open_paths().await?;
         self.keep_name().await?;
         self.heed_fence().await?;
@@ -32,7 +33,7 @@ impl App {
         }
         let name = Write::PutInstallationName(own, known);
         match self.commit(Changes::from_iter([name])).await {
-            // Somebody else was faster, whose name it is now.
+            // Another process was faster, and gave it its name.
             Err(CommitError::Conflict) => Ok(()),
             outcome => outcome,
         }

@@ -1,7 +1,7 @@
-//! The job that removes what expired, a little at a time.
+//! Job that removes expired data, a little at a time.
 //!
-//! Each kind of sweep is a job of the installation, which puts itself back when it is done: whichever process works does
-//! it, one at a time, and none depends on how long a process lives.
+//! Each kind of sweep is a job of the installation, which reschedules itself when it is done: any process does it, one
+//! at a time, and none depends on how long a process lives.
 
 use std::time::Duration;
 
@@ -23,37 +23,37 @@ use crate::work::index_search;
 use crate::work::job::{Job, JobContext, JobError};
 use crate::work::repeated_failure::RepeatedFailure;
 
-/// Rows removed in one commit: few enough that a request never waits for them noticeably.
+/// Number of rows removed in one commit: few enough that a request never waits for them noticeably.
 const SLICE: usize = 500;
-/// Pieces of reports on imports removed in one commit; each is about a slice of rows.
+/// Pieces of reports on imports removed in one commit; each covers a slice of rows.
 const ROW_ERROR_SLICE: usize = 20;
-/// Unconfirmed subscriptions forgotten at a time, each in a commit of its own.
+/// Unconfirmed subscriptions removed at a time, each in a commit of its own.
 const UNCONFIRMED_SLICE: usize = 50;
-/// API keys looked at at a time, each with a commit of its own.
+/// API keys checked at a time, each with a commit of its own.
 const KEY_SLICE: usize = 50;
-/// Slices of one run; then others have their turn.
+/// Slices of one run before other jobs have their turn.
 const MAX_SLICES: usize = 200;
-/// What a run did not come to waits so long.
+/// Wait before a sweep that was not finished continues.
 const GO_ON_AFTER: Duration = Duration::from_secs(1);
-/// New sweeps are so far apart, so that they do not come together later.
+/// Interval between the first runs of new sweeps, so that they do not coincide later.
 const APART: Duration = Duration::from_secs(3);
 /// Captures kept per workspace (contract section 22, "Sandbox inbox").
 const KEPT_CAPTURES: usize = 10_000;
-/// How long a stored file waits for the commit that names it. No request lasts nearly as long; one that does is
-/// decided again, with new files.
+/// Time a stored file waits for the commit that names it. No request lasts nearly as long; one that does is decided
+/// again, with new files.
 const FILES_WAIT: Duration = Duration::from_hours(1);
 
-/// Versions of removed templates are kept this long: a message that was accepted before may be due a year later, and
-/// shows its content for a while after that.
+/// Retention of versions of removed templates: a message that was accepted before may be due a year later, and shows
+/// its content for a while after that.
 const TEMPLATES_KEPT: Duration = MAX_AHEAD.saturating_add(CONTENT_KEPT);
 
-/// What was said on the wire is kept this long.
+/// Retention of SMTP dialogs and provider responses of attempts.
 const ATTEMPTS_KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Which rows of an import were refused is kept this long after it was asked for.
+/// Retention of the reports on refused rows of imports, from the request of the import.
 const ROW_ERRORS_KEPT: Duration = Duration::from_hours(30 * 24);
 
-/// Counters of sites are kept this long: a little longer than the longest span that is asked for.
+/// Retention of the counters of sites: a little longer than the longest span that can be requested.
 const SITE_ACTIVITY_KEPT: Duration = Duration::from_hours(400 * 24);
 
 impl Job for Upkeep {
@@ -70,7 +70,7 @@ impl Job for Upkeep {
     }
 }
 
-/// The writes that see to it that every sweep is a job; those that are jobs already stay as they are.
+/// Returns the writes that make every sweep a job; existing jobs stay as they are.
 pub(super) fn enqueue_all(app: &App) -> Changes {
     let now = app.now();
     let mut due_at = now;
@@ -82,7 +82,7 @@ pub(super) fn enqueue_all(app: &App) -> Changes {
     jobs.into_iter().collect()
 }
 
-/// Does every sweep now, to its end, whatever jobs there are: for programs without workers, and for tests.
+/// Runs every sweep now, to its end, whatever jobs there are: for programs without workers, and for tests.
 pub async fn sweep(app: &App) -> Result<(), StoreError> {
     for sweep in Sweep::ALL {
         for _ in 0..MAX_SLICES {
@@ -95,7 +95,7 @@ pub async fn sweep(app: &App) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes a slice of what a sweep finds; answers how much that was.
+/// Removes a slice of a sweep's rows; returns their number.
 async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
     let (store, now) = (app.store(), app.now());
     match sweep {
@@ -132,7 +132,7 @@ async fn slice(app: &App, sweep: Sweep) -> Result<u64, StoreError> {
     }
 }
 
-/// Lets the first entries of an audit log go that are too old.
+/// Removes the first entries of an audit log that are too old.
 async fn forget_audit(app: &App) -> Result<u64, StoreError> {
     let before = app.now() - app.settings().audit_kept;
     let Some((workspace, up_to)) = app.store().expired_audit_rows(before, SLICE).await? else { return Ok(0) };
@@ -142,7 +142,7 @@ async fn forget_audit(app: &App) -> Result<u64, StoreError> {
     }
 }
 
-/// Forgets subscriptions that were not confirmed in time, and the contacts that exist by nothing else.
+/// Removes subscriptions that were not confirmed in time, and the contacts that exist by nothing else.
 async fn forget_unconfirmed(app: &App) -> Result<u64, StoreError> {
     let overdue = app.store().unconfirmed_since_before(app.now() - CONFIRM_WITHIN, UNCONFIRMED_SLICE).await?;
     let mut forgotten = 0;
@@ -150,7 +150,7 @@ async fn forget_unconfirmed(app: &App) -> Result<u64, StoreError> {
         let changes = app.forget_unconfirmed(stored).await?;
         match app.commit_in_background(changes).await {
             Ok(()) => forgotten += 1,
-            // The reader came after all, or the contact has changed: that is looked at again.
+            // The reader confirmed after all, or the contact has changed: it is looked at again.
             Err(CommitError::Conflict) => {}
             Err(error) => return Err(error.into_store_error()),
         }

@@ -1,6 +1,6 @@
-//! The job that looks at a domain's records, every day as long as the domain is there.
+//! Job that checks a domain's records, every day as long as the domain exists.
 //!
-//! Contract section 14. It also looks when the 72 hours of a broken domain end.
+//! Contract section 14. It also checks when the 72 hours of a broken domain end.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::jobs::publish_keys::PublishKeys;
 use crate::jobs::verify_domain::VerifyDomain;
 use crate::work::job::{Job, JobContext, JobError};
 
-/// How often a look is decided again because the domain changed meanwhile.
+/// Number of tries to store a check while the domain keeps changing.
 const MAX_COMMITS: usize = 8;
 
-/// When enough domains are being looked at, one waits this long.
+/// Wait of the job while enough other domains are being checked.
 const BUSY: Duration = Duration::from_secs(10);
 
 impl Job for VerifyDomain {
@@ -58,7 +58,7 @@ impl Job for VerifyDomain {
                 Err(error) => return Err(error),
             }
         }
-        // Somebody else looks at it all the time.
+        // The domain keeps being changed.
         cx.again_at(app.now() + BUSY, &self, Changes::default()).await
     }
 }

@@ -1,4 +1,4 @@
-//! One attempt at a delivery: prepare, call, judge, and what is to be written.
+//! One attempt at a webhook delivery: preparing, calling, judging, and the writes that follow.
 //!
 //! Contract sections 15.2 and 15.3.
 
@@ -30,14 +30,14 @@ use crate::services::auditing::Recorded;
 use crate::spans::TARGET;
 use crate::work::job::{JobContext, JobError};
 
-/// How long a receiver may take (contract section 15.3).
+/// Time limit for the receiver's answer (contract section 15.3).
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 
-/// How much of an answer is kept.
+/// Bytes of an answer's body that are kept.
 const MAX_BODY: usize = 4 << 10;
 
-/// No spelling of an address that is looked for in an answer is shorter: a number has four characters, and is quoted without
-/// its plus.
+/// Length of the shortest address that is searched for in an answer: a number has four characters, and is quoted
+/// without its plus.
 const SHORTEST_ADDRESS: usize = 3;
 
 /// Result of an attempt at a webhook delivery.
@@ -45,13 +45,13 @@ const SHORTEST_ADDRESS: usize = 3;
 pub(super) struct Attempted {
     /// The delivery from now on.
     pub(super) delivery: Delivery,
-    /// Status of the delivery and number of its attempts, as they were read before this one.
+    /// Status and number of attempts of the delivery, as they were read before this one.
     read: (DeliveryStatus, u32),
-    /// The state of the webhook that it was decided on, where nothing was sent.
+    /// Status of the webhook that the decision rests on, if nothing was sent.
     decided_on: Option<WebhookStatus>,
-    /// What follows for the webhook; `None` when nothing was sent, and for tests.
+    /// Consequence for the webhook; `None` if nothing was sent, and for tests.
     consequence: Option<Consequence>,
-    /// Whether the receiver took the event; `None` when it was not called.
+    /// True if the receiver accepted the event; `None` if it was not called.
     is_taken: Option<bool>,
     /// Time that the receiver took to answer; zero when it was not called.
     pub(super) took: Duration,
@@ -60,12 +60,12 @@ pub(super) struct Attempted {
 /// A request ready to be sent.
 struct Prepared {
     body: Bytes,
-    /// The addresses of an event of a message: that of the message, and that of the event.
+    /// Recipient addresses of the message and of the event; `None` if the delivery is not about an event of a message.
     addressees: Option<[String; 2]>,
 }
 
-/// Makes one attempt, at a delivery whose event may have been read. Nothing is written yet; before the request leaves, a
-/// claim that is not fresh is confirmed.
+/// Makes one attempt at a delivery; `event` is its event with the message, if they were read already. Nothing is
+/// written yet; before the request leaves, a claim that is not fresh is confirmed.
 pub(super) async fn attempt(
     cx: &JobContext,
     webhook: &Webhook,
@@ -92,7 +92,8 @@ pub(super) async fn attempt(
         redirects: 0,
     };
     if !app.may_send_from(webhook.workspace_id) {
-        // Its outcome could not be stored, and the receiver would be called again; or another server may have called it.
+        // The outcome could not be stored, and the receiver would be called again; or another server may have called
+        // it.
         return Err(StoreError::Unavailable.into());
     }
     if !cx.is_claim_fresh() {
@@ -121,7 +122,7 @@ pub(super) async fn attempt(
     Ok(Attempted { delivery, read, decided_on: None, consequence, is_taken, took })
 }
 
-/// Makes the payload; `None` when the event is not there any more.
+/// Makes the payload; `None` if the event does not exist any more.
 async fn prepare(
     app: &App,
     webhook: &Webhook,
@@ -171,7 +172,7 @@ async fn prepare(
     Ok(Some(Prepared { body: body.expect("maps have texts as keys").into(), addressees }))
 }
 
-/// The headers of a request, signed with every live secret; `None` when none can be read.
+/// Returns the headers of a request, signed with every live secret; `None` if one of the secrets cannot be read.
 async fn sign(app: &App, webhook: &Webhook, delivery: &Delivery, body: &[u8]) -> Option<HeaderMap> {
     let now = app.now();
     let mut keys = Vec::new();
@@ -193,8 +194,8 @@ fn answer(fetched: Result<Fetched, FetchError>, now: Timestamp, sent: &Prepared)
     }
 }
 
-/// What is kept of an answer: text, in which addresses that we sent are crossed out. A receiver that
-/// repeats them would otherwise keep them here beyond the erasure of their owner.
+/// Returns the text of an answer to be kept, with the addresses that we sent crossed out. A receiver that repeats them
+/// would otherwise keep them here beyond the erasure of their owner.
 fn readable(body: &[u8], sent: &Prepared) -> String {
     let text = String::from_utf8_lossy(body).replace('\0', "\u{FFFD}");
     match &sent.addressees {
@@ -205,7 +206,7 @@ fn readable(body: &[u8], sent: &Prepared) -> String {
     }
 }
 
-/// Whether a text may hold one of the addresses of an event. Most answers hold none, which is told at a glance.
+/// Returns false if a text certainly holds none of the addresses of an event, as most answers do; a quick check.
 fn may_name(text: &str, addressees: &[String; 2]) -> bool {
     let is_email = |address: &String| address.is_empty() || address.contains('@');
     text.len() >= SHORTEST_ADDRESS && (may_hold_address(text) || !addressees.iter().all(is_email))
@@ -221,25 +222,25 @@ fn addresses_in(payload: &[u8], addressees: &[String; 2]) -> ErasedAddresses {
     ErasedAddresses::new(all.filter(|address| address.len() > SHORTEST_ADDRESS))
 }
 
-/// By how much a wait differs from the schedule, so that receivers that failed together are not called
-/// together.
+/// Returns a random deviation of a wait from the schedule, from -100 to 100 thousandths, so that receivers that failed
+/// together are not called together.
 fn jitter(app: &App) -> i32 {
     i32::try_from(app.random_below(201)).unwrap_or(100) - 100
 }
 
 impl Attempted {
-    /// Something became of a delivery without an attempt.
+    /// The result for a delivery that changes without an attempt.
     pub(super) fn without(read: (DeliveryStatus, u32), delivery: Delivery) -> Self {
         Self { delivery, read, decided_on: None, consequence: None, is_taken: None, took: Duration::ZERO }
     }
 
-    /// It is held, as long as the webhook is paused.
+    /// The result for a delivery that is held while its webhook is paused.
     pub(super) fn held(delivery: Delivery) -> Self {
         let read = (delivery.status, delivery.attempts);
         Self { decided_on: Some(WebhookStatus::Paused), ..Self::without(read, delivery.hold()) }
     }
 
-    /// What is to be written: the delivery, and what follows for the webhook.
+    /// Returns the writes of the result: the delivery, and the consequence for the webhook.
     pub(super) async fn writes(&self, app: &App) -> Result<Vec<Write>, StoreError> {
         let (workspace, webhook) = (self.delivery.workspace_id, self.delivery.webhook_id);
         let update = UpdateDelivery { delivery: self.delivery.clone(), read: self.read };
@@ -270,21 +271,21 @@ impl Attempted {
         Ok(writes)
     }
 
-    /// Whether it may be committed with the outcomes of others: not if it relies on the state of its webhook, which may
-    /// have changed for many of them.
+    /// Returns true if the result may be committed with the outcomes of others: not if it relies on the status of its
+    /// webhook, which may have changed for many of them.
     pub(super) const fn goes_with_others(&self) -> bool {
         self.decided_on.is_none()
     }
 
-    /// Takes back what the receiver answered, which the store refuses for good; `None` when there is nothing to take back.
-    /// The write that says so.
+    /// Removes the receiver's answer, which the store refuses for good; `None` if there is none. Returns the write that
+    /// records the removal.
     pub(super) fn without_answer(&mut self, app: &App, why: &CommitError) -> Option<Write> {
         self.delivery.response_body.take()?;
         Some(app.quarantine(Some(self.delivery.workspace_id), ("webhook_answer", &self.delivery.id), why, None))
     }
 
-    /// Whether the same outcome may be written once more after a conflict: something was sent, which cannot be taken
-    /// back, and the delivery is still as it was read.
+    /// Returns true if the same outcome may be written once more after a conflict: something was sent, which cannot be
+    /// taken back, and the delivery has not changed since it was read.
     pub(super) async fn is_current(&self, app: &App) -> Result<bool, StoreError> {
         if self.decided_on.is_some() {
             return Ok(false);
@@ -294,7 +295,7 @@ impl Attempted {
     }
 }
 
-/// The writes that disable a webhook, with which its failures begin anew.
+/// Returns the writes that disable a webhook and reset its failures.
 async fn disable(app: &App, delivery: &Delivery) -> Result<Vec<Write>, StoreError> {
     let (workspace, id) = (delivery.workspace_id, delivery.webhook_id);
     let Some(stored) = app.store().webhook(workspace, id).await? else { return Ok(Vec::new()) };
@@ -336,7 +337,7 @@ mod tests {
         for spelled in ["ann&#64;example.com", "ann=example.com", "ann\\u0040example.com", "ann\u{FF20}example.com"] {
             assert_eq!(readable(spelled.as_bytes(), &sent), "***", "{spelled}");
         }
-        // What is no email address may be any word.
+        // Recipients that are no email addresses may be any word.
         let addressees = Some(["123456".to_owned(), "token".to_owned()]);
         let sent = Prepared { body: Bytes::from_static(b"{}"), addressees };
         assert_eq!(readable(b"no 123456 and no token", &sent), "no *** and no ***");

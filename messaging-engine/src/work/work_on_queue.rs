@@ -1,9 +1,9 @@
-//! The job that tries again at once, or cancels, what waits in a part of the queue, or has it look for an address to leave
-//! from.
+//! Job that acts on the waiting messages of a part of the queue: it tries them again at once, cancels them, or has them
+//! look for an address to leave from.
 //!
-//! Contract section 26. It reads all jobs in the order of their lanes, a page to a commit, and keeps its place between runs.
-//! Whatever is done twice after an interruption changes nothing: a message that was cancelled is not cancelled again, and one
-//! that was tried again is dated later than the request.
+//! Contract section 26. The job reads all jobs in the order of their lanes, a page to a commit, and stores its position
+//! between runs. Work that is done twice after an interruption changes nothing: a cancelled message is not cancelled
+//! again, and one that was tried again is dated later than the request.
 
 use std::collections::HashSet;
 
@@ -21,11 +21,11 @@ use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::work_on_queue::{QueueAction, WorkOnQueue};
 use crate::work::job::{Job, JobContext, JobError};
 
-/// Jobs of one commit.
+/// Number of jobs of one commit.
 const PAGE: usize = 200;
-/// Pages of one run; then others have their turn.
+/// Number of pages of one run before other jobs have their turn.
 const MAX_PAGES: usize = 100;
-/// How often a single message is decided about again because something changed meanwhile.
+/// Number of tries to cancel a single message while it keeps changing.
 const MAX_COMMITS: usize = 8;
 
 impl Job for WorkOnQueue {
@@ -36,13 +36,13 @@ impl Job for WorkOnQueue {
             let Some(last) = page.last().map(|read| &read.job.place) else {
                 return Ok(cx.finish(Changes::default()).await?);
             };
-            // The rest of a lane of something else is passed over.
+            // The rest of a lane outside the part is skipped.
             let due_at = if self.scope.covers(&last.lane) { last.due_at } else { Timestamp::from_millis(i64::MAX) };
             self.after = Some((last.lane.clone(), due_at, last.id));
             match self.action {
                 QueueAction::Retry => {
                     let places = self.put_off(cx.app.now(), &page);
-                    // Else the attempts would be answered with a failure from before the request.
+                    // Otherwise the attempts would be answered with a failure from before the request.
                     let domains = places.iter().filter_map(|place| messages_of(&place.lane)?.1);
                     domains.collect::<HashSet<_>>().into_iter().for_each(|domain| cx.app.forget_unreachable(domain));
                     cx.commit(make_due(places, cx.app.now())).await?;
@@ -59,27 +59,27 @@ impl Job for WorkOnQueue {
 }
 
 impl WorkOnQueue {
-    /// The deliveries of a page that are meant, with their places.
+    /// Returns the delivery jobs of a page within the part, with their positions.
     fn deliveries<'a>(&'a self, page: &'a [DatedJob]) -> impl Iterator<Item = (&'a DatedJob, DeliverMessage)> {
         let is_meant = |read: &&DatedJob| {
             read.job.kind == DeliverMessage::KIND
                 && self.scope.covers(&read.job.place.lane)
                 && read.job.place.id.millis() <= self.asked_at.as_millis()
         };
-        // What a later version wrote is left to it.
+        // Jobs that a later version wrote are left to it.
         page.iter().filter(is_meant).filter_map(|read| Some((read, serde_json::from_slice(&read.job.payload).ok()?)))
     }
 
-    /// The jobs that were put off before the request. Without that bound, what fails again while the job is at work would
-    /// be met and tried again without end.
+    /// Returns the jobs that were put off before the request. Without that bound, messages that fail again while the
+    /// job is at work would be tried again without end.
     fn put_off(&self, now: Timestamp, page: &[DatedJob]) -> Vec<JobPlace> {
         let waits = |read: &DatedJob| read.job.place.due_at > now && read.dated_at <= self.asked_at;
         let found = self.deliveries(page).filter(|(read, delivery)| delivery.attempt > 1 && waits(read));
         found.map(|(read, _)| read.job.place.clone()).collect()
     }
 
-    /// The jobs whose messages are held for want of an address to leave from, since before the request. No such job waits
-    /// longer than a path lets it, so that no message is read of what is put off for longer.
+    /// Returns the jobs whose messages are held for want of an address to leave from, since before the request. No such
+    /// job waits longer than a path lets it, so that messages of jobs that wait longer need not be read.
     async fn without_source(&self, cx: &JobContext, page: &[DatedJob]) -> Result<Vec<JobPlace>, StoreError> {
         let now = cx.app.now();
         let may_be = |read: &DatedJob| {
@@ -95,18 +95,18 @@ impl WorkOnQueue {
         Ok(places)
     }
 
-    /// The messages of a page, each once.
+    /// Returns the messages of a page, each once.
     fn messages(&self, page: &[DatedJob]) -> HashSet<(WorkspaceId, MessageId)> {
         self.deliveries(page).map(|(_, delivery)| (delivery.workspace_id, delivery.message_id)).collect()
     }
 }
 
-/// The write that makes jobs due.
+/// Returns the write that makes jobs due.
 fn make_due(places: Vec<JobPlace>, now: Timestamp) -> Changes {
     (!places.is_empty()).then_some(Write::Job(JobWrite::MakeDue(places, now))).into_iter().collect()
 }
 
-/// Cancels messages in one commit; one by one where a delivery that goes on has changed one of them meanwhile.
+/// Cancels messages in one commit; one by one if a running delivery has changed one of them meanwhile.
 async fn cancel_all(cx: &JobContext, messages: HashSet<(WorkspaceId, MessageId)>) -> Result<(), JobError> {
     let mut changes = Changes::default();
     for (workspace, message) in &messages {
@@ -130,11 +130,12 @@ async fn cancel_one(cx: &JobContext, workspace: WorkspaceId, id: MessageId) -> R
             outcome => return Ok(outcome?),
         }
     }
-    // It is being attempted all the time, and what is being attempted goes on.
+    // The message keeps being attempted, and a running attempt continues.
     Ok(())
 }
 
-/// The writes that cancel a message, unless it is being attempted or has met its end. Its job ends when it finds that.
+/// Returns the writes that cancel a message, unless it is being attempted or has ended. Its job ends when it finds
+/// that.
 async fn cancellation(cx: &JobContext, workspace: WorkspaceId, id: MessageId) -> Result<Vec<Write>, StoreError> {
     let found = cx.app.store().message(workspace, id).await?;
     match found.filter(|message| message.status.may_become(MessageStatus::Cancelled)) {

@@ -25,7 +25,7 @@ fn too_much() -> AccountState {
     AccountState::Rests(Duration::ZERO, "too fast".to_owned())
 }
 
-/// The most of these moments that lie in one second.
+/// Returns the largest number of these moments within one second.
 fn most_in_a_second(moments: &[Monotonic]) -> usize {
     let within = |from: &Monotonic| moments.iter().filter(|at| *at >= from && at.since(*from) < SECOND).count();
     moments.iter().map(within).max().unwrap_or_default()
@@ -79,7 +79,7 @@ fn turns_that_came_late_do_not_leave_in_a_burst() {
     }
     left.sort();
     assert!(left.windows(2).all(|two| two[1].since(two[0]) >= SECOND / 20), "{left:?}");
-    // One that is in its slot leaves in it.
+    // A message that is ready in its slot leaves in it.
     let slot = rates.admit(account(), &given, at(5000)).unwrap();
     assert_eq!(rates.depart(account(), &given, slot, at(5005)), Ok(None));
 }
@@ -109,13 +109,13 @@ fn other_settings_and_routes_have_rates_of_their_own() {
     assert_eq!(rates.admit(account(), &given, at(40)), Ok(None));
 }
 
-/// A gateway that takes so many in a second, and what a queue of messages gets through it.
+/// A gateway that takes a number of messages in a second.
 struct Gateway {
     /// Times of the messages that it took.
     taken: Vec<Monotonic>,
     refused: usize,
     rate: usize,
-    /// Whether it counts over a sliding second; otherwise it wants them evenly spread.
+    /// True if it counts over a sliding second; otherwise it wants messages evenly spread.
     is_window: bool,
 }
 
@@ -135,7 +135,7 @@ impl Gateway {
         is_free
     }
 
-    /// Sends what never ends for so long; answers come after `latency`.
+    /// Sends an endless queue for a time; answers come after `latency`.
     fn flood(&mut self, rates: &AccountRates, given: &Provider, latency: Duration, (from, to): (u64, u64)) {
         let mut ready: Vec<Option<SendSlot>> = Vec::new();
         let mut answers: std::collections::VecDeque<(Monotonic, Monotonic, bool)> = std::collections::VecDeque::new();
@@ -181,7 +181,7 @@ fn the_rate_of_an_account_that_throttles_is_found_and_followed() {
             if !is_window {
                 continue;
             }
-            // It takes twice as many from now on.
+            // The gateway takes twice as many from now on.
             gateway.rate = 60;
             gateway.flood(&rates, &given, Duration::from_millis(latency), (60_000, 180_000));
             let later = gateway.taken.iter().filter(|time| **time >= at(120_000)).count();

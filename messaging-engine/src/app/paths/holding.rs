@@ -1,7 +1,8 @@
 //! The sources that a node uses, of those that it has.
 //!
-//! Two nodes may name one address. What a path may have is counted by one of them, the oldest; the others have none of it
-//! and find mail for it a way there. When it is gone, the next one reads what it has stored, and goes on from there.
+//! Two nodes may name one address. One of them, the oldest, counts the messages that a path may have; the others send
+//! none over it, and pass mail for it on to that node. When it is gone, the next one reads what it has stored, and
+//! continues from there.
 
 use std::sync::atomic::Ordering;
 

@@ -1,8 +1,9 @@
-//! What is kept of sources and paths in the database: read when a process begins to work, written in batches.
+//! Stored state of sources and paths: read when a process begins to work, written in batches.
 //!
-//! Paths that warm up or are braked are written soon after they changed, the others now and then: of those only the time
-//! of the last message matters. Whoever else writes a row, the operator or another node that has the default source as well,
-//! makes the batch a conflict; then the rows are read again, and what the operator ordered goes before what this node knows.
+//! Paths that warm up or are braked are written soon after they changed, the others now and then: of those only the
+//! time of the last message matters. A row that is written elsewhere, by the operator or another node that has the
+//! default source as well, makes the batch conflict; then the rows are read again, and the operator's changes have
+//! precedence over what this node knows.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,21 +21,21 @@ use super::{KeptPath, KeptSource, MAX_PATHS, PathKeeper, PathKey, State};
 /// Interval at which changes are written.
 pub(crate) const SAVE_EVERY: Duration = Duration::from_secs(5);
 
-/// Rows of one commit or read.
+/// Number of rows of one commit or read.
 const ROWS: usize = 500;
 
 /// Interval at which a path is written that neither warms up nor is braked.
 const QUIET_EVERY: Duration = Duration::from_hours(1);
 
-/// Interval at which it is written when a source was last used.
+/// Interval at which the last use of a source is written.
 const SOURCE_EVERY: Duration = Duration::from_mins(1);
 
-/// A path counts for the state of its source for so long after its latest message.
+/// Time after its latest message in which a path counts for the state of its source.
 const IN_USE: Duration = Duration::from_hours(24);
 
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// Rows to be written, and whose they are.
+/// Rows to write, with the paths and sources that they are of.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) changes: Changes,
@@ -50,7 +51,8 @@ impl Batch {
 }
 
 impl PathKeeper {
-    /// Reads what is kept of this node's sources. Sources of which nothing is kept begin warm where `warm` says so.
+    /// Reads the stored state of this node's sources. A source that warms up, or has no stored state yet, becomes warm
+    /// if `warm` returns true for its index.
     pub(crate) async fn load(
         &self,
         store: &dyn Store,
@@ -101,8 +103,8 @@ impl PathKeeper {
         Ok(rows)
     }
 
-    /// Reads the rows again, because somebody else has written some: the operator, whose word counts, or another node with
-    /// the same address, of which only that a path is stopped is taken over; what this node counted stays.
+    /// Reads the rows again, because some were written elsewhere: by the operator, whose changes count, or by another
+    /// node with the same address, of which only a stop of a path is taken over; the counts of this node stay.
     pub(crate) async fn look_again(&self, store: &dyn Store) -> Result<(), StoreError> {
         if !self.lock().is_loaded {
             return Ok(());
@@ -132,11 +134,11 @@ impl PathKeeper {
                 }
             }
             for ((_, site), path) in state.paths.iter_mut().filter(|((of, _), _)| *of == at) {
-                // A row that is gone is written anew.
+                // A row that is gone is written again.
                 if !found.contains(site) {
                     path.revision = None;
                 }
-                // Turns were given by how the source was.
+                // Turns depended on the earlier state of the source.
                 if is_ordered {
                     path.next_turn = None;
                 }
@@ -156,7 +158,7 @@ impl PathKeeper {
         state.is_loaded && state.sources.iter().all(|kept| kept.revision.is_some())
     }
 
-    /// The rows to be written now; `all` also those that can wait. They count as written until [`Self::unwritten`].
+    /// Returns the rows to write now; `all` also those that can wait. They count as written until [`Self::unwritten`].
     pub(crate) fn batch(&self, all: bool) -> Batch {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -179,7 +181,7 @@ impl PathKeeper {
             Vec::new()
         };
         for (at, (kept, used)) in state.sources.iter().zip(used).enumerate() {
-            // Whoever uses the source writes its row; there has to be one.
+            // The node that uses the source writes its row; there has to be one.
             if !self.uses_at(at) && kept.revision.is_some() {
                 continue;
             }
@@ -201,7 +203,7 @@ impl PathKeeper {
         batch
     }
 
-    /// Takes note that a batch was written. What changed meanwhile is written with the next.
+    /// Records that a batch was written. Later changes are written with the next one.
     pub(crate) fn written(&self, batch: Batch) {
         let now = self.clock.now();
         let next = |revision: Option<u32>| Some(revision.map_or(FIRST_REVISION, |revision| revision + 1));
@@ -209,7 +211,7 @@ impl PathKeeper {
         for (at, row) in batch.sources {
             let kept = &mut state.sources[at];
             kept.revision = next(kept.revision);
-            // What the operator ordered meanwhile stays.
+            // A change by the operator meanwhile stays.
             kept.row = SourceRow { status: kept.row.status, ..row };
         }
         for key in &batch.paths {
@@ -220,7 +222,7 @@ impl PathKeeper {
         }
     }
 
-    /// Takes note that a batch was not written.
+    /// Records that a batch was not written.
     pub(crate) fn unwritten(&self, batch: &Batch) {
         let mut state = self.lock();
         for (at, _) in &batch.sources {
@@ -233,7 +235,7 @@ impl PathKeeper {
         }
     }
 
-    /// Forgets paths over which nothing was sent since a time.
+    /// Drops paths over which nothing was sent since a time; stopped ones stay.
     pub(crate) fn forget(&self, before: Timestamp) {
         let now = self.clock.now();
         let is_used = |path: &KeptPath| path.state.last_used().or(path.saved_at).is_none_or(|last| last >= before);
@@ -259,7 +261,7 @@ impl PathKeeper {
         }
     }
 
-    /// Progress of each source by its paths, which are gone through once, however many sources there are.
+    /// Returns the progress of each source by its paths, which are iterated once, however many sources there are.
     fn used_sources(&self, state: &State, now: Timestamp) -> Vec<UsedSource> {
         let mut used = vec![UsedSource::default(); self.sources.len()];
         for ((source, site), path) in &state.paths {
@@ -280,7 +282,7 @@ impl PathKeeper {
 struct UsedSource {
     level: u32,
     last: Option<Timestamp>,
-    /// Status of each path in use, and whether it is warming up.
+    /// Status of each path in use, and true if it is warming up.
     in_use: Vec<(PathStatus, bool)>,
 }
 
@@ -292,25 +294,25 @@ impl UsedSource {
     }
 }
 
-/// True if so much time has passed since a time, or the clock was set back before it.
+/// Returns true if so much time has passed since a time, or the clock was set back before it.
 fn is_over(since: Timestamp, now: Timestamp, span: Duration) -> bool {
     since > now || now.since(since) >= span
 }
 
-/// Revision of a row that was just made.
+/// Revision of a new row.
 const FIRST_REVISION: u32 = 1;
 
 fn expect(revision: Option<u32>) -> Expect {
     revision.map_or(Expect::Absent, Expect::Revision)
 }
 
-/// True if two rows say the same, whenever they were written.
+/// Returns true if two rows have the same content, whenever they were written.
 fn is_same(one: &SourceRow, other: &SourceRow) -> bool {
     let SourceRow { status, found, level, last_used_at, .. } = one;
     (*status, *found, *level, *last_used_at) == (other.status, other.found, other.level, other.last_used_at)
 }
 
-/// The state of a row. One that cannot be read, because a newer program wrote it, begins anew.
+/// Parses the state of a row. One that cannot be parsed, because a newer program wrote it, begins again.
 pub(super) fn read(row: &PathRow) -> PathState {
     serde_json::from_str(&row.state).unwrap_or_else(|error| {
         tracing::warn!(source = %row.ip, site = row.site, %error, "the state of a path cannot be read; it begins anew");
@@ -319,14 +321,14 @@ pub(super) fn read(row: &PathRow) -> PathState {
 }
 
 impl KeptPath {
-    /// A path as its row says.
+    /// Returns a path with the state of its row.
     pub(super) fn stored(state: PathState, revision: u32, now: Timestamp) -> Self {
         Self { state, revision: Some(revision), saved_at: Some(now), ..Self::default() }
     }
 }
 
 impl State {
-    /// Takes over a row that somebody else has written.
+    /// Takes over a row that was written elsewhere.
     pub(super) fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp) {
         let Some(path) = self.paths.get_mut(&key) else {
             self.paths.insert(key, KeptPath::stored(stored, revision, now));
@@ -336,7 +338,7 @@ impl State {
             return;
         }
         path.revision = Some(revision);
-        // Whoever looks first, after the news of an order or because a batch was a conflict, knows an order as one.
+        // A change by the operator is recognised by its count, whether the look follows the news of it or a conflict.
         let is_ordered = stored.orders() > path.state.orders();
         let is_stopped = stored.orders() == path.state.orders()
             && stored.status(now) == PathStatus::Stopped
@@ -348,7 +350,8 @@ impl State {
         }
     }
 
-    /// Has a path that began anew, because it was dropped for want of room, go on from its row: what it counted since is added.
+    /// Continues a path, which began again because it was dropped for want of room, from its row: its counts since then
+    /// are added.
     pub(super) fn go_on_from(&mut self, key: &PathKey, stored: &PathState, limits: &SiteLimits, now: Timestamp) {
         let is_new = |path: &&mut KeptPath| path.revision.is_none() && path.state.status(now) == PathStatus::Ok;
         let Some(path) = self.paths.get_mut(key).filter(is_new) else { return };
@@ -359,7 +362,7 @@ impl State {
         }
     }
 
-    /// Makes the paths of a source be known to sites, or not, as its status says.
+    /// Marks the paths of a source as known to sites, or not, by its status.
     pub(super) fn heed_order(&mut self, source: usize, now: Timestamp) {
         let status = self.status_of(source);
         for (_, path) in self.paths.iter_mut().filter(|((of, _), _)| *of == source) {
@@ -376,12 +379,12 @@ impl State {
 
 #[cfg(test)]
 impl Batch {
-    /// Sites of the paths that it writes.
+    /// Returns the sites of the paths that the batch writes.
     pub(super) fn paths(&self) -> Vec<&str> {
         self.paths.iter().map(|(_, site)| site.as_str()).collect()
     }
 
-    /// State that was found of the first source that it writes.
+    /// Returns the found state of the first source that the batch writes.
     pub(super) fn found(&self) -> Option<SourceStatus> {
         self.sources.first().and_then(|(_, row)| row.found)
     }

@@ -16,7 +16,7 @@ struct Field {
 }
 
 impl Field {
-    /// A keeper of sources that end with these numbers, which has read that nothing is kept of them.
+    /// A keeper of sources that end with these numbers, after it read that nothing is stored about them.
     fn new(numbers: &[u8]) -> Self {
         Self::with_rules(numbers, SiteRules::default())
     }
@@ -51,7 +51,7 @@ impl Field {
         Self { clock, keeper }
     }
 
-    /// Where an attempt leaves from, or what it waits for.
+    /// Returns where an attempt leaves from, or the reason why it waits.
     fn depart(&self, request: &Request) -> String {
         match self.ask(request) {
             Departure::Leaves(leave) => match leave.path {
@@ -62,7 +62,7 @@ impl Field {
         }
     }
 
-    /// For how long an attempt waits, and whether it is told to be held; `None` if it leaves.
+    /// Returns the wait of an attempt, and the reason it is shown as held, if it is; `None` if it leaves.
     fn wait(&self, request: &Request) -> Option<(Duration, Option<HoldReason>)> {
         match self.ask(request) {
             Departure::Leaves(_) => None,
@@ -83,7 +83,7 @@ impl Field {
         self.keeper.depart(&asked)
     }
 
-    /// Lets mail leave until some has to wait; answers how much left.
+    /// Lets mail leave until some has to wait; returns how much left.
     fn fill(&self, request: &Request) -> usize {
         let mut sent = 0;
         while !self.depart(request).starts_with("Some(") {
@@ -97,7 +97,7 @@ impl Field {
         self.answer_of(&format!("mx.{}", request.domain), request, (source, class), reply, times);
     }
 
-    /// The same of a host.
+    /// Reports the same answer of a host a number of times.
     fn answer_of(&self, host: &str, request: &Request, (source, class): (u8, OutcomeClass), reply: &str, times: usize) {
         let (code, text) = (reply[..3].parse().ok(), reply[4..].to_owned());
         let response = Response { code, text, host: Some(host.to_owned()), ..Response::default() };
@@ -172,7 +172,7 @@ fn mail_that_somebody_waits_for_goes_out_before_its_end() {
     field.fill(&Request::to("b.example"));
     let late = noon() + Duration::from_hours(72);
     let reset = || Request::to("b.example").transactional(late);
-    // Its part of the day is kept for it.
+    // The part of the day's messages that is for transactional mail is still free.
     assert_eq!(field.depart(&reset()), "203.0.113.7 to b.example");
     field.fill(&reset());
     assert!(field.depart(&reset()).starts_with("Some(WarmingUp)"));
@@ -245,7 +245,7 @@ fn what_changed_is_written_once_and_again_when_that_failed() {
     field.keeper.unwritten(&batch);
     let batch = field.keeper.batch(false);
     assert_eq!(batch.paths(), ["b.example"]);
-    // What changes while it is written is written with the next.
+    // A change while a batch is written is written with the next.
     field.clock.advance(Duration::from_hours(1));
     field.depart(&Request::to("b.example"));
     field.keeper.written(batch);
@@ -321,7 +321,7 @@ fn however_much_marketing_mail_waits_each_message_has_a_turn() {
     }
     assert_eq!(waits[0], (Duration::from_secs(1), None));
     assert!(waits.windows(2).all(|pair| pair[1].0 - pair[0].0 == Duration::from_secs(1)));
-    // Who waits for long is told.
+    // A long wait is shown as a hold.
     assert_eq!((waits[58].1, waits[59].1), (None, Some(HoldReason::DomainPace)));
     let mut passed = Duration::ZERO;
     for (wait, _) in waits {
@@ -365,7 +365,7 @@ fn marketing_mail_leaves_a_path_to_mail_that_somebody_waits_for() {
     assert_eq!(field.wait(&reset), None);
     field.clock.advance(wait);
     assert_eq!(field.wait(&news), None);
-    // One that does not come back is not waited for.
+    // A message that does not come back is not waited for.
     assert!(field.wait(&reset).is_some());
     field.clock.advance(Duration::from_secs(7));
     assert_eq!(field.wait(&news), None);
@@ -396,7 +396,7 @@ fn an_order_counts_whoever_reads_its_row_first() {
     };
     brake();
     assert_ne!(status(), PathStatus::Ok);
-    // Another node with the same address sees nothing wrong.
+    // Another node with the same address knows of no problem.
     field.keeper.lock().take_row(key.clone(), (PathState::default(), 2), noon());
     assert_ne!(status(), PathStatus::Ok);
     let mut released = field.keeper.lock().paths[&key].state.clone();
@@ -470,7 +470,7 @@ fn a_path_that_was_dropped_goes_on_from_its_row() {
     state.take_row(key.clone(), (stored.clone(), 3), noon());
     let sent = |state: &State| state.paths[&key].state.report(&SiteLimits::default(), noon()).sent_today;
     assert_eq!((sent(&state), state.paths[&key].revision), (41, Some(3)));
-    // One that has a row keeps what it counted.
+    // A path that has a row keeps its counts.
     state.go_on_from(&key, &stored, &SiteLimits::default(), noon());
     assert_eq!(sent(&state), 41);
 }
@@ -492,7 +492,7 @@ fn a_complaint_counts_for_the_path_of_its_message() {
         field.keeper.lock().paths[&key].state.status(noon())
     };
     assert_eq!((status(0), status(1)), (PathStatus::Resting, PathStatus::Ok));
-    // What another node uses is written down for it, and so is what is not in memory.
+    // A complaint about a path that another node uses, or that is not in memory, has to be stored.
     let site = |name: &str| Some(SiteName::parse(name).unwrap());
     assert_eq!(field.keeper.complained(source(9).ip, "mx.b.example"), site("b.example"));
     assert_eq!(field.keeper.complained(source(7).ip, "mx.c.example"), site("c.example"));

@@ -1,8 +1,8 @@
 //! Turns of the messages that wait for a path.
 //!
-//! A path says when its next message may leave, and says the same to all who ask. Marketing mail gets turns one after the
-//! other from then on: however many messages wait, each asks again about once, and they leave in the order in which they
-//! asked. Mail that somebody waits for is told the very moment, and marketing mail leaves it the path until it has gone.
+//! A path says when its next message may leave, and says the same to all who ask. Marketing mail gets turns one after
+//! the other from then on: however many messages wait, each asks again about once, and they leave in the order in which
+//! they asked. Transactional mail is told the very moment, and marketing mail leaves it the path until it has gone.
 
 use std::time::Duration;
 

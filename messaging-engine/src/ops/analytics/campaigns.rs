@@ -1,4 +1,4 @@
-//! What came of campaigns: by themselves, of each, and over time.
+//! Statistics of campaigns: in a list, of each, and over time.
 //!
 //! Contract sections 12.4 and 17.
 
@@ -22,10 +22,11 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::page::Page;
 
-/// Pages of campaigns that one request reads at most: those that have not started are left out of the answer.
+/// Largest number of pages of campaigns that one request reads: campaigns that have not started are left out of the
+/// answer.
 const MAX_PAGES: usize = 20;
 
-/// The path of an operation on a campaign's figures.
+/// The path of an operation on a campaign's statistics.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct CampaignPath {
     /// The workspace.
@@ -57,15 +58,15 @@ impl Operation for GetCampaignStats {
     }
 }
 
-/// A campaign that has started, with what came of it.
+/// A campaign that has started, with its statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct StartedCampaign {
-    /// Its name.
+    /// Name of the campaign.
     pub name: String,
     /// Current status of the campaign.
     pub status: CampaignStatus,
-    /// When it first began to send.
+    /// Time when it first began to send.
     pub started_at: Timestamp,
     /// Statistics of the campaign so far.
     #[serde(flatten)]
@@ -93,7 +94,7 @@ impl Operation for ListStartedCampaigns {
         let PageRequest { mut after, limit } = cx.page(&call.query)?;
         let mut found = Vec::new();
         for _ in 0..MAX_PAGES {
-            // Only what there is room for, so that the next page begins where this one ended.
+            // Reads no more than there is room for, so that the next page begins where this one ended.
             let page = PageRequest { after, limit: limit - found.len() };
             let Slice { items, next } = cx.store().campaigns(workspace, None, page).await?;
             found.extend(items.into_iter().filter_map(|campaign| Some((campaign.started_at?, campaign))));
@@ -111,24 +112,24 @@ impl Operation for ListStartedCampaigns {
     }
 }
 
-/// Which part of a campaign's activity is asked for.
+/// Span and buckets of a campaign's activity.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct SpanQuery {
-    /// From this time; 30 days before `to` unless given.
+    /// Start of the span; 30 days before `to` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// To before this time; now unless given.
+    /// End of the span, exclusive; now unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
-    /// How long buckets are, in the workspace's time zone; days unless given.
+    /// Length of the buckets, in the workspace's time zone; days unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
 }
 
 impl Input for SpanQuery {}
 
-/// What came of a campaign over time.
+/// Activity of a campaign over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct CampaignActivity {
@@ -136,15 +137,15 @@ pub struct CampaignActivity {
     pub campaign_id: CampaignId,
     /// Time at which the span begins.
     pub from: Timestamp,
-    /// Before which it ends.
+    /// Time at which the span ends, exclusive.
     pub to: Timestamp,
     /// Length of each bucket: an hour or a day.
     pub interval: Interval,
-    /// The sums of its buckets.
+    /// Sums of its buckets.
     pub totals: Activity,
     /// Every bucket of the span, in order.
     pub series: Vec<ActivityBucket>,
-    /// The links that people followed, at any time; the most followed first.
+    /// Links that people followed, at any time; the most followed first.
     pub links: Vec<LinkActivity>,
 }
 
@@ -156,7 +157,7 @@ pub struct LinkActivity {
     pub url: String,
     /// Number of times that people followed the link.
     pub clicks: u64,
-    /// In how many messages they did.
+    /// Number of messages in which they did.
     pub unique_clicks: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How many product events happened, over time.
+//! Numbers of product events over time.
 //!
 //! Contract section 17.
 
@@ -19,47 +19,48 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 
-/// Names of an answer, at most.
+/// Largest number of names in an answer.
 const MAX_NAMES: usize = 200;
 
-/// Buckets of an answer, of all names, at most. One name is always shown.
+/// Largest number of buckets in an answer, of all names together. One name is always shown.
 const MAX_BUCKETS: usize = 100_000;
 
 /// Selection of the product events that are counted.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct EventActivityQuery {
-    /// From this time; 30 days before `to` unless given.
+    /// Start of the span; 30 days before `to` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Timestamp>,
-    /// To before this time; now unless given.
+    /// End of the span, exclusive; now unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Timestamp>,
-    /// How long buckets are, in the workspace's time zone; days unless given.
+    /// Length of the buckets, in the workspace's time zone; days unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// Of this name. Without it the names with most events are shown: at most 200, and at most 100,000 buckets in all.
+    /// Name of the events. Without it the names with most events are shown: at most 200, and at most 100,000 buckets in
+    /// all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 impl Input for EventActivityQuery {}
 
-/// How many product events happened in a span.
+/// Numbers of product events in a span.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct EventsOverview {
     /// Time at which the span begins.
     pub from: Timestamp,
-    /// Before which it ends.
+    /// Time at which the span ends, exclusive.
     pub to: Timestamp,
     /// Length of each bucket: an hour or a day.
     pub interval: Interval,
-    /// Each name that has events in the span, those with most first.
+    /// Names that have events in the span, those with most events first.
     pub data: Vec<NamedEvents>,
 }
 
-/// How many events of a name happened.
+/// Numbers of the events of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct NamedEvents {
@@ -67,13 +68,13 @@ pub struct NamedEvents {
     pub name: String,
     /// Number of events of this name in the span.
     pub count: u64,
-    /// How many contacts they were of; where there are tens of millions of events, an estimate.
+    /// Number of contacts that had them; an estimate where there are tens of millions of events.
     pub contacts: u64,
     /// Every bucket of the span, in order.
     pub series: Vec<EventBucket>,
 }
 
-/// How many events happened in one bucket.
+/// Number of events in one bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct EventBucket {

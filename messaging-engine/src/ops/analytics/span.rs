@@ -1,4 +1,4 @@
-//! The span that analytics are asked for.
+//! Span of time of an analytics request.
 
 use messaging_core::domain::analytics::tally::buckets::{Buckets, DEFAULT_SPAN, Interval, check_span};
 use messaging_core::time::Timestamp;
@@ -7,7 +7,7 @@ use messaging_core::violation::Violations;
 use crate::error::Error;
 use crate::ops::context::Context;
 
-/// From when to before when, and in which pieces.
+/// Start, exclusive end and buckets of the span.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) from: Timestamp,
@@ -16,15 +16,15 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// What was asked for, or the last 30 days by days; with its buckets in the zone of the workspace.
+    /// Returns the requested span, or the last 30 days by days; with its buckets in the zone of the workspace.
     pub(super) async fn read(
         cx: &Context<'_>,
         from: Option<Timestamp>,
         to: Option<Timestamp>,
         interval: Option<Interval>,
     ) -> Result<(Self, Buckets), Error> {
-        // Not from the cache: another process may just have changed the zone. The operator can name any workspace, also
-        // one that is not there.
+        // Not read from the cache: another process may just have changed the zone. The operator can name any workspace,
+        // also one that does not exist.
         let workspace = cx.store().workspace(cx.workspace()?).await?.ok_or(Error::NotFound)?.record;
         let to = to.unwrap_or(cx.now);
         let span = Self { from: from.unwrap_or(to - DEFAULT_SPAN), to, interval: interval.unwrap_or_default() };

@@ -1,4 +1,4 @@
-//! Moving an automation from one state to the next (contract sections 1.8 and 13).
+//! Actions that change the status of an automation (contract sections 1.8 and 13).
 
 use http::{Method, StatusCode};
 use messaging_core::changes::Expect;
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 
-/// An automation after a move.
+/// An automation after an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AutomationAction {
@@ -24,14 +24,14 @@ pub struct AutomationAction {
     pub result: AutomationResult,
 }
 
-/// What a move of an automation answers.
+/// Result of an action on an automation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AutomationResult {
-    /// Contacts enter, and go on.
+    /// Contacts enter and proceed.
     Activated,
-    /// Nobody enters, and those who are in it stay where they are.
+    /// No contact enters, and those in the automation stay where they are.
     Paused,
 }
 

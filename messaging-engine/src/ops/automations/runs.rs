@@ -1,4 +1,4 @@
-//! Runs: letting a contact in by a call, looking at those who are or were in an automation, taking one out.
+//! Runs of an automation: starting one for a contact, reading and ending them.
 //!
 //! Contract sections 13, 13.3 and 13.4, "End" and "History".
 
@@ -35,24 +35,24 @@ use crate::services::entering::ByHand;
 #[schemars(rename = "Run")]
 #[non_exhaustive]
 pub struct RunView {
-    /// Its id.
+    /// Id of the run.
     pub id: RunId,
     /// The automation.
     pub automation_id: AutomationId,
     /// Contact that is taken through the automation.
     pub contact_id: ContactId,
-    /// Status of the run: whether it goes on, waits or has ended, and how.
+    /// Status of the run, such as `active`, `waiting` or `completed`.
     pub status: RunStatus,
-    /// The node it stands at, the last one once it has ended; null before the first.
+    /// Node that the run is at, the last one once it has ended; null before the first.
     pub node_id: Option<String>,
-    /// The version of the automation that it finishes on.
+    /// Version of the automation that the run finishes on.
     pub version: u32,
     /// When the contact entered.
     pub entered_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it ended, where that is not the end of the graph: the reason of an exit node, or exit, goal, `exit_condition`,
-    /// manual, steps, depth, `daily_limit`, `node_error`.
+    /// Reason for the end, if that is not the end of the graph: the reason of an exit node, or exit, goal,
+    /// `exit_condition`, manual, steps, depth, `daily_limit`, `node_error`.
     pub exit_reason: Option<String>,
 }
 
@@ -72,14 +72,14 @@ impl RunView {
     }
 }
 
-/// A run with what it did.
+/// A run with its history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RunReport {
     /// The run.
     #[serde(flatten)]
     pub run: RunView,
-    /// What it did and why, in order; kept for 30 days after its end.
+    /// Steps of the run with their reasons, in order; kept for 30 days after its end.
     pub history: Vec<StepView>,
 }
 
@@ -88,18 +88,18 @@ pub struct RunReport {
 #[schemars(rename = "RunStep")]
 #[non_exhaustive]
 pub struct StepView {
-    /// The moment that the step counts as, which the server may come to later.
+    /// Time that the step counts as; the server may have done it later.
     pub at: Timestamp,
-    /// At which node; null for the entry.
+    /// Node of the step; null for the entry.
     pub node_id: Option<String>,
     /// Outcome of the step, such as `sent`, `branched` or `failed`.
     pub outcome: StepOutcome,
-    /// The branch that was taken, where there was a choice.
+    /// Branch that was taken, if the node has several.
     pub branch: Option<String>,
-    /// Why, where the outcome leaves that open.
+    /// Reason for the outcome, if the outcome alone does not tell it.
     pub reason: Option<String>,
-    /// More, by kind of node: the leaves of a condition and whether each held, the share drawn, the message, until when
-    /// it waits.
+    /// Details by kind of node: the conditions and whether each held, the random share drawn, the message, the time
+    /// until which the run waits.
     pub detail: Map<String, Value>,
 }
 
@@ -151,13 +151,13 @@ impl Operation for TriggerAutomation {
                 Err(refuse("/contact_id", FieldCode::NotAllowed, rule).into())
             }
             Some(ByHand::ReEntry) => Err(Error::ReEntryNotAllowed),
-            // It was deleted meanwhile.
+            // The automation was deleted meanwhile.
             None => Err(Error::NotFound),
         }
     }
 }
 
-/// The contact that a call names. Adds what is wrong and then answers `None`.
+/// Returns the contact that a call names; if it is invalid, adds violations and returns `None`.
 async fn named(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,
@@ -190,17 +190,17 @@ async fn named(
     Ok(found.into_iter().flatten().next())
 }
 
-/// What a listing of runs is narrowed to.
+/// Filter and page of a listing of runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct RunQuery {
-    /// In this state.
+    /// Runs with this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
-    /// Of this contact.
+    /// Runs of this contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_id: Option<ContactId>,
-    /// At this node.
+    /// Runs at this node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
     /// At most this many items.
@@ -252,7 +252,7 @@ pub struct RunPath {
     pub run_id: RunId,
 }
 
-/// The run of a path.
+/// Returns the run of a path.
 async fn find_run(cx: &Context<'_>, path: RunPath) -> Result<Stored<Run>, Error> {
     cx.store().run(path.workspace_id, path.id, path.run_id).await?.ok_or(Error::NotFound)
 }

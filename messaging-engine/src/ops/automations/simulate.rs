@@ -1,6 +1,6 @@
-//! Trying an automation out.
+//! Simulation of an automation.
 //!
-//! Contract section 13.4, "Simulate". What was sent is judged here like what is saved and activated; how it is done stands
+//! Contract section 13.4, "Simulate". The input is checked here as for saving and activating; the simulation itself is
 //! in [`dry_run`](crate::dry_run).
 
 use std::collections::HashMap;
@@ -39,9 +39,9 @@ use crate::services::dry_runs::{DryRun, DryRunOutcome, Happening, Participant, P
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SimulationReport {
-    /// What the runs did and why, in order of time.
+    /// Steps of the runs with their reasons, in order of time.
     pub steps: Vec<SimulatedStep>,
-    /// How the last run ended; null while it is open, and where nobody entered.
+    /// End of the last run; null while it is open, and if no contact entered.
     pub ended: Option<SimulatedEnd>,
 }
 
@@ -49,7 +49,7 @@ pub struct SimulationReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SimulatedStep {
-    /// Which run, from 1 in the order of entry.
+    /// Number of the run, from 1 in the order of entry.
     pub run: u32,
     /// The step.
     #[serde(flatten)]
@@ -60,22 +60,22 @@ pub struct SimulatedStep {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SimulatedEnd {
-    /// Its state.
+    /// Status of the run.
     pub status: RunStatus,
     /// When it ended.
     pub at: Timestamp,
-    /// Why, where that is not the end of the graph.
+    /// Reason for the end; null if the run reached the end of the graph.
     pub reason: Option<String>,
 }
 
 impl SimulationReport {
-    /// What is told of the runs of a contact, in the order of their entries.
+    /// Reports the runs of a contact, in the order of their entries.
     pub(crate) fn of<'r>(runs: impl Iterator<Item = &'r (Run, Vec<RunStep>)>, redactor: Redactor) -> Self {
         let (mut steps, mut ended) = (Vec::new(), None);
         for ((run, history), number) in runs.zip(1..) {
             let mut latest = run.entered_at;
             for step in history {
-                // Within a run they stay in their order.
+                // The steps of a run stay in their order.
                 latest = latest.max(step.at);
                 steps.push((latest, number, step.clone()));
             }
@@ -94,8 +94,8 @@ impl SimulationReport {
     }
 }
 
-/// Names of messages and events that only the dry run has: numbers in the order in which they are told, so that a
-/// dry run that is repeated tells the same.
+/// Names for messages and events of a dry run: numbers in the order in which they are reported, so that a repeated dry
+/// run reports the same.
 #[derive(Default)]
 struct Ids {
     known: HashMap<String, usize>,
@@ -129,7 +129,7 @@ impl Operation for SimulateAutomation {
     const SUMMARY: &'static str = "Try an automation of the workspace out with a contact and events of a time that \
                                    passes at once; nothing is changed and nothing is sent";
     const LOOKS_UP: bool = true;
-    // What a contact has may stand in what a node said.
+    // The steps may contain data of the contact.
     const ANSWERS_SECRET: bool = true;
     type Path = AutomationPath;
     type Query = Empty;
@@ -137,7 +137,7 @@ impl Operation for SimulateAutomation {
     type Output = SimulationReport;
 
     fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
-        // It changes nothing.
+        // The operation changes nothing.
         Vec::new()
     }
 
@@ -153,7 +153,7 @@ impl Operation for SimulateAutomation {
         let design = input.apply(automation.design.clone());
         check_events(&design, &input.events, at, "/events", &mut cx.violations);
         let (mut design, reading) = judge(cx, design, &automation.design).await?;
-        // A contact's own address, written into an attribute, could be asked of there.
+        // A filter could otherwise ask for a contact's own address, written into an attribute.
         design.masked |= !cx.sees_addresses();
         let Some((participant, until)) = participant.zip(input.until) else { return Err(Error::NotFound) };
         complete(cx, workspace, &reading).await?;
@@ -167,7 +167,7 @@ impl Operation for SimulateAutomation {
     }
 }
 
-/// Notes what is wrong with the span of a dry run.
+/// Adds violations for the span of a dry run.
 pub(crate) fn check_span(at: Timestamp, until: Timestamp, violations: &mut Violations) {
     let utc = at.to_jiff().to_zoned(jiff::tz::TimeZone::UTC);
     let latest = utc.checked_add(MAX_YEARS.years()).map_or(at, |latest| latest.timestamp().into());
@@ -178,7 +178,7 @@ pub(crate) fn check_span(at: Timestamp, until: Timestamp, violations: &mut Viola
     }
 }
 
-/// Notes what is wrong with events of a dry run: times long before it, and nodes that send nothing.
+/// Adds violations for events of a dry run: times long before it, and nodes that send nothing.
 pub(crate) fn check_events(
     design: &Design,
     events: &[SimulatedEvent],
@@ -206,7 +206,7 @@ pub(crate) fn check_events(
     }
 }
 
-/// What shall happen; `None` of what is no event.
+/// Returns the planned event of an input; `None` if a member that it needs is missing.
 pub(crate) fn planned(event: &SimulatedEvent, contact: ContactId, at: Timestamp) -> Option<Planned> {
     let (at, what) = match event.message {
         Some(what) => (event.at?, Happening::Message(what, event.node_id.clone()?)),
@@ -215,7 +215,7 @@ pub(crate) fn planned(event: &SimulatedEvent, contact: ContactId, at: Timestamp)
     Some(Planned { at, contact, what })
 }
 
-/// Who takes part. What is wrong is added, and then there is nobody.
+/// Returns the contact that takes part. Faults are added to the violations, and then there is none.
 async fn participant(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,
@@ -238,7 +238,7 @@ async fn participant(
         }));
     }
     let Some(sent) = &input.contact else { return Ok(None) };
-    // What happens before is history of the contact, which is there from the beginning.
+    // Events before the start are the history of the contact, which exists from the first of them on.
     let born = input.events.iter().filter_map(|event| event.occurred_at).fold(at, Timestamp::min);
     match cx.app.hypothetical_contact(workspace, sent.clone(), born).await? {
         Ok(contact) => Ok(Some(Participant { contact, is_stored: false, enters_at: at, past: Vec::new() })),
@@ -250,8 +250,8 @@ async fn participant(
 }
 
 impl App {
-    /// A contact as it would be if it were created: by the rules of a request that does, and with an id that follows from
-    /// what names it.
+    /// Returns the contact that a request would create: by the same rules, with an id derived from the contact's
+    /// identifiers.
     pub(crate) async fn hypothetical_contact(
         &self,
         workspace: WorkspaceId,

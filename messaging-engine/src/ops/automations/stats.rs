@@ -1,4 +1,4 @@
-//! What has become of those who entered an automation, in numbers.
+//! Statistics of an automation's runs.
 
 use std::collections::BTreeMap;
 
@@ -16,35 +16,35 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 
-/// What has become of those who entered an automation. Who was refused is not counted.
+/// Numbers of an automation's runs. Refused entries are not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AutomationStats {
-    /// All runs.
+    /// Number of all runs.
     pub entered: u64,
-    /// Those that have not ended.
+    /// Number of runs that have not ended.
     pub active: u64,
-    /// Those that reached an end of the graph, or the goal.
+    /// Number of runs that reached an end of the graph, or the goal.
     pub completed: u64,
-    /// Those that were ended before.
+    /// Number of runs that were ended before.
     pub exited: u64,
-    /// Those that could not go on.
+    /// Number of runs that could not continue.
     pub failed: u64,
-    /// By node: those of the present graph in its order, then those of former versions.
+    /// Statistics by node: the nodes of the current graph in its order, then those of former versions.
     pub nodes: Vec<NodeStats>,
 }
 
-/// What has become of runs at a node, over all versions.
+/// Numbers of runs at a node, over all versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct NodeStats {
-    /// The node.
+    /// Id of the node.
     pub id: String,
     /// Number of times that runs reached the node.
     pub entered: u64,
-    /// How many runs stand at it.
+    /// Number of runs that wait at the node.
     pub waiting: u64,
-    /// How often each branch was taken, where there is a choice.
+    /// Number of times that each branch was taken; empty if the node has no branches.
     pub branches: BTreeMap<String, u64>,
 }
 
@@ -64,7 +64,7 @@ impl NodeStats {
     }
 }
 
-/// What is told of the nodes: those of the present graph in its order, then those of former versions.
+/// Returns the statistics of the nodes: those of the current graph in its order, then those of former versions.
 pub(crate) fn nodes_of(design: &Design, mut known: Vec<NodeCounts>) -> Vec<NodeStats> {
     let mut nodes = Vec::new();
     for id in node_ids(design) {
@@ -76,7 +76,7 @@ pub(crate) fn nodes_of(design: &Design, mut known: Vec<NodeCounts>) -> Vec<NodeS
     nodes
 }
 
-/// The ids of the nodes of the present graph.
+/// Returns the ids of the nodes of the current graph.
 fn node_ids(design: &Design) -> impl Iterator<Item = String> {
     let nodes = design.graph.get("nodes").and_then(Value::as_array);
     nodes.into_iter().flatten().filter_map(|node| Some(node["id"].as_str()?.to_owned()))

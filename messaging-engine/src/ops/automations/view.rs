@@ -1,4 +1,4 @@
-//! What is shown of an automation.
+//! An automation as the API shows it.
 
 use messaging_core::domain::automation::{Automation, AutomationPause, AutomationStatus, Design, ReEntry};
 use messaging_core::ids::AutomationId;
@@ -12,23 +12,23 @@ use serde_json::{Map, Value};
 #[schemars(rename = "Automation")]
 #[non_exhaustive]
 pub struct AutomationView {
-    /// Its id.
+    /// Id of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// Name of the automation.
     pub name: String,
-    /// Whether contacts enter it and go on in it.
+    /// Status of the automation; contacts enter it and proceed in it while it is active.
     pub status: AutomationStatus,
     /// Reason of a pause: `user`, or `restored` where the database came from a copy; else null.
     pub pause_reason: Option<AutomationPause>,
-    /// What enters a contact, as it was sent.
+    /// Trigger that makes contacts enter, as it was sent.
     pub trigger: Map<String, Value>,
-    /// Whether a contact may enter again.
+    /// Rule for entering again.
     pub re_entry: ReEntry,
-    /// A path in the event: the rule of re-entry holds for each contact and value there.
+    /// Path in the event: the rule of re-entry holds for each pair of a contact and the value there.
     pub re_entry_key: Option<String>,
     /// Counts the changes of trigger, graph, `re_entry` and `re_entry_key`, from 1.
     pub version: u32,
-    /// What happens to a contact, as it was sent.
+    /// Graph of the nodes that a contact passes, as it was sent.
     pub graph: Map<String, Value>,
     /// When it was last activated.
     pub activated_at: Option<Timestamp>,
@@ -42,19 +42,19 @@ pub struct AutomationView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AutomationSummary {
-    /// Its id.
+    /// Id of the automation.
     pub id: AutomationId,
-    /// Its name.
+    /// Name of the automation.
     pub name: String,
-    /// Whether contacts enter it and go on in it.
+    /// Status of the automation; contacts enter it and proceed in it while it is active.
     pub status: AutomationStatus,
     /// Reason of a pause: `user`, or `restored` where the database came from a copy; else null.
     pub pause_reason: Option<AutomationPause>,
-    /// What enters a contact, as it was sent.
+    /// Trigger that makes contacts enter, as it was sent.
     pub trigger: Map<String, Value>,
-    /// Whether a contact may enter again.
+    /// Rule for entering again.
     pub re_entry: ReEntry,
-    /// A path in the event: the rule of re-entry holds for each contact and value there.
+    /// Path in the event: the rule of re-entry holds for each pair of a contact and the value there.
     pub re_entry_key: Option<String>,
     /// Counts the changes of trigger, graph, `re_entry` and `re_entry_key`, from 1.
     pub version: u32,

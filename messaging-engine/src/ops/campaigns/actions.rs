@@ -1,7 +1,7 @@
-//! Moving a campaign from one state to the next.
+//! Actions that change the status of a campaign.
 //!
-//! Contract sections 1.8, 12.2 and 12.5. Each move changes the one row of the campaign, whatever its size; messages
-//! follow by jobs, which look at the row.
+//! Contract sections 1.8, 12.2 and 12.5. Each action changes the one row of the campaign, whatever its size; jobs,
+//! which read the row, do the work on its messages.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, Write};
@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 
-/// A campaign after a move.
+/// A campaign after an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct CampaignAction {
@@ -33,24 +33,24 @@ pub struct CampaignAction {
     pub result: CampaignResult,
 }
 
-/// What a move of a campaign answers.
+/// Result of an action on a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CampaignResult {
-    /// It begins, or goes on, at its time.
+    /// The campaign begins, or continues, at its time.
     Scheduled,
-    /// Nothing more of it is sent until it is scheduled again.
+    /// Nothing more of the campaign is sent until it is scheduled again.
     Paused,
     /// The campaign is cancelled; messages that were not sent are withdrawn.
     Cancelled,
-    /// It is a draft again.
+    /// The campaign is a draft again.
     Unscheduled,
-    /// Whoever is left gets the variant that was named.
+    /// The remaining recipients get the variant that was named.
     WinnerChosen,
 }
 
-/// Keeps the campaign as a move has made it, and answers it.
+/// Stores the campaign after an action, and returns its view.
 async fn moved(
     cx: &mut Context<'_>,
     campaign: Campaign,
@@ -88,7 +88,7 @@ impl Operation for ScheduleCampaign {
         refuse(cx, found)?;
         let ready = cx.app.campaign_readiness(campaign.workspace_id, &campaign.plan).await?;
         let mut campaign = campaign.schedule(&call.body, &ready.as_readiness(), cx.now)?;
-        // One that has begun keeps its senders.
+        // A campaign that has begun keeps its senders.
         if campaign.started_at.is_none() {
             campaign.sending_domains = ready.into_domains();
         }

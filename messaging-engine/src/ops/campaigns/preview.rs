@@ -1,4 +1,4 @@
-//! Who would get a campaign if it began now.
+//! Preview of the audience that a campaign would have if it began now.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Operation for PreviewAudience {
     type Output = Estimate;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<Estimate, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let AudiencePreviewInput { channel, audience } = call.body;
         let mut found = Violations::new();

@@ -1,4 +1,4 @@
-//! What is shown of a campaign.
+//! A campaign as the API shows it.
 
 use messaging_core::domain::campaign::settings::Settings;
 use messaging_core::domain::campaign::{
@@ -19,9 +19,9 @@ use crate::ops::context::Context;
 #[schemars(rename = "Campaign")]
 #[non_exhaustive]
 pub struct CampaignView {
-    /// Its id.
+    /// Id of the campaign.
     pub id: CampaignId,
-    /// Its name.
+    /// Name of the campaign.
     pub name: String,
     /// The channel it is sent on.
     pub channel: Channel,
@@ -29,47 +29,47 @@ pub struct CampaignView {
     pub kind: CampaignKind,
     /// Status of the campaign, from `draft` to `sent`, `failed` or `cancelled`.
     pub status: CampaignStatus,
-    /// Where its A/B test stands; null without one.
+    /// Phase of its A/B test; null without one.
     pub phase: Option<CampaignPhase>,
-    /// The template of those variants that name none.
+    /// Template of the variants that name none.
     pub template_id: TemplateId,
-    /// A template of the subject, in place of the template's own.
+    /// Template text of the subject, in place of the template's own.
     pub subject_override: Option<String>,
-    /// A template of the sender's display name.
+    /// Template text of the sender's display name.
     pub from_name: Option<String>,
-    /// The sender.
+    /// Sender address.
     pub from_email: Option<String>,
     /// Address that replies go to, in place of the template's own.
     pub reply_to: Option<String>,
     /// Lists and segments whose members get the campaign, and lists whose members do not.
     pub audience: Audience,
-    /// What is compared; empty in a regular campaign.
+    /// Variants that are compared; empty in a regular campaign.
     pub variants: Vec<Variant>,
-    /// How it is sent; what is not set is null.
+    /// Settings of the sending; unset ones are null.
     pub settings: Settings,
-    /// When it is to begin, or to go on.
+    /// Time at which it is to begin or to be resumed.
     pub scheduled_at: Option<Timestamp>,
-    /// Whether each recipient gets it when their own clock shows the time it was scheduled for.
+    /// True if each recipient gets it when their own clock shows the scheduled time.
     pub by_timezone: bool,
-    /// When it began; its audience is that of this moment.
+    /// Time when it began; the audience is the one at that time.
     pub started_at: Option<Timestamp>,
-    /// When it was sent, failed or was cancelled.
+    /// Time when it was sent, failed or was cancelled.
     pub completed_at: Option<Timestamp>,
-    /// How many contacts get it; null until the audience is known.
+    /// Number of contacts that get it; null until the audience is known.
     pub recipients: Option<u64>,
     /// Name of the variant that won; null while none has.
     pub winner_variant: Option<String>,
     /// Reason why the campaign failed; null unless its status is `failed`.
     pub failure_reason: Option<FailureReason>,
-    /// How many recipients it has not begun to be sent to.
+    /// Number of recipients whose messages have not begun to be sent.
     pub waiting: u64,
     /// Reason why the campaign is paused; null unless its status is `paused`.
     pub pause_reason: Option<PauseReason>,
     /// False if no archive is to show it.
     pub archived: bool,
-    /// Address of its page in the archive of the workspace; null while that does not show it.
+    /// Address of its page in the archive of the workspace; null while the archive does not show it.
     pub archive_url: Option<String>,
-    /// What may surprise when it is sent.
+    /// Warnings about surprises when it is sent.
     pub warnings: Vec<CampaignWarning>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -77,13 +77,13 @@ pub struct CampaignView {
     pub updated_at: Timestamp,
 }
 
-/// Something about a campaign to look at.
+/// Warning about a campaign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct CampaignWarning {
     /// Code of the warning, for programs.
     pub code: CampaignWarningCode,
-    /// The template that it is about.
+    /// Template that causes the warning.
     pub template_id: TemplateId,
     /// Text of the warning, for people.
     pub message: String,
@@ -98,7 +98,7 @@ pub enum CampaignWarningCode {
     UnsubscribeFooter,
 }
 
-/// What is shown of a campaign.
+/// Returns the view of a campaign.
 pub(super) async fn of(cx: &Context<'_>, campaign: Campaign) -> Result<CampaignView, Error> {
     let waiting = match campaign.recipients {
         None | Some(0) => 0,
@@ -146,8 +146,7 @@ pub(super) async fn of(cx: &Context<'_>, campaign: Campaign) -> Result<CampaignV
     })
 }
 
-/// What may surprise when a campaign is sent, by the current versions of its templates. Nothing surprises any more
-/// once it has ended.
+/// Returns the warnings about a campaign, by the current versions of its templates; none once it has ended.
 async fn warnings(cx: &Context<'_>, campaign: &Campaign) -> Result<Vec<CampaignWarning>, Error> {
     let mut warnings = Vec::new();
     if campaign.plan.channel != Channel::Email || campaign.status.is_final() {

@@ -1,7 +1,7 @@
-//! The configuration of a channel: what was given becomes what is stored, and what is stored what is shown.
+//! Configuration of a channel: from the given to the stored form, and from the stored to the shown form.
 //!
-//! It has parts: the settings of the channel's provider, and under [`ROUTES`] those of other providers beside it. Every
-//! part is checked, sealed and shown alike.
+//! A configuration has parts: the settings of the channel's provider, and under [`ROUTES`] those of other providers
+//! beside it. Every part is checked, sealed and shown alike.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider::{self, MASK, Member, ProviderKind, ROUTES};
@@ -13,16 +13,16 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 
-/// Takes over what was given.
+/// Converts a given configuration to the stored form.
 pub(super) struct Intake<'a> {
     pub(super) app: &'a App,
     pub(super) workspace: WorkspaceId,
     pub(super) channel: Channel,
-    /// The channel's provider.
+    /// Provider of the channel.
     pub(super) provider: &'a ProviderKind,
     /// Settings of the channel that are stored already; `None` if there are none.
     pub(super) stored: Option<&'a ChannelSettings>,
-    /// Whether unknown members of the settings are ignored: `Prefer: handling=lenient`.
+    /// True if unknown members of the settings are ignored: `Prefer: handling=lenient`.
     pub(super) lenient: bool,
     pub(super) violations: Violations,
 }
@@ -37,13 +37,13 @@ struct Part<'a> {
 }
 
 impl<'a> Intake<'a> {
-    /// What of a given configuration is to be stored: checked, secrets sealed, with what we make ourselves. Where
-    /// something is wrong, the violations say so.
+    /// Returns the configuration to store: checked, secrets sealed, with the settings that we generate. Faults are
+    /// added to the violations.
     pub(super) fn take(&mut self, mut given: Map<String, Value>) -> Map<String, Value> {
         let kind = self.provider;
         let routes = if kind.has_routes() { given.remove(ROUTES) } else { None };
         let routes = self.take_routes(routes);
-        // The provider's own settings may stand among the routes as well.
+        // The provider's own settings may also be among the routes.
         let is_elsewhere = routes.contains_key(&kind.name);
         let mut config = Map::new();
         if !is_elsewhere {
@@ -97,7 +97,7 @@ impl<'a> Intake<'a> {
         for member in &members {
             match given.remove(&member.name) {
                 None | Some(Value::Null) => {}
-                // What we make and show may be sent back; what we never show cannot have been read.
+                // A setting that we generate and show may be sent back; one that is never shown cannot have been read.
                 Some(_) if member.is_made_by_us => {
                     if !member.is_shown() {
                         let rule = "is made by us and cannot be given";
@@ -140,15 +140,15 @@ impl<'a> Intake<'a> {
         config
     }
 
-    /// The stored settings whose secrets `***` keeps: a secret goes where it went before, or whoever may change the
-    /// settings could have it sent to a host of their own.
+    /// Returns the stored settings whose secrets `***` keeps: only while they are sent to the same place, or a person
+    /// who may change the settings could have them sent to a host of their own.
     fn kept(&self, kind: &ProviderKind, config: &Map<String, Value>) -> Option<&'a Map<String, Value>> {
         let stored = self.stored.filter(|stored| stored.provider == self.provider.name)?;
         let kept = stored_part(stored, &kind.name)?;
         kind.has_same_destination(config, kept).then_some(kept)
     }
 
-    /// The settings that we make: the stored ones while the provider stays, new ones otherwise.
+    /// Returns the settings that we generate: the stored ones while the provider stays the same, new ones otherwise.
     fn made_by_us(&self, kind: &ProviderKind) -> Map<String, Value> {
         let mut ours = kind.members.iter().filter(|member| member.is_made_by_us).peekable();
         if ours.peek().is_none() {
@@ -179,7 +179,7 @@ impl<'a> Intake<'a> {
     }
 }
 
-/// The stored settings of a provider, whether it is the channel's or stands beside it.
+/// Returns the stored settings of a provider, as the channel's own or as a route.
 fn stored_part<'a>(stored: &'a ChannelSettings, provider: &str) -> Option<&'a Map<String, Value>> {
     let route = stored.config.get(ROUTES).and_then(|routes| routes.get(provider)?.as_object());
     route.or_else(|| (stored.provider == provider).then_some(&stored.config))
@@ -193,11 +193,11 @@ fn sealed<'a>(kept: Option<&'a Map<String, Value>>, name: &str) -> Option<&'a Va
     kept?.get(name).filter(|value| value.is_string())
 }
 
-/// What is shown of stored settings, and whether they are complete and this server has their providers.
+/// Returns stored settings as they are shown, and true if they are complete and this server has their providers.
 pub(super) fn shown(app: &App, settings: &ChannelSettings) -> (Map<String, Value>, bool) {
     let mut is_complete = true;
     let Some(kind) = app.provider_kind(settings.channel, &settings.provider) else {
-        // A provider that is not in the table any more has nothing to show.
+        // A provider that was removed from the table has nothing to show.
         return (Map::new(), false);
     };
     let routes = settings.config.get(ROUTES).and_then(Value::as_object).filter(|_| kind.has_routes());

@@ -1,6 +1,6 @@
-//! One real message over a channel, to see whether its settings work.
+//! Operation that sends one real message over a channel, to test the channel's settings.
 //!
-//! Contract section 16. Nothing is kept of it: no message, no event, no suppression.
+//! Contract section 16. Nothing is stored about it: no message, no event, no suppression.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ use crate::ops::channels::ChannelPath;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 
-/// How long the message may take.
+/// Time limit for the message.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Subject of the test message, on channels that have one.
@@ -53,14 +53,14 @@ pub struct ChannelTestInput {
 
 impl Input for ChannelTestInput {}
 
-/// Outcome of a test message: whether it was taken, and the answer of the provider.
+/// Outcome of a test message: success, and the answer of the provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ChannelTest")]
 #[non_exhaustive]
 pub struct ChannelTestView {
     /// True if the provider took the message.
     pub ok: bool,
-    /// What it answered, or why nothing was sent.
+    /// Answer of the provider, or the reason why nothing was sent.
     pub response: String,
 }
 
@@ -126,7 +126,7 @@ impl Operation for TestChannel {
             }
             _ => None,
         };
-        // A test is wanted now: no path lets it wait.
+        // A test is wanted now: it does not wait for a path.
         let terms = PathTerms { sources, expires_at: Some(cx.now) };
         Ok(attempt(cx, channel, &provider, transport.as_ref(), (outgoing, terms)).await)
     }
@@ -136,7 +136,7 @@ fn not_sent(response: String) -> ChannelTestView {
     ChannelTestView { ok: false, response }
 }
 
-/// Sends, and takes note of what the answer says about the account: one that works again is used again.
+/// Sends the message, and learns from the answer about the account: one that works again is used again.
 async fn attempt(
     cx: &Context<'_>,
     channel: Channel,
@@ -158,7 +158,7 @@ async fn attempt(
     };
     let sent = match timeout(PATIENCE, sending).await {
         Ok(Ok(sent)) => Ok(sent),
-        // No address of the pool is here, or somebody stopped it.
+        // This node has no address of the pool, or it was stopped.
         Ok(Err(sentence)) => return not_sent(format!("{sentence} Nothing was sent.")),
         Err(elapsed) => Err(elapsed),
     };
@@ -178,11 +178,11 @@ async fn attempt(
     cx.app.account_pauses().report(account, provider, state, now);
     cx.app.unreadable_answers().report(account, provider, outcome.answer());
     let (ok, response) = (outcome.is_accepted(), words(outcome));
-    // The provider may repeat the address; who asks has just given it.
+    // The provider may repeat the address, which the caller has just given.
     ChannelTestView { ok, response: cx.redactor().text(response) }
 }
 
-/// What an outcome says, for people.
+/// Describes an outcome for people.
 fn words(outcome: Outcome) -> String {
     match outcome {
         Outcome::Answered(answer) => {

@@ -23,7 +23,7 @@ use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::parts::{PartLimit, PartReport};
 use crate::services::upserting::{CheckedItem, Upserted};
 
-/// Contacts of a part; written in about ten milliseconds.
+/// Number of contacts of a part; written in about ten milliseconds.
 const PART_ITEMS: usize = 500;
 /// Bytes of JSON of a part, unless one contact alone is longer.
 const PART_BYTES: usize = 512 << 10;
@@ -34,14 +34,14 @@ const PART_BYTES: usize = 512 << 10;
 #[non_exhaustive]
 #[schemars(rename = "BulkContactsInput")]
 pub struct BulkInput {
-    /// 1 to 1000 contacts, done in order; each is refused or done alone.
+    /// 1 to 1000 contacts, processed in order; each is stored or refused alone.
     #[validate(length(min = 1, max = MAX_BULK))]
     pub contacts: Items<ContactInput>,
 }
 
 impl Input for BulkInput {}
 
-/// Results of creating or updating many contacts: totals, and one entry for each.
+/// Results of creating or updating many contacts: totals, and one entry for each contact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 #[schemars(rename = "BulkContactsReport")]
@@ -52,7 +52,7 @@ pub struct BulkReport {
     pub updated: usize,
     /// Number of contacts that were refused, of which nothing is stored.
     pub failed: usize,
-    /// Each, in the order of the request.
+    /// Result of each contact, in the order of the request.
     pub results: Vec<ItemReport>,
 }
 
@@ -61,11 +61,11 @@ pub struct BulkReport {
 #[non_exhaustive]
 #[schemars(rename = "BulkContactResult")]
 pub struct ItemReport {
-    /// Its place in the request, from 0.
+    /// Index of the contact in the request, from 0.
     pub index: usize,
     /// Result for the contact: `created`, `updated`, or `error` if it was refused.
     pub status: ItemStatus,
-    /// The contact, unless it was refused.
+    /// Id of the contact; left out if it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<ContactId>,
     /// Reason why the contact was refused; left out if it was not.
@@ -73,20 +73,20 @@ pub struct ItemReport {
     pub error: Option<ItemError>,
 }
 
-/// What can become of one contact.
+/// Result for one contact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "BulkContactStatus")]
 pub enum ItemStatus {
     /// The contact was created.
     Created,
-    /// It was there already.
+    /// The contact existed already.
     Updated,
-    /// It was refused.
+    /// The contact was refused.
     Error,
 }
 
-/// Why one item of a list was refused.
+/// Error of one refused item of a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 #[schemars(rename = "BulkItemError")]
@@ -95,18 +95,18 @@ pub struct ItemError {
     pub code: String,
     /// Text of the error, for people; may change.
     pub message: String,
-    /// More, by code. Pointers are relative to the item.
+    /// Details, by code. Pointers are relative to the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
 impl ItemError {
-    /// The error of an item that was refused.
+    /// Returns the error of an item that was refused.
     pub(crate) fn of(refusal: DomainError) -> Self {
         Self::of_refusal(&Error::from(refusal))
     }
 
-    /// The error of an item, from the error of the API.
+    /// Returns the error of an item, from the error of the API.
     pub(crate) fn of_refusal(error: &Error) -> Self {
         Self { code: error.code().to_owned(), message: error.to_string(), details: error.details() }
     }
@@ -130,7 +130,7 @@ impl Operation for BulkUpsertContacts {
     type Output = BulkReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<BulkReport, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let types = cx.app.field_types(workspace).await?;
         let items = call.body.contacts.reading(cx.unknown_members::<ContactView>());
@@ -139,12 +139,12 @@ impl Operation for BulkUpsertContacts {
         let mut part = judge_part(&items, start);
         while !part.is_empty() {
             let next = start + part.len();
-            // While one part is written, the next is read.
+            // While one part is written, the next one is parsed.
             let reading = async { judge_part(&items, next) };
             let writing = write_part(cx, workspace, &types, (start, part), || judge_part(&items, start));
             let (written, following) = tokio::join!(writing, reading);
-            // What was written before a failure stays, and the answer is the failure. Repeating the request with
-            // its Idempotency-Key replays the parts that were done and does the rest.
+            // Contacts that were stored before a failure stay, and the answer is the failure. Repeating the request
+            // with its Idempotency-Key replays the parts that were done and does the rest.
             let written = written?;
             start += written.items();
             report.append(written);
@@ -154,8 +154,8 @@ impl Operation for BulkUpsertContacts {
     }
 }
 
-/// Writes the items of a part, which begin at an index of the request. `again` reads them once more, for when
-/// contacts changed meanwhile.
+/// Writes the items of a part, which begin at an index of the request. `again` parses them once more, in case contacts
+/// changed meanwhile.
 async fn write_part(
     cx: &mut Context<'_>,
     workspace: WorkspaceId,
@@ -187,7 +187,7 @@ async fn write_part(
     cx.do_part(serialized_resources, decide).await
 }
 
-/// Reads the items from `start` on, as many as make a part.
+/// Parses the items from `start` on, as many as make a part.
 fn judge_part(items: &Items<ContactInput>, start: usize) -> Vec<CheckedItem> {
     let mut bytes = 0;
     let of_part = |index: &usize| {
@@ -198,7 +198,7 @@ fn judge_part(items: &Items<ContactInput>, start: usize) -> Vec<CheckedItem> {
 }
 
 impl BulkReport {
-    /// What became of the contacts from an index of the request on.
+    /// Reports the outcomes of the contacts from index `start` of the request on.
     fn of(start: usize, outcomes: &[Upserted]) -> Self {
         let mut report = Self::default();
         for (index, outcome) in (start..).zip(outcomes) {

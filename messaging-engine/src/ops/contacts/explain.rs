@@ -1,7 +1,7 @@
-//! Why a contact gets, or does not get, messages on a channel: by the rules that sending uses.
+//! Explanation of whether a contact gets messages on a channel, by the rules that sending uses.
 //!
-//! Contract section 10. About a campaign that has begun, its frozen audience and the message to the contact answer;
-//! about one that has not, what is known of the contact now.
+//! Contract section 10. For a campaign that has begun, its frozen audience and the message to the contact decide; for
+//! one that has not, the contact's current data.
 
 use std::sync::Arc;
 
@@ -33,14 +33,14 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::campaigns::terms;
 
-/// Channel or campaign for which it is explained whether the contact gets messages.
+/// Channel or campaign for which the explanation is made.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct ExplainQuery {
-    /// The channel; may be left out where a campaign is named.
+    /// Channel; may be left out where a campaign is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<Channel>,
-    /// The campaign; without one it is about marketing messages in general.
+    /// Campaign; without one, the explanation is about marketing messages in general.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub campaign_id: Option<String>,
 }
@@ -53,32 +53,31 @@ impl Input for ExplainQuery {
     }
 }
 
-/// Whether a contact is sent to now, and why not.
+/// Reasons why a contact is not sent messages now; without reasons it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ContactExplanation {
-    /// Whether a marketing message, of the campaign if one was named, is sent or was sent: there is no reason against
-    /// it.
+    /// True if nothing stands against a marketing message, of the campaign if one was named: it is sent, or was sent.
     pub would_send: bool,
-    /// Everything that stands against it now.
+    /// All reasons against a marketing message now.
     pub reasons: Vec<ExplainReason>,
     /// The same for transactional messages.
     pub transactional: TransactionalExplanation,
-    /// True where the channel is the sandbox, which captures what is sent: nothing reaches the contact.
+    /// True if the channel is the sandbox, which captures all messages: none reaches the contact.
     pub captured: bool,
 }
 
-/// Whether a contact is sent transactional messages now, and why not.
+/// Reasons why a contact is not sent transactional messages now; without reasons it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct TransactionalExplanation {
-    /// Whether one is sent: there is no reason against it.
+    /// True if nothing stands against a transactional message.
     pub would_send: bool,
-    /// Everything that stands against it now.
+    /// All reasons against it now.
     pub reasons: Vec<ExplainReason>,
 }
 
-/// Something that stands against a message.
+/// Reason why a message is not sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ExplainReason {
@@ -86,9 +85,9 @@ pub struct ExplainReason {
     pub code: ExplainCode,
     /// Text of the reason, for people.
     pub text: String,
-    /// Since when, where that is known.
+    /// Start of the obstacle, if known.
     pub since: Option<Timestamp>,
-    /// What ends it, for people; null where nothing does.
+    /// Advice on what removes the obstacle, for people; null if nothing does.
     pub cure: Option<String>,
 }
 
@@ -97,29 +96,29 @@ pub struct ExplainReason {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ExplainCode {
-    /// A list that the campaign excludes names the contact.
+    /// The contact is on a list that the campaign excludes.
     Excluded,
     /// The contact has no address for the channel.
     NoAddress,
-    /// All its addresses are suppressed.
+    /// All addresses of the contact are suppressed.
     Suppressed,
-    /// It has not agreed to marketing.
+    /// The contact has not consented to marketing.
     NoConsent,
-    /// Contacts that were created before have all its addresses.
+    /// Contacts that were created earlier have all addresses of this one.
     Duplicate,
-    /// No list and no segment of the campaign names it.
+    /// The contact is on no list and in no segment of the campaign.
     NotInAudience,
     /// The contact has got as many marketing messages as the frequency cap allows.
     FrequencyCap,
-    /// It is not disturbed at this time.
+    /// The contact is in quiet hours.
     QuietHours,
-    /// Its clock does not show the time of the campaign yet.
+    /// The time of the campaign has not come in the contact's time zone.
     ByTimezone,
     /// The campaign, or its message, was stopped.
     Held,
-    /// Nothing carries the channel.
+    /// The channel has no transport.
     ChannelNotConfigured,
-    /// There is no sender whose domain is verified.
+    /// No sender has a verified domain.
     SenderDomainNotVerified,
 }
 
@@ -138,7 +137,7 @@ impl ExplainReason {
         self
     }
 
-    /// What a verdict on a contact of an audience tells; nothing where it is a recipient.
+    /// Turns the verdict on a contact of an audience into a reason; `None` if the contact is a recipient.
     fn of_verdict(verdict: AudienceVerdict) -> Option<Self> {
         Some(match verdict {
             AudienceVerdict::Excluded => {
@@ -215,7 +214,7 @@ impl Operation for ExplainContact {
     }
 }
 
-/// The campaign of a request.
+/// Returns the campaign that a request names.
 async fn named_campaign(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -232,7 +231,7 @@ async fn named_campaign(
     }
 }
 
-/// The channel of a request: the one that is named, else the campaign's.
+/// Returns the channel that a request names, or the channel of its campaign.
 fn channel(named: Option<Channel>, campaign: Option<&Campaign>) -> Result<Channel, Error> {
     match (named, campaign.map(|campaign| campaign.plan.channel)) {
         (Some(named), Some(own)) if named != own => {
@@ -250,7 +249,7 @@ fn wrong(parameter: &str, code: FieldCode, rule: &str) -> Error {
     violations.into()
 }
 
-/// What the workspace lacks for any message on a channel.
+/// Returns the reasons against every message of the workspace on a channel.
 async fn workspace_reasons(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -269,11 +268,11 @@ async fn workspace_reasons(
     Ok(reasons)
 }
 
-/// What ends the fence of a server on a copy.
+/// Advice on how to end the fence of a server that runs on a copied database.
 const RESUME: &str = "run `messaging admin resume --queued send` on the server to send what waits, or `--queued cancel` to \
                       give it up";
 
-/// Whether nothing leaves the installation, because its database came from a copy.
+/// Returns the reason that stops all sending if the database is a copy.
 fn fenced(cx: &Context<'_>) -> Option<ExplainReason> {
     let text = "the database came from a copy: nothing is sent until the operator says so";
     cx.app.fence().map(|fence| ExplainReason::held(text).since(fence.since).cure(RESUME))
@@ -288,8 +287,8 @@ fn no_sender() -> ExplainReason {
         .cure("verify the sending domain, or give a sender of a verified one")
 }
 
-/// What keeps messages from being attempted at any of these addresses, or on the channel where there are none: the one
-/// that ends first.
+/// Returns the obstacle that keeps messages to all these addresses from being attempted, or, without addresses, the
+/// obstacle on the channel. Of several the one that ends first.
 async fn obstacle_to_all(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -316,15 +315,15 @@ async fn obstacle_to_all(
     }))
 }
 
-/// A contact, as far as sending on a channel is concerned.
+/// Contact with its addresses and obstacles on one channel.
 struct Subject {
     contact: Contact,
     channel: Channel,
-    /// How many addresses it has for the channel.
+    /// Number of its addresses for the channel.
     addresses: usize,
-    /// Those of them that are on the suppression list.
+    /// Suppressions of these addresses.
     listed: Vec<Suppression>,
-    /// State of the channel or of the ways to all its addresses that keeps anything from being attempted.
+    /// Reason for which nothing is attempted on the channel or to any of its addresses.
     obstacle: Option<ExplainReason>,
 }
 
@@ -349,7 +348,7 @@ impl Subject {
         agrees(self.channel, self.contact.consent)
     }
 
-    /// The suppression of its address; `None` while one of its addresses is free.
+    /// Returns the oldest suppression of its addresses; `None` while one of the addresses is free.
     fn suppression(&self) -> Option<&Suppression> {
         self.listed.iter().min_by_key(|listed| listed.created_at).filter(|_| self.listed.len() >= self.addresses)
     }
@@ -378,7 +377,7 @@ impl Subject {
     }
 }
 
-/// What stands against the message of a campaign.
+/// Returns the reasons against the message of a campaign.
 async fn of_campaign(cx: &Context<'_>, campaign: &Campaign, subject: &Subject) -> Result<Vec<ExplainReason>, Error> {
     let message = message_of(cx, campaign, subject).await?;
     if let Some(message) = &message
@@ -388,7 +387,8 @@ async fn of_campaign(cx: &Context<'_>, campaign: &Campaign, subject: &Subject) -
     }
     let mut reasons = Vec::new();
     if campaign.status.is_final() {
-        // Whoever has no message gets none any more, for this reason or because of what the freeze found.
+        // A contact without a message gets none any more, because of this status or of the verdict when the audience
+        // was frozen.
         let text = format!("the campaign is {}", campaign.status.as_str());
         reasons.push(ExplainReason::held(text).since(campaign.completed_at));
     } else {
@@ -420,7 +420,7 @@ async fn message_of(cx: &Context<'_>, campaign: &Campaign, subject: &Subject) ->
     })
 }
 
-/// What stood against a message that is not attempted any more, or is being sent.
+/// Returns the reason that stopped a message which is not attempted any more; empty if it is being sent or was sent.
 async fn of_ended(cx: &Context<'_>, message: &Message) -> Result<Vec<ExplainReason>, Error> {
     let reason = match message.status {
         MessageStatus::Suppressed => match message.milestones.skip {
@@ -447,15 +447,15 @@ async fn of_ended(cx: &Context<'_>, message: &Message) -> Result<Vec<ExplainReas
     Ok(vec![reason.since(message.updated_at)])
 }
 
-/// What the audience of a campaign says about a contact.
+/// Standing of a contact in the audience of a campaign.
 enum Judged {
-    /// The freeze has found this.
+    /// Verdict at the time when the audience was frozen.
     Frozen(AudienceVerdict, Timestamp),
-    /// It is not frozen yet, and this is known now.
+    /// Current facts; the audience is not frozen yet.
     Now(ContactFacts),
-    /// It belongs to nobody whom the campaign names.
+    /// The contact is in no list or segment of the campaign.
     Outside,
-    /// It gets the campaign.
+    /// The contact is among the recipients of the frozen audience.
     Recipient,
 }
 
@@ -512,8 +512,8 @@ fn paused(campaign: &Campaign) -> ExplainReason {
     ExplainReason::held(text).cure("schedule the campaign, if it is still wanted")
 }
 
-/// What the look right before an attempt would say now about a recipient. What is known of the contact is told whatever
-/// the hour.
+/// Returns the reasons that the check right before an attempt would give now. Reasons in the contact's own data are
+/// included at any hour.
 async fn last_look(
     cx: &Context<'_>,
     campaign: &Campaign,

@@ -1,4 +1,4 @@
-//! Everything about one contact, for whoever asks what is known of them.
+//! Export of everything stored about one contact, for the person's request to see it.
 
 use http::{Method, StatusCode};
 use messaging_core::domain::audience::contact::Contact;
@@ -20,28 +20,28 @@ use crate::ops::messages::{self, MessageReport};
 use crate::ops::operation::{Call, Operation};
 use crate::ops::suppressions::SuppressionView;
 
-/// The newest messages that an export holds. The contract knows no limit; this one bounds the answer.
+/// Number of messages in an export, the newest. The contract sets no limit; this one bounds the answer.
 const MAX_MESSAGES: usize = 10_000;
-/// The newest product events that an export holds, unless they are long.
+/// Number of product events in an export, the newest, unless they are long.
 const MAX_EVENTS: usize = 10_000;
-/// Bytes of properties after which an export holds no further event.
+/// Bytes of properties after which an export has no further event.
 const MAX_EVENT_BYTES: usize = 16 << 20;
-/// Messages or events read at a time.
+/// Number of messages or events read at a time.
 const PAGE: usize = 200;
 
-/// Everything about one contact.
+/// Everything stored about one contact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ContactExport {
     /// The contact.
     pub contact: ContactView,
-    /// Its memberships of lists, and the public lists that it has left or is asked to confirm.
+    /// Memberships of the contact, and the public lists that it has left or is asked to confirm.
     pub memberships: Vec<MembershipView>,
-    /// Its product events, newest first, at most 10000, and fewer when their properties are over 16 MiB.
+    /// Product events of the contact, newest first, at most 10000, and fewer if their properties are over 16 MiB.
     pub events: Vec<EventView>,
-    /// The messages attributed to it, newest first, at most 10000.
+    /// Messages attributed to it, newest first, at most 10000.
     pub messages: Vec<MessageReport>,
-    /// Those of its addresses that are on the suppression list.
+    /// Suppressions of its addresses.
     pub suppressions: Vec<SuppressionView>,
 }
 
@@ -50,15 +50,15 @@ pub struct ContactExport {
 #[schemars(rename = "ProductEvent")]
 #[non_exhaustive]
 pub struct EventView {
-    /// Its id.
+    /// Id of the event.
     pub event_id: EventId,
     /// Name of the product event, as the workspace's program sent it.
     pub name: String,
     /// When it happened.
     pub occurred_at: Timestamp,
-    /// More about it.
+    /// Properties of the event.
     pub properties: Properties,
-    /// What the caller calls it; forgotten 7 days after it arrived.
+    /// Unique id that the caller gave it; removed 7 days after the event arrived.
     pub unique_id: Option<String>,
 }
 
@@ -112,7 +112,7 @@ impl Operation for ExportContact {
     }
 }
 
-/// The memberships of a contact, with what is recorded of them.
+/// Returns the memberships of a contact, with their records.
 async fn memberships(cx: &Context<'_>, contact: &Contact) -> Result<Vec<MembershipView>, Error> {
     let mut records = cx.app.records_of(contact.workspace_id, contact.id).await?;
     let of_lists = contact.list_ids.iter().map(|list| match records.remove(list) {
@@ -125,7 +125,7 @@ async fn memberships(cx: &Context<'_>, contact: &Contact) -> Result<Vec<Membersh
     Ok(all)
 }
 
-/// The newest events of a contact.
+/// Returns the newest events of a contact.
 async fn events(cx: &Context<'_>, workspace: WorkspaceId, contact: ContactId) -> Result<Vec<EventView>, Error> {
     let mut page = PageRequest { after: None, limit: PAGE };
     let (mut shown, mut bytes) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Two contacts become one.
+//! Merging of two contacts into one.
 
 use std::collections::BTreeSet;
 
@@ -31,15 +31,15 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::services::subscribing::unchanged;
 
-/// Which contacts become one.
+/// The contacts to merge.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct MergeInput {
-    /// The contact that stays.
+    /// Contact that stays.
     #[validate(length(min = 1))]
     pub primary_id: String,
-    /// The contact that disappears.
+    /// Contact that disappears.
     #[validate(length(min = 1))]
     pub duplicate_id: String,
 }
@@ -78,9 +78,9 @@ impl Operation for MergeContacts {
         }
         let mut merged = Contact { updated_at: cx.now, ..merge(&primary.record, &duplicate.record)? };
         let Stored { record: duplicate, revision } = duplicate;
-        // The removal itself expects nothing: this one notices a change of the duplicate meanwhile.
+        // The removal itself has no condition: this write conflicts if the duplicate changes meanwhile.
         cx.change(Write::put_contact(duplicate.clone(), Expect::Revision(revision)));
-        // Those of most contacts are moved at once; the job does the rest.
+        // The events of most contacts are moved at once; the job does the rest.
         let (from, to) = (duplicate.id, merged.id);
         cx.change(Write::MoveProductEvents(MoveProductEvents {
             workspace_id: workspace,
@@ -94,7 +94,7 @@ impl Operation for MergeContacts {
         join_sends(cx, &duplicate, merged.id).await?;
         let (memberships, list_ids) = join_memberships(cx, &primary.record, &duplicate).await?;
         merged.list_ids = list_ids;
-        // What the duplicate had is free before the primary takes it.
+        // The duplicate's identifiers are free before the primary takes them.
         cx.change(Write::DeleteContact(workspace, duplicate.id));
         cx.change(Write::put_contact(merged.clone(), Expect::Revision(primary.revision)));
         for write in memberships {
@@ -106,10 +106,11 @@ impl Operation for MergeContacts {
     }
 }
 
-/// Messages that a merge gives to the contact that stays; its job does the rest.
+/// Number of messages that a merge attributes to the remaining contact at once; its job does the rest.
 const MESSAGES_AT_ONCE: usize = 200;
 
-/// Gives the newest messages of one contact to the other at once: who follows a link in one of them at this moment is known.
+/// Attributes the newest messages of one contact to the other at once, so that a visitor of a link in one of them is
+/// known at this moment.
 async fn attribute_newest(
     cx: &mut Context<'_>,
     workspace_id: WorkspaceId,
@@ -123,11 +124,11 @@ async fn attribute_newest(
     Ok(())
 }
 
-/// Automations of a page.
+/// Number of automations in a page.
 const AUTOMATIONS: usize = 200;
 
-/// Where both contacts are on the way in an automation, under the same re-entry key, the runs of the one who entered first
-/// go on and those of the other end: nobody gets everything twice.
+/// If both contacts have open runs in an automation, under the same re-entry key, the runs of the one that entered
+/// first continue and those of the other end: nobody gets everything twice.
 async fn exit_merged_runs(cx: &mut Context<'_>, workspace: WorkspaceId, both: [ContactId; 2]) -> Result<(), Error> {
     let mut after = None;
     loop {
@@ -157,12 +158,12 @@ async fn exit_merged_runs(cx: &mut Context<'_>, workspace: WorkspaceId, both: [C
     }
 }
 
-/// The marketing messages that the duplicate was sent count for the caps of the contact that stays: it is one person.
+/// Counts the marketing messages that the duplicate was sent for the caps of the remaining contact: it is one person.
 async fn join_sends(cx: &mut Context<'_>, duplicate: &Contact, primary: ContactId) -> Result<(), Error> {
     for channel in Channel::ALL {
         let (sent, expect) = sends(cx, duplicate.workspace_id, duplicate.id, channel).await?;
         let times = sent.times.clone();
-        // As for the duplicate itself: this notices what is sent to it meanwhile.
+        // As for the duplicate itself: this write conflicts if a message is sent to it meanwhile.
         cx.change(Write::put(sent, expect));
         if times.is_empty() {
             continue;
@@ -175,8 +176,8 @@ async fn join_sends(cx: &mut Context<'_>, duplicate: &Contact, primary: ContactI
     Ok(())
 }
 
-/// The writes that give the contact that stays the memberships of both, and the lists that it is on afterwards. On public
-/// lists what the reader did last counts.
+/// Returns the writes that give the remaining contact the memberships of both, and the lists that it is on afterwards.
+/// On public lists the reader's last act counts.
 async fn join_memberships(
     cx: &mut Context<'_>,
     primary: &Contact,
@@ -185,7 +186,7 @@ async fn join_memberships(
     let workspace = primary.workspace_id;
     let mut kept = cx.app.records_of(workspace, primary.id).await?;
     let gone = cx.app.records_of(workspace, duplicate.id).await?;
-    // As for the duplicate itself: this notices what its reader does meanwhile.
+    // As for the duplicate itself: these writes conflict if its reader acts meanwhile.
     for stored in gone.values() {
         cx.change(unchanged(stored));
     }
@@ -223,7 +224,7 @@ async fn join_memberships(
     Ok((writes, lists.into_iter().collect()))
 }
 
-/// What a contact was sent on a channel, and what is expected of it when that is replaced.
+/// Returns the sends to a contact on a channel, and the condition for replacing them.
 async fn sends(
     cx: &Context<'_>,
     workspace_id: WorkspaceId,

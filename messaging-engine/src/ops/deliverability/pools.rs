@@ -36,7 +36,8 @@ pub struct PoolSourceFigures {
     pub level: u32,
     /// Messages that left from it today, over its 50 busiest paths.
     pub sent_today: u64,
-    /// Messages that may leave today to the sites that it sent to; null where one of them bounds nothing, or it has sent nothing.
+    /// Number of messages that may leave today to the sites that it sent to; null if one of them has no limit, or it
+    /// has sent nothing.
     pub allowed_today: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! Many product events in one request.
 //!
-//! Nearly every request fits into one commit, which then also holds the answer to its Idempotency-Key: it
-//! happens once or not at all. Only one with long properties is done in parts, each a commit of its own, and one of whose
-//! events the store refuses.
+//! Nearly every request fits into one commit, which then also holds the answer to its Idempotency-Key: it happens once
+//! or not at all. A request with long properties, or with an event that the store refuses, is done in parts, each a
+//! commit of its own.
 
 use http::{Method, StatusCode};
 use messaging_core::DomainError;
@@ -26,12 +26,12 @@ use crate::services::ingesting::{CheckedItem, IngestResult};
 /// Bytes of JSON of a part, unless one event alone is longer; written in some ten milliseconds.
 const PART_BYTES: usize = 1 << 20;
 
-/// Product events.
+/// Product events to store.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct BulkEventsInput {
-    /// 1 to 1000 events, done in order; each is refused or taken alone.
+    /// 1 to 1000 events, processed in order; each is accepted or refused alone.
     #[validate(length(min = 1, max = MAX_BULK))]
     pub events: Items<ProductEventInput>,
 }
@@ -44,11 +44,11 @@ impl Input for BulkEventsInput {}
 pub struct BulkEventsReport {
     /// Number of events that are new and were accepted.
     pub accepted: usize,
-    /// How many repeat an earlier event.
+    /// Number of events that repeat an earlier one.
     pub duplicates: usize,
     /// Number of events that were refused, of which nothing is stored.
     pub rejected: usize,
-    /// Why, in the order of the request.
+    /// Errors of the refused events, in the order of the request.
     pub errors: Vec<RefusedEvent>,
 }
 
@@ -56,14 +56,14 @@ pub struct BulkEventsReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct RefusedEvent {
-    /// Its place in the request, from 0.
+    /// Index of the event in the request, from 0.
     pub index: usize,
     /// Reason why the event was refused.
     pub error: ItemError,
 }
 
 impl BulkEventsReport {
-    /// What became of the events from an index of the request on.
+    /// Reports the outcomes of the events from index `start` of the request on.
     fn of(start: usize, outcomes: Vec<Result<IngestResult, DomainError>>) -> Self {
         let mut report = Self::default();
         for (index, outcome) in (start..).zip(outcomes) {
@@ -119,7 +119,7 @@ impl Operation for SendEvents {
             let part = judge_part(&items, start);
             let turn = cx.app.part().await;
             let done = if cx.progress.is_whole(part.len() == items.len()) {
-                // Others wait until the caller has committed.
+                // Other requests wait until the caller has committed.
                 cx.commit_permit = Some(turn);
                 let (writes, outcomes) = cx.app.take_events(workspace, part, cx.now).await?;
                 cx.changes.extend(writes);
@@ -138,7 +138,7 @@ impl Operation for SendEvents {
                         Ok((writes.into_iter().collect(), Vec::new(), BulkEventsReport::of(start, outcomes)))
                     }
                 };
-                // What was written before a failure stays, and the answer is the failure. Repeating the request
+                // Events that were stored before a failure stay, and the answer is the failure. Repeating the request
                 // with its Idempotency-Key replays the parts that were done and does the rest.
                 cx.do_part(Vec::new, decide).await?
             };
@@ -149,7 +149,7 @@ impl Operation for SendEvents {
     }
 }
 
-/// Reads the items from `start` on, as many as make a part.
+/// Parses the items from `start` on, as many as make a part.
 fn judge_part(items: &Items<ProductEventInput>, start: usize) -> Vec<CheckedItem> {
     let mut bytes = 0;
     let of_part = |index: &usize| {

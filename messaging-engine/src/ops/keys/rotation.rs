@@ -1,7 +1,7 @@
 //! The operation that replaces an API key by a new one.
 //!
-//! Contract section 2.2. Both keys are written in one commit: there is never a new key beside an old one that does not end,
-//! nor an old one that ends without a new one.
+//! Contract section 2.2. Both keys are written in one commit: there is never a new key beside an old one that does not
+//! end, nor an old one that ends without a new one.
 
 use std::time::Duration;
 

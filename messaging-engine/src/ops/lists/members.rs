@@ -31,7 +31,7 @@ use crate::ops::operation::{Call, NoContent, Operation};
 use crate::ops::page::Page;
 use crate::services::subscribing::Admitting;
 
-/// Proof of how a membership came to have its status.
+/// Proof of the act that gave a membership its status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MembershipProof")]
 #[non_exhaustive]
@@ -48,28 +48,28 @@ pub struct ProofView {
     pub form_id: Option<FormId>,
 }
 
-/// Membership of a list, or the end of one.
+/// Membership of a list, current or ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Membership")]
 #[non_exhaustive]
 pub struct MembershipView {
     /// The list.
     pub list_id: ListId,
-    /// `confirmed`, or on public lists `unconfirmed` or `left`.
+    /// Status of the membership: `confirmed`, or on public lists `unconfirmed` or `left`.
     pub status: SubscriptionStatus,
-    /// When it came to have that status; null where that is not recorded.
+    /// Time of the act that gave it this status; null if not recorded.
     pub since: Option<Timestamp>,
-    /// How that came about; null where that is not recorded, as on private lists.
+    /// Proof of that act; null if not recorded, as on private lists.
     pub proof: Option<ProofView>,
 }
 
 impl MembershipView {
-    /// A member of whom nothing is recorded.
+    /// Returns a member without a recorded proof.
     pub(crate) const fn unrecorded(list_id: ListId) -> Self {
         Self { list_id, status: SubscriptionStatus::Confirmed, since: None, proof: None }
     }
 
-    /// What is shown of a record.
+    /// Returns the view of a recorded subscription.
     pub(crate) fn of(subscription: Subscription, redactor: Redactor) -> Self {
         let Proof { how, at, ip, user_agent, form_id } = subscription.proof;
         let (ip, user_agent) =
@@ -91,15 +91,15 @@ pub struct ListMemberView {
     /// The contact.
     #[serde(flatten)]
     pub contact: ContactView,
-    /// Its membership.
+    /// Membership of the contact on the list.
     pub membership: MembershipView,
 }
 
-/// Which members are listed, and the page.
+/// Choice of the members that are listed, and of the page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct ListMemberQuery {
-    /// Status of those who are listed; `confirmed` unless given.
+    /// Status of the contacts that are listed; `confirmed` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<SubscriptionStatus>,
     /// At most this many items.
@@ -136,14 +136,14 @@ impl Operation for ListListContacts {
         let query = PageQuery::of(limit, cursor);
         match status.unwrap_or(SubscriptionStatus::Confirmed) {
             SubscriptionStatus::Confirmed => confirmed(cx, list, &query).await,
-            // Nobody has such a status on a private list.
+            // On a private list no contact has such a status.
             _ if !list.is_public() => Ok(Page::only(Vec::new())),
             status => recorded(cx, workspace_id, (id, status), &query).await,
         }
     }
 }
 
-/// A page of the members of a list.
+/// Returns a page of the members of a list.
 async fn confirmed(cx: &Context<'_>, list: ContactList, query: &PageQuery) -> Result<Page<ListMemberView>, Error> {
     let (workspace, id) = (list.workspace_id, list.id);
     let filter = ContactFilter { list_id: Some(id), ..ContactFilter::default() };
@@ -153,7 +153,7 @@ async fn confirmed(cx: &Context<'_>, list: ContactList, query: &PageQuery) -> Re
     let mut records = cx.app.records(workspace, &lists, &ids).await?;
     let member = |contact: ContactView| {
         let record = records.remove(&(id, contact.id)).map(|stored| stored.record);
-        // A record of another status is older than the membership that was read before it.
+        // A record with another status is older than the membership that was read before it.
         let record = record.filter(|record| record.status == SubscriptionStatus::Confirmed);
         let unrecorded = || MembershipView::unrecorded(id);
         ListMemberView {
@@ -164,7 +164,7 @@ async fn confirmed(cx: &Context<'_>, list: ContactList, query: &PageQuery) -> Re
     Ok(Page { data: data.into_iter().map(member).collect(), next_cursor })
 }
 
-/// A page of those who are no members, but recorded with a status.
+/// Returns a page of the contacts that are recorded with another status.
 async fn recorded(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -174,7 +174,7 @@ async fn recorded(
     let slice = cx.store().subscriptions(workspace, list, status, cx.page(query)?).await?;
     let (mut found, mut memberships) = (Vec::new(), Vec::new());
     for subscription in slice.items {
-        // One that was erased meanwhile is left out.
+        // A contact that was erased meanwhile is left out.
         if let Some(Stored { record, .. }) = cx.store().contact(workspace, subscription.contact_id).await? {
             found.push(record);
             memberships.push(MembershipView::of(subscription, cx.redactor()));
@@ -198,21 +198,21 @@ pub struct MembersInput {
     /// Status that they get on a public list; `unconfirmed` sends each a confirmation. `confirmed` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<NewStatus>,
-    /// True takes back those who have left the public list; without it they are refused.
+    /// True to add contacts again that have left the public list; otherwise they are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resubscribe: Option<bool>,
 }
 
 impl Input for MembersInput {}
 
-/// What adding contacts to a list did.
+/// Result of adding contacts to a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 #[schemars(rename = "ListMembersReport")]
 pub struct MembersReport {
     /// Number of contacts that were added.
     pub added: usize,
-    /// How many were on it already, or named twice.
+    /// Number of contacts that were on the list already, or were named twice.
     pub already_member: usize,
 }
 

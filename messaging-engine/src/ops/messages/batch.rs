@@ -1,7 +1,7 @@
 //! Many messages in one request.
 //!
-//! A request that fits into one commit is one commit, which also holds the answer to its Idempotency-Key. Only one with
-//! long texts or files is done in parts, each a commit of its own, and one of whose messages the store refuses.
+//! A request that fits into one commit is one commit, which also holds the answer to its Idempotency-Key. A request
+//! with long texts or files, or with a message that the store refuses, is done in parts, each a commit of its own.
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -29,7 +29,7 @@ use crate::ops::operation::{Call, Operation};
 use crate::ops::parts::{PartLimit, PartReport};
 use crate::services::acceptance::{AcceptedWrites, NewFile, SentMessage};
 
-/// Messages of one request (contract section 4).
+/// Largest number of messages of one request (contract section 4).
 const MAX_BATCH: u64 = 100;
 
 /// Bytes of JSON of a part, unless one message alone is longer; written in some ten milliseconds.
@@ -47,7 +47,7 @@ pub struct BatchInput {
 
 impl Input for BatchInput {}
 
-/// Results of sending many messages: totals, and one entry for each.
+/// Results of sending many messages: totals, and one entry for each message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BatchReport {
@@ -55,7 +55,7 @@ pub struct BatchReport {
     pub accepted: usize,
     /// Number of messages that were refused.
     pub failed: usize,
-    /// Each, in the order of the request.
+    /// Result of each message, in the order of the request.
     pub results: Vec<BatchResult>,
 }
 
@@ -63,14 +63,15 @@ pub struct BatchReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct BatchResult {
-    /// Its place in the request, from 0.
+    /// Index of the message in the request, from 0.
     pub index: usize,
     /// Result for the message: `queued`, or `error` if it was refused.
     pub status: BatchStatus,
-    /// The id to follow it by, unless it was refused.
+    /// Id of the message; left out if it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
-    /// Only of a text message, where its text is known: the parts that it is sent in, each of which is paid for.
+    /// Number of parts in which a text message is sent, each of which is paid for; left out for other messages, and if
+    /// the text is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<u32>,
     /// Reason why the message was refused; left out if it was not.
@@ -78,18 +79,18 @@ pub struct BatchResult {
     pub error: Option<ItemError>,
 }
 
-/// What can become of one message.
+/// Result for one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchStatus {
-    /// It is accepted.
+    /// The message is accepted.
     Queued,
-    /// It was refused.
+    /// The message was refused.
     Error,
 }
 
 impl BatchReport {
-    /// What became of the messages from an index of the request on.
+    /// Reports the outcomes of the messages from index `start` of the request on.
     fn of(start: usize, outcomes: Vec<Result<AcceptedMessage, Error>>) -> Self {
         let mut report = Self::default();
         for (index, outcome) in (start..).zip(outcomes) {
@@ -152,7 +153,7 @@ impl Operation for SendMessages {
             let end = end_of_part(&items, start);
             let turn = cx.app.part().await;
             let done = if cx.progress.is_whole(end - start == items.len()) {
-                // Others wait until the caller has committed.
+                // Other requests wait until the caller has committed.
                 cx.commit_permit = Some(turn);
                 let part = accept(cx.app, reader, &items, start..end, cx.now).await?;
                 cx.changes.extend(part.writes);
@@ -169,8 +170,8 @@ impl Operation for SendMessages {
                     let part = accept(app, reader, items, range, app.now()).await?;
                     Ok((part.writes.into_iter().collect(), part.files, BatchReport::of(start, part.outcomes)))
                 };
-                // What was accepted before a failure stays, and the answer is the failure. Repeating the request with
-                // its Idempotency-Key replays the parts that were done and does the rest.
+                // Messages that were accepted before a failure stay, and the answer is the failure. Repeating the
+                // request with its Idempotency-Key replays the parts that were done and does the rest.
                 cx.do_part(Vec::new, decide).await?
             };
             start += done.items();
@@ -180,7 +181,7 @@ impl Operation for SendMessages {
     }
 }
 
-/// Where the part ends that begins at an item.
+/// Returns the end of the part that begins at an item.
 fn end_of_part(items: &Items<MessageInput>, start: usize) -> usize {
     let mut bytes = 0;
     let of_part = |index: &usize| {
@@ -190,14 +191,14 @@ fn end_of_part(items: &Items<MessageInput>, start: usize) -> usize {
     start + (start..items.len()).take_while(of_part).count()
 }
 
-/// Messages that were decided on, each alone.
+/// Messages that were decided on one by one.
 struct Decided {
     writes: Vec<Write>,
     files: Vec<NewFile>,
     outcomes: Vec<Result<AcceptedMessage, Error>>,
 }
 
-/// Decides on messages one after another. Fails where the failure is not of one message.
+/// Decides on messages one after another. An error is a failure that concerns no single message.
 async fn accept(
     app: &App,
     (workspace, redactor): (WorkspaceId, Redactor),
@@ -235,7 +236,7 @@ async fn accept_one(
     app.accept_message(sent, now, &mut violations).await
 }
 
-/// Messages of which all are accepted or none.
+/// Messages that are accepted all or not at all.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -243,7 +244,7 @@ pub struct AllMessagesInput {
     /// 1 to 100 messages.
     #[validate(length(min = 1, max = MAX_BATCH))]
     pub messages: Items<MessageInput>,
-    /// Whether they are only looked at: nothing is accepted, and the ids name nothing.
+    /// True if they are only checked: nothing is accepted, and the ids name nothing.
     #[serde(default)]
     pub check_only: bool,
 }
@@ -254,12 +255,12 @@ impl Input for AllMessagesInput {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AcceptedMessages {
-    /// Each, in the order of the request.
+    /// Accepted messages, in the order of the request.
     pub messages: Vec<AcceptedMessage>,
 }
 
-/// What the drop-in endpoints of contract section 18 send by: in one commit all of the messages or none. It has no path of
-/// its own and stands in no list of operations.
+/// Operation by which the drop-in endpoints of contract section 18 send: all messages in one commit or none. It has no
+/// path of its own and is in no list of operations.
 pub struct SendAllMessages;
 
 impl Operation for SendAllMessages {

@@ -1,4 +1,4 @@
-//! `GET /messages/{id}/content`: what a message says.
+//! `GET /messages/{id}/content`: the content of a message.
 
 use http::{Method, StatusCode};
 use messaging_core::domain::channel::Channel;
@@ -20,7 +20,7 @@ use crate::ops::operation::{Call, Operation};
 use crate::services::message_content::or_unrenderable;
 use crate::services::templates::Unrendered;
 
-/// A message has at most a hundred copies, each left out once.
+/// Upper bound on the copies of a message that were left out; it has at most a hundred, each left out once.
 const MAX_LEFT_OUT: usize = 1000;
 
 /// The version of a template that a message is rendered from.
@@ -29,29 +29,29 @@ const MAX_LEFT_OUT: usize = 1000;
 pub struct RenderedTemplate {
     /// The template.
     pub id: TemplateId,
-    /// The version that was current when the message was accepted, or its campaign started.
+    /// Version that was current when the message was accepted, or its campaign started.
     pub version: u32,
 }
 
-/// What a message says, as it was sent or would be now.
+/// Content of a message, as it was sent or would be now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageContent")]
 #[non_exhaustive]
 pub struct ContentReport {
-    /// The request. Attachments have their `size` in the place of their bytes. Of a message of a campaign: what the
-    /// campaign gives it.
+    /// The request. Attachments have their `size` in the place of their bytes. For a message of a campaign, the members
+    /// that the campaign gives it.
     pub request: Map<String, Value>,
-    /// What it is rendered from; null where the request brought its own parts.
+    /// Template version that it is rendered from; null if the request has its own parts.
     pub template: Option<RenderedTemplate>,
-    /// The subject of an email, the title of a push message. This and the other parts are null where the template cannot
-    /// be rendered.
+    /// Subject of an email or title of a push message. This and the other parts are null if the template cannot be
+    /// rendered.
     pub subject: Option<String>,
     /// The HTML, with links and pixel as recipients get them.
     pub html: Option<String>,
-    /// The text; of an email made of the HTML where none was given.
+    /// The text; for an email made of the HTML if none was given.
     pub text: Option<String>,
-    /// Names and values of the headers of an email in their order, decoded; signatures and what describes the encoding are
-    /// left out. Empty on other channels.
+    /// Names and values of the headers of an email in their order, decoded; without signatures and headers about the
+    /// encoding. Empty on other channels.
     pub headers: Vec<(String, String)>,
     /// Bytes of subject, HTML, text and attachments together, before they are encoded.
     pub size: u64,
@@ -127,7 +127,7 @@ async fn shown(cx: &Context<'_>, message: &Message, request: &RequestContent) ->
     Ok(Shown { subject: Some(parts.subject), html: parts.html, text: parts.text, headers })
 }
 
-/// The request as it was sent in, its files without their bytes.
+/// Returns the request as it was sent, with its files but without their bytes.
 fn as_sent_in(message: &Message, content: &RequestContent) -> Result<Map<String, Value>, Error> {
     let Value::Object(mut members) = serde_json::to_value(&content.input).map_err(Error::internal)? else {
         return Ok(Map::new());

@@ -1,4 +1,4 @@
-//! What is shown of a message.
+//! Messages as the API shows them.
 
 use std::collections::HashMap;
 
@@ -22,22 +22,22 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::services::message_content::Outline;
 
-/// A message shows at most this many events; a message has a handful, opens and clicks may add more.
+/// Number of events that a message shows; most have a handful, and opens and clicks may add more.
 const MAX_EVENTS_SHOWN: usize = 1000;
 
-/// Events of the kind that tells why a message is in its state; it has one of each of its recipients, and a few dozen
-/// deferrals.
+/// Number of events that are searched for the one that explains a message's state; each of its recipients has one, and
+/// there may be a few dozen deferrals.
 const MAX_TELLING: usize = 1000;
 
-/// What a message shows in a listing.
+/// A message as listed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct MessageSummary {
-    /// Its id.
+    /// Id of the message.
     pub message_id: MessageId,
-    /// Its state.
+    /// Status of the message.
     pub status: MessageStatus,
-    /// Its channel.
+    /// Channel of the message.
     pub channel: Channel,
     /// The recipient; masked without `pii:read`.
     pub to: String,
@@ -57,40 +57,40 @@ pub struct MessageSummary {
     pub created_at: Timestamp,
     /// When its state last changed.
     pub updated_at: Timestamp,
-    /// The subject of an email, the title of a push message, as it was sent or would be; addresses in it are masked
-    /// without `pii:read`. Null once the content is no longer kept, and where it cannot be rendered.
+    /// Subject of an email or title of a push message, as it was sent or would be; addresses in it are masked without
+    /// `pii:read`. Null once the content is no longer kept, and if it cannot be rendered.
     pub subject: Option<String>,
-    /// The parts that a text message is sent in, each of which is paid for; null on other channels and where the subject
-    /// would be.
+    /// Number of parts in which a text message is sent, each of which is paid for; null on other channels, once the
+    /// content is no longer kept, and if it cannot be rendered.
     pub segments: Option<u32>,
-    /// How a text message is written; null where `segments` is.
+    /// Encoding of a text message; null if `segments` is.
     pub encoding: Option<Encoding>,
-    /// The message that it is a fallback of.
+    /// Message that this one is a fallback of.
     pub fallback_of: Option<MessageId>,
-    /// The provider that was last tried; null before an attempt, and where nothing of it is kept.
+    /// Provider of the last attempt; null before an attempt, and if its record is no longer kept.
     pub provider: Option<String>,
-    /// The provider's name for it.
+    /// Message id at the provider.
     pub provider_message_id: Option<String>,
-    /// The variant of the campaign that it is, by name.
+    /// Name of the campaign's variant that it is.
     pub variant: Option<String>,
-    /// When it is due, if it waits for its time.
+    /// Time at which it is due, if it is scheduled.
     pub scheduled_for: Option<Timestamp>,
     /// Reason for which the message is held back, and until when; null while nothing holds it back.
     pub hold: Option<HoldView>,
-    /// Explanation of the message's state: why it is so, and what comes next.
+    /// Explanation of the message's state: its reason, and what happens next.
     pub explanation: Explanation,
 }
 
-/// A message with everything that happened to it.
+/// A message with its events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageStatusReport")]
 #[non_exhaustive]
 pub struct MessageReport {
-    /// Its id.
+    /// Id of the message.
     pub message_id: MessageId,
-    /// Its state.
+    /// Status of the message.
     pub status: MessageStatus,
-    /// Its channel.
+    /// Channel of the message.
     pub channel: Channel,
     /// The recipient; masked without `pii:read`.
     pub to: String,
@@ -110,33 +110,33 @@ pub struct MessageReport {
     pub created_at: Timestamp,
     /// When its state last changed.
     pub updated_at: Timestamp,
-    /// The subject of an email, the title of a push message, as it was sent or would be; addresses in it are masked
-    /// without `pii:read`. Null once the content is no longer kept, and where it cannot be rendered.
+    /// Subject of an email or title of a push message, as it was sent or would be; addresses in it are masked without
+    /// `pii:read`. Null once the content is no longer kept, and if it cannot be rendered.
     pub subject: Option<String>,
-    /// The parts that a text message is sent in, each of which is paid for; null on other channels and where the subject
-    /// would be.
+    /// Number of parts in which a text message is sent, each of which is paid for; null on other channels, once the
+    /// content is no longer kept, and if it cannot be rendered.
     pub segments: Option<u32>,
-    /// How a text message is written; null where `segments` is.
+    /// Encoding of a text message; null if `segments` is.
     pub encoding: Option<Encoding>,
-    /// The message that it is a fallback of.
+    /// Message that this one is a fallback of.
     pub fallback_of: Option<MessageId>,
-    /// The provider that was last tried; null before an attempt, and where nothing of it is kept.
+    /// Provider of the last attempt; null before an attempt, and if its record is no longer kept.
     pub provider: Option<String>,
-    /// The provider's name for it.
+    /// Message id at the provider.
     pub provider_message_id: Option<String>,
-    /// The variant of the campaign that it is, by name.
+    /// Name of the campaign's variant that it is.
     pub variant: Option<String>,
-    /// When it is due, if it waits for its time.
+    /// Time at which it is due, if it is scheduled.
     pub scheduled_for: Option<Timestamp>,
     /// Reason for which the message is held back, and until when; null while nothing holds it back.
     pub hold: Option<HoldView>,
-    /// Explanation of the message's state: why it is so, and what comes next.
+    /// Explanation of the message's state: its reason, and what happens next.
     pub explanation: Explanation,
     /// Events of the message, ordered by time; at most 1000.
     pub events: Vec<EventView>,
 }
 
-/// Something that happened to a message.
+/// Event of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageEvent")]
 #[non_exhaustive]
@@ -145,7 +145,7 @@ pub struct EventView {
     pub kind: EventKind,
     /// When it happened.
     pub at: Timestamp,
-    /// More, by kind; addresses in it are masked without `pii:read`.
+    /// Details of the event, by kind; addresses in it are masked without `pii:read`.
     pub meta: Map<String, Value>,
 }
 
@@ -156,7 +156,7 @@ pub struct EventView {
 pub struct HoldView {
     /// Reason for which the message is held back, such as `scheduled` or `quiet_hours`.
     pub reason: HoldReason,
-    /// When it is looked at again; null until somebody acts.
+    /// Time when the message is checked again; null if a person has to act first.
     pub until: Option<Timestamp>,
 }
 
@@ -166,7 +166,7 @@ impl From<Hold> for HoldView {
     }
 }
 
-/// What follows from a message and what is beside it.
+/// Values shown of a message that are not stored in it.
 struct State {
     subject: Option<String>,
     segments: Option<u32>,
@@ -192,7 +192,7 @@ impl State {
         };
         let paused = campaign.as_ref().filter(|campaign| campaign.status == CampaignStatus::Paused);
         let paused_since = paused.map(|campaign| campaign.updated_at);
-        // A fence holds everything, whatever else does.
+        // A fence holds everything, whatever else would hold it.
         let fence = cx.app.fence().filter(|_| !message.status.is_settled());
         let fenced = fence.map(|fence| Hold { reason: HoldReason::Held, until: None, since: fence.since });
         let turn = campaign.as_ref().and_then(|campaign| explanation::turn_of(message, campaign.status));
@@ -200,7 +200,7 @@ impl State {
         let scheduled_for = explanation::scheduled_for(message);
         let Outline { subject, sms } = cx.app.outline_of(message, cx.redactor()).await?;
         let (provider, provider_message_id) = provider_of(cx, message).await?;
-        // The campaign's own pause is told first.
+        // The campaign's own pause has precedence.
         let suspension = match paused_since {
             None if !message.status.is_settled() => cx.app.suspension_of(message).await?,
             _ => None,
@@ -244,12 +244,12 @@ impl State {
     }
 }
 
-/// The domain of a recipient of email.
+/// Returns the domain of an email recipient.
 fn domain_of(to: &str) -> String {
     Recipient::new(RecipientKind::To, to.to_owned()).domain()
 }
 
-/// True when the sandbox took a message. It keeps no dialog, so of what has one there is nothing to look up.
+/// Returns true if the sandbox took a message. It has no SMTP dialog, so there is none to look up.
 async fn is_captured(cx: &Context<'_>, message: &Message, provider: Option<&str>) -> Result<bool, StoreError> {
     if !matches!(message.status, MessageStatus::Sent | MessageStatus::Delivered) {
         return Ok(false);
@@ -260,11 +260,11 @@ async fn is_captured(cx: &Context<'_>, message: &Message, provider: Option<&str>
     }
 }
 
-/// The provider of a message and its name for it: of email, whose servers give none that is kept, from what was said during
-/// the last attempt.
+/// Returns the provider of a message and the message's id there: for email, whose servers give no id that is kept, from
+/// the dialog of the last attempt.
 async fn provider_of(cx: &Context<'_>, message: &Message) -> Result<(Option<String>, Option<String>), StoreError> {
     let (workspace, id) = (message.workspace_id, message.id);
-    // A message that was not attempted is looked up nowhere: most of a long queue.
+    // Nothing is looked up for messages that were not attempted: most of a long queue.
     if message.status == MessageStatus::Queued || message.is_redacted() {
         return Ok((None, None));
     }
@@ -277,7 +277,7 @@ async fn provider_of(cx: &Context<'_>, message: &Message) -> Result<(Option<Stri
     Ok((last.items.into_iter().next().and_then(|attempt| attempt.provider), None))
 }
 
-/// The event that tells why a message is in its state: the last of its kind about its own recipient.
+/// Returns the event that explains a message's state: the last of its kind about its own recipient.
 fn telling<'a>(message: &Message, events: impl Iterator<Item = &'a MessageEvent>) -> Option<&'a MessageEvent> {
     let kind = telling_kind(message.status)?;
     let is_about_copy = |event: &MessageEvent| {
@@ -287,7 +287,7 @@ fn telling<'a>(message: &Message, events: impl Iterator<Item = &'a MessageEvent>
     events.filter(|event| event.kind == kind && !is_about_copy(event)).last()
 }
 
-/// The entries of the suppression list that name the recipients of those messages that are suppressed.
+/// Returns the suppressions of the recipients of those messages that are suppressed.
 async fn suppressions(
     cx: &Context<'_>,
     messages: &[Message],
@@ -306,7 +306,7 @@ async fn suppressions(
     Ok(found)
 }
 
-/// What messages show in a listing.
+/// Returns the views of listed messages.
 pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Result<Vec<MessageSummary>, Error> {
     let listed = suppressions(cx, &messages).await?;
     let told = messages.iter().map(async |message| match telling_kind(message.status) {
@@ -357,7 +357,7 @@ pub(super) async fn summaries(cx: &Context<'_>, messages: Vec<Message>) -> Resul
     Ok(shown)
 }
 
-/// A message with everything that happened to it.
+/// Returns a message with its events.
 pub(in super::super) async fn report(cx: &Context<'_>, message: Message) -> Result<MessageReport, Error> {
     let events = cx.store().message_events(message.workspace_id, message.id, MAX_EVENTS_SHOWN).await?;
     let listed = suppressions(cx, std::slice::from_ref(&message)).await?;

@@ -1,4 +1,4 @@
-//! Trying out a filter.
+//! Preview of a filter.
 
 use http::{Method, StatusCode};
 use messaging_core::domain::segment::filter::{Condition, Filter};
@@ -14,12 +14,12 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::segments::{FilterInput, judge, refused};
 
-/// Contacts that are shown.
+/// Number of contacts that are shown.
 const SAMPLE: usize = 20;
-/// Conditions that are counted alone: each costs as much as the filter.
+/// Number of conditions that are counted alone: each costs as much as the filter.
 const MAX_CONDITIONS: usize = 20;
 
-/// A filter to try out.
+/// Filter to preview.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -31,28 +31,28 @@ pub struct PreviewInput {
 
 impl Input for PreviewInput {}
 
-/// Whom a filter matches.
+/// Contacts that a filter matches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 #[schemars(rename = "SegmentPreview")]
 pub struct PreviewReport {
-    /// How many; an estimate where counting all would take longer than half a second.
+    /// Number of matching contacts; an estimate where counting all would take longer than half a second.
     pub size_estimate: u64,
-    /// Whether every contact was looked at. Otherwise the sizes are estimated from some of them, and are never 0.
+    /// True if every contact was evaluated. Otherwise the sizes are estimated from some of them, and are never 0.
     pub exact: bool,
-    /// At most 20 of them, newest first.
+    /// At most 20 of the matching contacts, newest first.
     pub sample: Vec<ContactView>,
-    /// How many match each of the first 20 conditions alone, estimated likewise.
+    /// Numbers of contacts that match each of the first 20 conditions alone, estimated likewise.
     pub conditions: Vec<ConditionSize>,
 }
 
-/// How many contacts match one condition.
+/// Number of contacts that match one condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ConditionSize {
     /// JSON pointer to the condition in the request.
     pub pointer: String,
-    /// Contacts that match this condition alone.
+    /// Number of contacts that match this condition alone.
     pub size: u64,
 }
 
@@ -75,7 +75,7 @@ impl Operation for PreviewSegment {
     type Output = PreviewReport;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<PreviewReport, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let Some(judged) = judge(cx, workspace, &call.body.filter, None).await? else { return Err(refused(cx)) };
         let leaves = judged.filter.tree().leaves().take(MAX_CONDITIONS);

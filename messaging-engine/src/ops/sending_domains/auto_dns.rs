@@ -1,4 +1,4 @@
-//! Automatic DNS: the records of a sending domain are written where its zone is hosted.
+//! Automatic DNS: operations that write the records of a sending domain into its zone.
 //!
 //! Contract section 14.5.
 
@@ -30,19 +30,19 @@ use crate::services::auto_dns::{AppliedChange, DnsAccount, DnsFailure};
 /// Seconds after which a provider that is away may be tried again.
 const RETRY_AFTER: u64 = 10;
 
-/// An account at a DNS provider, and what to do with it.
+/// An account at a DNS provider, and options.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AutoDnsInput {
-    /// Host of the zone.
+    /// Provider that hosts the zone.
     pub provider: DnsProviderName,
     /// Credentials of the account there.
     pub credentials: DnsCredentials,
-    /// Only shows what would be changed.
+    /// True to only show the changes.
     #[serde(default)]
     pub dry_run: bool,
-    /// Keeps the credentials, sealed, so that the records of new keys are published without a person.
+    /// True to store the credentials, sealed, so that the records of new keys are published automatically.
     #[serde(default)]
     pub keep: bool,
 }
@@ -58,9 +58,9 @@ impl Input for AutoDnsInput {
 #[schemars(rename = "AutoDns")]
 #[non_exhaustive]
 pub struct AutoDnsReport {
-    /// A change for each record that is offered.
+    /// A change for each record of the domain.
     pub changes: Vec<DnsChangeReport>,
-    /// The domain after a look at its records; with `dry_run` as it is.
+    /// The domain after a check of its records; with `dry_run` unchanged.
     pub domain: SendingDomainReport,
 }
 
@@ -74,13 +74,13 @@ pub struct DnsChangeReport {
     /// Type of the records.
     #[serde(rename = "type")]
     pub kind: RecordType,
-    /// Their name.
+    /// Name of the records.
     pub host: String,
     /// Values that the zone had.
     pub before: Vec<String>,
     /// Values that the zone has afterwards.
     pub after: Vec<String>,
-    /// True when the zone is like that: written and read back, or kept.
+    /// True if the zone has the values: written and read back, or kept.
     pub done: bool,
     /// Advice for a person, or a note on what was kept.
     pub detail: Option<String>,
@@ -105,21 +105,21 @@ impl Operation for ConfigureDns {
     const SUCCESS: StatusCode = StatusCode::OK;
     const CLI: &'static str = "domain auto-dns";
     const SUMMARY: &'static str = "Write the records of a sending domain where its zone is hosted, and look at them";
-    // So that an unknown domain is 404 before wrong credentials are 422.
+    // An unknown domain is 404 before wrong credentials are 422.
     const LOOKS_UP: bool = true;
     type Path = DomainPath;
     type Query = Empty;
     type Body = AutoDnsInput;
     type Output = AutoDnsReport;
 
-    // The provider takes seconds, in which nobody else shall wait.
+    // The provider takes seconds, during which no other call shall wait.
     fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
         Vec::new()
     }
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AutoDnsReport, Error> {
         let domain = find(cx, call.path).await?.record;
-        // Nobody is asked with what is left of a body that is refused.
+        // No provider is called with the rest of a body that is refused.
         if !cx.violations.is_empty() {
             return Err(Error::Validation(std::mem::take(&mut cx.violations)));
         }
@@ -132,7 +132,7 @@ impl Operation for ConfigureDns {
             return Ok(AutoDnsReport { changes, domain: SendingDomainReport::of(&domain, &here, &cx.app.link_key()) });
         }
         let findings = if is_exempt(&domain) { None } else { Some(cx.app.look_for_request(&domain).await?) };
-        // Read again, because all of it took its time.
+        // Read again, because the calls took a while.
         let Stored { record, revision } = find(cx, call.path).await?;
         let mut looked = record.clone();
         if let Some(findings) = findings {
@@ -148,7 +148,7 @@ impl Operation for ConfigureDns {
     }
 }
 
-/// What a caller hears of a provider's failure.
+/// Returns the caller's error for a provider's failure.
 fn refused(failure: DnsFailure) -> Error {
     let at = |pointer, code, message: &str| refuse(pointer, code, message).into();
     match failure {
@@ -173,11 +173,11 @@ fn refused(failure: DnsFailure) -> Error {
     }
 }
 
-/// The query of the removal.
+/// Query of the removal.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct RemoveDnsQuery {
-    /// Also removes the records from the zone that are exactly those offered.
+    /// True to also remove from the zone the records that are exactly those of the domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<bool>,
 }
@@ -225,7 +225,7 @@ impl Operation for RemoveDns {
     }
 }
 
-/// There is nothing to sign in with.
+/// Error if no usable credentials are stored.
 const NOTHING_KEPT: Error = Error::AccountState(
     "no usable DNS credentials are kept for this domain, so its records can only be removed where the zone is hosted; POST \
      auto-dns with keep keeps some",
@@ -245,7 +245,7 @@ fn not_removed(failure: DnsFailure) -> Error {
     violations.into()
 }
 
-/// Has the kept account publish the records of new keys, where one is kept.
+/// Starts the job that publishes the records of new keys, if an account is stored.
 pub(super) fn publish_soon(cx: &mut Context<'_>, domain: &SendingDomain) {
     if domain.dns_account.is_some() && !is_exempt(domain) {
         let job = PublishKeys::of(domain).enqueue(cx.new_id(), cx.now);

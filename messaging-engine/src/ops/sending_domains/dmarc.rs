@@ -1,4 +1,4 @@
-//! What receivers report of the mail in the name of a sending domain, and what that means for its DMARC policy.
+//! DMARC reports of receivers on mail in the name of a sending domain, and advice on its policy.
 //!
 //! Contract section 14.3.
 
@@ -31,33 +31,33 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::domain_reports::allows;
 
-/// The longest period.
+/// Length of the longest period.
 const MAX_PERIOD: Duration = Duration::from_hours(366 * 24);
 
-/// Sources of an answer.
+/// Number of sources in an answer.
 const MAX_SOURCES: usize = 200;
 
-/// Sources that the verdict is made of. One that sends more than one message in a hundred is among the first hundred, but
-/// may have several results.
+/// Number of sources that the verdict is based on. One that sends more than one message in a hundred is among the first
+/// hundred, but may have several results.
 const JUDGED_SOURCES: usize = 1000;
 
-/// Sources whose names are looked up, those with most messages.
+/// Number of sources whose names are looked up, those with most messages.
 const NAMED_SOURCES: usize = 20;
 
-/// Time for the names of sources, which are for showing alone.
+/// Time limit for the names of sources, which are for display alone.
 const NAMES_WITHIN: Duration = Duration::from_secs(2);
 
-/// Reporters that are named of a source.
+/// Number of reporters that are named for a source.
 const MAX_REPORTERS: usize = 50;
 
-/// The period that is asked for.
+/// Period of the report.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct DmarcQuery {
-    /// From this time; 30 days before `until` unless given. Reports are about whole days, UTC.
+    /// Start of the period; 30 days before `until` unless given. Reports are about whole days, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// To before this time; now unless given.
+    /// End of the period, exclusive; now unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
@@ -88,7 +88,7 @@ pub struct DmarcView {
 pub struct DmarcPeriod {
     /// Time at which it begins.
     pub since: Timestamp,
-    /// Time before which it ends.
+    /// Time at which it ends, exclusive.
     pub until: Timestamp,
 }
 
@@ -101,13 +101,13 @@ pub struct DmarcPolicyView {
     pub record: String,
     /// Handling of mail that fails.
     pub p: DmarcAction,
-    /// Handling of mail of names below the domain of the record; null where it is that of `p`.
+    /// Handling of mail of names below the domain of the record; null if `p` applies to it.
     pub sp: Option<DmarcAction>,
-    /// Handling of mail of names that do not exist; null where it is that of `sp`.
+    /// Handling of mail of names that do not exist; null if `sp` applies to it.
     pub np: Option<DmarcAction>,
     /// `y` while receivers apply the next weaker policy, for testing; null otherwise.
     pub t: Option<String>,
-    /// Name at which the record was found: that of the domain, or of one above.
+    /// Name at which the record was found: the domain itself, or one above.
     pub found_at: String,
 }
 
@@ -118,13 +118,13 @@ pub struct DmarcPolicyView {
 pub struct DmarcTotalsView {
     /// Number of messages.
     pub messages: u64,
-    /// Number of those that passed DMARC.
+    /// Number of messages that passed DMARC.
     pub passed: u64,
-    /// Number of those that failed.
+    /// Number of messages that failed DMARC.
     pub failed: u64,
-    /// Reports that count.
+    /// Number of reports that count.
     pub reports: u64,
-    /// Reports that do not count, because their mail was not authenticated as the reporter's.
+    /// Number of reports that do not count, because their mail was not authenticated as the reporter's.
     pub unverified_reports: u64,
 }
 
@@ -133,9 +133,9 @@ pub struct DmarcTotalsView {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "DmarcAuthResult")]
 pub enum AuthResult {
-    /// It passed for some domain.
+    /// The check passed for some domain.
     Pass,
-    /// It passed for none.
+    /// The check passed for no domain.
     Fail,
 }
 
@@ -152,15 +152,15 @@ impl AuthResult {
 pub struct DmarcSourceView {
     /// The address.
     pub ip: IpAddr,
-    /// Name of the address by the DNS, for the sources with most messages; null where it has none that leads back to it.
+    /// Host name of the address, for the sources with most messages; null if it has none that resolves to the address.
     pub name: Option<String>,
     /// True if this installation sends from the address.
     pub ours: bool,
     /// Number of messages.
     pub messages: u64,
-    /// Result of SPF, for whichever domain.
+    /// Result of SPF, for any domain.
     pub spf: AuthResult,
-    /// Result of DKIM, for whichever domain.
+    /// Result of DKIM, for any domain.
     pub dkim: AuthResult,
     /// True if SPF or DKIM passed for the domain of the sender, so that the messages pass DMARC.
     pub aligned: bool,
@@ -177,12 +177,12 @@ pub struct DmarcSourceView {
 #[schemars(rename = "DmarcVerdict")]
 #[non_exhaustive]
 pub struct DmarcVerdict {
-    /// `ok`: a stricter policy is safe, or there is none; `attention`: look at something first; `unsafe`: mail that nobody
-    /// has explained, or mail of yours, fails; `no_data`: nothing was reported.
+    /// Kind of the advice: `ok`: a stricter policy is safe, or there is none; `attention`: check something first;
+    /// `unsafe`: mail from an unexplained source, or your own, fails; `no_data`: nothing was reported.
     pub status: VerdictStatus,
     /// Sentences for the owner of the domain.
     pub text: String,
-    /// The record to publish at `_dmarc.` below the domain next; null if nothing is to change.
+    /// Next record to publish at `_dmarc.` below the domain; null if nothing is to change.
     pub next_record: Option<String>,
 }
 
@@ -218,7 +218,7 @@ impl Operation for GetSendingDomainDmarc {
     }
 }
 
-/// The reports of a domain, and what they mean.
+/// Reports of a domain, with the verdict on them.
 struct Judged {
     policy: Option<PolicyRecord>,
     totals: DmarcTotals,
@@ -226,7 +226,7 @@ struct Judged {
     verdict: DmarcVerdict,
 }
 
-/// Judges the reports of a domain. The caller has a turn to ask the DNS.
+/// Judges the reports of a domain. The caller holds a permit for DNS look-ups.
 async fn judged(app: &App, domain: &SendingDomain, period: DmarcPeriod) -> Result<Judged, Error> {
     let (first, last) = (day_of(period.since), day_of(period.until - Duration::from_millis(1)));
     let (workspace, id) = (domain.workspace_id, domain.id);
@@ -239,20 +239,20 @@ async fn judged(app: &App, domain: &SendingDomain, period: DmarcPeriod) -> Resul
     Ok(Judged { policy: policy.ok().flatten(), totals, sources: sources.into_iter().zip(sending).collect(), verdict })
 }
 
-/// The advice on the policy of a domain that follows from the reports of a period.
+/// Returns the advice on the policy of a domain from the reports of a period.
 pub(crate) async fn advice(app: &App, domain: &SendingDomain, period: DmarcPeriod) -> Result<DmarcVerdict, Error> {
     Ok(judged(app, domain, period).await?.verdict)
 }
 
 impl DmarcVerdict {
-    /// The verdict where the DNS was not asked.
+    /// Verdict if the policy was not looked up.
     pub(crate) fn unknown(reason: &str) -> Self {
         let text = format!("The DMARC policy was not looked up ({reason}): open the domain for its verdict.");
         Self { status: VerdictStatus::NoData, text, next_record: None }
     }
 }
 
-/// The period that is asked for: the last 30 days unless told otherwise.
+/// Returns the requested period: the last 30 days by default.
 pub(crate) fn period(since: Option<Timestamp>, until: Option<Timestamp>, now: Timestamp) -> Result<DmarcPeriod, Error> {
     let until = until.unwrap_or(now);
     let since = since.unwrap_or(until - DEFAULT_SPAN);
@@ -264,7 +264,7 @@ pub(crate) fn period(since: Option<Timestamp>, until: Option<Timestamp>, now: Ti
     Ok(DmarcPeriod { since, until })
 }
 
-/// The policy that applies to a domain; an error is why it could not be looked up.
+/// Returns the policy that applies to a domain; an error says why it could not be looked up.
 async fn policy_of(app: &App, domain: &SendingDomain) -> Result<Option<PolicyRecord>, String> {
     if is_exempt(domain) {
         return Err("the domain is for trying out and exists in no DNS".to_owned());
@@ -276,8 +276,8 @@ async fn policy_of(app: &App, domain: &SendingDomain) -> Result<Option<PolicyRec
     }
 }
 
-/// Facts about the sources of reports. The addresses of this installation are those that its own SPF record lets
-/// send; where that is not there, those of its name.
+/// Returns facts about the sources of reports. The addresses of this installation are those that its own SPF record
+/// allows to send; if there is none, those of its name.
 async fn facts_of(app: &App, sources: &[DmarcSource]) -> Result<Vec<SourceFacts>, Error> {
     let here = app.installation().await?;
     let ours = async {
@@ -309,7 +309,7 @@ async fn facts_of(app: &App, sources: &[DmarcSource]) -> Result<Vec<SourceFacts>
     Ok(sources.iter().map(fact).collect())
 }
 
-/// The name of an address, if it leads back to the address: whoever has an address may give it any name.
+/// Returns the host name of an address, if it resolves to the address: the holder of an address may give it any name.
 async fn name_of(app: &App, ip: IpAddr) -> Option<String> {
     let name = app.resolver().names(ip).await.ok()?.into_iter().next()?;
     let addresses = app.resolver().addresses(&name).await.ok()?;

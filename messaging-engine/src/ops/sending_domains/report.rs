@@ -1,4 +1,4 @@
-//! A sending domain as shown: what is stored, and the records that follow from it.
+//! A sending domain as shown: its stored settings, and the DNS records they require.
 
 use messaging_core::domain::mail::dns_record::{Installation, Purpose, RecordType, RequiredRecord};
 use messaging_core::domain::mail::link_token::{LinkKey, ReportPurpose};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(rename = "SendingDomain")]
 #[non_exhaustive]
 pub struct SendingDomainReport {
-    /// Its id.
+    /// Id of the domain.
     pub id: DomainId,
     /// Lower case, A-labels.
     pub domain: String,
@@ -21,15 +21,15 @@ pub struct SendingDomainReport {
     pub tracking_subdomain: Option<String>,
     /// Status of the domain: email can be sent from it while it is `verified`.
     pub status: DomainStatus,
-    /// Whether HTML email gets a pixel.
+    /// True if HTML email gets a tracking pixel.
     pub open_tracking: bool,
-    /// Whether links of HTML email are redirected.
+    /// True if links of HTML email are redirected to count clicks.
     pub click_tracking: bool,
     /// IP pool that mail of the domain leaves from; null for all addresses that no pool of another workspace holds.
     pub ip_pool_id: Option<PoolId>,
-    /// IP pool of campaign and automation mail; null where that leaves as all other mail does.
+    /// IP pool of campaign and automation mail; null where it leaves like all other mail.
     pub marketing_ip_pool_id: Option<PoolId>,
-    /// Whether messages of the domain leave over TLS alone.
+    /// True if messages of the domain leave over TLS alone.
     pub require_tls: bool,
     /// The records of the signing keys, oldest first: for each pair of keys RSA, which every receiver
     /// verifies, and Ed25519.
@@ -42,7 +42,7 @@ pub struct SendingDomainReport {
     pub return_path: RecordReport,
     /// The alias of the tracking host; null without one.
     pub tracking: Option<RecordReport>,
-    /// When the records were last looked at.
+    /// Time of the last check of the records.
     pub last_checked_at: Option<Timestamp>,
     /// When it was first verified.
     pub verified_at: Option<Timestamp>,
@@ -57,14 +57,15 @@ pub struct SendingDomainReport {
 pub struct RecordReport {
     /// The value to publish.
     pub record: String,
-    /// What was found: `pending` nothing, `verified` what should be there, `failed` something else.
+    /// Result of the last check: `pending` if nothing was found, `verified` if the record is right, `failed` if it is
+    /// another one.
     pub status: RecordStatus,
     /// The record's type.
     #[serde(rename = "type")]
     pub kind: RecordType,
     /// The record's name.
     pub host: String,
-    /// What was found and what to do, in a sentence.
+    /// Finding and advice, in a sentence.
     pub detail: Option<String>,
 }
 
@@ -77,39 +78,41 @@ pub struct DkimReport {
     pub selector: String,
     /// The value to publish.
     pub record: String,
-    /// What was found: `pending` nothing, `verified` what should be there, `failed` something else.
+    /// Result of the last check: `pending` if nothing was found, `verified` if the record is right, `failed` if it is
+    /// another one.
     pub status: RecordStatus,
     /// The record's type.
     #[serde(rename = "type")]
     pub kind: RecordType,
     /// The record's name.
     pub host: String,
-    /// What was found and what to do, in a sentence.
+    /// Finding and advice, in a sentence.
     pub detail: Option<String>,
 }
 
-/// A record to publish, in the listing of all of them.
+/// A record to publish, as listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SendingDomainRecord")]
 #[non_exhaustive]
 pub struct RecordItem {
     /// Purpose of the record, such as `dkim`, `spf` or `dmarc`.
     pub purpose: Purpose,
-    /// Its type.
+    /// Type of the record.
     #[serde(rename = "type")]
     pub kind: RecordType,
-    /// Its name.
+    /// Name of the record.
     pub host: String,
-    /// Its value.
+    /// Value of the record.
     pub value: String,
-    /// Whether the domain cannot be verified without it.
+    /// True if the domain cannot be verified without it.
     pub required: bool,
-    /// What was found: `pending` nothing, `verified` what should be there, `failed` something else.
+    /// Result of the last check: `pending` if nothing was found, `verified` if the record is right, `failed` if it is
+    /// another one.
     pub status: RecordStatus,
 }
 
 impl SendingDomainReport {
-    /// What is shown of a domain.
+    /// Returns the view of a domain.
     pub fn of(domain: &SendingDomain, here: &Installation, key: &LinkKey) -> Self {
         Self {
             id: domain.id,

@@ -1,4 +1,4 @@
-//! What receivers report of TLS sessions for the mail exchangers of a sending domain.
+//! TLS reports of receivers on sessions with the mail exchangers of a sending domain.
 //!
 //! Contract section 14.3.
 
@@ -25,13 +25,14 @@ pub struct TlsReportRow {
     pub day: String,
     /// Domain of the reporter.
     pub reporter: String,
-    /// Name of the mail exchanger, or the pattern of the policy where the report names none.
+    /// Name of the mail exchanger, or the pattern of the policy if the report names none.
     pub mx: String,
-    /// `successful`, or a result type of RFC 8460 section 4.3 such as `starttls-not-supported` or `certificate-expired`.
+    /// `successful`, or a result type of RFC 8460 section 4.3 such as `starttls-not-supported` or
+    /// `certificate-expired`.
     pub result: String,
     /// Number of sessions.
     pub sessions: u64,
-    /// Number of those that failed.
+    /// Number of sessions that failed.
     pub failures: u64,
 }
 

@@ -1,10 +1,11 @@
 //! The second factors of whoever is signed in, and their recovery codes.
 //!
-//! Contract section 25. Where it is silent: the first factor that is confirmed ends the person's other sessions, which were
-//! opened without one, and brings recovery codes; the last one that is removed takes them along. Each change of factors
-//! writes the user as well, whose record says whether there is one, so that two changes at the same moment do not miss each
-//! other. Somebody with a factor who signed in a while ago shows one, or the password, also to add another one: it would
-//! prove everything else, so that an open session that somebody finds would be enough to keep the account.
+//! Contract section 25. Where it is silent: the first factor that is confirmed ends the person's other sessions, which
+//! were opened without one, and brings recovery codes; the last one that is removed takes them along. Each change of
+//! factors writes the user as well, whose record says whether there is one, so that two changes at the same moment do
+//! not miss each other. A person with a factor who signed in a while ago proves it, or gives the password, also to add
+//! another one: the new factor would prove everything else, so that an open session found by another person would be
+//! enough to take the account over.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
@@ -112,8 +113,8 @@ pub struct FactorInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub name: Option<String>,
-    /// The present code of an authenticator app that you have already, or a recovery code. One of `code` and `password` is
-    /// needed by somebody who has a second factor and signed in more than 15 minutes ago.
+    /// The present code of an authenticator app that you have already, or a recovery code. One of `code` and `password`
+    /// is needed if you have a second factor and signed in more than 15 minutes ago.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub code: Option<Secret>,
@@ -242,7 +243,7 @@ pub struct ConfirmedFactorReport {
     /// The factor.
     #[serde(flatten)]
     pub factor: FactorView,
-    /// Ten recovery codes, each of which replaces the factor once. They cannot be shown again. Null where the person has
+    /// Ten recovery codes, each of which replaces the factor once. They cannot be shown again. Null if the person has
     /// recovery codes already, from another factor.
     pub recovery_codes: Option<Vec<Secret>>,
 }

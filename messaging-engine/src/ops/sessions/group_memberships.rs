@@ -23,8 +23,8 @@ const FOLLOW_GROUPS: &str = "followGroups";
 /// Memberships of a person that are looked at.
 const MAX_MEMBERSHIPS: usize = 1000;
 
-/// Gives a person the roles that their groups have, and takes those away that groups gave before. A workspace keeps its last
-/// owner whatever the groups say; one that is not there, or is being removed, is passed over.
+/// Gives a person the roles that their groups have, and takes those away that groups gave before. A workspace keeps its
+/// last owner whatever the groups say; one that does not exist, or is being removed, is skipped.
 pub(super) async fn follow_groups(
     cx: &mut Context<'_>,
     user: &User,

@@ -1,9 +1,9 @@
 //! Invitations to workspaces, as the person who is invited sees them, and leaving a workspace.
 //!
-//! Contract section 2.3. Where it is silent: an account that an invitation created has a password, if any, that was set by a
-//! link which an administrator of that workspace made, so that it proves to nobody else that the person is who they say.
-//! Such an account neither sees nor declines the invitations of others, and accepts one only with its ticket, which was
-//! handed to the person themselves. That ends when the operator sets a password.
+//! Contract section 2.3. Where it is silent: an account that an invitation created has a password, if any, that was set
+//! by a link which an administrator of that workspace made, so that it proves to nobody else that the person is who
+//! they say. Such an account neither sees nor declines the invitations of others, and accepts one only with its ticket,
+//! which was handed to the person themselves. That ends when the operator sets a password.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};

@@ -1,4 +1,4 @@
-//! What signed-in people do with their own sessions and password.
+//! Operations of signed-in persons on their own sessions and password.
 
 use std::net::IpAddr;
 
@@ -30,17 +30,17 @@ use crate::ops::session_cookie::SessionCookie;
 #[schemars(rename = "Session")]
 #[non_exhaustive]
 pub struct SessionView {
-    /// Its id.
+    /// Id of the session.
     pub id: SessionId,
     /// When it was opened.
     pub created_at: Timestamp,
     /// When it was last used, to the minute.
     pub last_used_at: Timestamp,
-    /// From where it was opened.
+    /// Address from which it was opened.
     pub ip: Option<IpAddr>,
-    /// The program that it was opened with, as it calls itself.
+    /// Name of the program that opened it, as it calls itself.
     pub user_agent: Option<String>,
-    /// Whether it is the session of this request.
+    /// True for the session of this request.
     pub current: bool,
 }
 
@@ -159,13 +159,13 @@ pub(super) fn renew(cx: &mut Context<'_>, session: Session, user: User, revision
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PasswordInput {
-    /// The password until now; left out only by somebody who has none yet.
+    /// Current password; left out only by persons who have none yet.
     #[serde(default)]
     #[validate(length(max = password::MAX_COMPARED))]
     pub current: Option<Secret>,
-    /// The new one: 12 to 200 characters, and none of the commonest.
+    /// New password: 12 to 200 characters, and none of the commonest.
     pub password: Secret,
-    /// The present code of an authenticator app, or a recovery code. Needed only by somebody who has a second factor and no
+    /// Current code of an authenticator app, or a recovery code. Needed only if the person has a second factor and no
     /// password yet, and signed in more than 15 minutes ago.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
@@ -211,7 +211,7 @@ impl Operation for SetPassword {
         }
         let turn = cx.app.password_turn(cx.client_ip).await?;
         let password_hash = Some(cx.app.hash_password_in(turn, password.into_inner()).await?);
-        // The session of this call goes on: it is the same one, under the new password.
+        // The session of this call stays open, under the new password.
         renew(cx, session, User { password_hash, ..user }, stored.revision);
         Ok(NoContent)
     }

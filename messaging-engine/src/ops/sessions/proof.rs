@@ -34,8 +34,8 @@ impl Input for ProofInput {
     const BODY: BodyKind = BodyKind::Optional;
 }
 
-/// Makes sure that the person themselves adds something that proves who they are from then on. Somebody without a second factor
-/// has nothing to show that the session does not open, and whoever has just signed in has shown it.
+/// Makes sure that the person themselves adds a credential that proves who they are from then on. A person without a
+/// second factor has no proof beyond the session, and one who has just signed in has given it.
 pub(super) async fn prove_to_add(cx: &mut Context<'_>, user: &User, proof: ProofInput) -> Result<(), Error> {
     if proof.code.is_some() || proof.password.is_some() {
         return prove(cx, user, proof).await;

@@ -1,9 +1,9 @@
-//! The second step of a sign-in, by somebody with a second factor.
+//! The second step of a sign-in, for persons with a second factor.
 //!
-//! Contract section 25. The first step, by a password or a link, answers `second_factor_required` with a token. Where the
-//! contract is silent: a link is used up by its first step, a password that it brings is set by the second, and the session
-//! becomes a cookie if the first step asked for one. Where single sign-on is the only way to sign in, only what the operator's
-//! link or the provider began is ended here.
+//! Contract section 25. The first step, by a password or a link, answers `second_factor_required` with a token. Where
+//! the contract is silent: a link is used up by its first step, a password that it brings is set by the second, and the
+//! session becomes a cookie if the first step asked for one. Where single sign-on is the only way to sign in, only
+//! sign-ins that the operator's link or the provider began are completed here.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
@@ -30,7 +30,7 @@ use crate::ops::operation::{Call, Operation};
 use crate::services::second_factors::PASSKEY_MARKER;
 use crate::services::single_sign_on::ONLY;
 
-/// Said where browsers keep no passkeys for the installation.
+/// Error if the public URL of the installation is none that browsers keep passkeys for.
 pub(super) const NO_SITE: Error = Error::SettingNeeded {
     setting: "public_url",
     cure: "browsers keep passkeys only for an https address or for localhost, so whoever runs the server has to set one",
@@ -41,15 +41,15 @@ pub(super) const NO_SITE: Error = Error::SettingNeeded {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FactorLoginInput {
-    /// The token that the first step answered in `details.token`, or that of `POST /auth/login/passkey`. It works for ten
-    /// minutes, and that of a first step for five codes.
+    /// Token from the answer of the first step (`details.token`), or of `POST /auth/login/passkey`. It works for ten
+    /// minutes, and the one of a first step for five codes.
     #[validate(length(min = 1, max = 400))]
     pub token: Secret,
-    /// The present code of an authenticator app, or a recovery code. Each counts once.
+    /// Current code of an authenticator app, or a recovery code. Each works once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(length(min = 1, max = 100))]
     pub code: Option<Secret>,
-    /// The assertion of a passkey, as `toJSON` of the browser writes it. One of `code` and `assertion` is needed.
+    /// Assertion of a passkey, as the browser's `toJSON` writes it. One of `code` and `assertion` is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assertion: Option<Map<String, Value>>,
 }
@@ -132,7 +132,7 @@ impl Operation for LoginWithFactor {
     }
 }
 
-/// Signs in whoever the device says that its passkey is of, with both factors at once.
+/// Signs in the owner of a passkey, with both factors at once.
 async fn by_passkey_alone(cx: &mut Context<'_>, token: &Secret, assertion: &Assertion) -> Result<LoginReport, Error> {
     let digest = Digest::of(token.expose());
     let (expires_at, cookie) = cx.app.read_passkey_token(token.expose()).ok_or(Error::SignInOver)?;
@@ -149,7 +149,7 @@ async fn by_passkey_alone(cx: &mut Context<'_>, token: &Secret, assertion: &Asse
         record_refused_sign_in(cx, &user.email).await?;
         return Err(Error::InvalidCredentials);
     };
-    // The row says that the token was used, for longer than any clock takes it.
+    // The row records that the token was used, for longer than any clock accepts it.
     let spent = PendingSignIn {
         digest,
         user_id: user.id,
@@ -167,12 +167,12 @@ async fn by_passkey_alone(cx: &mut Context<'_>, token: &Secret, assertion: &Asse
     Ok(open_session(cx, user, cookie))
 }
 
-/// How a sign-in by a passkey begins.
+/// Options of a sign-in by a passkey.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PasskeyLoginInput {
-    /// Whether the session is kept as a cookie of the browser, which no script can read, instead of a token.
+    /// True if the session is kept in a browser cookie, which no script can read, instead of a token.
     #[serde(default)]
     pub cookie: bool,
 }
@@ -181,14 +181,14 @@ impl Input for PasskeyLoginInput {
     const BODY: BodyKind = BodyKind::Optional;
 }
 
-/// What a browser is told to use a passkey.
+/// Options for the browser to use a passkey, with the token of the sign-in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PasskeyLogin")]
 #[non_exhaustive]
 pub struct PasskeyLoginReport {
-    /// The token, for `POST /auth/login/factor`. It opens one session.
+    /// Token for `POST /auth/login/factor`. It opens one session.
     pub token: Secret,
-    /// Until when it works.
+    /// Time when the token expires.
     pub expires_at: Timestamp,
     /// Options for the browser, as `parseRequestOptionsFromJSON` reads them.
     pub options: Map<String, Value>,

@@ -58,7 +58,7 @@ pub struct SignOnInput {
     pub subject: String,
     /// Email of the person; absent when the provider names none.
     pub email: Option<UserEmail>,
-    /// Whether the provider has verified the email.
+    /// True if the provider has verified the email.
     pub email_verified: bool,
     /// Display name of the person.
     pub name: Option<String>,
@@ -199,8 +199,8 @@ async fn join(
     let user = User { name: user.name.clone().or_else(|| person.name.clone()), ..user };
     let expect = known.as_ref().map_or(Expect::Absent, |known| Expect::Revision(known.revision));
     let is_first = cx.store().user_by_identity(&person.issuer, &person.subject).await?.is_none();
-    // Whoever is joined is written at the revision that was read: a password or a factor that they set at this moment makes a
-    // conflict, and is asked for.
+    // The user is written at the revision that was read: if they set a password or a factor at this moment, the commit
+    // conflicts, and they are asked for it.
     if is_first || known.is_none_or(|known| known.record != user) {
         cx.change(Write::put(user.clone(), expect));
     }
@@ -269,13 +269,14 @@ impl ConfirmTicket {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ConfirmInput {
-    /// The ticket: what stands after `#confirm=` in the address that the first sign-in ended at. It works once, for ten minutes.
+    /// Ticket: the text after `#confirm=` in the address at which the first sign-in ended. It works once, for ten
+    /// minutes.
     #[validate(length(min = 1, max = 12_000))]
     pub ticket: Secret,
-    /// The password of the user who has the email of that person.
+    /// Password of the user with the person's email.
     #[validate(length(min = 1, max = password::MAX_COMPARED))]
     pub password: Secret,
-    /// Whether the session is kept as a cookie of the browser, which no script can read, instead of a token.
+    /// True if the session is kept in a browser cookie, which no script can read, instead of a token.
     #[serde(default)]
     pub cookie: bool,
 }

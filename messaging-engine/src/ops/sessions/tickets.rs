@@ -1,9 +1,9 @@
-//! Signing in by a ticket, and making one for a member.
+//! Signing in by a ticket, and making tickets for members.
 //!
-//! Contract section 2.3. A ticket of a workspace's administrator signs in only as a user whom that workspace created and
-//! nobody has signed in as: it proves nothing about anybody else, who sees the invitation and accepts it signed in as
-//! themselves. Where the contract is silent: an active member who has signed in gets no ticket, because it would open
-//! nothing; a lost password is a matter of the operator.
+//! Contract section 2.3. A ticket of a workspace's administrator signs in only as a user whom that workspace created
+//! and as whom nobody has signed in: it proves nothing about any other person, who sees the invitation and accepts it
+//! signed in. Where the contract is silent: an active member who has signed in gets no ticket, because it would open
+//! nothing; a lost password is for the operator to reset.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{AccountWrite, Expect, Write};
@@ -30,13 +30,13 @@ use crate::services::second_factors::FirstStep;
 use crate::services::single_sign_on::ONLY;
 use crate::services::tickets::MEMBERS_LIFETIME;
 
-/// Said where a password comes with a ticket that sets none.
+/// Error for a password that comes with a ticket that sets none.
 const NOT_FIRST: Error = Error::AccountState(
     "this link sets no password, because the person has an account already: redeem it without one, and accept the \
      invitation signed in as them; for a lost password, whoever runs the server has `messaging admin login-link`",
 );
 
-/// Said where somebody asks for a ticket that would open nothing.
+/// Error for a request of a ticket that would open nothing.
 const SIGNS_IN: Error = Error::AccountState(
     "the member has accepted and signs in by themselves; for a lost password, whoever runs the server has `messaging admin \
      login-link`",
@@ -47,14 +47,14 @@ const SIGNS_IN: Error = Error::AccountState(
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RedeemInput {
-    /// The ticket: what stands after `#ticket=` in its link.
+    /// The ticket: the text after `#ticket=` in its link.
     #[validate(length(min = 1, max = 200))]
     pub ticket: Secret,
-    /// A new password: 12 to 200 characters, and none of the commonest. Left out, the password stays as it is. A ticket of a
-    /// workspace sets one only for somebody whom that workspace created and who has never signed in.
+    /// New password: 12 to 200 characters, and none of the commonest. If left out, the password stays as it is. A
+    /// ticket of a workspace sets one only for a person whom that workspace created and who has never signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// Whether the session is kept as a cookie of the browser, which no script can read, instead of a token.
+    /// True if the session is kept in a browser cookie, which no script can read, instead of a token.
     #[serde(default)]
     pub cookie: bool,
 }
@@ -87,7 +87,7 @@ impl Operation for Redeem {
         let RedeemInput { ticket, password, cookie } = call.body;
         let digest = Digest::of(ticket.expose());
         let ticket = live_ticket(cx, &digest).await?;
-        // That of the operator stays as the way back in.
+        // A ticket of the operator stays as the way back in.
         if ticket.invitation.is_some() && cx.app.is_sign_on_only() {
             return Err(ONLY);
         }
@@ -135,14 +135,14 @@ impl Operation for Redeem {
     }
 }
 
-/// A ticket whose time is not over.
+/// Returns a ticket that has not expired.
 pub(super) async fn live_ticket(cx: &Context<'_>, digest: &Digest) -> Result<Ticket, Error> {
     let ticket = cx.store().ticket(digest).await?;
     ticket.filter(|ticket| cx.now < ticket.expires_at).ok_or(Error::LinkExpired)
 }
 
-/// The invitation that a ticket opens, with the membership; `None` for a ticket of the operator. It is void once the person
-/// was removed or may do more than when it was made.
+/// Returns the invitation that a ticket opens, with the membership; `None` for a ticket of the operator. The ticket is
+/// void once the person was removed or got a higher role than when it was made.
 pub(super) async fn invitation_of(
     cx: &Context<'_>,
     ticket: &Ticket,
@@ -153,8 +153,8 @@ pub(super) async fn invitation_of(
     Ok(Some((invitation, stored)))
 }
 
-/// Whether a ticket may sign in as a user and set the first password: nobody ever signed in as them, the workspace of the
-/// ticket created them, and they are an active member nowhere else.
+/// Returns true if a ticket may sign in as a user and set the first password: nobody ever signed in as them, the
+/// workspace of the ticket created them, and they are an active member nowhere else.
 async fn is_first_opened(cx: &Context<'_>, user: &User, invitation: &TicketInvitation) -> Result<bool, Error> {
     if !user.is_first_opened_by(invitation.workspace_id) {
         return Ok(false);
@@ -164,7 +164,8 @@ async fn is_first_opened(cx: &Context<'_>, user: &User, invitation: &TicketInvit
     Ok(active.items.iter().all(|(workspace, _)| workspace.id == invitation.workspace_id))
 }
 
-/// What a ticket shows to whoever holds it and accepts signed in as the person. It stays usable for that.
+/// Returns the invitation for a ticket's holder, who accepts it signed in as the person. The ticket stays usable for
+/// that.
 async fn opened(cx: &Context<'_>, ticket: &Ticket, member: Member, user: User) -> Result<LoginReport, Error> {
     if member.is_active() {
         return Err(Error::LinkExpired);
@@ -183,9 +184,9 @@ async fn opened(cx: &Context<'_>, ticket: &Ticket, member: Member, user: User) -
 #[schemars(rename = "Ticket")]
 #[non_exhaustive]
 pub struct TicketReport {
-    /// The link to hand to the member. It cannot be shown again, and works once.
+    /// Link to give to the member. It cannot be shown again, and works once.
     pub url: Secret,
-    /// Until when it works.
+    /// Time when the link expires.
     pub expires_at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! What is sent to make or change a template.
+//! Input of the operations that create or change a template.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address;
@@ -11,7 +11,7 @@ use messaging_core::violation::{FieldCode, Violations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A template to create, or what changes of one.
+/// A template to create, or changes of one.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -19,8 +19,8 @@ pub struct TemplateInput {
     /// 1 to 200 characters; several templates may have one name.
     #[validate(length(min = 1, max = MAX_NAME))]
     pub name: String,
-    /// The channel it is for; cannot be changed.
-    // Optional only so that a body without it is judged after the template of the path is looked for.
+    /// Channel of the template; cannot be changed.
+    // Optional only so that a body without it is checked after the template of the path is looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(required)]
     pub channel: Option<Channel>,
@@ -28,7 +28,7 @@ pub struct TemplateInput {
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_SUBJECT))]
     pub subject: Patch<String>,
-    /// Email only: what a mail program shows after the subject.
+    /// Email only: preview text that mail programs show after the subject.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_PREHEADER))]
     pub preheader: Patch<String>,
@@ -39,29 +39,30 @@ pub struct TemplateInput {
     /// Email only: the sender.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub from_email: Patch<String>,
-    /// Email only: where replies go.
+    /// Email only: address that replies go to.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub reply_to: Patch<String>,
-    /// Email and Telegram: the HTML form, at most 2 MiB.
+    /// Email and Telegram: the HTML, at most 2 MiB.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub html: Patch<String>,
-    /// Email only: MJML, at most 512 KiB; is made into HTML and wins over `html`.
+    /// Email only: MJML, at most 512 KiB; it is compiled to HTML, which takes the place of `html`.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub mjml: Patch<String>,
-    /// The text, at most 2 MiB; of an email derived from the HTML when left out.
+    /// The text, at most 2 MiB; for an email derived from the HTML when left out.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub text: Patch<String>,
-    /// Names of values that messages give, like `order.id`. Those that are used are found anyway.
+    /// Names of variables that messages give, such as `order.id`. Those that the template uses are found anyway.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_DECLARED))]
     pub variables: Patch<Vec<String>>,
-    /// Whether style sheets are moved into the elements for sending, because many mail programs ignore
-    /// them elsewhere; true when left out.
+    /// True if style sheets are moved into the elements for sending, because many mail programs ignore them elsewhere;
+    /// true when left out.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub inline_css: Patch<bool>,
 }
 
-/// `order.id`: names of letters, digits and underscores with dots between, at most 128 characters.
+/// Returns true for a path such as `order.id`: names of ASCII letters, digits, underscores and hyphens, each beginning
+/// with a letter or underscore, with dots between; at most 128 bytes.
 fn is_path(text: &str) -> bool {
     let is_name = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
@@ -122,12 +123,12 @@ impl Input for TemplateInput {
 }
 
 impl TemplateInput {
-    /// What the template is like with this in place.
+    /// Applies the input to the design of a template.
     pub(super) fn apply(self, design: &mut Design) {
         design.name = self.name;
         let replace = |patch: Patch<String>, member: &mut Option<String>| {
             patch.apply(member);
-            // Section 1.1: what is empty is shown as null.
+            // Section 1.1: an empty member is shown as null.
             *member = member.take().filter(|text| !text.is_empty());
         };
         replace(self.subject, &mut design.subject);

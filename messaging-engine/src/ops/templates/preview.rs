@@ -31,7 +31,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::services::templates::Unrendered;
 
-/// What a preview is made with.
+/// Data to preview a template with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -40,24 +40,24 @@ pub struct PreviewInput {
     /// Values for the template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Map<String, Value>>,
-    /// A contact whose data is used.
+    /// Contact whose data is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_id: Option<String>,
-    /// A subject that is not saved, in place of the stored one.
+    /// Unsaved subject, in place of the stored one.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_SUBJECT))]
     pub subject: Patch<String>,
-    /// A preheader that is not saved, in place of the stored one.
+    /// Unsaved preheader, in place of the stored one.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     #[validate(length(max = MAX_PREHEADER))]
     pub preheader: Patch<String>,
-    /// HTML that is not saved, in place of what is stored.
+    /// Unsaved HTML, in place of the stored one.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub html: Patch<String>,
-    /// MJML that is not saved, in place of what is stored.
+    /// Unsaved MJML, in place of the stored one.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub mjml: Patch<String>,
-    /// Text that is not saved, in place of what is stored.
+    /// Unsaved text, in place of the stored one.
     #[serde(default, skip_serializing_if = "Patch::is_absent")]
     pub text: Patch<String>,
 }
@@ -78,19 +78,19 @@ pub struct TemplatePreview {
     pub subject: Option<String>,
     /// The preheader.
     pub preheader: Option<String>,
-    /// The HTML as it is sent, but for tracking.
+    /// The HTML as it is sent, except for tracking.
     pub html: Option<String>,
     /// The text.
     pub text: Option<String>,
-    /// Only of a text message: the parts that it is sent in, each of which is paid for.
+    /// Number of parts in which a text message is sent, each of which is paid for; left out on other channels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments: Option<u32>,
-    /// Names of values that neither the variables nor the contact gave.
+    /// Names of variables that have a value neither in `variables` nor in the contact.
     pub missing_variables: Vec<String>,
 }
 
 impl PreviewInput {
-    /// What is shown without having been saved, as a change of the template; `None` when it is shown as it is stored.
+    /// Takes the unsaved parts as a change of the template; `None` if there are none.
     fn change_of(&mut self, template: &Template) -> Option<TemplateInput> {
         let [subject, preheader, html, mjml, text] =
             [&mut self.subject, &mut self.preheader, &mut self.html, &mut self.mjml, &mut self.text]
@@ -116,14 +116,14 @@ impl Operation for PreviewTemplate {
     const CLI: &'static str = "template preview";
     const SUMMARY: &'static str = "Show what a template would say";
     const LOOKS_UP: bool = true;
-    // It may show a contact.
+    // The preview may contain data of a contact.
     const ANSWERS_SECRET: bool = true;
     type Path = TemplatePath;
     type Query = Empty;
     type Body = PreviewInput;
     type Output = TemplatePreview;
 
-    // Nothing is changed.
+    // The operation changes nothing.
     fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
         Vec::new()
     }
@@ -181,7 +181,7 @@ impl Operation for PreviewTemplate {
     }
 }
 
-/// A template with a change that is not saved, compiled, and the names of its values.
+/// Compiles a template with an unsaved change; returns it with the names of its variables.
 async fn unsaved(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -196,7 +196,7 @@ async fn unsaved(
     Ok((cx.app.compiled_draft(template).await.map_err(refused)?, variables))
 }
 
-/// A rendering that fails is the template's or the values' fault, and said where it is.
+/// Turns a failed rendering into an error: a fault of the template or the values is reported at its place.
 fn refused(cause: Unrendered) -> Error {
     match cause {
         Unrendered::Failed { part, fault } => {

@@ -18,20 +18,20 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, Operation};
 use crate::ops::page::Page;
 
-/// A version in a listing.
+/// A version as listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TemplateVersion")]
 #[non_exhaustive]
 pub struct VersionView {
-    /// Its number.
+    /// Number of the version.
     pub version: u32,
-    /// The name it has.
+    /// Name in this version.
     pub name: String,
-    /// The subject it has.
+    /// Subject in this version.
     pub subject: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// The version it is a copy of.
+    /// Number of the version that it is a copy of.
     pub reverted_from: Option<u32>,
 }
 
@@ -77,7 +77,7 @@ pub struct TemplateVersionPath {
     pub version: u32,
 }
 
-/// A number as a part of a path: a text with one spelling.
+/// Parses a number in a path, which has one spelling only.
 fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let text = Cow::<'de, str>::deserialize(deserializer)?;
     let number = text.parse::<u32>().ok().filter(|number| number.to_string() == *text);
@@ -91,16 +91,16 @@ pub struct RevertedTemplate {
     /// The template.
     #[serde(flatten)]
     pub template: TemplateView,
-    /// `reverted`.
+    /// Result of the action: `reverted`.
     pub result: Reverted,
 }
 
-/// What the action did (contract section 1.8).
+/// Result of reverting a template (contract section 1.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "TemplateResult")]
 pub enum Reverted {
-    /// An earlier version is a new one again.
+    /// A copy of an earlier version is the current one.
     Reverted,
 }
 

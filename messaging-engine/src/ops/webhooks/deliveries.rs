@@ -1,6 +1,6 @@
 //! Deliveries of a webhook: listed, tested, replayed.
 //!
-//! Contract section 15. Replaying everything since some time and listing those of a message are extensions.
+//! Contract section 15. Replaying all deliveries of a period and listing those of a message are extensions.
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{JobWrite, WebhookWrite, Write};
@@ -28,10 +28,10 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::page::Page;
 
-/// Deliveries that one call replays.
+/// Largest number of deliveries that one call replays.
 const MAX_REPLAYED: usize = 100_000;
 
-/// Bytes of the data that a test brings, as JSON.
+/// Bytes of the data of a test, as JSON.
 const MAX_PAYLOAD: usize = 64 << 10;
 
 /// A delivery as shown.
@@ -41,34 +41,34 @@ const MAX_PAYLOAD: usize = 64 << 10;
 pub struct DeliveryView {
     /// Its id.
     pub id: DeliveryId,
-    /// The webhook that it goes to.
+    /// Webhook that the delivery is sent to.
     pub webhook_id: WebhookId,
-    /// The event; in the header `webhook-id`.
+    /// Id of the event; sent in the header `webhook-id`.
     pub event_id: EventId,
     /// Type of the event that is delivered.
     pub event_type: EventType,
     /// Status of the delivery, such as `pending`, `delivered` or `failed`.
     pub status: DeliveryStatus,
-    /// Attempts made.
+    /// Number of attempts made.
     pub attempts: u32,
-    /// When the next attempt is due.
+    /// Time when the next attempt is due.
     pub next_attempt_at: Option<Timestamp>,
-    /// The status that the last attempt was answered with.
+    /// Status code of the answer to the last attempt.
     pub response_status: Option<u16>,
-    /// The first 4 KiB of that answer's body; an address that was sent is crossed out, others are masked without
+    /// First 4 KiB of that answer's body; an address that was sent is crossed out, others are masked without
     /// `pii:read`.
     pub response_body: Option<String>,
     /// Reason why the last attempt failed; null if it did not.
     pub error: Option<DeliveryError>,
-    /// How long the last attempt took.
+    /// Duration of the last attempt in milliseconds.
     pub duration_ms: Option<u64>,
     /// True if the delivery is a test of the webhook, not of an event that happened.
     pub is_test: bool,
-    /// The delivery that this one repeats.
+    /// Delivery that this one repeats.
     pub replay_of: Option<DeliveryId>,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When the receiver answered 2xx.
+    /// Time when the receiver answered 2xx.
     pub delivered_at: Option<Timestamp>,
 }
 
@@ -102,7 +102,7 @@ pub struct WebhookTestInput {
     /// Type of the event that the test sends; `test` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_type: Option<EventType>,
-    /// The `data` of the event; a sample unless given.
+    /// `data` of the event; a sample unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<Map<String, Value>>,
 }
@@ -129,14 +129,14 @@ impl Operation for TestWebhook {
     const SUCCESS: StatusCode = StatusCode::ACCEPTED;
     const CLI: &'static str = "webhook test";
     const SUMMARY: &'static str = "Call a webhook with a made-up event, once, whatever its state";
-    // So that an unknown webhook is 404 before a broken body is 422.
+    // An unknown webhook is 404 before an invalid body is 422.
     const LOOKS_UP: bool = true;
     type Path = WebhookPath;
     type Query = Empty;
     type Body = WebhookTestInput;
     type Output = DeliveryView;
 
-    // The webhook stays as it is.
+    // The webhook is not changed.
     fn serialized_resources(_: &str, _: &Call<Self>) -> Vec<ResourceKey> {
         Vec::new()
     }
@@ -152,11 +152,11 @@ impl Operation for TestWebhook {
     }
 }
 
-/// What a listing of deliveries is narrowed to.
+/// Filter and page of a listing of deliveries.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct DeliveryQuery {
-    /// In this state.
+    /// Deliveries with this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<DeliveryStatus>,
     /// At most this many items.
@@ -201,7 +201,7 @@ impl Operation for ListDeliveries {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct MessageDeliveryQuery {
-    /// The message whose events were delivered; must be given.
+    /// Message whose events were delivered; must be given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
     /// At most this many items.
@@ -286,7 +286,7 @@ impl Operation for ReplayDelivery {
         }
         let replay = original.replay(cx.new_id(), cx.now);
         let writes = cx.app.start_delivery(webhook.status, replay.clone());
-        // What is stored may be held already.
+        // The stored delivery may be held already.
         let shown = writes.iter().find_map(|write| match write {
             Write::Webhook(WebhookWrite::InsertDelivery(delivery)) => Some((**delivery).clone()),
             _ => None,
@@ -297,7 +297,7 @@ impl Operation for ReplayDelivery {
     }
 }
 
-/// Nothing is recorded for a disabled webhook, replays neither.
+/// Refuses a replay for a disabled webhook, for which no deliveries are recorded.
 fn require_recorded(webhook: &Webhook) -> Result<(), Error> {
     match webhook.status {
         WebhookStatus::Disabled => {
@@ -317,7 +317,7 @@ pub struct ReplayInput {
     /// Deliveries created before this time; all since then unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// `failed`, which is meant unless given, for what the receiver never got; `all` for every event.
+    /// Status of the deliveries: `failed`, the default, for events that the receiver never got; `all` for every event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Replayed>,
 }
@@ -334,7 +334,7 @@ impl Input for ReplayInput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// New deliveries, at most 100000; they are sent in the order of their events.
+    /// Number of new deliveries, at most 100000; they are sent in the order of their events.
     pub replayed: u64,
 }
 
@@ -371,7 +371,7 @@ impl Operation for ReplayWebhookEvents {
     }
 }
 
-/// The id before all of a time: ids begin with the milliseconds of their making.
+/// Returns an id below all ids of a time: ids begin with the milliseconds of their making.
 fn before(time: Timestamp) -> DeliveryId {
     let millis = u128::from(time.as_millis().max(0).unsigned_abs()) & ((1 << 48) - 1);
     DeliveryId::from_bytes((millis << 80).saturating_sub(1).to_be_bytes())

@@ -1,8 +1,7 @@
-//! The events of a workspace for whoever asks, instead of a URL that is called (an extension of contract
-//! section 15).
+//! Events of a workspace by polling, instead of calls to a URL (an extension of contract section 15).
 //!
-//! A long poll: the answer comes as soon as there is something to tell, or after a while. Events are logged
-//! where somebody can hear of them: in workspaces with webhooks, and for 30 days after somebody asked.
+//! A long poll: the answer comes as soon as there are events, or after a while. Events are logged where they can be
+//! received: in workspaces with webhooks, and for 30 days after a poll.
 
 use std::time::Duration;
 
@@ -24,27 +23,27 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 
-/// Events of an answer unless told otherwise.
+/// Number of events of an answer by default.
 const DEFAULT_LIMIT: u32 = 50;
 
-/// How long an answer waits for events unless told otherwise, in seconds.
+/// Seconds that an answer waits for events by default.
 const DEFAULT_WAIT: u32 = 5;
 
-/// Events that another process committed announce nothing here.
+/// Interval at which the store is read again: events that another process committed announce nothing here.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Which events are asked for.
+/// Choice of the events of an answer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema, Validate, Setters)]
 #[non_exhaustive]
 pub struct EventQuery {
-    /// Those after the `next_cursor` of an earlier answer. Without it, and without `since`, from the oldest
+    /// Returns events after the `next_cursor` of an earlier answer. Without it, and without `since`, from the oldest
     /// that is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Those of this time or later; not used together with `after`.
+    /// Returns events of this time or later; not used together with `after`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
-    /// Seconds to wait when there are none, 0 to 30; 5 unless given.
+    /// Seconds to wait while there are none, 0 to 30; 5 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 0, max = 30))]
     pub wait: Option<u32>,
@@ -60,9 +59,9 @@ impl Input for EventQuery {}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct EventPage {
-    /// The events in the order in which they were recorded, as webhooks tell them.
+    /// Events in the order in which they were recorded, in the form that webhooks get.
     pub data: Vec<EventPayload>,
-    /// What to send as `after` for those that follow.
+    /// Value of `after` for the events that follow.
     pub next_cursor: String,
 }
 
@@ -83,7 +82,7 @@ impl Operation for ListWebhookEvents {
     type Output = EventPage;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<EventPage, Error> {
-        // The operator can name any workspace, also one that is not there.
+        // The operator can name any workspace, also one that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let EventQuery { after, since, wait, limit } = call.query;
         let after = match (after, since) {
@@ -93,10 +92,10 @@ impl Operation for ListWebhookEvents {
         };
         let limit = limit.unwrap_or(DEFAULT_LIMIT) as usize;
         let is_followed = follow(cx, workspace).await?;
-        // What was noted is committed with the answer, so the first one does not wait.
+        // The first poll of a workspace does not wait: the note of it is committed with the answer.
         let wait = if is_followed { wait.unwrap_or(DEFAULT_WAIT) } else { 0 };
         let mut deadline = Instant::now() + Duration::from_secs(wait.into());
-        // Before the first look, so that nothing is missed between a look and the wait.
+        // Begun before the first look, so that nothing is missed between a look and the wait.
         let mut news = cx.app.wait_for_events(workspace);
         loop {
             let found = cx.store().events_after(workspace, after, limit).await?;
@@ -128,8 +127,8 @@ impl Operation for ListWebhookEvents {
     }
 }
 
-/// Notes that somebody asks for the events of a workspace, so that they are logged from now on; answers whether
-/// they were already.
+/// Records that the events of a workspace are polled, so that they are logged from now on; returns true if they were
+/// already.
 async fn follow(cx: &mut Context<'_>, workspace: WorkspaceId) -> Result<bool, Error> {
     let until = cx.app.listeners(workspace).await?.followed_until;
     if until.is_none_or(|until| until < cx.now + RETENTION / 2) {

@@ -1,4 +1,4 @@
-//! Looking at the sending domains of all workspaces.
+//! Checks of the sending domains of all workspaces.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use messaging_core::ports::store::StoreError;
 
 use crate::app::App;
 
-/// Domains that are looked at; each costs about ten look-ups.
+/// Number of domains that are checked; each costs about ten look-ups.
 const MAX_DOMAINS: usize = 200;
 
-/// Domains that are looked at side by side.
+/// Number of domains that are checked concurrently.
 const AT_A_TIME: usize = 8;
 
-/// How long all domains together may take.
+/// Time limit for all domains together.
 const WITHIN: Duration = Duration::from_secs(40);
 
 impl App {
-    /// The five checks of every domain.
+    /// Runs the five checks of every domain.
     pub(super) async fn check_domains(&self) -> Result<Vec<CheckReport>, StoreError> {
         let mut domains = self.store().all_domains(MAX_DOMAINS + 1).await?;
         let has_more = domains.len() > MAX_DOMAINS;
@@ -41,7 +41,7 @@ impl App {
             }
             Ok::<_, StoreError>(())
         };
-        // What has not been looked at by then says so.
+        // Domains that were not checked by then say so.
         if let Ok(outcome) = tokio::time::timeout(WITHIN, all).await {
             outcome?;
         }
@@ -86,14 +86,14 @@ impl App {
         }))
     }
 
-    /// The policy that receivers apply to mail of a domain.
+    /// Returns the policy that receivers apply to mail of a domain.
     async fn dmarc_policy_of(&self, domain: &str) -> LookUp<Option<DmarcPolicy>> {
         let found = self.discover_dmarc(domain).await?;
         Ok(found.policy.map(|record| DmarcPolicy::of(&record, domain)))
     }
 }
 
-/// What the domains are called: by name, and where several workspaces have one with the workspace.
+/// Returns how the domains are named in reports: by name, and with the workspace if several workspaces have it.
 fn subjects(domains: &[SendingDomain]) -> Vec<String> {
     let mut count: HashMap<&str, usize> = HashMap::new();
     for domain in domains {

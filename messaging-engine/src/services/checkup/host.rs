@@ -1,4 +1,4 @@
-//! Looking at the host that mail leaves from.
+//! Checks of the host that mail leaves from.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -19,16 +19,16 @@ use messaging_core::ports::resolver::{LookupError, Resolver};
 use crate::app::checks::CheckOptions;
 use crate::services::spf_looks;
 
-/// How long one look-up may take.
+/// Time limit for one look-up.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// Addresses of the host that are looked at; one has a few.
+/// Number of the host's addresses that are checked; it has a few.
 const MAX_ADDRESSES: usize = 8;
 
-/// Names of one address that are followed back.
+/// Number of an address's names that are looked up in turn.
 const MAX_NAMES: usize = 8;
 
-/// Blocklists that are asked.
+/// Largest number of blocklists that are queried.
 pub const MAX_BLOCKLISTS: usize = 16;
 
 /// The port of mail servers.
@@ -37,25 +37,25 @@ const SMTP: u16 = 25;
 /// The port of time servers.
 const NTP: u16 = 123;
 
-/// What is looked at, and with what.
+/// The host to check, and the means of the checks.
 #[derive(Debug, Clone, Copy)]
 pub struct Host<'a> {
-    /// The DNS.
+    /// DNS resolver.
     pub resolver: &'a dyn Resolver,
-    /// Sockets, files and the clock.
+    /// Access to sockets, files and the clock.
     pub probe: &'a dyn HostProbe,
     /// Options of the checks, such as blocklists and the time server; all of them may be left out.
     pub options: &'a CheckOptions,
-    /// The EHLO name.
+    /// EHLO name.
     pub hostname: &'a str,
-    /// The name of the installation; `None` before its first start.
+    /// Name of the installation; `None` before its first start.
     pub installation: Option<&'a str>,
-    /// The base of public links.
+    /// Base URL of public links.
     pub public_url: &'a str,
 }
 
-/// The checks of the host, in the order of contract section 22. Needs no database. Takes some seconds, at most half a
-/// minute.
+/// Runs the checks of the host and reports in the order of contract section 22. Needs no database. Takes some seconds,
+/// at most half a minute.
 pub async fn check_host(host: &Host<'_>) -> Vec<CheckReport> {
     let name = judge_name(host.hostname, host.installation);
     let (of_names, port25_out, inbound, tls, clock, machine, resolver, certificates) = tokio::join!(
@@ -73,7 +73,7 @@ pub async fn check_host(host: &Host<'_>) -> Vec<CheckReport> {
     before.chain(machine).chain([resolver]).chain(blocklist).chain(certificates).collect()
 }
 
-/// The addresses of a name, or why there is no answer.
+/// Looks up the addresses of a name; an error says why there is no answer.
 async fn addresses(host: &Host<'_>, name: &str) -> LookUp<Vec<IpAddr>> {
     let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     if let Ok(address) = literal.parse() {
@@ -91,7 +91,7 @@ async fn answer<T>(question: impl Future<Output = Result<T, LookupError>>) -> Lo
     }
 }
 
-/// What depends on the names and addresses of the host.
+/// Reports that depend on the names and addresses of the host.
 struct OfNames {
     address: CheckReport,
     ptr: Vec<CheckReport>,
@@ -105,9 +105,9 @@ async fn of_names(host: &Host<'_>) -> OfNames {
     let of_hostname = async { if is_named { addresses(host, host.hostname).await } else { Ok(Vec::new()) } };
     let (found, leaving) = tokio::join!(of_hostname, host.probe.outgoing_addresses());
     let found: LookUp<Vec<_>> = found.map(|found| found.into_iter().map(judged).collect());
-    // What the machine calls its address says something only where no router changes it.
+    // The machine's own addresses say something only if they are not translated by a router.
     let mut leaving: Vec<_> = leaving.into_iter().filter(|ip| is_global(*ip)).map(judged).collect();
-    // Where sources are named, mail leaves from nowhere else, and each has a name of its own.
+    // If sources are named, mail leaves from nowhere else, and each has a name of its own.
     let sources = &host.options.sources;
     if !sources.is_empty() {
         leaving.clear();
@@ -124,7 +124,8 @@ async fn of_names(host: &Host<'_>) -> OfNames {
     OfNames { address, ptr, spf: judge_host_spf(name, &spf, &public), blocklist }
 }
 
-/// Whether an address can be nobody's but this machine's on the whole internet, whatever counts as public here.
+/// Returns true if an address is global, so that no other machine on the internet has it, whatever counts as public
+/// here.
 fn is_global(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
@@ -157,7 +158,7 @@ async fn ptr_of(host: Host<'_>, ip: IpAddr) -> CheckReport {
     judge_ptr(ip, source.map_or(host.hostname, |source| source.name.as_str()), &names)
 }
 
-/// A name with the addresses that it leads to.
+/// Looks up the addresses of a name.
 async fn back(host: Host<'_>, name: String) -> (String, LookUp<Vec<IpAddr>>) {
     let back = answer(host.resolver.addresses(&name)).await;
     (name, back)
@@ -227,7 +228,7 @@ async fn outbound(host: &Host<'_>) -> Outbound {
     }
 }
 
-/// What one address of each kind answers.
+/// Reads the greetings of the first IPv4 and the first IPv6 address.
 async fn greeted(host: &Host<'_>, shown: String, found: &[IpAddr], port: u16) -> Outbound {
     let first = |is_v4: bool| found.iter().find(move |ip| ip.is_ipv4() == is_v4).copied();
     let chosen: Vec<_> = [first(true), first(false)].into_iter().flatten().collect();
@@ -249,7 +250,7 @@ async fn inbound(host: &Host<'_>) -> CheckReport {
     judge_inbound(host.hostname, &fact)
 }
 
-/// The greeting at every address of the host name, or the first that fails.
+/// Returns the greeting if every address of the host name answers, or the first failure.
 async fn own_greeting(host: &Host<'_>, port: u16) -> LookUp<String> {
     if !is_fully_qualified(host.hostname) {
         return Err("the name cannot be looked up".to_owned());
@@ -284,7 +285,7 @@ fn https(url: &str) -> Option<(String, u16)> {
     is_https.then(|| Some((uri.host()?.to_owned(), uri.port_u16().unwrap_or(443))))?
 }
 
-/// The certificate of the SMTP listeners, and what is published for mail that comes here.
+/// Checks the certificate of the SMTP listeners, and the policies published for mail that comes here.
 async fn certificates(host: &Host<'_>) -> Vec<CheckReport> {
     let certificate = host.probe.smtp_certificate(host.hostname).await;
     let mut reports = vec![judge_smtp_certificate(host.hostname, &certificate)];
@@ -293,7 +294,7 @@ async fn certificates(host: &Host<'_>) -> Vec<CheckReport> {
     }
     let domain = format!("{BOUNCE_LABEL}.{}", host.installation.unwrap_or(host.hostname));
     let policy = async {
-        // That there is no answer is for the other checks to tell.
+        // A missing answer is reported by the other checks.
         policy_id(&answer(host.resolver.txt(&format!("_mta-sts.{domain}"))).await.ok()?)?;
         Some(host.probe.sts_policy(&domain).await)
     };
@@ -321,7 +322,7 @@ async fn machine(host: &Host<'_>) -> [CheckReport; 3] {
     [judge_disk(database, disk), judge_files(data, &files), judge_secret_key(secret_key, &key)]
 }
 
-/// The root has no TXT records, which every resolver knows or finds out at once.
+/// Asks for the TXT records of the root: it has none, which every resolver knows or finds out at once.
 async fn resolver(host: &Host<'_>) -> CheckReport {
     judge_resolver(&host.options.resolver, &answer(host.resolver.txt(".")).await.map(drop))
 }

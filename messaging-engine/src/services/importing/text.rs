@@ -1,4 +1,4 @@
-//! The text of an uploaded file, read from the store a chunk at a time.
+//! Text of an uploaded file, read from the store a chunk at a time.
 
 use csv::ByteRecord;
 use messaging_core::domain::audience::import::columns::{Header, Mapping};
@@ -14,7 +14,7 @@ use crate::app::App;
 pub(super) enum ImportInterruption {
     /// The file is at fault.
     File(Unreadable),
-    /// The store is.
+    /// The store failed.
     Store(CommitError),
 }
 
@@ -39,16 +39,16 @@ impl From<CommitError> for ImportInterruption {
 /// Bytes that are read at a time.
 const CHUNK: usize = 512 << 10;
 
-/// A file, read from a place on.
+/// A file that is read from a position on.
 pub(super) struct Text<'a> {
     app: &'a App,
     file: UploadFile,
     size: u64,
     cursor: Cursor,
-    /// What was read already; at `cursor` from `start` on.
+    /// Bytes that were read already; the text at `cursor` begins at `start`.
     buffer: Vec<u8>,
     start: usize,
-    /// Whether the last row was read, and opens a quotation mark that is not closed.
+    /// True if the last row was read, and opens a quotation mark that is not closed.
     ends_open: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Text<'a> {
         Self { app, file, size, cursor: Cursor { offset: 0, row: 0 }, buffer: Vec::new(), start: 0, ends_open: false }
     }
 
-    /// Goes on at a place where a row ended.
+    /// Continues at a position where a row ended.
     pub(super) fn seek(&mut self, cursor: Cursor) {
         self.cursor = cursor;
         self.buffer.clear();
@@ -77,12 +77,12 @@ impl<'a> Text<'a> {
         self.cursor.offset == self.size
     }
 
-    /// The header; the text is to be at its beginning.
+    /// Reads the header; the text has to be at its beginning.
     pub(super) async fn header(&mut self, mapping: &Mapping) -> Result<Header, ImportInterruption> {
         loop {
             let is_whole = self.is_whole();
             let header = Header::read(&self.buffer, is_whole, mapping);
-            // A header that does not end here may end in what follows.
+            // A header without an end in the buffer may end in the bytes that follow.
             let may_grow = !is_whole && self.buffer.len() < MAX_ROW_BYTES;
             match header {
                 Err(Unreadable::NoHeader | Unreadable::NoUsableColumn) if may_grow => self.read_on().await?,
@@ -91,7 +91,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Counts the rows to the end of the file, and refuses what is not text.
+    /// Counts the rows to the end of the file, and refuses a file that is not UTF-8.
     pub(super) async fn count(&mut self, delimiter: u8) -> Result<u64, ImportInterruption> {
         let mut total = 0;
         while !self.is_at_end() {
@@ -105,7 +105,7 @@ impl<'a> Text<'a> {
             if !is_short {
                 return Err(Unreadable::RowTooLong(total + 1).into());
             }
-            // Rows end with a character of one byte, so no other is cut in two.
+            // Rows end with a character of one byte, so no character is cut in two.
             if std::str::from_utf8(&bytes[..taken]).is_err() {
                 return Err(Unreadable::NotUtf8.into());
             }
@@ -120,7 +120,7 @@ impl<'a> Text<'a> {
         Ok(total)
     }
 
-    /// Shows the next rows, so many or so many bytes of them at most, but one at least.
+    /// Passes on the next rows, up to a number of rows and of bytes, but one at least.
     pub(super) async fn rows(
         &mut self,
         delimiter: u8,
@@ -150,7 +150,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Whether nothing follows what was read.
+    /// Returns true if the buffer reaches the end of the file.
     fn is_whole(&self) -> bool {
         self.cursor.offset + (self.buffer.len() - self.start) as u64 == self.size
     }

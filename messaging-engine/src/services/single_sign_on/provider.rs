@@ -1,4 +1,4 @@
-//! Asking the provider: its discovery document, its keys, and the token for a code.
+//! Requests to the single sign-on provider: for its discovery document, its keys, and the tokens for a code.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,15 +25,15 @@ use super::refusal::{SignOnRefusal, error_word};
 use crate::app::App;
 use crate::app::sign_on_provider::{KnownProvider, SignOnProvider};
 
-/// How long one request to the provider may take.
+/// Time limit for one request to the provider.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// How long a document of the provider counts. A key that the provider has withdrawn is taken no longer than that.
+/// Time a document of the provider is cached. A key that the provider has withdrawn is accepted no longer than that.
 const FRESH: Duration = Duration::from_hours(1);
-/// How often the keys are asked for at most because a token names one that is not known.
+/// Shortest interval between requests for the keys that tokens with unknown keys cause.
 const KEYS_AGAIN: Duration = Duration::from_mins(1);
-/// How long nobody asks after the provider did not answer.
+/// Time without requests after the provider did not answer.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Octets of an answer with tokens that are read: an access and a refresh token stand beside the ID token.
+/// Bytes of a token answer that are read: an access and a refresh token stand beside the ID token.
 const MAX_ANSWER_BYTES: usize = 4 * MAX_TOKEN_BYTES;
 
 /// The provider gave no usable answer.
@@ -72,7 +72,7 @@ impl App {
         &self.0.sign_on_provider
     }
 
-    /// The provider's document, at most an hour old.
+    /// Returns the provider's discovery document, at most an hour old.
     pub(super) async fn provider_document(&self, settings: &OidcSettings) -> Result<Arc<Discovery>, SignOnRefusal> {
         let mut known = self.sign_on_provider().known.lock().await;
         self.document_in(&mut known, settings).await
@@ -102,15 +102,15 @@ impl App {
         }
     }
 
-    /// Notes that the provider did not answer.
+    /// Records that the provider did not answer.
     fn unreachable(&self, known: &mut KnownProvider, fault: &ProviderFault) -> SignOnRefusal {
         known.failed_at = Some(self.monotonic());
         tracing::warn!(error = %Chain(fault), "the single sign-on provider gives no usable answer");
         SignOnRefusal::Unreachable
     }
 
-    /// The keys that a token is verified by. They are asked for again when the token names one that is not known, and at most
-    /// once a minute.
+    /// Returns the keys that a token is verified by. They are requested again when the token names an unknown one, and
+    /// at most once a minute.
     pub(super) async fn provider_keys(
         &self,
         settings: &OidcSettings,
@@ -155,7 +155,8 @@ impl App {
         if answer.status == StatusCode::OK { Ok(answer.body) } else { Err(ProviderFault::Status(answer.status)) }
     }
 
-    /// Sends one request to the provider. Redirects are not followed: a code and a secret go where the document says.
+    /// Sends one request to the provider. Redirects are not followed: a code and a secret are sent only where the
+    /// discovery document says.
     async fn ask_provider(
         &self,
         method: Method,
@@ -179,7 +180,7 @@ impl App {
         if answer.truncated { Err(ProviderFault::TooLong) } else { Ok(answer) }
     }
 
-    /// The tokens for a code (OpenID Connect Core section 3.1.3).
+    /// Exchanges a code for tokens (OpenID Connect Core section 3.1.3).
     pub(super) async fn tokens_for(
         &self,
         settings: &OidcSettings,
@@ -209,7 +210,8 @@ impl App {
         })
     }
 
-    /// What the provider tells of a person besides the token; `None` where it has no place for that.
+    /// Returns the provider's UserInfo answer about a person; `None` if it has no such endpoint or gave no access
+    /// token.
     pub(super) async fn told_of_person(
         &self,
         document: &Discovery,
@@ -226,7 +228,7 @@ impl App {
             StatusCode::OK => Ok(answer.body),
             status => Err(ProviderFault::Status(status)),
         });
-        // Going on without would take roles away that groups give.
+        // Continuing without it would take away roles that groups give.
         answer.map(Some).map_err(|fault| {
             tracing::warn!(error = %Chain(&fault), "the single sign-on provider does not tell who somebody is");
             SignOnRefusal::Unreachable
@@ -264,7 +266,7 @@ impl App {
         (headers, form.finish().into())
     }
 
-    /// Checks of the operator: whether the provider answers, and whether the workspaces are there that groups open.
+    /// Checks of the operator: the provider answers, and the workspaces that groups open exist.
     pub(crate) async fn check_sign_on(&self) -> Result<Option<CheckReport>, StoreError> {
         let Some(settings) = self.sign_on() else { return Ok(None) };
         let found = match self.ask_for_document(settings).await {
@@ -283,7 +285,7 @@ impl App {
     }
 }
 
-/// The client's secret in a header (RFC 6749 section 2.3.1).
+/// Returns the client's id and secret as a header (RFC 6749 section 2.3.1).
 fn basic(client_id: &str, secret: &str) -> Option<HeaderValue> {
     let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let credentials = STANDARD.encode(format!("{}:{}", encoded(client_id), encoded(secret)));

@@ -1,8 +1,8 @@
-//! Moments that follow from dates of contacts.
+//! Times that follow from dates of contacts, at which an automation's date trigger fires.
 //!
-//! Contract section 13.4, "Date". Once a day the moments of the next two days are written down, and those of contacts that
-//! change meanwhile when they do. When one is due the date is read again, so nobody has to take back what is not true any
-//! more; what was written down once is not written down again.
+//! Contract section 13.4, "Date". Once a day the times of the next two days are stored, and those of contacts that
+//! change meanwhile when they do. When one is due the date is read again, so that outdated times need not be removed; a
+//! time that was stored once is not stored again.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -25,17 +25,17 @@ use crate::services::entering::Candidate;
 use crate::services::page_size::PageSize;
 use crate::work::job::{Job, JobContext, JobError};
 
-/// So far ahead moments are written down.
+/// Span ahead for which times are stored.
 const AHEAD: Duration = Duration::from_hours(48);
-/// So often they are looked for.
+/// Interval between the looks at all contacts.
 const EVERY: Duration = Duration::from_hours(24);
-/// A moment that nobody came to in time is over after so long.
+/// Delay after which a due time no longer counts.
 const LATE: Duration = Duration::from_hours(24);
-/// Contacts that are looked at together.
+/// Number of contacts that are read together.
 const CONTACTS: usize = 500;
 
 impl RunAutomation {
-    /// Works off a page of the moments that are due, one of each contact; answers whether there was any.
+    /// Processes a page of the due times, one of each contact; returns false if there was none.
     pub(super) async fn dates(
         &self,
         cx: &JobContext,
@@ -67,7 +67,7 @@ impl RunAutomation {
         Ok(true)
     }
 
-    /// Takes away what is left of moments after a change of what enters contacts.
+    /// Removes the remaining times after the trigger was changed.
     async fn discard_dates(&self, cx: &JobContext, active: &ActiveAutomation, size: usize) -> Result<bool, JobError> {
         let (workspace, id) = (self.workspace_id, self.automation_id);
         let due = cx.app.store().due_dates(workspace, id, self.shard, active.now, size).await?;
@@ -79,17 +79,17 @@ impl RunAutomation {
     }
 }
 
-/// Whether a moment that is due still counts: not one of before the automation was activated, nor one that is over.
+/// Returns true if a due time still counts: it is not before the activation of the automation, nor too long ago.
 fn is_in_time(active: &ActiveAutomation, due_at: Timestamp) -> bool {
     active.automation.activated_at.is_none_or(|activated| due_at >= activated) && active.now.since(due_at) < LATE
 }
 
-/// Whether a moment follows from a contact's date, as it is now.
+/// Returns true if a time follows from a contact's date, as it is now.
 fn follows(contact: &Contact, trigger: &DateTrigger, zone: &TimeZone, due_at: Timestamp) -> bool {
     moments(contact, trigger, zone, due_at - Duration::from_millis(1), due_at).contains(&due_at)
 }
 
-/// The moments that follow from a contact's date, later than `after` and not later than `until`.
+/// Returns the times that follow from a contact's date, later than `after` and not later than `until`.
 fn moments(
     contact: &Contact,
     trigger: &DateTrigger,
@@ -103,7 +103,8 @@ fn moments(
     date.map_or_else(Vec::new, |date| trigger.moments(date, zone, after, until))
 }
 
-/// The writes for the moments of contacts that were noted as created or changed. Those of before the change do not count.
+/// Returns the write of the times of contacts that were noted as created or changed. Times before the change do not
+/// count.
 pub(super) async fn fires_of(
     app: &App,
     active: &ActiveAutomation,
@@ -114,7 +115,7 @@ pub(super) async fn fires_of(
     for note in notes.filter(|note| matches!(note.cause, Cause::Created | Cause::Changed)) {
         let workspace = active.automation.workspace_id;
         let Some(contact) = app.store().contact(workspace, note.contact_id).await? else { continue };
-        // A look that began at this moment goes no further.
+        // A daily look that began at this moment covers no more.
         let until = active.now + AHEAD;
         let found = moments(&contact.record, trigger, &active.zone, note.at, until);
         fires.extend(found.into_iter().map(|due_at| DateFire { contact_id: note.contact_id, due_at }));
@@ -122,7 +123,7 @@ pub(super) async fn fires_of(
     Ok(put(active, fires))
 }
 
-/// The moments of some contacts within a time, of the past only what was so then.
+/// Returns the times of some contacts within a span; a past one only if the contact has not changed since.
 fn fires_between(
     contacts: &[Contact],
     trigger: &DateTrigger,
@@ -139,7 +140,7 @@ fn fires_between(
     fires
 }
 
-/// The write that records the moments of a contact as put aside.
+/// Returns the write that records the times of a contact as put aside.
 fn aside(
     cx: &JobContext,
     active: &ActiveAutomation,
@@ -194,7 +195,7 @@ impl Job for FollowDates {
                 None => put(&active, fires).into_iter().collect(),
             };
             if let Err(error) = cx.commit(changes).await {
-                // The one contact whose moments the store refuses is passed by, and the others do not wait.
+                // The one contact whose times the store refuses is skipped, and the others do not wait.
                 page.failed(error, contacts.items.len())?;
                 self.look = Some(look);
                 continue;

@@ -1,9 +1,10 @@
-//! Those who were members of a segment when an automation was activated that waits for new members of it.
+//! Entry of the contacts that were members of a segment when an automation was activated which waits for new members of
+//! it.
 //!
-//! Contract section 13.4, "Entry": `include_existing`. The place reached is kept in the commit that lets a page in, so nobody
-//! is let in twice and nobody is passed by. Who becomes a member meanwhile is noted like everybody else, and enters by that
-//! note: whoever has one that is not worked off yet, or has entered since the activation, is passed by here. Members are
-//! read first, then notes, then entries, so that a note cannot be missed between.
+//! Contract section 13.4, "Entry": `include_existing`. The position reached is stored in the commit that lets a page
+//! in, so no contact is let in twice and none is skipped. A contact that becomes a member meanwhile is noted as always,
+//! and enters by that note: contacts that have an open note, or have entered since the activation, are skipped here.
+//! Members are read first, then notes, then entries, so that no note is missed in between.
 
 use std::collections::HashSet;
 
@@ -24,7 +25,7 @@ use crate::jobs::run_automation::EnterExisting;
 use crate::services::entering::Candidate;
 use crate::work::job::{Job, JobContext, JobError};
 
-/// Notes of a share of the contacts that are looked through; while there are more nobody is let in here.
+/// Number of notes of a shard that are read; while there are more, no contact is let in here.
 const NOTES: usize = 2_000;
 
 impl Job for EnterExisting {
@@ -58,7 +59,7 @@ impl Job for EnterExisting {
 }
 
 impl EnterExisting {
-    /// Lets a page of members in; answers whether to go on at once. After the last page the job is finished, and where it
+    /// Lets a page of members in; returns true to continue at once. After the last page the job is finished, and if it
     /// has to wait it is put back.
     async fn page(&mut self, cx: &JobContext, active: &ActiveAutomation, size: usize) -> Result<bool, JobError> {
         let (store, workspace, id) = (cx.app.store(), self.workspace_id, self.automation_id);
@@ -89,7 +90,7 @@ impl EnterExisting {
         Ok(true)
     }
 
-    /// Passes by the next member, whose entry the store refuses for good; answers whether there are more.
+    /// Skips the next member, whose entry the store refuses for good; returns true if there are more.
     async fn pass_by(
         &mut self,
         cx: &JobContext,
@@ -112,7 +113,7 @@ impl EnterExisting {
         Ok(true)
     }
 
-    /// Who is to enter by a note that is not worked off yet; `None` while there are too many notes to know.
+    /// Returns the contacts that are to enter by an open note; `None` while there are too many notes to read.
     async fn noted(&self, cx: &JobContext) -> Result<Option<HashSet<ContactId>>, StoreError> {
         let mut noted = HashSet::new();
         for shard in 0..SHARDS {

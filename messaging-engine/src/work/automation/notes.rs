@@ -1,8 +1,8 @@
-//! What happened to contacts, worked off in its order.
+//! Processing of an automation's notes, which record events of contacts, in their order.
 //!
-//! Contract section 13.4, "Order": one event first tests goal and exits, then moves the contact's open runs, then starts a
-//! new one. A note is taken away in the commit that does the last of it; until then it is looked at again, which moves
-//! no run a second time, because a run counts only what was accepted after it arrived where it stands.
+//! Contract section 13.4, "Order": one event first tests goal and exits, then moves the contact's open runs, then
+//! starts a new one. A note is removed in the commit that does the last of it; until then it is processed again, which
+//! moves no run a second time, because a run counts only events that were accepted after it arrived at its node.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,18 +25,18 @@ use crate::jobs::run_automation::RunAutomation;
 use crate::services::entering::Candidate;
 use crate::work::job::{JobContext, JobError};
 
-/// A note, and what it tells of.
+/// A note with the event that it is about.
 struct Noted {
     cursor: StoreCursor,
     note: Arc<Note>,
     happened: Option<Arc<Happened>>,
 }
 
-/// The open runs of contacts, oldest first.
+/// Open runs of contacts, oldest first.
 type OpenRuns = HashMap<ContactId, Vec<Stored<Run>>>;
 
 impl RunAutomation {
-    /// Works off a page of notes; answers whether there was any.
+    /// Processes a page of notes; returns false if there was none.
     pub(super) async fn notes(
         &self,
         cx: &JobContext,
@@ -50,7 +50,7 @@ impl RunAutomation {
         let open = self.read_runs(cx, &noted).await?;
         let mut done = 0;
         let mut changes = Changes::default();
-        // Where notes of several rounds come to nothing they are taken away together.
+        // Notes of several rounds without changes are removed together.
         while done < noted.len() && changes.is_empty() {
             let round = round(&noted[done..]);
             let worked;
@@ -95,7 +95,8 @@ impl RunAutomation {
         Ok(open)
     }
 
-    /// Works off notes of different contacts. Answers how many of them, from the first on, this is all of, and the changes.
+    /// Processes notes of different contacts. Returns the number of notes, from the first on, that are done, and the
+    /// changes.
     async fn round(
         &self,
         cx: &JobContext,
@@ -104,11 +105,11 @@ impl RunAutomation {
         open: &OpenRuns,
     ) -> Result<(usize, Changes), JobError> {
         let mut changes = Changes::default();
-        // Whose notes have to be looked at again.
+        // Contacts whose notes have to be processed again.
         let mut unsettled: HashSet<ContactId> = HashSet::new();
         let own = |noted: &Noted| open.get(&noted.note.contact_id).map_or(&[][..], Vec::as_slice);
 
-        // Runs whose time had come before go on by themselves first, one of each contact.
+        // Runs that were due before continue by themselves first, one of each contact.
         let mut first = Vec::new();
         for noted in noted {
             let activated = active.automation.activated_at;
@@ -120,7 +121,7 @@ impl RunAutomation {
         }
         changes.append(self.brought_on(cx, active, first).await?.changes);
 
-        // Then the open runs hear of it: one of each contact after another, until one of them has moved.
+        // Then the open runs get the note: one of each contact after another, until one of them has moved.
         let most = noted.iter().map(|noted| own(noted).len()).max().unwrap_or(0);
         for place in 0..most {
             let listening = noted.iter().filter(|noted| !unsettled.contains(&noted.note.contact_id));
@@ -130,7 +131,7 @@ impl RunAutomation {
             };
             let advanced = self.brought_on(cx, active, heard.iter().map(hear).collect()).await?;
             for ((noted, stored), run) in heard.iter().zip(&advanced.runs) {
-                // Where nothing else follows from the note, this was all of it.
+                // If nothing else follows from the note, it is settled.
                 let is_last = place + 1 == own(noted).len() && candidate(active, noted).is_none();
                 if *run != stored.record && !is_last {
                     unsettled.insert(noted.note.contact_id);
@@ -139,8 +140,8 @@ impl RunAutomation {
             changes.append(advanced.changes);
         }
 
-        // What nobody was moved by, or nobody enters by, is over; the others are looked at again with what has become of
-        // the runs. What comes after them waits for them.
+        // A note that moved no run and lets nobody enter is done; the others are processed again with the changed runs.
+        // Later notes wait for them.
         let is_over = |noted: &Noted| !unsettled.contains(&noted.note.contact_id);
         let worked = noted.iter().position(|noted| !is_over(noted)).unwrap_or(noted.len());
         let candidates = noted[..worked].iter().filter_map(|noted| candidate(active, noted)).collect();
@@ -165,7 +166,7 @@ impl RunAutomation {
     }
 }
 
-/// The notes from the first on that are of different contacts.
+/// Returns the notes from the first on that are of different contacts.
 fn round(noted: &[Noted]) -> &[Noted] {
     let mut contacts = HashSet::new();
     let end = noted.iter().position(|noted| !contacts.insert(noted.note.contact_id));
@@ -176,7 +177,7 @@ fn pending(stored: &Stored<Run>, input: Incoming) -> PendingRun {
     PendingRun { run: stored.record.clone(), expect: Expect::Revision(stored.revision), input }
 }
 
-/// Who enters by a note, if anybody may.
+/// Returns the contact that may enter by a note, if any.
 fn candidate(active: &ActiveAutomation, noted: &Noted) -> Option<Candidate> {
     let (note, happened) = (&noted.note, noted.happened.as_deref());
     if !note.may_enter || !active.plan.trigger.fits(&note.cause, happened, &active.zone) {
@@ -190,7 +191,7 @@ fn candidate(active: &ActiveAutomation, noted: &Noted) -> Option<Candidate> {
         Cause::Event(id) | Cause::Message { event_id: id, .. } => Some(id),
         _ => None,
     };
-    // A calculation that began before the activation finds members after it.
+    // A calculation of the segment that began before the activation may find members after it.
     let at = match note.cause {
         Cause::SegmentEntered(_) => active.automation.activated_at.map_or(note.at, |activated| note.at.max(activated)),
         _ => note.at,

@@ -1,4 +1,4 @@
-//! The contacts of a page of runs: read once, changed in memory, written once.
+//! Contacts of a page of runs: read once, changed in memory, written once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ use serde_json::Value;
 use crate::app::App;
 use crate::services::texts::TextFault;
 
-/// A contact as it was read, and as it has become.
+/// A contact as it was read, with its changes.
 #[derive(Debug)]
 pub(super) struct Person {
     before: Stored<Contact>,
-    /// As the runs of the page have changed it.
+    /// The contact as the runs of the page have changed it.
     pub(super) contact: Contact,
-    /// Its clock, as it was read.
+    /// Time zone of the contact, as it was read.
     pub(super) zone: TimeZone,
-    /// The greatest depth of the runs that changed it.
+    /// Greatest depth of the runs that changed it.
     depth: u8,
 }
 
-/// Reads contacts; those that are gone are not among the answers.
+/// Reads contacts; those that are gone are left out.
 pub(super) async fn load(
     app: &App,
     workspace: WorkspaceId,
@@ -58,7 +58,7 @@ pub(super) async fn load(
 }
 
 impl Person {
-    /// Changes the contact by the rules of contacts; why not, where these refuse it.
+    /// Changes the contact by the rules of contacts; the error is the reason if they refuse it.
     pub(super) fn update(&mut self, sent: ContactInput, types: &FieldTypes, depth: u8) -> Result<(), String> {
         let (sent, mut violations) = match input::made_body(sent) {
             Ok(made) => made,
@@ -75,7 +75,7 @@ impl Person {
         Ok(())
     }
 
-    /// Puts the contact on a list, or takes it off.
+    /// Adds the contact to a list, or removes it.
     pub(super) fn set_membership(&mut self, list: ListId, is_member: bool, depth: u8) {
         self.contact.list_ids.retain(|id| *id != list);
         if is_member {
@@ -84,7 +84,7 @@ impl Person {
         self.depth = self.depth.max(depth);
     }
 
-    /// The writes that store the changes of the contact and of its lists.
+    /// Returns the writes that store the changes of the contact and of its lists.
     pub(super) fn writes(self, now: Timestamp) -> Vec<Write> {
         let Self { before: Stored { record: before, revision }, mut contact, zone: _, depth } = self;
         let (workspace, id) = (contact.workspace_id, contact.id);
@@ -108,7 +108,7 @@ impl Person {
     }
 }
 
-/// What an update says about a contact, rendered.
+/// Renders an update of a contact.
 pub(super) async fn input_of(
     app: &App,
     update: &ContactUpdate,
@@ -142,7 +142,7 @@ pub(super) async fn input_of(
     Ok(sent)
 }
 
-/// What was wrong, without the values.
+/// Describes violations without the values.
 pub(super) fn summary_of(violations: &Violations) -> String {
     let all = violations.as_slice().iter().map(|one| {
         let one = serde_json::to_value(one).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is taken out of the way because the store refuses for good what follows from it, so that the others of its shard go on.
+//! Putting aside items whose outcome the store refuses for good, so that the others of their shard continue.
 
 use messaging_core::changes::{AutomationWrite, Changes, Expect, PutRun, TakeNotes, Write};
 use messaging_core::domain::automation::run::Run;
@@ -15,7 +15,7 @@ use crate::jobs::run_automation::RunAutomation;
 use crate::work::job::{JobContext, JobError};
 
 impl RunAutomation {
-    /// Puts aside what a page of one begins with: a run that is due fails and says why, a note or a moment goes.
+    /// Puts aside the first item of a page of one: a due run fails with the reason, a note or a time is removed.
     pub(super) async fn put_aside(
         &self,
         cx: &JobContext,
@@ -35,7 +35,7 @@ impl RunAutomation {
                 changes.push(self::aside(&cx.app, &run.record, why));
                 changes.push(failed(run, active.now, why));
             } else {
-                // What happened is not kept here, because it may be personal; without it the contact cannot enter by it.
+                // The event is not stored here, because it may be personal; without it the contact cannot enter by it.
                 let fits = || active.plan.trigger.fits(&note.cause, None, &active.zone);
                 let enters = note.may_enter && happened.is_none() && fits();
                 let again = enters.then(|| entry(note.contact_id));
@@ -60,13 +60,13 @@ impl RunAutomation {
     }
 }
 
-/// The write that records a run as put aside.
+/// Returns the write that records a run as put aside.
 pub(in crate::work) fn aside(app: &App, run: &Run, why: &CommitError) -> Write {
     let again = Again::Run { automation_id: run.automation_id, run_id: run.id, held: run.held.clone() };
     app.quarantine(Some(run.workspace_id), ("automation_run", &run.id), why, Some(again))
 }
 
-/// The write that ends a run where it stands.
+/// Returns the write that ends a run as failed at its node.
 pub(in crate::work) fn failed(stored: &Stored<Run>, now: Timestamp, why: &CommitError) -> Write {
     let mut run = stored.record.clone();
     let steps = fail(&mut run, &why.to_string(), now);

@@ -1,4 +1,4 @@
-//! Runs that are due, and new ones.
+//! Due runs, and new ones.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,8 @@ use crate::services::entering::{Candidate, Verdict};
 use crate::work::job::{JobContext, JobError};
 
 impl RunAutomation {
-    /// Brings a page of the runs on that are due, one of each contact; answers whether there was any.
+    /// Advances a page of the due runs, one of each contact; returns false if there was none, or none could be
+    /// advanced.
     pub(super) async fn due_runs(
         &self,
         cx: &JobContext,
@@ -25,7 +26,7 @@ impl RunAutomation {
             return Ok(false);
         }
         if self.has_notes(cx).await? {
-            // Whatever was accepted up to the due time comes first.
+            // Notes of events that were accepted up to the due time come first.
             return Ok(true);
         }
         let mut contacts = HashSet::new();
@@ -47,7 +48,8 @@ impl RunAutomation {
     }
 }
 
-/// What it takes to let in whoever of the candidates may enter, each another contact, and to list whom a limit refuses.
+/// Returns the changes that let in those candidates who may enter, each another contact, and list those whom a limit
+/// refuses.
 pub(super) async fn enter(
     app: &App,
     active: &ActiveAutomation,

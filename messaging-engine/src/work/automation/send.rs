@@ -93,8 +93,8 @@ impl SendDecision<'_> {
     }
 
     /// The hold or skip that keeps the message from being sent now; `None` if nothing does. If all addresses of the
-    /// contact are suppressed, `suppression` is the reason for the first. `entered_by` is the list by which contacts enter
-    /// the automation.
+    /// contact are suppressed, `suppression` is the reason for the first. `entered_by` is the list by which contacts
+    /// enter the automation.
     async fn obstacle(
         &self,
         channel: Channel,

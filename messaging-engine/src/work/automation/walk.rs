@@ -1,5 +1,5 @@
-//! Bringing runs on: what the walks of a page need is looked up for all of them at once, and what they want done becomes
-//! one set of changes.
+//! Advances automation runs: looks up the data of a whole page of runs at once, and collects their effects in one set
+//! of changes.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -32,44 +32,45 @@ use crate::services::subscribing::Admitting;
 use crate::services::texts::{TextFault, values_of_run};
 use crate::work::job::JobError;
 
-/// Rounds of questions of one page; a run that wants more goes on in the next.
+/// Rounds of look-ups for one page; a run that needs more continues in the next page.
 const MAX_ROUNDS: usize = 16;
 
 static NOTHING: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
-/// A run that something brings on.
+/// A run to be advanced.
 #[derive(Debug)]
 pub(crate) struct PendingRun {
-    /// The run as it was read, or as it is made ([`Entrance::run`](messaging_core::domain::automation::entering::Entrance::run)).
+    /// The run as it was read, or as it is made
+    /// ([`Entrance::run`](messaging_core::domain::automation::entering::Entrance::run)).
     pub(crate) run: Run,
-    /// What the store has of it.
+    /// Expected stored revision of the run.
     pub(crate) expect: Expect,
-    /// Cause for which the run goes on.
+    /// Cause for which the run continues.
     pub(crate) input: Incoming,
 }
 
-/// Cause for which a run goes on.
+/// Cause for which a run continues.
 #[derive(Debug, Clone)]
 pub(crate) enum Incoming {
-    /// It is new, or due.
+    /// The run is new, or due.
     Due,
-    /// Something was noted of its contact. The run does not go first: see
+    /// A note was taken of its contact. The run does not go first: see
     /// [`goes_before`](messaging_core::domain::automation::step::goes_before).
     Note(Arc<Note>, Option<Arc<Happened>>),
 }
 
-/// What a page of runs has come to.
+/// Result of advancing a page of runs.
 #[derive(Debug)]
 pub(crate) struct Advanced {
-    /// What is to be committed: runs, their history, counts, messages, contacts, jobs. To it the caller adds what the
-    /// commit expects of the automation, and the notes that it takes.
+    /// Changes to commit: runs, their history, counts, messages, contacts, jobs. The caller adds the commit's
+    /// conditions on the automation, and the notes that it takes.
     pub(crate) changes: Changes,
-    /// Where the runs stand, in the order of the page.
+    /// The runs afterwards, in the order of the page.
     pub(crate) runs: Vec<Run>,
 }
 
-/// Brings the runs of a page on, each until it waits, ends, or has to be committed before it can go on (it is then still
-/// due). A page has at most one entry for a run. A run whose contact is gone stays as it is.
+/// Advances the runs of a page, each until it waits, ends, or has to be committed before it can continue (it is then
+/// still due). A page has at most one entry for a run. A run whose contact is gone stays as it is.
 pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<PendingRun>) -> Result<Advanced, JobError> {
     let (workspace, now) = (automation.workspace_id, app.now());
     let workspace_zone = app.workspace_zone(workspace).await?;
@@ -145,26 +146,26 @@ pub(crate) async fn advance(app: &App, automation: &Automation, page: Vec<Pendin
     Ok(Advanced { changes, runs })
 }
 
-/// A run of the page on its way.
+/// A run of the page while it is advanced.
 struct RunWalk<'a> {
-    /// In the page.
+    /// Index in the page.
     place: usize,
     contact: ContactId,
     walk: Walk<'a>,
     need: Need,
-    /// Shows addresses as the version of the run may have them.
+    /// Masks addresses unless the version of the run may see them.
     redactor: Redactor,
 }
 
-/// What the walks of a page share.
+/// State that the walks of a page share.
 struct Shell<'a> {
     app: &'a App,
     workspace: WorkspaceId,
     now: Timestamp,
     people: HashMap<ContactId, Person>,
-    /// Messages and jobs.
+    /// Writes of messages and jobs.
     writes: Vec<Write>,
-    /// Why addresses are suppressed that were looked up.
+    /// Suppressions of the addresses that were looked up; `None` for an address that is not suppressed.
     listed: HashMap<(Channel, String), Option<SuppressionReason>>,
     /// Lists that were looked up, with true for those that exist.
     lists: HashMap<ListId, bool>,
@@ -175,7 +176,7 @@ impl Shell<'_> {
         self.people.get(&contact).map_or(&NOTHING, |person| &person.contact.attributes)
     }
 
-    /// Looks up at once which addresses are suppressed that the sends of this round may go to.
+    /// Looks up together which of the addresses that the sends of this round may go to are suppressed.
     async fn look_up_addresses(&mut self, run_walks: &[RunWalk<'_>]) -> Result<(), StoreError> {
         let mut wanted = Vec::new();
         for RunWalk { contact, walk, need, .. } in run_walks {
@@ -202,7 +203,7 @@ impl Shell<'_> {
         Ok(())
     }
 
-    /// Asks what the walks want to know; answers whether any wanted to.
+    /// Answers the questions of the walks; returns false if there were none.
     async fn answer(&self, run_walks: &mut [RunWalk<'_>], zone: &TimeZone) -> Result<bool, StoreError> {
         let (mut asks, mut expected) = (Vec::new(), Vec::new());
         for (at, run_walk) in run_walks.iter().enumerate() {
@@ -210,7 +211,7 @@ impl Shell<'_> {
             let run = run_walk.walk.run();
             let mut verdicts = Vec::with_capacity(questions.len());
             for Question { filter, up_to, at } in questions {
-                // Nobody matches what names something that is gone.
+                // A filter that names something removed matches no contact.
                 let place = match self.app.askable(self.workspace, filter.clone()).await? {
                     None => None,
                     Some(filter) => {
@@ -238,7 +239,7 @@ impl Shell<'_> {
         Ok(true)
     }
 
-    /// Does the work of a node.
+    /// Executes a node.
     async fn act(&mut self, walk: &Walk<'_>, index: NodeIndex, redactor: Redactor) -> Result<NodeOutcome, StoreError> {
         let (run, node) = (walk.run(), walk.node(index));
         let done = match &node.kind {
@@ -312,7 +313,7 @@ impl Shell<'_> {
     }
 }
 
-/// Ends a run that cannot go on; the steps that say why.
+/// Ends a run as failed; returns the steps that record the reason.
 pub(super) fn fail(run: &mut Run, why: &str, at: Timestamp) -> Vec<RunStep> {
     let mut detail = Map::new();
     detail.insert("message".to_owned(), Value::from(why));
@@ -323,11 +324,11 @@ fn gone() -> NodeOutcome {
     NodeOutcome::Failed("the contact is gone".to_owned())
 }
 
-/// Why the work of a node was not done.
+/// Failure to execute a node.
 enum Undone {
     /// The node fails, and its run with it.
     Node(String),
-    /// Not now.
+    /// The store failed; the node is tried again later.
     Store(StoreError),
 }
 
@@ -346,7 +347,7 @@ impl From<TextFault> for Undone {
     }
 }
 
-/// How often the page reached nodes and took branches.
+/// Numbers of arrivals at nodes and of branches taken by the page.
 #[derive(Default)]
 struct Counts {
     entered: BTreeMap<String, u32>,

@@ -1,5 +1,4 @@
-//! Making the messages of a campaign: a page of recipients, their messages and the place that was reached are one
-//! commit.
+//! Making the messages of a campaign: a page of recipients, their messages and the position reached are one commit.
 
 use messaging_core::changes::{
     Changes, Condition, CountMessages, EventSubject, Expect, NewWaiting, WaitingKey, Write, track_of,
@@ -21,12 +20,12 @@ use crate::services::campaigns::terms;
 use crate::services::page_size::PageSize;
 use crate::work::job::{JobContext, JobError};
 
-/// Recipients of one commit.
+/// Number of recipients of one commit.
 const PAGE: usize = 500;
-/// Pieces that are read at a time, of 8 KiB each at most.
+/// Number of pieces that are read at a time, of 8 KiB each at most.
 const ROWS: usize = 16;
 
-/// Recipients who are to get messages now, by number and variant.
+/// Recipients to get messages now, by number and variant.
 #[derive(Default)]
 struct Page {
     numbers: Vec<u64>,
@@ -34,7 +33,7 @@ struct Page {
 }
 
 impl RunCampaign {
-    /// Makes the messages of the next recipients; answers whether there was anything to do.
+    /// Makes the messages of the next recipients; returns true if there was anything to do.
     pub(super) async fn fan_out(&self, cx: &JobContext, under_way: &UnderWay) -> Result<bool, JobError> {
         let UnderWay { campaign: Stored { record: campaign, .. }, progress, now } = under_way;
         let mut size = PageSize::new(PAGE);
@@ -101,15 +100,15 @@ impl RunCampaign {
         Ok(page)
     }
 
-    /// Those of a piece who belong to the test group.
+    /// Returns the recipients in a piece that belong to the test group.
     async fn test_group(&self, cx: &JobContext, piece: u64) -> Result<Bits, JobError> {
         let set = AudienceSet::TestGroup;
         let rows = cx.app.store().audience_rows(self.workspace_id, self.campaign_id, set, piece, 1).await?;
         Ok(rows.into_iter().find(|row| row.piece == piece).map(|row| row.bits).unwrap_or_default())
     }
 
-    /// The messages of a page. Whoever was erased since, or has no address any more, or is refused, gets a message that is
-    /// withdrawn, as if that had happened a moment later: so everybody of the audience is somewhere.
+    /// Returns the messages of a page. A recipient who was erased since, has no address any more, or is refused, gets a
+    /// message that is withdrawn, as if that had happened a moment later: so the whole audience is accounted for.
     async fn messages(
         &self,
         cx: &JobContext,
@@ -194,14 +193,14 @@ impl RunCampaign {
     }
 }
 
-/// The variant of the next recipient.
+/// Returns the variant of the next recipient.
 fn variant(campaign: &Campaign, reached: &mut CampaignProgress) -> u8 {
     let drawn = reached.fan_out.variants.as_mut().and_then(messaging_core::domain::campaign::split::Split::draw);
     let place = drawn.or(campaign.winner).unwrap_or(0);
     u8::try_from(place).unwrap_or(0)
 }
 
-/// What the clock holds a message for.
+/// Returns the hold of a new message by the clock, if there is one.
 fn hold(terms: &Terms, recipient: &CampaignRecipient, workspace: &str, now: Timestamp) -> Option<Hold> {
     let zone = zone_of(recipient.timezone.as_deref(), workspace);
     let recipient = Recipient { zone: &zone, suppression: None, has_consent: true, sends: &[], cap_since: None };

@@ -1,6 +1,6 @@
 //! Finding the audience of a campaign, and drawing its test group.
 //!
-//! A piece of contact numbers is one commit: whom it holds, by verdict and by when they are due, with the place that was
+//! A piece of contact numbers is one commit: the contacts in it, by verdict and by due time, with the position that was
 //! reached. The draw goes over the same pieces once the number of recipients is known.
 
 use std::collections::{BTreeMap, HashSet};

@@ -1,9 +1,8 @@
-//! Releasing messages of a campaign that wait: a row of those that wait becomes a job that delivers.
+//! Release of a campaign's waiting messages: the row of a waiting message becomes a job that delivers it.
 //!
-//! Recipients of one domain share a track, and of each track only so many are in delivery that its mail servers always
-//! have something to do. What stands in front of a server that hangs are some dozens of messages, not the campaign.
-//! Campaigns have lanes of their own, so what others have in delivery takes no room of this one, and the end of each of
-//! its messages wakes it.
+//! Recipients of one domain share a track, and of each track only so many messages are in delivery that its mail
+//! servers are always busy. A server that hangs holds up some dozens of messages, not the campaign. Campaigns have
+//! lanes of their own, so messages of others take no room of this one, and the end of each of its messages wakes it.
 
 use messaging_core::changes::{Changes, Condition, JobWrite, WaitingKey, Write};
 use messaging_core::domain::campaign::{Campaign, CampaignStatus};
@@ -20,31 +19,31 @@ use crate::jobs::run_campaign::RunCampaign;
 use crate::services::page_size::PageSize;
 use crate::work::job::{JobContext, JobError};
 
-/// Messages of a track that are in delivery at the same time, to begin with and at least.
+/// Number of messages of a track that are in delivery at the same time, to begin with and at least.
 const SMALLEST: u16 = 24;
-/// Messages of a campaign that are in delivery at the same time, all tracks together.
+/// Number of messages of a campaign that are in delivery at the same time, all tracks together.
 const TOGETHER: u16 = 4096;
-/// Messages of one commit.
+/// Number of messages of one commit.
 const PAGE: usize = 256;
 
 /// Result of releasing the messages of a campaign that are due.
 pub(super) struct Released {
-    /// Whether nothing that is due waits any more.
+    /// True if no due message waits any more.
     pub(super) none_due: bool,
-    /// When something is due, or may be released, or what is in delivery is to have ended.
+    /// Time when a message is due, or may be released, or those in delivery should have ended.
     pub(super) next_at: Option<Timestamp>,
 }
 
-/// A track on which something is due.
+/// A track with a due message.
 struct Track {
     number: u8,
     lane: Lane,
-    /// How many of it may be released.
+    /// Number of its messages that may be released.
     room: usize,
 }
 
 impl RunCampaign {
-    /// Releases what is due as far as there is room.
+    /// Releases due messages as far as there is room.
     pub(super) async fn release(
         &mut self,
         cx: &JobContext,
@@ -55,7 +54,7 @@ impl RunCampaign {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
         let tracks = cx.app.store().waiting_tracks(workspace, id).await?;
         let later = tracks.iter().map(|(_, due)| *due).filter(|due| *due > now).min();
-        // Where nothing waits for its time, everything is in delivery.
+        // If no message waits for its time, all are in delivery.
         let mut released = Released { none_due: true, next_at: Some(later.unwrap_or(now + LOOK_AGAIN)) };
         let mut room = usize::from(TOGETHER);
         if let Some(limit) = campaign.plan.settings.rate_limit {
@@ -77,7 +76,8 @@ impl RunCampaign {
         for (track, length) in open.iter_mut().zip(lengths) {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
             let window = usize::from(self.adapt(track.number, length, !state.has_shrunk));
-            // Not one for each that was delivered: whoever ends wakes this job, and every pass asks about all tracks.
+            // Not one for each message that was delivered: the end of each wakes this job, and every pass reads all
+            // tracks.
             track.room = if length > window / 2 { 0 } else { window - length };
             room = room.saturating_sub(length);
         }
@@ -90,7 +90,7 @@ impl RunCampaign {
                 continue;
             }
             let due = cx.app.store().due_messages(workspace, id, track.number, now, wanted).await?;
-            // There may be more of it.
+            // The track may have more of them.
             released.none_due &= due.len() < wanted;
             room -= due.len();
             keys.extend(due);
@@ -109,7 +109,7 @@ impl RunCampaign {
             }
         }
         if count < keys.len() {
-            // In the place of those that were withdrawn others may go, and their end wakes nobody.
+            // Other messages may take the place of withdrawn ones, whose end wakes nothing.
             released.next_at = Some(now);
         }
         if !released.none_due {
@@ -118,8 +118,8 @@ impl RunCampaign {
         Ok(released)
     }
 
-    /// The window of a track in which so many are in delivery: it doubles when it was found nearly empty, and is halved when
-    /// it was found full.
+    /// Returns the window of a track with `length` messages in delivery: it doubles when found nearly empty, and is
+    /// halved when found full.
     fn adapt(&mut self, track: u8, length: usize, may_shrink: bool) -> u16 {
         let window = self.windows.get(&track).copied().unwrap_or(SMALLEST);
         let next = match length {
@@ -133,8 +133,8 @@ impl RunCampaign {
         next
     }
 
-    /// Takes a page of messages that nobody waits for off those that wait: they were withdrawn one by one. Answers
-    /// whether there were any.
+    /// Removes a page of messages from the waiting ones that need no delivery: they were withdrawn one by one. Returns
+    /// true if there were any.
     pub(super) async fn drop_settled(&self, cx: &JobContext) -> Result<bool, JobError> {
         let (workspace, id) = (self.workspace_id, self.campaign_id);
         let tracks = cx.app.store().waiting_tracks(workspace, id).await?;
@@ -144,7 +144,7 @@ impl RunCampaign {
         Ok(true)
     }
 
-    /// Makes the jobs of a page; answers how many. Messages that the store refuses are withdrawn instead.
+    /// Makes the jobs of a page; returns their number. Messages that the store refuses are withdrawn instead.
     async fn release_page(
         &self,
         cx: &JobContext,
@@ -172,7 +172,7 @@ impl RunCampaign {
             cx.commit(changes).await?;
             return Ok(count);
         };
-        // Counted before the commit: a message may be delivered before the commit is answered here.
+        // Counted before the commit: a message may be delivered before the commit returns here.
         cx.app.campaign_pace().release(id, limit, count, now);
         if let Err(error) = cx.commit(changes).await {
             cx.app.campaign_pace().put_back(id, count);
@@ -182,7 +182,8 @@ impl RunCampaign {
     }
 }
 
-/// Whoever withdraws a message takes it off those that wait; one that was settled all the same is let go.
+/// Returns true if a message is still to be sent. Withdrawing a message also removes it from the waiting ones; one that
+/// was settled in another way is left out here.
 fn is_to_be_sent(message: &Message) -> bool {
     message.status == MessageStatus::Queued && !message.is_redacted()
 }

@@ -11,9 +11,9 @@ use crate::jobs::run_campaign::RunCampaign;
 use crate::work::job::{JobContext, JobError};
 
 impl RunCampaign {
-    /// Moves an A/B test on, if that is due: from the test group that has its messages to the wait for a winner, from
-    /// there to the winner, and then to the messages of the rest. A pause holds up none of it. `None` where nothing is to
-    /// be done.
+    /// Advances an A/B test, if that is due: from the test group that has its messages to the wait for a winner, from
+    /// there to the winner, and then to the messages of the rest. A pause holds up none of it. `None` if nothing is
+    /// due.
     pub(super) async fn decide(
         &self,
         cx: &JobContext,

@@ -1,7 +1,7 @@
-//! How far a delivery job has come with each of its recipients.
+//! Progress of a delivery job for each of its recipients.
 //!
-//! It is kept with the job, which names recipients by keys and never by address. What stands there as begun when
-//! the job is claimed belongs to a run that never ended: whether the copy arrived is not known.
+//! The progress is stored with the job, which names recipients by keys and never by address. A transaction that is
+//! recorded as begun when the job is claimed belongs to a run that never ended: whether the copy arrived is not known.
 
 use messaging_core::domain::delivery::{AttemptResult, RecipientResult};
 use messaging_core::domain::message::recipients::Recipient;
@@ -16,7 +16,7 @@ pub(super) struct Addressee {
 }
 
 impl Addressee {
-    /// Result of a recipient that the job is done with.
+    /// Returns the result of a recipient that the job is done with.
     pub(super) fn ended(self, result: AttemptResult) -> RecipientResult {
         let RecipientProgress { ambiguous, lost, .. } = self.progress;
         RecipientResult { recipient: self.recipient, result, ambiguous, lost }

@@ -28,8 +28,8 @@ pub(super) enum AttemptAdmission {
     TooFast(Duration),
     /// No path is open to it: it is held.
     Held(HoldReason, PathWait),
-    /// Its time is over, and it is not attempted; with the last words about why it was not attempted before, if something
-    /// is in the way.
+    /// The message has expired, and is not attempted; with the reason why it was not attempted before, if something is
+    /// in the way.
     Over(Option<String>),
 }
 

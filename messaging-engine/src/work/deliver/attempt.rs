@@ -1,4 +1,4 @@
-//! One attempt of a run: prepare, perform, and what the log of its transactions says.
+//! One attempt of a run: preparing, performing, and the result in the log of its transactions.
 
 use std::sync::Arc;
 
@@ -15,12 +15,13 @@ use crate::work::deliver::without_attempt::{conclude, cut_off, fail};
 use crate::work::deliver::{AdmittedTurn, AttemptGuards};
 use crate::work::job::{JobContext, JobError};
 
-/// Twice how often an attachment is in memory: as it is and in base64, which is a third and a line end longer.
+/// Twice the number of copies of an attachment in memory: the original and its base64, which is a third and a line end
+/// longer.
 const FILE_COPIES_HALVES: u64 = 5;
 
 impl Run {
-    /// What is known of the addressees without another attempt: earlier ones ended, were cut off, or the message has
-    /// expired.
+    /// Returns the outcome of addressees without another attempt, if it is known: earlier attempts ended or were cut
+    /// off, or the message has expired.
     pub(super) async fn settled_without_attempt(
         &mut self,
         cx: &JobContext,
@@ -31,7 +32,7 @@ impl Run {
             return Ok(Some(performed));
         }
         if self.may_be_settled_by_receipt(app).await? {
-            // They are counted as lost answers.
+            // The cut-off attempts are counted as lost answers.
             self.found_ambiguous = 0;
             return Ok(Some(cut_off(app, &self.message, clock, &self.addressees)));
         }
@@ -49,7 +50,7 @@ impl Run {
         Ok(None)
     }
 
-    /// Makes the attempt. `None` when it did not begin and this run has ended: the message is put back or turned away.
+    /// Makes the attempt. `None` if it did not begin and this run has ended: the message is put back or turned away.
     pub(super) async fn attempt(
         &mut self,
         cx: &JobContext,
@@ -68,7 +69,7 @@ impl Run {
         }
         let addressees = self.addressees.clone();
         let mut prepared = prepare(app, &self.message, &request, addressees, everyone, reservation, clock).await?;
-        // What is sent is made of it, and is as large.
+        // The content to send is made of the request, and is as large.
         drop(request);
         match prepared.enter_accounts(app, self.message.channel) {
             Ok(probes) => guards.probes = probes,

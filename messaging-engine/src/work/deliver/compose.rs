@@ -1,4 +1,4 @@
-//! From a stored request to what the transport carries.
+//! Composition of a message's content from its stored request.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::address::EmailAddress;
@@ -16,7 +16,7 @@ use crate::services::email_parts::EmailParts;
 use crate::services::templates::Unrendered;
 use crate::work::deliver::unprepared::{Impossible, Unprepared};
 
-/// What is sent, and what has to be stored for it.
+/// Content to send, and the link targets to store for it.
 pub(super) struct Composed {
     pub(super) content: Content,
     /// Target URLs of the redirected links, each once.
@@ -41,7 +41,7 @@ impl From<Unrendered> for Unprepared {
     }
 }
 
-/// Composes the message, whose copies name everybody but those left out, for an attempt at some of its recipients.
+/// Composes the message for an attempt at some of its recipients; its headers name all copies except those left out.
 pub(super) async fn compose(
     app: &App,
     message: &Message,
@@ -99,8 +99,8 @@ async fn attachments(app: &App, message: &Message, request: &RequestContent) -> 
     Ok(attachments)
 }
 
-/// Where bounces come back to (contract section 14): addresses that name the message and one recipient each, so
-/// that nobody can send back what concerns another.
+/// Returns the return paths for bounces (contract section 14): addresses that name the message and one recipient each,
+/// so that nobody can send back a report about another.
 fn return_paths(
     app: &App,
     message: &Message,

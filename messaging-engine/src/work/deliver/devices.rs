@@ -1,9 +1,9 @@
-//! The devices of a contact: a push message goes to each of its tokens, and has arrived when one of them has it.
+//! Devices of a contact: a push message is sent to each of its tokens, and has arrived when one of them has it.
 //!
 //! Contract sections 6.3 and 16. The message has one recipient, its `to`; in an attempt every token of the contact that
-//! is not suppressed stands for it. The best of the answers is what becomes of the message. A token that is found dead
-//! bounces for itself, whatever becomes of the others, and none is tried again once one has the message. So it is with
-//! messages of campaigns and automations: one message for a contact, an attempt for each device.
+//! is not suppressed stands for it. The best of the answers is the outcome of the message. A token that is found dead
+//! bounces for itself, whatever the outcome of the others, and none is tried again once one has the message. The same
+//! holds for messages of campaigns and automations: one message for a contact, an attempt for each device.
 
 use std::cmp::Reverse;
 
@@ -23,17 +23,18 @@ use crate::jobs::deliver_message::RecipientProgress;
 use crate::services::message_parts::{is_to_contact, offers_unsubscribe};
 use crate::work::deliver::addressee::Addressee;
 
-/// The most devices of a contact that a message goes to.
+/// Largest number of devices of a contact that a message is sent to.
 const MAX_DEVICES: usize = 100;
 
-/// An address that stands for the recipient of a message, and why it is suppressed, if it is.
+/// Address of a message's recipient, with the reason if it is suppressed.
 pub(super) type Listed = (String, Option<SuppressionReason>);
 
-/// The addresses that stand for the recipient of a message to a contact, `to` first: of a push message every token of
-/// the contact, otherwise `to` alone.
+/// Returns the addresses for the recipient of a message to a contact, `to` first: for a push message every token of the
+/// contact, otherwise `to` alone.
 ///
-/// A campaign sends to no token that another of its recipients has. Where the contact does not name `to` any more, although
-/// nothing is known against it, somebody else's message came to it by a merge, and goes to `to` alone.
+/// A campaign sends to no token that another of its recipients has. If the contact does not have `to` any more,
+/// although nothing is known against the address, another contact's message came to it by a merge, and is sent to `to`
+/// alone.
 pub(super) async fn addresses(app: &App, message: &Message, contact: &Contact) -> Result<Vec<Listed>, StoreError> {
     let (workspace, channel) = (message.workspace_id, message.channel);
     let mut all = vec![message.to.clone()];
@@ -63,9 +64,9 @@ pub(super) async fn addresses(app: &App, message: &Message, contact: &Contact) -
     Ok(all.into_iter().zip(reasons).collect())
 }
 
-/// The tokens that stand for the recipient of a message, none of them suppressed; none where that is `to` alone.
+/// Returns the tokens for the recipient of a message, none of them suppressed; empty if that is `to` alone.
 ///
-/// A message that names an address goes to that.
+/// A message whose request names an address is sent to that.
 pub(super) async fn devices(app: &App, message: &Message, request: &RequestContent) -> Result<Vec<String>, StoreError> {
     let Some(contact) = message.contact_id.filter(|_| message.channel == Channel::Push) else { return Ok(Vec::new()) };
     let is_to_address = request.input.to.is_some() && !is_to_contact(message);
@@ -81,7 +82,7 @@ pub(super) async fn devices(app: &App, message: &Message, request: &RequestConte
     Ok(if usable == [message.to.as_str()] { Vec::new() } else { usable })
 }
 
-/// How much an answer says for the message: the smallest is the best.
+/// Rank of an answer as the outcome of the message: the smallest is the best.
 fn rank(outcome: &Outcome) -> u8 {
     match (outcome, outcome.class()) {
         (_, Some(OutcomeClass::Accepted(_))) => 0,
@@ -94,10 +95,10 @@ fn rank(outcome: &Outcome) -> u8 {
     }
 }
 
-/// What became of the recipient, for whom these devices stood: the best of their answers, and what the others say about
-/// themselves.
+/// Returns the results for a recipient with these devices: the best of their answers, and what the others say about the
+/// devices themselves.
 pub(super) fn results(addressee: &Addressee, outcomes: Vec<(String, Outcome)>) -> Vec<RecipientResult> {
-    // Of equal ones the first counts.
+    // Of equal answers the first counts.
     let best = outcomes.iter().enumerate().max_by_key(|(at, (_, outcome))| Reverse((rank(outcome), *at)));
     let Some(best) = best.map(|(at, _)| at) else { return Vec::new() };
     let judged = outcomes.into_iter().enumerate().filter_map(|(at, (address, outcome))| {
@@ -115,7 +116,7 @@ pub(super) fn results(addressee: &Addressee, outcomes: Vec<(String, Outcome)>) -
     judged.collect()
 }
 
-/// Who is tried again is the recipient, and not the device that stood for it.
+/// Puts the recipient in place of the device in the part of a judgment that is tried again.
 pub(super) fn rename(judgment: &mut Judgment, lost_replies: &mut [String], devices: &[String], to: &str) {
     for open in judgment.open.iter_mut().filter(|open| open.kind == RecipientKind::To) {
         to.clone_into(&mut open.address);

@@ -1,8 +1,8 @@
-//! How long a message is tried, and what becomes of it when its time is over.
+//! Expiry of messages: the time for which a message is tried, and its outcome once that is over.
 //!
-//! Contract section 4.2. Off email a message ends at that moment: nothing that a run of its job meets puts it off for
-//! longer, and what ends within a day has a lane that is claimed whatever becomes of its account
-//! ([`DeliverMessage::with_ttl`]).
+//! Contract section 4.2. On channels other than email a message ends at that moment: nothing that a run of its job
+//! meets puts it off for longer, and messages that expire within a day have a lane that is claimed whatever the state
+//! of its account ([`DeliverMessage::with_ttl`]).
 
 use std::time::Duration;
 
@@ -27,22 +27,22 @@ use crate::work::deliver::transaction_log::TOO_FAST;
 use crate::work::deliver::unprepared::Impossible;
 use crate::work::deliver::without_attempt::fail;
 
-/// More than a message is put off before it expires.
+/// Upper bound on the deferrals of a message before it expires.
 const MAX_DEFERRALS: usize = 1000;
 
-/// A message whose account is left alone looks so often whether that is over: new settings end it at once.
+/// Interval at which a message checks whether its account is still paused: new settings end a pause at once.
 const PAUSED_FOR: Duration = Duration::from_mins(1);
 
-/// How often a message looks at most, while its time passes, whether its account is still left alone.
+/// Largest number of times that a message checks, within its time to expire, whether its account is still paused.
 const LOOKS_WHILE_PAUSED: u32 = 10;
 
 impl DeliverMessage {
-    /// Since when the time of the message to expire runs.
+    /// Time from which the expiry of the message counts.
     pub(super) fn accepted_at(&self, message: &Message) -> Timestamp {
         self.released_at.unwrap_or(message.created_at)
     }
 
-    /// How long after that it expires.
+    /// Time after `accepted_at` at which the message expires.
     pub(super) fn expiry(&self, app: &App, message: &Message) -> Duration {
         let email = app.settings().message_expiry;
         if message.channel == Channel::Email {
@@ -52,27 +52,27 @@ impl DeliverMessage {
         asked.min(retry::OFF_EMAIL_EXPIRY).min(email)
     }
 
-    /// Whether a message that has expired is not attempted any more, as far as is known before it is read. Email is;
-    /// what has no time at all has its one attempt.
+    /// Returns true if a message that has expired is not attempted any more, as far as can be said before it is read.
+    /// Email is still attempted; a message with no time at all has its one attempt.
     pub(super) fn is_over(&self, message: &Message, expiry: Duration) -> bool {
         message.channel != Channel::Email && (self.attempt > 1 || !expiry.is_zero())
     }
 
-    /// How long a message is put off that is to wait for so long: not beyond its end.
+    /// Time for which a message is put off that is to wait for `wait`: at most a minute, and not beyond its end.
     pub(super) fn wait(&self, app: &App, message: &Message, wait: Duration) -> Duration {
         let end = self.accepted_at(message) + self.expiry(app, message);
         wait.min(PAUSED_FOR).min(end.since(app.now()))
     }
 
-    /// The same while its account is left alone, which new settings end: what has little time looks more often.
+    /// Like `wait` while its account is paused, which new settings end: a message with little time checks more often.
     pub(super) fn pause(&self, app: &App, message: &Message, wait: Duration) -> Duration {
         let often = (self.expiry(app, message) / LOOKS_WHILE_PAUSED).max(Duration::from_secs(1));
         self.wait(app, message, wait.min(often))
     }
 }
 
-/// The last words about why a message whose time is over was not attempted: those of an account that is left alone, or
-/// that its turn was too far away. Takes no turn and makes no probe of it.
+/// Returns the reason why an expired message was not attempted: the response that paused its account, or that its turn
+/// was too far away. Takes no turn and makes no probe of the message.
 pub(super) async fn last_words(app: &App, message: &Message) -> Result<Option<String>, StoreError> {
     let Some(provider) = app.provider(message.workspace_id, message.channel).await? else { return Ok(None) };
     let Some(transport) = app.transport(message.channel, &provider.name) else { return Ok(None) };
@@ -89,7 +89,7 @@ pub(super) async fn last_words(app: &App, message: &Message) -> Result<Option<St
     }))
 }
 
-/// What it means for those whom a job serves that the message expired while its account was left alone.
+/// Judges, for the recipients of a job, a message that expired while its account was paused.
 pub(super) fn expire(
     app: &App,
     message: &Message,
@@ -103,9 +103,10 @@ pub(super) fn expire(
     PerformedAttempt::without_peer(judgment, results)
 }
 
-/// What it means for those whom a job serves that the message has expired between two attempts, or before the first.
+/// Judges, for the recipients of a job, a message that expired between two attempts, or before the first.
 ///
-/// Whoever may have it already is not told off. Of the others the last attempt tells what was the matter.
+/// A recipient who may have the message already is not reported as failed. For the others the last attempt gives the
+/// reason.
 pub(super) async fn expire_untried(
     app: &App,
     message: &Message,
@@ -121,7 +122,7 @@ pub(super) async fn expire_untried(
         let unsent = Impossible::new("provider_error", "the message expired before it was sent");
         return Ok(fail(app, message, clock, addressees, &unsent));
     }
-    // An answer that is about nobody: what is known of a recipient counts.
+    // An answer that concerns no recipient: what is known of a recipient counts.
     let response = Response::of_text(last.unwrap_or("the attempt was cut off"));
     let class = if lacks_tls { OutcomeClass::TlsRequired } else { OutcomeClass::Retry(Scope::Account) };
     let outcome = Outcome::of(class, response);

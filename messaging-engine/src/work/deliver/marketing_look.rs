@@ -1,10 +1,10 @@
-//! The last look at a marketing message, of a campaign or an automation, right before its attempt: whether it may still be
-//! sent, now.
+//! The last check of a marketing message, of a campaign or an automation, right before its attempt: whether it may be
+//! sent now.
 //!
-//! Contract sections 12.3 and 12.5. The rules are core's ([`recipient_time::look`]); here is what they ask for, and what
-//! becomes of a message that is not sent: it waits again, or it is settled. The place that a message takes among the
-//! marketing messages to its contact is written with the record that its attempt begins, under the revision that was
-//! read, so that two campaigns cannot pass together.
+//! Contract sections 12.3 and 12.5. The rules are in core ([`recipient_time::look`]); here are their inputs, and the
+//! consequences for a message that is not sent: it waits again, or it is settled. The place that a message takes among
+//! the marketing messages to its contact is written with the record that its attempt begins, under the revision that
+//! was read, so that two campaigns cannot pass together.
 
 use std::time::Duration;
 
@@ -30,55 +30,56 @@ use crate::services::campaigns::terms;
 use crate::work::deliver::devices;
 use crate::work::job::{JobContext, JobError};
 
-/// A message that is tried again while its campaign is paused looks again after this.
+/// Wait of a message that is tried again while its campaign is paused.
 const PAUSED_FOR: Duration = Duration::from_secs(30);
-/// A contact that is not found is being merged into another; the message learns of that one so soon.
+/// Wait of a message whose contact is not found: it may be being merged into another, which the message will then name.
 const UNKNOWN_FOR: Duration = Duration::from_secs(5);
-/// A contact that is not found for so long is nobody's.
+/// Time after which a contact that is not found counts as gone.
 const UNKNOWN_AT_MOST: Duration = Duration::from_mins(10);
 
-/// Verdict of the last look: whether the attempt begins.
+/// Verdict of the last check: whether the attempt begins.
 #[derive(Debug)]
 pub(super) enum Look {
     /// The attempt may begin.
     Go(Permit),
-    /// It does not begin.
+    /// The attempt does not begin.
     Refused(Refusal),
 }
 
-/// What the record of an attempt that may begin has to take into account.
+/// Conditions and writes for the record of an attempt that may begin.
 #[derive(Debug, Clone)]
 pub(super) struct Permit {
-    /// Where the message takes its place; `None` once the attempt has begun.
+    /// Sends to the contact, among which the message takes its place; `None` once the attempt has begun.
     sends: Option<(ContactSends, Expect)>,
-    /// False if it has its place by an earlier attempt: then the revision alone counts, by which it is known that the contact
-    /// did not leave after this look.
+    /// False if the message has its place by an earlier attempt: then the revision alone is a condition, which shows
+    /// that the contact did not opt out after this check.
     takes_place: bool,
-    /// The campaign, and its rate limit, whose turn the message has to take; `None` if it has already or there is none.
+    /// Campaign and its rate limit, under which the message has to take its turn; `None` if it has already or there is
+    /// none.
     pace: Option<(CampaignId, u32)>,
 }
 
-/// Why an attempt does not begin.
+/// Reason why an attempt does not begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Not now.
+    /// The message is held back.
     Hold {
         /// Reason for which the message is held back.
         reason: HoldReason,
-        /// When it is looked at again.
+        /// Time when the message is checked again.
         until: Option<Timestamp>,
     },
-    /// Never.
+    /// The message is suppressed for good.
     Suppress(SuppressCause),
-    /// The campaign was withdrawn, or the contact is gone.
+    /// The campaign was cancelled, or the contact is gone.
     Withdraw,
-    /// It was released so long ago that the campaign has to look whether it is still wanted.
+    /// The message was released so long ago that the campaign has to check whether it is still wanted.
     Stale,
-    /// Its contact is not found, for the moment.
+    /// The contact of the message is not found at the moment.
     Unknown,
 }
 
-/// Looks at a message of a campaign, or at marketing of an automation; anything else may go.
+/// Checks a message of a campaign, or marketing of an automation; other messages may be sent.
 pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> Result<Look, StoreError> {
     let now = app.now();
     let is_first = job.reserved_at.is_none();
@@ -100,7 +101,7 @@ pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> 
     let Some(campaign) = campaign.filter(|campaign| !campaign.is_withdrawn()) else {
         return Ok(Look::Refused(Refusal::Withdraw));
     };
-    // One that was attempted already is tried until it expires; nobody would release it again.
+    // A message that was attempted already is tried until it expires, because it would not be released again.
     let is_unsent = is_first && message.status == MessageStatus::Queued;
     if is_unsent && job.released_at.is_some_and(|released| released + STALE < now) {
         return Ok(Look::Refused(Refusal::Stale));
@@ -115,7 +116,7 @@ pub(super) async fn look(app: &App, message: &Message, job: &DeliverMessage) -> 
     look_by(app, message, job, &terms, pace, now).await
 }
 
-/// Looks at a message by the terms of who sends it.
+/// Checks a message by the terms of its campaign or automation.
 async fn look_by(
     app: &App,
     message: &Message,
@@ -127,7 +128,7 @@ async fn look_by(
     let is_first = job.reserved_at.is_none();
     let Some(contact) = message.contact_id else { return Ok(Look::Refused(Refusal::Withdraw)) };
     let Some(Stored { record: known, .. }) = app.store().contact(message.workspace_id, contact).await? else {
-        // A message of an automation is not released: it is sent from the beginning.
+        // A message of an automation is not released: its time counts from acceptance.
         let since = job.released_at.or(job.marketing.map(|_| message.created_at));
         let is_over = since.is_some_and(|since| since + UNKNOWN_AT_MOST < now);
         return Ok(Look::Refused(if is_over { Refusal::Withdraw } else { Refusal::Unknown }));
@@ -161,7 +162,7 @@ async fn look_by(
     })
 }
 
-/// A cap concerns the first attempt only.
+/// Returns the terms of a campaign; its frequency cap concerns the first attempt only.
 fn terms_of(campaign: &Campaign, is_first: bool) -> Terms {
     let terms = terms(campaign);
     Terms {
@@ -172,7 +173,7 @@ fn terms_of(campaign: &Campaign, is_first: bool) -> Terms {
 }
 
 impl Permit {
-    /// That of a message which takes no place among others.
+    /// The permit of a message that takes no place among others.
     const fn nothing() -> Self {
         Self { sends: None, takes_place: false, pace: None }
     }
@@ -186,20 +187,20 @@ impl Permit {
         Ok(())
     }
 
-    /// Gives back the place that the message has under the rate limit of its campaign from its release to its turn: it ends
-    /// without an attempt.
+    /// Gives back the place that the message has under the rate limit of its campaign from its release to its turn: it
+    /// ends without an attempt.
     pub(super) fn give_back_turn(self, app: &App) {
         if let Some((campaign, _)) = self.pace {
             app.campaign_pace().put_back(campaign, 1);
         }
     }
 
-    /// True if the message takes its place with the attempt that begins.
+    /// Returns true if the message takes its place with the attempt that begins.
     pub(super) const fn takes_place(&self) -> bool {
         self.takes_place && self.sends.is_some()
     }
 
-    /// The write by which the message takes its place at `now`, or is known to have it still.
+    /// Returns the write by which the message takes its place at `now`, or proves that it still has it.
     pub(super) fn reservation(&self, now: Timestamp) -> Option<Write> {
         let (sends, expect) = self.sends.as_ref()?;
         if !self.takes_place {
@@ -211,12 +212,12 @@ impl Permit {
         Some(Write::put(ContactSends { times, ..sends.clone() }, *expect))
     }
 
-    /// The attempt has begun: another transaction of it takes nothing more.
+    /// Marks the permit as used when the attempt begins: another transaction of it takes nothing more.
     pub(super) fn use_up(&mut self) {
         self.sends = None;
     }
 
-    /// The message has had its turn, and is looked at again: it takes none a second time.
+    /// Returns the permit of a further check: a message that has had its turn takes none a second time.
     pub(super) fn following(self, earlier: &Self) -> Self {
         Self { pace: self.pace.filter(|_| earlier.pace.is_some()), ..self }
     }
@@ -259,7 +260,7 @@ pub(super) async fn turn_away(
     Ok(cx.finish(changes).await?)
 }
 
-/// Ends the run of a job whose message, of an automation, is not attempted: it keeps its job.
+/// Ends the run of a job whose automation message is not attempted: the message keeps its job.
 async fn turn_away_from(
     cx: &JobContext,
     message: &Message,
@@ -274,7 +275,7 @@ async fn turn_away_from(
         Refusal::Withdraw => settle(cx, message, job, None, now).await?,
         Refusal::Hold { reason, until } => {
             let (until, changes) = hold(message, reason, until, now);
-            // Its time to expire runs from when it is let go.
+            // The message's time to expire counts from when it is released.
             let job = DeliverMessage { released_at: Some(until), ..job.clone() };
             return cx.again_at(until, &job, changes).await;
         }
@@ -282,7 +283,7 @@ async fn turn_away_from(
     Ok(cx.finish(changes).await?)
 }
 
-/// Until when a message is held, and the changes that say so.
+/// Returns the time until which a message is held, and the changes that record it.
 pub(super) fn hold(
     message: &Message,
     reason: HoldReason,
@@ -290,8 +291,8 @@ pub(super) fn hold(
     now: Timestamp,
 ) -> (Timestamp, Changes) {
     let until = until.unwrap_or(now + PAUSED_FOR);
-    // A cap's patience runs from when it first held the message, so what holds the message after that keeps the reason
-    // and its beginning: neither the clock nor a pace lets the patience begin anew.
+    // The patience of a cap counts from when it first held the message, so a later hold keeps that reason and its
+    // start: neither the clock nor a pace lets the patience begin again.
     let capped = message.hold.filter(|hold| hold.reason == HoldReason::FrequencyCap);
     let reason = capped.map_or(reason, |hold| hold.reason);
     let earlier = message.hold.filter(|hold| hold.reason == reason);
@@ -302,14 +303,14 @@ pub(super) fn hold(
     (until, moves(message, &held, None, now).into_iter().collect())
 }
 
-/// The write that lets a message wait again until it is released.
+/// Returns the write that lets a message wait again until it is released.
 fn wait(message: &Message, campaign: CampaignId, due_at: Timestamp) -> Write {
     let track = track_of(DeliverMessage::lane_of(message).resource());
     Write::PutWaiting(message.workspace_id, campaign, WaitingKey { track, due_at, message_id: message.id })
 }
 
-/// The changes that settle a message without an attempt: suppressed for a reason, or withdrawn. It gives back the place
-/// it took by an earlier attempt.
+/// Returns the changes that settle a message without an attempt: suppressed for a reason, or withdrawn. It gives back
+/// the place it took by an earlier attempt.
 async fn settle(
     cx: &JobContext,
     message: &Message,
@@ -342,8 +343,8 @@ async fn settle(
     Ok(changes)
 }
 
-/// Ends the job of a message that was withdrawn. What it had taken goes to others: its place among the marketing messages
-/// to its contact, and the one under the rate limit of its campaign, which may have nothing else to go on by.
+/// Ends the job of a withdrawn message. It frees its place among the marketing messages to its contact, and the one
+/// under the rate limit of its campaign, which may wait for that alone.
 pub(super) async fn finish_withdrawn(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<(), JobError> {
     let mut changes = give_back(cx, message, job).await?;
     if let Some(campaign) = message.campaign_id {
@@ -355,7 +356,7 @@ pub(super) async fn finish_withdrawn(cx: &JobContext, message: &Message, job: &D
     Ok(cx.finish(changes).await?)
 }
 
-/// The changes by which a message gives back its place among the marketing messages to its contact.
+/// Returns the changes by which a message gives back its place among the marketing messages to its contact.
 async fn give_back(cx: &JobContext, message: &Message, job: &DeliverMessage) -> Result<Changes, StoreError> {
     let (Some(reserved), Some(contact)) = (job.reserved_at, message.contact_id) else { return Ok(Changes::default()) };
     let stored = cx.app.store().contact_sends(message.workspace_id, contact, message.channel).await?;

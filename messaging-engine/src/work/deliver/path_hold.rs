@@ -1,8 +1,9 @@
-//! Messages that no path is open to: their addresses warm up, a provider wants less, or this node has no address for them.
+//! Messages without an open path: their addresses warm up, a site wants less mail, or this node has no address for
+//! them.
 //!
-//! The jobs of a recipient domain are claimed by one node, whichever pools their messages are of. A message that may leave
-//! from no address of that node goes on in a lane beside, which a node claims that has one; only where no node has one it is
-//! held for it.
+//! The jobs of a recipient domain are claimed by one node, whichever pools their messages use. A message that may leave
+//! from no address of that node continues in a separate lane, which a node claims that has one; only if no node has one
+//! it is held.
 
 use std::time::Duration;
 
@@ -20,24 +21,24 @@ use crate::services::source_choice::SourceHolder;
 use crate::work::deliver::marketing_look::hold;
 use crate::work::job::{JobContext, JobError};
 
-/// A message whose node is about to come asks again after so long.
+/// Wait of a message whose node is about to appear.
 const SOON: Duration = Duration::from_secs(3);
 
-/// Where a message goes on that this node had no address for.
+/// Place at which a message continues for which this node had no address.
 enum Way {
-    /// Here: the node uses an address for it by now.
+    /// This node: it uses an address for the message by now.
     Here,
-    /// In a lane that another node claims.
+    /// A lane that another node claims.
     There(Lane),
-    /// Somewhere, in a moment.
+    /// Another node, not known yet for a moment.
     Soon,
-    /// Nowhere: no node has an address for it.
+    /// None: no node has an address for the message.
     Nowhere,
 }
 
 impl DeliverMessage {
-    /// Conditions under which the message may leave. Only mail that somebody waits for goes out at the end of its time
-    /// whatever the warm-up says; the time of other mail begins with its turn.
+    /// Returns the conditions on the path of a message. Only transactional mail is sent at the end of its time whatever
+    /// the warm-up allows; the time of other mail begins with its turn.
     pub(super) async fn path_terms(
         &self,
         cx: &JobContext,
@@ -49,7 +50,7 @@ impl DeliverMessage {
         Ok(PathTerms { sources, expires_at: is_waited_for.then_some(expires_at) })
     }
 
-    /// Puts the message back until a path may be open to it, and says what it waits for.
+    /// Puts the message back until a path may be open, and records the reason.
     pub(super) async fn hold_for_path(
         &self,
         cx: &JobContext,
@@ -66,7 +67,7 @@ impl DeliverMessage {
                 Way::Here => return cx.again_at(now, self, Changes::default()).await,
                 Way::Soon => return cx.again_at(now + SOON, self, Changes::default()).await,
                 Way::There(lane) => {
-                    // Nodes that see different things for a moment do not pass a message on without end.
+                    // Nodes that briefly disagree do not pass a message on without end.
                     let due_at = if self.lane.route().is_some() { now + SOON } else { now };
                     return cx.go_on_in_its_lane(due_at, &Self { lane, ..self.clone() }).await;
                 }
@@ -82,7 +83,7 @@ impl DeliverMessage {
         cx.again_at(until, &Self { released_at, ..self.clone() }, changes).await
     }
 
-    /// Where a message goes on that may leave from none of the addresses that this node uses.
+    /// Finds the place at which a message continues that may leave from none of the addresses that this node uses.
     async fn way_to_source(&self, cx: &JobContext, message: &Message) -> Result<Way, StoreError> {
         let app = &cx.app;
         match app.source_holder_for(message).await? {
@@ -94,13 +95,14 @@ impl DeliverMessage {
             }
             SourceHolder::Node(joined) => {
                 let lane = app.store().lane_of_node(&self.lane, joined).await?;
-                // A node that comes or goes has no places for a moment, and one that was just taken over is still ours.
+                // A node that comes or goes has no places for a moment, and one that was just taken over is still this
+                // node's.
                 Ok(lane.filter(|lane| *lane != self.lane).map_or(Way::Soon, Way::There))
             }
         }
     }
 
-    /// True if the hold of this job is that of the message: it serves the message's own recipient, who waits.
+    /// Returns true if this job decides the message's hold: it serves the message's own recipient, who waits.
     fn tells_hold(&self, message: &Message) -> bool {
         let waits = matches!(message.status, MessageStatus::Queued | MessageStatus::Deferred);
         waits && self.single_domain() == Some(&Recipient::new(RecipientKind::To, message.to.clone()).domain())

@@ -23,33 +23,33 @@ use crate::work::deliver::prepared::RoutedMessage;
 use crate::work::deliver::schedule::{AttemptClock, circumstances, held_until};
 use crate::work::deliver::site_answers::{SiteAnswer, site_answers};
 
-/// Outcome of an attempt, with what is to be stored of it.
+/// Outcome of an attempt, with the data to store about it.
 pub(super) struct PerformedAttempt {
     pub(super) judgment: Judgment,
     pub(super) captured: Option<Bytes>,
-    /// The subject that was sent, for what was captured.
+    /// Subject that was sent, for the record of a captured message.
     pub(super) subject: Option<String>,
     pub(super) dialogs: Vec<Dialog>,
-    /// Who carried it; `None` without a peer.
+    /// Name of the provider; `None` without a transport.
     pub(super) provider: Option<String>,
-    /// Where redirected links lead, if that is not stored yet.
+    /// Targets of redirected links that are not stored yet.
     pub(super) urls: Vec<String>,
-    /// Recipients of whom it is not known whether they have it: the reply to the content was lost.
+    /// Recipients who may or may not have the message: the reply to the content was lost.
     pub(super) lost_replies: Vec<String>,
-    /// Provider and its name for the message, once for each recipient that it took the message for.
+    /// Provider and its id for the message, once for each recipient that it took the message for.
     pub(super) names: Vec<(String, String)>,
-    /// The new address of its recipient.
+    /// New address of the message's recipient.
     pub(super) moved_to: Option<String>,
-    /// How long the transport took; `None` without one.
+    /// Time the transport took; `None` without a transport.
     pub(super) took: Option<Duration>,
-    /// Answers of the sites that mail exchangers belong to.
+    /// Answers of mail exchangers, by site.
     pub(super) sites: Vec<SiteAnswer>,
-    /// True if it was made by a transport that lets nothing leave the process, so that it can be taken back.
+    /// True if the transport lets nothing leave the process, so that the attempt can be taken back.
     pub(super) is_local: bool,
 }
 
 impl PerformedAttempt {
-    /// What came of it without a peer.
+    /// Outcome of an attempt without a transport.
     pub(super) fn without_peer(judgment: Judgment, results: Vec<RecipientResult>) -> Self {
         let (dialogs, urls, lost_replies) = (Vec::new(), Vec::new(), lost_replies(results));
         Self {
@@ -69,7 +69,7 @@ impl PerformedAttempt {
     }
 }
 
-/// Of whom it is not known whether they have the message: the reply to the content was lost.
+/// Returns the recipients who may or may not have the message: the reply to the content was lost.
 pub(super) fn lost_replies(results: Vec<RecipientResult>) -> Vec<String> {
     let is_lost = |one: &RecipientResult| matches!(&one.result, AttemptResult::Tried(outcome) if outcome.class() == Some(OutcomeClass::Ambiguous));
     results.into_iter().filter(is_lost).map(|one| one.recipient.address).collect()
@@ -147,7 +147,7 @@ pub(super) async fn perform(app: &App, message: &Message, clock: AttemptClock, p
     }
 }
 
-/// The provider's names for the message, with the provider: by them its receipts find the message.
+/// Returns the provider's ids for the message, with the provider: its receipts are matched by them.
 fn names_of(provider: &str, outcomes: &[Outcome]) -> Vec<(String, String)> {
     let accepted = outcomes.iter().filter(|outcome| outcome.is_accepted());
     let said = accepted.filter_map(|outcome| outcome.answer()?.of_provider());
@@ -155,7 +155,7 @@ fn names_of(provider: &str, outcomes: &[Outcome]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What the answers of an attempt said about the accounts that it went over concerns all who use them.
+/// Reports what the answers of an attempt say about the accounts that it used; it concerns all messages over them.
 fn note_accounts(
     app: &App,
     provider: String,

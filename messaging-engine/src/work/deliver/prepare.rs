@@ -1,4 +1,4 @@
-//! The first step of an attempt: who is tried, with what, and by which transport. Reads; changes nothing.
+//! First step of an attempt: chooses the recipients to try, the content and the transport. Reads; changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,10 +24,10 @@ use crate::work::deliver::prepared::{Prepared, RoutedMessage};
 use crate::work::deliver::schedule::{AttemptClock, HELD_FOR};
 use crate::work::deliver::unprepared::{Impossible, Unprepared};
 
-/// Copies look again after this whether the message is stopped, while its `to` recipient waits for another attempt.
+/// Interval at which copies check whether the message is stopped, while its `to` recipient waits for another attempt.
 const UNDECIDED_FOR: Duration = Duration::from_mins(1);
 
-/// Finds out who is tried and with what. Reads; changes nothing.
+/// Prepares an attempt. Reads; changes nothing.
 ///
 /// `everyone` are all recipients of the message, whichever job serves them: a copy that is suppressed is left out of
 /// the header, and a message whose `to` is suppressed goes to nobody.
@@ -44,7 +44,7 @@ pub(super) async fn prepare(
     let addresses = everyone.iter().map(|recipient| &recipient.address);
     let reasons = app.stopping_reasons(message.workspace_id, message.channel, addresses).await?;
     let reason_of = |address: &str| {
-        // One of its devices may be sent to, whatever became of the first.
+        // Another of the recipient's devices may be sent to, even if the first is suppressed.
         if !devices.is_empty() {
             return None;
         }
@@ -73,7 +73,7 @@ pub(super) async fn prepare(
         };
         known.push(addressee.ended(result));
     }
-    // A message whose own recipient is suppressed goes to nobody (contract section 4.1).
+    // A message whose own recipient is suppressed is not sent at all (contract section 4.1).
     let serves_to = known.iter().map(|one| one.recipient.kind).chain(tried.iter().map(|one| one.recipient.kind));
     let to_is_listed = reason_of(&message.to).is_some();
     let is_stopped = if serves_to.into_iter().any(|kind| kind == RecipientKind::To) {
@@ -151,21 +151,21 @@ pub(super) async fn prepare(
     Ok(Prepared { known, tried, routed: Some(routed), urls, held_for: HELD_FOR })
 }
 
-/// What is decided about a message's `to` recipient, whom another job serves.
+/// Decision about a message's `to` recipient, whom another job serves.
 enum AboutTo {
-    /// Nothing that concerns copies.
+    /// No decision that concerns copies.
     GoesOn,
-    /// It is suppressed, and the message goes to nobody.
+    /// The recipient is suppressed, and the message is not sent at all.
     Stopped,
-    /// It is suppressed by now, but its job may have looked before that.
+    /// The recipient is suppressed by now, but its job may have looked before that.
     Open { look_again: Duration },
 }
 
-/// Whether a message goes to nobody, because its `to` recipient, whom another job serves, is suppressed.
+/// Decides whether copies are stopped because the message's `to` recipient, whom another job serves, is suppressed.
 ///
-/// That job alone decides: when it looked before the address was listed, it tries, and the copies are sent as well;
-/// had this one decided from the same list, they would be sent to nobody without anybody being told. And what it
-/// did already counts: an address that is listed because this very message bounced there stops no copy.
+/// That job alone decides: if it looked before the address was listed, it tries, and the copies are sent as well; if
+/// this job decided from the same list, they would be sent to nobody without any report. An outcome of that job counts
+/// too: an address that is listed because this very message bounced there stops no copy.
 async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> Result<AboutTo, StoreError> {
     let status = if to_is_listed {
         // Read after the list: what a bounce writes to both is one commit.
@@ -182,8 +182,8 @@ async fn decision_about_to(app: &App, message: &Message, to_is_listed: bool) -> 
     })
 }
 
-/// How a message is to be delivered. Off email, a time to live that the request gives counts from when the message was
-/// accepted, for the provider too; without one it is the provider's own.
+/// Returns the delivery options of a message. On channels other than email, a time to live that the request gives
+/// counts from acceptance, for the provider too; without one it is the provider's own.
 fn delivery_options(app: &App, request: &RequestContent, clock: AttemptClock, require_tls: bool) -> DeliveryOptions {
     let given = request.input.options.as_ref();
     let ttl = given.and_then(|given| given.ttl).map(|seconds| {

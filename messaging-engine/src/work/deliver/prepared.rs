@@ -1,4 +1,4 @@
-//! A prepared attempt: whose result is known, who is tried, and what the transport carries.
+//! A prepared attempt: known results, recipients to try, and the message for the transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,27 +20,27 @@ pub(super) struct Prepared {
     pub(super) known: Vec<RecipientResult>,
     /// Recipients to try, in order.
     pub(super) tried: Vec<Addressee>,
-    /// Who carries it, and what; `None` when nobody is left to try.
+    /// The message with its transport; `None` when nobody is left to try.
     pub(super) routed: Option<RoutedMessage>,
     pub(super) urls: Vec<String>,
-    /// When those are tried who are held or withheld.
+    /// Time until recipients who are held or withheld are tried again.
     pub(super) held_for: Duration,
 }
 
 /// The message as the transport gets it, with the transport that carries it.
 pub(super) struct RoutedMessage {
     pub(super) transport: Arc<dyn Transport>,
-    /// The name of the provider; its settings are those of the message.
+    /// Name of the provider; its settings are in the message.
     pub(super) provider: String,
     pub(super) outgoing: Outgoing,
-    /// The devices that stand for the recipient, where they are others than its address alone.
+    /// Devices of the recipient, if they are others than its address alone.
     pub(super) devices: Vec<String>,
-    /// Those of them whose account is left alone, which are not tried now.
+    /// Devices whose account is paused; they are not tried now.
     pub(super) left_alone: Vec<(String, Outcome)>,
 }
 
 impl Prepared {
-    /// Nobody is tried: the same is the matter with all who would be, besides those whose result is known.
+    /// An attempt that tries nobody: all recipients who would be tried get the same result.
     pub(super) fn without_transport(
         mut known: Vec<RecipientResult>,
         tried: Vec<Addressee>,
@@ -50,8 +50,8 @@ impl Prepared {
         Self { known, tried: Vec::new(), routed: None, urls: Vec::new(), held_for: HELD_FOR }
     }
 
-    /// Whether the message goes to anybody is decided by the job of its `to` recipient: besides those who are
-    /// suppressed themselves nobody's end is known before.
+    /// An attempt that tries nobody, because the job of the `to` recipient decides whether the message is sent at all:
+    /// until then only recipients who are suppressed themselves have a final result.
     pub(super) fn undecided(mut known: Vec<RecipientResult>, tried: Vec<Addressee>, look_again: Duration) -> Self {
         let result = AttemptResult::Tried(Outcome::Withheld("its recipient is being decided about".to_owned()));
         for one in
@@ -62,15 +62,15 @@ impl Prepared {
         Self { held_for: look_again, ..Self::without_transport(known, tried, &result) }
     }
 
-    /// Whether what becomes of recipients is known as after an attempt, without a transport.
+    /// Returns true if results of recipients are known as after an attempt, without a transport.
     pub(super) fn is_attempted_here(&self) -> bool {
         let is_attempt =
             |one: &RecipientResult| matches!(one.result, AttemptResult::Tried(_) | AttemptResult::Complained(_));
         self.routed.is_none() && self.known.iter().any(is_attempt)
     }
 
-    /// Enters the accounts that the attempt goes over, where the settings hold several: as the probes of some of them, if
-    /// those are due. Recipients whose account is left alone are not tried; if that is everybody, answers for how long.
+    /// Enters the accounts that the attempt uses, if the settings hold several; returns the probes that it takes.
+    /// Recipients whose account is paused are not tried; if all are, the error says for how long.
     pub(super) fn enter_accounts(&mut self, app: &App, channel: Channel) -> Result<Vec<Probe>, (Duration, String)> {
         let Some(routed) = &mut self.routed else { return Ok(Vec::new()) };
         let provider = Provider { name: routed.provider.clone(), settings: Arc::clone(&routed.outgoing.settings) };
@@ -112,8 +112,8 @@ impl Prepared {
         }
     }
 
-    /// Has the transport ask a log before every transaction, which is made for it and for the targets of links that
-    /// are to be stored; `None` when nobody is tried.
+    /// Makes a log for the transport to consult before every transaction, with the targets of links that are to be
+    /// stored; `None` when nobody is tried.
     pub(super) fn attend(
         &mut self,
         log: impl FnOnce(Carrier<'_>, Vec<String>) -> Arc<TransactionLog>,

@@ -1,4 +1,4 @@
-//! The third step of an attempt: its outcome is committed, over whatever became of the message meanwhile.
+//! Third step of an attempt: its outcome is committed, even if the message changed meanwhile.
 
 use std::collections::HashSet;
 
@@ -21,12 +21,12 @@ use crate::work::deliver::run::Run;
 use crate::work::deliver::site_answers::{SiteAnswer, count_sites};
 use crate::work::job::{JobContext, JobError, back_off_after_conflict, retry_while_unavailable};
 
-/// How often an outcome is decided again because the message changed meanwhile.
+/// Number of tries to store an outcome while the message keeps changing.
 const MAX_COMMITS: u32 = 64;
 
 impl Run {
-    /// Commits the outcome. What left cannot be taken back: when the message changed meanwhile, the same
-    /// outcome is written over its new state. What stayed in the process is taken back when it was cancelled.
+    /// Commits the outcome. Mail that left cannot be taken back: if the message changed meanwhile, the same outcome is
+    /// written over its new state. An attempt that stayed in the process is taken back if the message was cancelled.
     pub(super) async fn record(mut self, cx: &JobContext, performed: PerformedAttempt) -> Result<(), JobError> {
         let PerformedAttempt {
             mut judgment,
@@ -43,14 +43,14 @@ impl Run {
             is_local,
         } = performed;
         if let Some(permit) = self.permit.take() {
-            // Before the commit, which wakes the campaign.
+            // The turn is given back before the commit, which wakes the campaign.
             permit.give_back_turn(&cx.app);
         }
         cx.app.count_tls_policy_failures(dialogs.iter().filter(|dialog| dialog.tls_failure.is_some()).count() as u64);
         let ambiguous = self.found_ambiguous + lost_replies.len() as u64;
-        // What the run knows of the message may be newer than what it sent.
+        // The message known to the run may be newer than the one it sent.
         let mut erased = retry_while_unavailable(&cx.app, || erased_copies(cx, &self.message, &self.copies)).await?;
-        // Why the store refuses what follows from the outcome; then only the outcome itself is kept.
+        // Reason why the store refuses the consequences of the outcome; then only the outcome itself is stored.
         let mut refused: Option<CommitError> = None;
         for tries in 0..MAX_COMMITS {
             back_off_after_conflict(&cx.app, tries).await;
@@ -119,11 +119,12 @@ impl Run {
                     };
                     self.message = fresh;
                     if is_local && self.message.status == MessageStatus::Cancelled {
-                        // Whoever cancelled it was told that it is not sent, and nothing has left.
+                        // The message was cancelled with the promise that it is not sent, and nothing has left.
                         return Ok(cx.finish(Changes::default()).await?);
                     }
                     if self.message.is_redacted() {
-                        // The recipient was erased meanwhile: that it was sent stays, to whom does not.
+                        // The recipient was erased meanwhile: the record that it was sent stays, the recipient does
+                        // not.
                         judgment.forget_recipients(self.message.status);
                         (captured, dialogs) = (None, Vec::new());
                     } else {
@@ -146,7 +147,7 @@ impl Run {
         Err(JobError::Commit(CommitError::Conflict))
     }
 
-    /// The write that counts the attempt at the sites of its recipients.
+    /// Returns the write that counts the attempt at the sites of its recipients.
     fn site_counts(&self, judgment: &Judgment, answers: &[SiteAnswer], now: Timestamp) -> Option<Write> {
         let is_counted = |address: &str| {
             self.addressees.iter().any(|one| one.progress.is_counted && one.recipient.address == address)
@@ -155,7 +156,7 @@ impl Run {
         count_sites(&self.message, judgment, answers, is_counted, (now, took))
     }
 
-    /// The write that gives the message's contact the new address of its chat.
+    /// Returns the write that gives the message's contact the new address of its chat.
     async fn moved_contact(&self, cx: &JobContext, to: &str) -> Result<Option<Write>, StoreError> {
         let message = &self.message;
         let Some(id) = message.contact_id else { return Ok(None) };
@@ -167,7 +168,7 @@ impl Run {
         }))
     }
 
-    /// What receipts have told of the message, which came before the outcome of this attempt.
+    /// Returns the kinds of events that receipts reported before the outcome of this attempt.
     async fn told_by_receipts(&self, cx: &JobContext) -> Result<Vec<EventKind>, StoreError> {
         let mut told = Vec::new();
         for kind in [EventKind::Sent, EventKind::Delivered] {
@@ -209,8 +210,8 @@ impl Run {
             changes.extend(moves(message, &message.after(Some(status), kinds, now), None, now));
         }
         if changes.is_empty() {
-            // Somebody may have been erased since the message was read. Whoever erases meanwhile, and has looked at what was
-            // said on the wire already, is to look again.
+            // A recipient may have been erased since the message was read. An erasure at this moment that has searched
+            // the dialogs already has to search them again.
             let looked_at = Message { revision: message.revision + 1, ..message.clone() };
             changes.extend(moves(message, &looked_at, None, cx.app.now()));
         }
@@ -227,7 +228,7 @@ impl Run {
         Ok(changes)
     }
 
-    /// The job with what is left of it.
+    /// Returns the job for the remaining recipients.
     fn rest(&self, judgment: &Judgment, lost_replies: &[String], sites: &[SiteAnswer]) -> DeliverMessage {
         let progress = judgment.open.iter().map(|recipient| {
             let known = self.addressees.iter().find(|one| one.recipient.address == recipient.address);
@@ -247,7 +248,7 @@ impl Run {
     }
 }
 
-/// Those of the copied recipients who were erased while the attempt was under way: the message does not copy them any
+/// Returns the copied recipients who were erased while the attempt was under way: the message does not copy them any
 /// more.
 async fn erased_copies(
     cx: &JobContext,
@@ -266,10 +267,10 @@ async fn erased_copies(
     Ok((!erased.is_empty()).then(|| ErasedAddresses::new(erased.into_iter().map(String::as_str))))
 }
 
-/// An attempt of which nothing was put on record moves its message through `sending` in one step: it stayed in the
-/// process, or ended before the content. One that was found suppressed after an earlier one had been cut off is
-/// marked although nothing left, and so is one whose recipient was erased during an attempt that was put off. A
-/// simulated recipient who complains has been delivered to in the same moment.
+/// Returns true if an attempt without a record moves its message through `sending` in one step: it stayed in the
+/// process, or ended before the content. A message that was found suppressed after an earlier attempt had been cut off
+/// is marked so although nothing left, and so is one whose recipient was erased during an attempt that was put off. A
+/// simulated recipient who complains has got the message in the same moment.
 const fn moves_through_sending(from: MessageStatus, to: MessageStatus) -> bool {
     use MessageStatus::{Cancelled, Complained, Sending, Suppressed};
     match from {

@@ -20,20 +20,20 @@ use crate::work::deliver::unprepared::Impossible;
 use crate::work::deliver::without_attempt::{conclude, fail};
 use crate::work::job::{JobContext, JobError};
 
-/// A message of a campaign whose attempt could not be put on record is tried again after this.
+/// Wait of a campaign message whose attempt could not be put on record.
 const NOT_BEGUN_FOR: Duration = Duration::from_secs(5);
 
-/// One run of the job.
+/// One run of a delivery job.
 pub(super) struct Run {
     pub(super) job: DeliverMessage,
-    /// As it is stored, as far as this run knows.
+    /// The message as it is stored, as far as this run knows.
     pub(super) message: Message,
     pub(super) addressees: Vec<Addressee>,
-    /// Everybody whom the message copied when this run read it.
+    /// Addresses of all copies of the message when this run read it.
     pub(super) copies: Vec<String>,
-    /// Attempts that were found to have been cut off and are not counted yet.
+    /// Attempts that were found cut off and are not counted yet.
     pub(super) found_ambiguous: u64,
-    /// What the last look at a message of a campaign left to be done when its attempt begins.
+    /// Reservation that the last check of a campaign message left to be made when its attempt begins.
     pub(super) permit: Option<Permit>,
     /// Time after acceptance at which the message is given up.
     pub(super) expiry: Duration,
@@ -44,7 +44,7 @@ impl Run {
         Self { job, message, addressees: Vec::new(), copies: Vec::new(), found_ambiguous: 0, permit, expiry }
     }
 
-    /// All recipients of the message; those that this job still serves become its addressees.
+    /// Returns all recipients of the message; those that this job still serves become its addressees.
     pub(super) fn find_everyone(&mut self, request: &RequestContent) -> Vec<Recipient> {
         let list = |copies: &Option<Vec<String>>| copies.clone().unwrap_or_default();
         let everyone = recipients::all(&self.message.to, &list(&request.input.cc), &list(&request.input.bcc));
@@ -56,13 +56,13 @@ impl Run {
         AttemptClock { number: self.job.attempt, accepted_at: self.job.accepted_at(&self.message), expiry: self.expiry }
     }
 
-    /// Whether a message that has expired is not attempted once more.
+    /// Returns true if a message that has expired is not attempted again.
     pub(super) fn has_no_attempt_left(&self) -> bool {
         let was_cut_off = self.addressees.iter().any(|one| one.progress.cut_off > 0);
         self.job.is_over(&self.message, self.expiry) || (self.message.channel != Channel::Email && was_cut_off)
     }
 
-    /// Whether this run has found an attempt that was cut off, of which the provider may still tell what became.
+    /// Returns true if this run has found an attempt that was cut off whose result the provider may still report.
     pub(super) async fn may_be_settled_by_receipt(&self, app: &App) -> Result<bool, StoreError> {
         let (workspace, channel) = (self.message.workspace_id, self.message.channel);
         if channel == Channel::Email || self.found_ambiguous == 0 {
@@ -72,7 +72,7 @@ impl Run {
         Ok(app.transport(channel, &provider.name).is_some_and(|transport| transport.receipts_name_messages()))
     }
 
-    /// Ends the job, which has nothing to do any more. A campaign may have waited for its end.
+    /// Ends the job, which has nothing left to do. A campaign may have waited for its end.
     pub(super) async fn end(self, cx: &JobContext) -> Result<(), JobError> {
         if let Some(permit) = self.permit {
             permit.give_back_turn(&cx.app);
@@ -82,7 +82,7 @@ impl Run {
         Ok(cx.finish(wake.into_iter().collect()).await?)
     }
 
-    /// The attempt at a message of a campaign did not begin.
+    /// Ends the run of a campaign message whose attempt did not begin.
     pub(super) async fn not_begun(&self, cx: &JobContext, log: &TransactionLog) -> Result<(), JobError> {
         let (refused, message) = {
             let state = log.state().await;
@@ -94,15 +94,15 @@ impl Run {
         }
     }
 
-    /// The log of a message of a campaign whose end is known without a transport.
+    /// Returns the log of a campaign message that ends without a transport.
     pub(super) fn log_without_transport(&self, cx: &JobContext) -> TransactionLog {
         TransactionLog::without_transport(cx.clone(), self.log_state(cx, Vec::new()))
     }
 
-    /// Finds out who of all recipients of the message is still to be served.
+    /// Finds the recipients of the message that are still to be served.
     ///
-    /// A report may have settled the message between two attempts, a bounce after the reply to the content was lost:
-    /// then only the copies are left.
+    /// A report may have settled the message between two attempts, for example a bounce after the reply to the content
+    /// was lost: then only the copies are left.
     pub(super) fn find_addressees(&mut self, everyone: &[Recipient]) {
         let mut found = self.job.open_of(everyone);
         if self.message.status.is_settled() {
@@ -120,7 +120,7 @@ impl Run {
         self.copies = copies.map(|one| one.address.clone()).collect();
     }
 
-    /// What is asked before every transaction of this run.
+    /// Returns the log that is consulted before every transaction of this run.
     pub(super) fn log(
         &self,
         cx: &JobContext,
@@ -145,7 +145,7 @@ impl Run {
         }
     }
 
-    /// Takes over what the log committed.
+    /// Takes over the state that the log committed.
     pub(super) async fn follow(&mut self, performed: &mut PerformedAttempt, log: &TransactionLog) {
         let mut state = log.state().await;
         self.message = state.message.clone();
@@ -155,8 +155,8 @@ impl Run {
         performed.urls = std::mem::take(&mut state.urls);
     }
 
-    /// Nothing can be sent, and of the recipients only the one that the message itself names is known: what became
-    /// of it already stands, and nobody can be named otherwise.
+    /// Ends a message that cannot be sent because its content is gone. Only the recipient that the message itself names
+    /// is still known: outcomes of others stand already, and no event can name them otherwise.
     pub(super) async fn fail_without_content(
         mut self,
         cx: &JobContext,
@@ -177,8 +177,8 @@ impl Run {
         self.record(cx, performed).await
     }
 
-    /// In the place of a `to` recipient who was erased while an attempt was under way: which of the recipients of the
-    /// job it was cannot be told any more.
+    /// Returns a substitute for a `to` recipient who was erased while an attempt was under way: it is unknown which
+    /// recipient of the job it was.
     pub(super) fn erased_addressee(&self) -> Addressee {
         let recipient = Recipient::new(RecipientKind::To, String::new());
         let may_have_arrived = |one: &RecipientProgress| one.ambiguous || one.transaction == Transaction::Begun;

@@ -1,4 +1,4 @@
-//! The time of a message: which attempt it is, when the next one follows, and when it expires.
+//! Timing of a message's attempts: their number, the time of the next one, and the expiry.
 
 use std::time::Duration;
 
@@ -9,18 +9,17 @@ use messaging_core::time::Timestamp;
 
 use crate::app::App;
 
-/// A message that was not sent because the store is not healthy is tried again so soon; it is claimed when the
-/// store is healthy.
+/// Wait of a message that was not sent because the store is not healthy; it is claimed when the store is healthy.
 pub(super) const HELD_FOR: Duration = Duration::from_secs(5);
 
-/// Which attempt at a message this is, and how long the message may still be tried.
+/// Number of an attempt at a message, and the time for which the message may still be tried.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AttemptClock {
-    /// Counts from 1.
+    /// Number of the attempt, from 1.
     pub(super) number: u32,
-    /// Since when the time of the message to expire runs.
+    /// Time from which the expiry of the message counts.
     pub(super) accepted_at: Timestamp,
-    /// How long after that the message expires.
+    /// Time after `accepted_at` at which the message expires.
     pub(super) expiry: Duration,
 }
 
@@ -36,7 +35,8 @@ pub(super) fn circumstances(app: &App, message: &Message, clock: AttemptClock) -
     }
 }
 
-/// When those are tried who were not tried now. Off email that is never after the message has expired.
+/// Returns the time when recipients that were not tried now are tried. On channels other than email that is never after
+/// the message has expired.
 pub(super) fn held_until(app: &App, channel: Channel, clock: AttemptClock, wait: Duration) -> Timestamp {
     let (now, end) = (app.now(), clock.accepted_at + clock.expiry);
     if channel != Channel::Email && now < end { (now + wait).min(end) } else { now + wait }

@@ -1,7 +1,7 @@
 //! Counts the answers of mailbox providers, called sites, to delivery attempts.
 //!
-//! Only mail that the provider `builtin` delivers to mail exchangers has a site; a relay hides the exchanger. The counts
-//! are made from the events of the attempt and written in the same commit.
+//! Only mail that the provider `builtin` delivers to mail exchangers has a site; a relay hides the exchanger. The
+//! counts are made from the events of the attempt and written in the same commit.
 
 use std::time::Duration;
 
@@ -53,9 +53,9 @@ pub(super) fn site_answers(
     results.iter().filter_map(answer).collect()
 }
 
-/// The write that adds the events of an attempt to the counters of the sites that answered; `None` if there is nothing to
-/// count. `is_counted` says if an earlier attempt has counted the message to an address. `took` is the time since the
-/// message was accepted by us.
+/// The write that adds the events of an attempt to the counters of the sites that answered; `None` if there is nothing
+/// to count. `is_counted` says if an earlier attempt has counted the message to an address. `took` is the time since
+/// the message was accepted by us.
 pub(super) fn count_sites(
     message: &Message,
     judgment: &Judgment,

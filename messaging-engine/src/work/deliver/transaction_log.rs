@@ -1,4 +1,4 @@
-//! The record of the transactions of a running delivery job: what [`LastLook`] asks.
+//! Record of the transactions of a running delivery job, behind the transport's port [`LastLook`].
 //!
 //! A transaction is put on record with the job itself, in one commit with the move of the message to `sending`. The
 //! commit that ends or reschedules the job closes the record. A process that ends in between leaves it open, and the
@@ -27,81 +27,82 @@ use crate::jobs::deliver_message::DeliverMessage;
 use crate::work::deliver::marketing_look::{self, Look, Permit, Refusal};
 use crate::work::job::{JobContext, JobError};
 
-/// Said of a message whose slot is too far away.
+/// Error of a message whose slot is too far away.
 pub(super) const TOO_FAST: &str = "the provider takes no more messages at a time";
 
-/// How often a transaction is put on record again because the message changed meanwhile.
+/// Number of tries to put a transaction on record while its message keeps changing.
 const MAX_COMMITS: usize = 8;
 
-/// A transaction is put on record so long before its slot, which is hardly late then.
+/// Time before its slot at which a transaction is put on record; it is hardly late then.
 const RECORD_AHEAD: Duration = Duration::from_millis(100);
 
-/// How often another slot is taken after one was missed.
+/// Number of slots taken before the message gives up because it missed them all.
 const MAX_SLOTS: usize = 4;
 
-/// After so long the suppression list is asked again before a transaction begins.
+/// Age from which the suppression list is read again before a transaction begins.
 pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// The record of one run of a job.
 #[derive(Debug)]
 pub(super) struct TransactionLog {
     cx: JobContext,
-    /// Whether something leaves the process. What stays in it is granted without a record.
+    /// True if transactions are put on record: something leaves the process, or the message is a campaign's. Others are
+    /// granted without a record.
     is_kept: bool,
     state: tokio::sync::Mutex<LogState>,
-    /// Outcomes of this run, which every further commit puts on record: at most one for each recipient.
+    /// Outcomes of this run, which every further commit stores: at most one for each recipient.
     ended: Mutex<Vec<(String, Outcome)>>,
-    /// The devices that stand for the message's recipient, if there are several.
+    /// Devices of the message's recipient, if there are several.
     devices: Vec<String>,
-    /// Whose account the message goes over; `None` without a peer.
+    /// Provider with the settings of the account that carries the message; `None` without a transport.
     provider: Option<Provider>,
 }
 
-/// Who carries the message of a run.
+/// Transport that carries the message of a run.
 pub(super) struct Carrier<'a> {
     pub(super) transport: &'a dyn Transport,
-    /// Its name and the settings of its account.
+    /// Name of the provider and the settings of its account.
     pub(super) provider: Provider,
-    /// The devices that stand for the message's recipient, if there are several.
+    /// Devices of the message's recipient, if there are several.
     pub(super) devices: Vec<String>,
 }
 
-/// What the run knows of its job and message; changed by every commit.
+/// State of the run's job and message; changed by every commit.
 #[derive(Debug)]
 pub(super) struct LogState {
     pub(super) job: DeliverMessage,
     /// The message at the revision that is stored.
     pub(super) message: Message,
-    /// Where redirected links lead: stored before anybody can follow one.
+    /// Targets of redirected links: stored before anybody can follow one.
     pub(super) urls: Vec<String>,
-    /// Attempts that were found to have been cut off and are not counted yet.
+    /// Attempts that were found cut off and are not counted yet.
     pub(super) found_ambiguous: u64,
-    /// When the suppression list was looked at last.
+    /// Time of the last look at the suppression list.
     pub(super) looked_at: Monotonic,
-    /// What the last look at a message of a campaign left to be done when its attempt begins.
+    /// Reservation that the last check of a campaign message left to be made when its attempt begins.
     pub(super) permit: Option<Permit>,
-    /// Why the attempt at a message of a campaign did not begin after all.
+    /// Reason for which the attempt at a campaign message did not begin after all.
     pub(super) refused: Option<Refusal>,
-    /// The slot of the message over its account, for its first transaction.
+    /// Slot of the message at its provider account, for its first transaction.
     pub(super) slot: Option<SendSlot>,
 }
 
 impl TransactionLog {
     pub(super) fn new(cx: JobContext, carrier: Carrier<'_>, state: LogState) -> Self {
         let Carrier { transport, provider, devices } = carrier;
-        // A message of a campaign is put on record wherever it goes: it takes its place among those to its contact.
+        // A campaign message is put on record wherever it goes: it counts among the messages to its contact.
         let is_kept = !transport.is_local() || state.permit.is_some();
         let provider = Some(provider);
         Self { cx, is_kept, state: tokio::sync::Mutex::new(state), ended: Mutex::default(), devices, provider }
     }
 
-    /// The log of a message of a campaign that no transport carries.
+    /// Returns the log of a campaign message that no transport carries.
     pub(super) fn without_transport(cx: JobContext, state: LogState) -> Self {
         let (state, devices) = (tokio::sync::Mutex::new(state), Vec::new());
         Self { cx, is_kept: true, state, ended: Mutex::default(), devices, provider: None }
     }
 
-    /// The account that a recipient is sent to over; `None` without a peer.
+    /// Returns the account over which a recipient is sent to; `None` without a transport.
     fn account_of(&self, message: &Message, recipient: &str) -> Option<(Account, &Provider)> {
         let provider = self.provider.as_ref()?;
         let transport = self.cx.app.transport(message.channel, &provider.name)?;
@@ -109,15 +110,15 @@ impl TransactionLog {
         Some((Account { name, ..Account::of(message.workspace_id, message.channel) }, provider))
     }
 
-    /// Why nothing may leave to a recipient over its account any more: many messages are on their way to it when it asks
-    /// for a pause.
+    /// Returns the reason if the recipient's account was closed: many messages are on their way to it when it asks for
+    /// a pause.
     fn closed(&self, message: &Message, recipient: &str) -> Option<String> {
         let (account, provider) = self.account_of(message, recipient)?;
         let app = &self.cx.app;
         app.account_pauses().closed_since(account, provider, app.monotonic())
     }
 
-    /// Waits until a transaction that is on record may leave; an error when that is too far away, or when its account
+    /// Waits for the slot of a transaction that is on record; an error if the slot is too far away, or the account was
     /// closed meanwhile.
     async fn depart(&self, message: &Message, recipient: &str, mut slot: Option<SendSlot>) -> Result<(), String> {
         let Some((account, provider)) = self.account_of(message, recipient) else { return Ok(()) };
@@ -143,7 +144,8 @@ impl TransactionLog {
         self.state.lock().await
     }
 
-    /// Why each must not be sent to; the first check stands where the list cannot be read.
+    /// Returns the reason against each recipient on the suppression list. If the list cannot be read there is none: the
+    /// first check stands.
     async fn reasons(&self, message: &Message, recipients: &[String]) -> Vec<Option<SuppressionReason>> {
         let (app, workspace, channel) = (&self.cx.app, message.workspace_id, message.channel);
         match app.stopping_reasons(workspace, channel, recipients.iter()).await {
@@ -155,10 +157,10 @@ impl TransactionLog {
         }
     }
 
-    /// Puts the transaction with these recipients on record, or says why that cannot be.
+    /// Puts the transaction with these recipients on record; an error says why it cannot be.
     async fn record(&self, state: &mut LogState, recipients: &[&String]) -> Result<(), Admitted> {
         let to = state.message.to.clone();
-        // A device stands for the recipient, whose progress the job keeps.
+        // A device is recorded as the recipient, whose progress the job keeps.
         let named = |one: &&String| self.devices.contains(*one);
         let recipients: Vec<_> = recipients.iter().map(|one| if named(one) { &to } else { *one }).collect();
         let recipients = &recipients[..];
@@ -166,7 +168,7 @@ impl TransactionLog {
         let mut job = state.job.clone();
         let mut has_arrived = false;
         for (recipient, outcome) in &*self.ended.lock().unwrap_or_else(PoisonError::into_inner) {
-            // A device that has the message ends it for all of them, and one that has it not for none.
+            // A device that has the message ends it for all devices, and one that has not ends it for none.
             if self.devices.is_empty() || outcome.is_accepted() {
                 job.note_ended(if named(&recipient) { &to } else { recipient }, outcome);
                 has_arrived |= !self.devices.is_empty();
@@ -182,7 +184,7 @@ impl TransactionLog {
             if is_moved {
                 changes.extend(moves(message, &message.moved(MessageStatus::Sending, now), None, now));
             } else {
-                // It may have been cancelled since it was read, or somebody who is copied was erased.
+                // The message may have been cancelled since it was read, or a copied recipient erased.
                 changes.push(Write::Expect(Condition::Message(message.workspace_id, message.id, message.revision)));
             }
             if let Some(permit) = &mut state.permit {
@@ -230,7 +232,7 @@ impl TransactionLog {
         Err(Admitted::NotNow("the message keeps changing".to_owned()))
     }
 
-    /// Looks again at a message of a campaign; an error when its attempt is not to begin any more.
+    /// Checks a campaign message again; an error if its attempt is not to begin any more.
     async fn look_again(&self, state: &mut LogState) -> Result<(), Admitted> {
         let Some(permit) = state.permit.take() else { return Ok(()) };
         match marketing_look::look(&self.cx.app, &state.message, &state.job).await {
@@ -280,14 +282,14 @@ impl TransactionLog {
 }
 
 impl TransactionLog {
-    /// Whether the workspace of the message is under deletion, or its part of the queue is suspended.
+    /// Returns true if the workspace of the message is under deletion, or its part of the queue is suspended.
     fn is_withheld(&self) -> bool {
         let lane = &self.cx.handle().lane;
         let is_at_the_end = lane.flow().workspace.is_some_and(|workspace| self.cx.app.is_known_to_end(workspace));
         is_at_the_end || self.cx.app.is_suspended(lane)
     }
 
-    /// Whether something may leave for the message now.
+    /// Returns true if the message may leave now.
     fn may_leave(&self) -> bool {
         self.cx.app.may_send() && !self.is_withheld()
     }

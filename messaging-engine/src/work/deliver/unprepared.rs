@@ -1,9 +1,9 @@
-//! Why the content of a message is not made.
+//! Reasons why the content of a message cannot be made.
 
 use messaging_core::domain::delivery::AttemptResult;
 use messaging_core::ports::store::StoreError;
 
-/// Nothing can be sent, whatever the recipients are.
+/// Failure for all recipients of a message: nothing can be sent.
 pub(super) struct Impossible {
     reason: &'static str,
     message: String,
@@ -14,19 +14,19 @@ impl Impossible {
         Self { reason, message: format!("{message}") }
     }
 
-    /// What it means for one recipient.
+    /// Returns the result for one recipient.
     pub(super) fn result(&self) -> AttemptResult {
         AttemptResult::Failed { reason: self.reason, message: self.message.clone() }
     }
 }
 
-/// Why the content of a message is not made.
+/// Reason why the content of a message is not made.
 pub(super) enum Unprepared {
     /// The content can never be made; the message fails.
     Impossible(Impossible),
-    /// Not now: the store failed.
+    /// The store failed; it is tried again later.
     Store(StoreError),
-    /// Not now, for a reason on our side that somebody has to mend.
+    /// A cause on our side that somebody has to repair; it is tried again later.
     PutOff(String),
 }
 

@@ -1,4 +1,4 @@
-//! Outcomes that are known without another attempt: it was made before, was cut off, or is impossible.
+//! Outcomes that are known without another attempt: an earlier one was made, was cut off, or is impossible.
 
 use messaging_core::domain::delivery::{AttemptResult, judge};
 use messaging_core::domain::message::Message;
@@ -11,8 +11,8 @@ use crate::work::deliver::perform::PerformedAttempt;
 use crate::work::deliver::schedule::{AttemptClock, circumstances};
 use crate::work::deliver::unprepared::Impossible;
 
-/// What it means for those whose attempt the end of the process cut off, where the provider may still tell what became of
-/// it: its answer is lost.
+/// Judges an attempt that the end of the process cut off: the provider's answer is lost, but a receipt may still report
+/// the result.
 pub(super) fn cut_off(app: &App, message: &Message, clock: AttemptClock, addressees: &[Addressee]) -> PerformedAttempt {
     let lost = Outcome::ambiguous(Response::of_text("the server stopped before the provider had answered"));
     let results: Vec<_> = addressees.iter().map(|one| one.clone().ended(AttemptResult::Tried(lost.clone()))).collect();
@@ -20,7 +20,7 @@ pub(super) fn cut_off(app: &App, message: &Message, clock: AttemptClock, address
     PerformedAttempt::without_peer(judgment, results)
 }
 
-/// What it means for those whom a job serves that nothing can be sent.
+/// Judges, for the recipients of a job, a message that cannot be sent.
 pub(super) fn fail(
     app: &App,
     message: &Message,
@@ -33,7 +33,8 @@ pub(super) fn fail(
     PerformedAttempt::without_peer(judgment, results)
 }
 
-/// Judges what a run that was cut off had put on record already. The others stay open, for an attempt at once.
+/// Judges the outcomes that a run had put on record before it was cut off. Other recipients stay open, for an attempt
+/// at once.
 pub(super) fn conclude(
     app: &App,
     message: &Message,

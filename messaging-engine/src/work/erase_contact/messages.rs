@@ -1,4 +1,4 @@
-//! What is written to the messages that an erased person was part of.
+//! Erasure of a person from stored messages.
 
 use futures_util::future::try_join_all;
 use messaging_core::changes::{Changes, CountMessages, EraseCopy, EventSubject, RedactMessage, Write};
@@ -14,16 +14,16 @@ use messaging_core::ports::store::{CommitError, PageRequest, StoreError};
 use crate::app::App;
 use crate::work::job::{JobContext, JobError};
 
-/// How often a message is decided again in a row because it changed meanwhile.
+/// Largest number of times in a row that a message is decided again because it changed meanwhile.
 const MAX_TRIES: usize = 16;
 
-/// Events of one message that are looked through; opens and clicks may be many.
+/// Number of events of one message that are searched; opens and clicks may be many.
 const MAX_EVENTS: usize = 100_000;
 
-/// Dialogs of one message that are looked through: its last attempts, each with several peers.
+/// Number of dialogs of one message that are searched: its last attempts, each with several peers.
 const MAX_DIALOGS: usize = 1000;
 
-/// Leaves of the messages what names nobody; answers whether all of them are done.
+/// Reduces the messages to data that names nobody; returns true if all of them are done.
 pub(super) async fn redact(
     cx: &JobContext,
     workspace: WorkspaceId,
@@ -34,7 +34,7 @@ pub(super) async fn redact(
     Ok(try_join_all(each).await?.into_iter().all(|is_done| is_done))
 }
 
-/// Takes the addresses out of other people's messages; answers whether all of them are done.
+/// Takes the addresses out of other people's messages; returns true if all of them are done.
 pub(super) async fn take_out(
     cx: &JobContext,
     workspace: WorkspaceId,
@@ -46,7 +46,7 @@ pub(super) async fn take_out(
     Ok(try_join_all(each).await?.into_iter().all(|is_done| is_done))
 }
 
-/// Decides and commits, again when the message changed meanwhile; answers whether it came to an end.
+/// Decides and commits, again when the message changed meanwhile; returns true if it succeeded.
 async fn until_committed<F>(cx: &JobContext, decide: impl Fn() -> F) -> Result<bool, JobError>
 where
     F: Future<Output = Result<Changes, StoreError>>,
@@ -60,7 +60,7 @@ where
     Ok(false)
 }
 
-/// The writes that leave of a message what names nobody.
+/// Returns the writes that reduce a message to data that names nobody.
 async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Names) -> Result<Changes, StoreError> {
     let mut changes = Changes::default();
     let Some((message, stored)) = app.store().message_with_content(workspace, id).await? else { return Ok(changes) };
@@ -69,7 +69,7 @@ async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Nam
     }
     let events = app.store().message_events(workspace, id, MAX_EVENTS).await?;
     let redacted = events.iter().filter_map(|event| Some((event.at, event.id, erasure::meta(event, names)?)));
-    // Nothing goes to an erased person any more.
+    // Nothing is sent to an erased person any more.
     let is_cancelled = message.status.may_become(MessageStatus::Cancelled);
     let now = app.now();
     let after = if is_cancelled { message.moved(MessageStatus::Cancelled, now) } else { message.clone() };
@@ -96,7 +96,7 @@ async fn redaction(app: &App, workspace: WorkspaceId, id: MessageId, names: &Nam
     Ok(changes)
 }
 
-/// The writes that take a copy out of a message of somebody else. Its revision moves in any case, so that an
+/// Returns the writes that take a copy out of another person's message. Its revision changes in any case, so that an
 /// attempt under way finds out.
 async fn removal(
     app: &App,
@@ -135,11 +135,11 @@ async fn removal(
         attempts: attempts.collect(),
         capture: captured.and_then(|capture| erased.out_of_capture(&capture)),
     }));
-    // The erasure first: when the message has changed, nothing is to be undone.
+    // The erasure comes first: if the message has changed, nothing has to be undone.
     Ok(Changes::from_iter([erasure, unlisted]))
 }
 
-/// What was said on the wire for a message.
+/// Reads the dialogs of a message's attempts.
 async fn dialogs(app: &App, workspace: WorkspaceId, id: MessageId) -> Result<Vec<MessageAttempt>, StoreError> {
     let mut page = PageRequest { after: None, limit: 100 };
     let mut found = Vec::new();
