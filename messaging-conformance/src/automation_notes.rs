@@ -91,7 +91,7 @@ pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
     put(store, [Write::AppendProductEvents(vec![bought.clone(), other, also.clone()])]).await;
     put(store, [Write::JoinList(workspace, list.id, ann.id, at(20))]).await;
     put(store, [Write::put_contact(moved.clone(), Expect::Revision(1))]).await;
-    // One change that changes nothing, and one of a field that is no date.
+    // A put without a change, and one that only changes the consent, which is no date.
     put(store, [Write::put_contact(moved, Expect::Revision(2)), Write::put_contact(agreed, Expect::Revision(3))]).await;
     put(store, [&first_click, &second_click].map(|event| Write::AppendEvent(Box::new(event.clone())))).await;
     put(store, [Write::LeaveList(workspace, list.id, ann.id, at(23))]).await;

@@ -68,7 +68,7 @@ impl Pinned {
         Ok(())
     }
 
-    /// Whether a file beside the database is pinned.
+    /// Returns true if a file beside the database is pinned.
     pub(super) fn has(&self, name: &Path) -> bool {
         self.root.join(name).is_file()
     }

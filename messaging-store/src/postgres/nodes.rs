@@ -81,7 +81,7 @@ pub(super) enum NodeState {
 }
 
 impl NodeState {
-    /// Whether a process in this state claims jobs.
+    /// Returns true if a process in this state claims jobs.
     const fn claims(self) -> bool {
         matches!(self, Self::Working | Self::Idle)
     }
