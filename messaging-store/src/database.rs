@@ -44,9 +44,9 @@ pub(crate) trait Statements {
     /// Executes a query of one number, which must be `number`; another is a conflict.
     fn expect(&mut self, number: i64, sql: Sql, params: Params) -> Result<(), Fault>;
 
-    /// Executes a statement that adds a row. PostgreSQL's takes columns as arrays, and adds the rows of several writes and
-    /// commits at once; it may run before statements that were queued earlier, if each of those is about one row by its
-    /// key.
+    /// Executes a statement that adds a row. PostgreSQL's takes columns as arrays, and adds the rows of several writes
+    /// and commits at once; it may run before statements that were queued earlier, if each of those is about one row by
+    /// its key.
     fn gather(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
 
     /// Like [`Self::gather`], for a statement that must touch the row. It has no `RETURNING`.
@@ -143,8 +143,8 @@ pub(crate) trait Database: Send + Sync + 'static {
     /// Returns all rows of a query.
     fn many<T: Send + 'static>(&self, query: Query<T>) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send;
 
-    /// Returns the rows of a query for each of several keys, whose values follow the parameters that all share. SQLite looks each of
-    /// them up, at one moment; PostgreSQL's query takes the columns of the keys as arrays.
+    /// Returns the rows of a query for each of several keys, whose values follow the parameters that all share. SQLite
+    /// looks each of them up, at one moment; PostgreSQL's query takes the columns of the keys as arrays.
     fn gathered<T: Send + 'static>(
         &self,
         query: Query<T>,

@@ -144,7 +144,7 @@ impl ConnectionHealth {
         }
     }
 
-    /// Returns true if the connection to the database was lost within the last seconds (see [`LATELY`]).
+    /// Returns true if the connection to the database was lost within the last ten seconds.
     pub(super) fn was_lost_lately(&self) -> bool {
         self.known().lost.is_some_and(|lost_at| lost_at.elapsed() < LATELY)
     }

@@ -91,7 +91,7 @@ enum Sleep {
     Awake,
     /// Any work.
     ForWork,
-    /// Until a deadline, a request, a task, or [`CROWD`] commits of background work.
+    /// Until a deadline, a request, a task, or a crowd of background work.
     ForCompany,
 }
 
@@ -169,8 +169,8 @@ impl Writer {
         self.task(move |writing| writing.undurably(|connection, _, _| write(connection))).await
     }
 
-    /// Like `undurably`, under the claim of a job: fails, and writes nothing, if the claim is lost. `write` may pass changes
-    /// to the segments and automations that follow them.
+    /// Like `undurably`, under the claim of a job: fails, and writes nothing, if the claim is lost. `write` may pass
+    /// changes to the segments and automations that follow them.
     pub(super) async fn undurably_for<T, F>(&self, job: &JobHandle, write: F) -> Result<T, CommitError>
     where
         T: Send + 'static,
