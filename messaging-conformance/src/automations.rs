@@ -191,7 +191,7 @@ pub async fn the_state_of_an_automation_is_expected(store: &dyn Store) {
     refuse(store, expect(AutomationStatus::Active)).await;
 }
 
-/// Rows of a removed automation are not read any more, are removed a few at a time, and get no more notes.
+/// A removed automation is not found any more, its rows are removed a few at a time, and it gets no more notes.
 pub async fn a_removed_automation_lets_its_rows_go(store: &dyn Store) {
     let (one, other) = (automation(id()), automation(id()));
     let workspace = one.workspace_id;

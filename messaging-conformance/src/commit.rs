@@ -17,7 +17,7 @@ pub async fn dropped_changes_leave_nothing(store: &dyn Store) {
     let mut changes = Changes::default();
     changes.push(Write::put(user.clone(), Expect::Absent));
     drop(changes);
-    // A commit that nobody starts has none either.
+    // A commit that nobody starts has no effect either.
     drop(commit(store, [Write::put(user.clone(), Expect::Absent)]));
     assert_eq!(store.user(user.id).await.unwrap(), None);
 }

@@ -50,7 +50,7 @@ pub(crate) enum Key {
     Activity(WorkspaceId, Quarter, Channel, SourceKind),
 }
 
-/// Kind of sender of a message, in the order of the stored numbers.
+/// Source of a message without the id of the campaign or automation, in the order of the stored numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SourceKind {
     Transactional,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use messaging_core::ports::store::{CommitError, StoreError};
 
-/// Cause for which a read or a write failed.
+/// Reason why a read or a write failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// A record is not as the changes expected it.

@@ -15,7 +15,7 @@ use messaging_core::ports::store::{Store, StoreError, needs_its_key};
 use crate::file_error::FileError;
 use crate::files::{directory_above, hand_over, open_private, sync_directory};
 
-/// Cause for which there is no key to start with.
+/// Reason why there is no key to start with.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// The file does not exist, but the database holds secrets that its key sealed.
@@ -207,7 +207,7 @@ mod tests {
         lock(&path).unwrap();
         assert!(matches!(lock(&directory.path().join("none")), Err(KeyFileError::Missing(_))));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-        // As a rotation leaves it that is killed.
+        // The file that a killed rotation leaves.
         fs::write(directory.path().join("secret.new.1"), "half").unwrap();
         let more = ring.with_first(SecretKey::from_bytes([7; 32])).unwrap();
         replace(&link, &more).unwrap();

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use crate::file_error::FileError;
 
-/// Cause for which a database could not be opened.
+/// Reason why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {

@@ -33,8 +33,8 @@ impl fmt::Debug for Sql {
 }
 
 /// The text of a statement. One text with parameters `$1`, `$2`, … serves both databases; text in braces is for SQLite
-/// alone: `{INDEXED BY t_by_a}`. If they differ in more, both texts are given: `sql!(sqlite: "…$1…", postgres:
-/// "…$1…")`. An empty text means that there is nothing to do.
+/// alone: `{INDEXED BY t_by_a}`. If they differ in more, both texts are given:
+/// `sql!(sqlite: "…$1…", postgres: "…$1…")`. An empty text means that there is nothing to do.
 macro_rules! sql {
     (sqlite: $sqlite:expr, postgres: $postgres:expr $(,)?) => {{
         const SQLITE: &str = $sqlite;

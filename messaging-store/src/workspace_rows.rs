@@ -331,7 +331,7 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("event_names", "n", number!()),
     both!("deleted_contacts", "n", number!()),
     both!("contacts", "n", number!()),
-    // Last, because removed contacts leave notes here.
+    // After the contacts, because removed contacts leave notes here.
     both!("changed_contact_texts", "n", block!()),
     both!("contact_texts", "block", block!()),
     only_postgres!("contact_counts", number!()),

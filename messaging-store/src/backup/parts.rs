@@ -20,7 +20,7 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Cause for which no backup was made. Unfinished files are removed.
+/// Reason why no backup was made. Unfinished files are removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::open_error::OpenError;
 
-/// Cause for which nothing was moved. The target is empty and the source unchanged, unless the error says otherwise.
+/// Reason why nothing was moved. The target is empty and the source unchanged, unless the error says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MoveError {

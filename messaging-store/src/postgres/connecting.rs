@@ -154,7 +154,7 @@ fn without_hosts(config: &Config) -> Config {
         .keepalives(config.get_keepalives())
         .keepalives_interval(config.get_keepalives_interval().unwrap_or(KEEPALIVE_INTERVAL))
         .keepalives_retries(config.get_keepalives_retries().unwrap_or(KEEPALIVE_RETRIES))
-        // The default is two hours.
+        // Without a setting in the URL it is two hours.
         .keepalives_idle(config.get_keepalives_idle().min(KEEPALIVE_IDLE));
     if let Some(user) = config.get_user() {
         own.user(user);

@@ -40,7 +40,7 @@ pub(super) struct DueJob {
     pub(super) failures: u32,
 }
 
-/// Due jobs by lane, in the order of their waiting time.
+/// Due jobs by lane, the longest waiting first.
 #[derive(Debug, Default)]
 pub(super) struct DueJobs {
     pub(super) lanes: HashMap<Lane, Vec<DueJob>>,

@@ -15,7 +15,7 @@ use super::reads::Reads;
 use crate::row::get;
 use crate::sql::params;
 
-/// Maximum number of rows in one look: of further buckets nothing is heard at the time.
+/// Maximum number of rows in one look: rows of further buckets are not read.
 const MAX_ROWS: i64 = 100_000;
 
 /// Id of a process, or of a bucket.

@@ -2,8 +2,8 @@
 //!
 //! Servers of two versions work on one database while they are replaced one by one. So a migration only adds: a column
 //! has a default, a table is one that older programs do not read. A table or column that they use is removed a release
-//! later, and that migration names the last migration that a program must know to be admitted: `UPDATE
-//! schema_compatibility SET oldest_reader = N`.
+//! later, and that migration names the last migration that a program must know to be admitted:
+//! `UPDATE schema_compatibility SET oldest_reader = N`.
 
 use std::error::Error;
 use std::io;

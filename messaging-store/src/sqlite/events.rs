@@ -13,7 +13,7 @@ use crate::pages::sql_limit;
 use crate::tables::event_log::LogRows;
 use crate::tables::messages::{MESSAGE_COLUMNS, event_columns, with_event};
 
-/// Number of log numbers for each millisecond, see [`log`](crate::tables::event_log::log).
+/// Count of numbers for each millisecond, see [`log`](crate::tables::event_log::log).
 const A_MILLISECOND: i64 = 1024;
 
 fn first_number(at: Timestamp) -> i64 {

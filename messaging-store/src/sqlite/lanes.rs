@@ -56,7 +56,7 @@ pub(super) struct LaneIndex {
     rows_changed: bool,
     last_token: u64,
     last_turn: i64,
-    /// Jobs whose due dates a wrong clock gave, and which get new ones.
+    /// State of the search for jobs that a wrong clock dated.
     redating: Redating,
     /// Flows whose jobs are claimed in turn, with the next one to be served.
     flows: Flows,
@@ -103,7 +103,7 @@ struct Touch {
     gave_up: bool,
 }
 
-/// Lanes whose jobs are not claimed at all, by resource, workspace or suspension.
+/// Conditions for lanes of which nothing is claimed at all: by resource, by workspace, or because they are suspended.
 #[derive(Debug, Default, PartialEq)]
 struct Withholding {
     resources: &'static [&'static str],
@@ -289,7 +289,7 @@ impl LaneIndex {
 
 // While jobs are claimed; see `jobs`.
 impl LaneIndex {
-    /// Gives each row that says `PARKED` its time back if memory has none for it.
+    /// Makes the next claim look at the lanes whose rows say `PARKED`, if memory has no time for them.
     pub(super) fn find_lost(&mut self, connection: &Connection) -> Result<(), Fault> {
         if self.lost {
             connection
@@ -324,7 +324,7 @@ impl LaneIndex {
         self.held.iter().any(|lane| held.until(lane).is_none())
     }
 
-    /// Updates the ends of holds that were lengthened or shortened.
+    /// Follows changed holds: their ends, and the lanes of which nothing is claimed at all.
     pub(super) fn follow_holds(&mut self, held: &HeldLanes<'_>) {
         let withholding = Withholding::of(held.claim);
         if withholding != self.withholding {
@@ -450,7 +450,7 @@ impl LaneIndex {
         end.into_iter().chain(due).min()
     }
 
-    /// Dates of jobs that a wrong clock gave, as far as they are known.
+    /// State of the search for jobs that a wrong clock dated.
     pub(super) fn redating(&mut self) -> &mut Redating {
         &mut self.redating
     }

@@ -28,14 +28,14 @@ const CHUNK: usize = 1 << 20;
 /// Magic number of the log; its lowest bit is the byte order of checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Cause for which the log is not repaired.
+/// Reason why the log is not repaired.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unrepaired {
     /// The disk still fails; a later try may work.
     #[error("the log could not be written again")]
     Failed(#[from] Fault),
-    /// Frames of finished commits cannot be read any more: only their copy on the disk counts, and only a new process
-    /// reads that.
+    /// Frames of finished commits cannot be read any more: the data that counts is on the disk, and only a new process
+    /// reads it from there.
     #[error("the log has lost {0} frames")]
     Lost(u64),
 }

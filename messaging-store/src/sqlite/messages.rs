@@ -44,8 +44,8 @@ fn forgettable(
     before: Timestamp,
     limit: usize,
 ) -> Result<Vec<ContentKey>, Fault> {
-    // A message accepted by a provider (2) keeps its content: the next message of its chain needs it, should this one
-    // not arrive.
+    // The content of a message that a provider accepted (2) and that has a fallback ages from its last change on: the
+    // fallback needs it, should this message not arrive.
     const ROWS: &str = "SELECT message_contents.n, message_contents.workspace, message_contents.message,
              CASE WHEN messages.status = 2 AND messages.has_fallback THEN max(messages.created_at, messages.updated_at)
                  ELSE messages.created_at END,

@@ -21,8 +21,8 @@ use super::fault::Fault;
 
 type WriterTask = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
 
-/// Maximum time for a read: no read of the store takes a fraction of it. A longer one is interrupted, because the log
-/// cannot start over while a reader uses its beginning.
+/// Maximum time for a read, many times longer than any read of the store takes. A longer one is interrupted, because
+/// the log cannot start over while a reader uses its beginning.
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// A connection, and the start of its read.

@@ -1,4 +1,4 @@
-//! Automations, their runs, and the events that these listen for.
+//! Automations, their runs, and the events that they listen for.
 //!
 //! In its modules: runs and their steps ([`runs`]), reading notes ([`notes`]), entries of contacts ([`entries`]),
 //! moments of dates ([`dates`]), counts ([`counts`]), questions about contacts ([`asks`]), listening ([`listening`]),

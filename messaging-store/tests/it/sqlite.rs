@@ -424,7 +424,7 @@ async fn a_scan_that_finds_little_goes_on_in_the_next_slice() {
     let mut rare = bare_message(workspace);
     rare.tags = vec!["rare".to_owned()];
     put(&store, [insert(&rare)]).await;
-    // More than one call reads.
+    // More rows than one call reads.
     let common = (0..25_000).map(|_| Write::InsertMessage(Box::new(bare_message(workspace)), content("{}")));
     store.commit(common.collect(), Priority::Background).await.unwrap();
     let filter = MessageFilter { tag: Some("rare".to_owned()), ..MessageFilter::default() };

@@ -216,8 +216,8 @@ impl Evaluation {
         Ok(answers)
     }
 
-    /// Evaluates each filter for each candidate. `range` has all contacts of the workspace in a range of numbers, if
-    /// the candidates are such a range, in its order.
+    /// Evaluates each filter for each candidate. `range`: the range of numbers that the candidates were read from, if
+    /// they were read as a range.
     async fn evaluate(
         &self,
         on: &mut Snapshot,

@@ -31,7 +31,7 @@ const PART: i64 = 512;
 pub(in super::super) struct Parts(VecDeque<RangeInclusive<i64>>);
 
 impl Parts {
-    /// Creates parts of about `PART` contacts each, if the numbers are evenly spread. None if there are no contacts.
+    /// Creates parts of about `of_each` contacts each, if the numbers are evenly spread. None if there are no contacts.
     pub(in super::super) async fn new(
         on: &mut impl Queries,
         workspace_number: i64,

@@ -283,7 +283,8 @@ macro_rules! asked_by_id_sql {
 }
 
 impl InTable {
-    /// For membership of a group, returns the statement that reads its members in a range of numbers, and its number.
+    /// For membership of a group, returns the statement that reads its members in a range of numbers, and the number of
+    /// the group.
     pub(super) const fn members_sql(&self) -> Option<(&'static str, i64)> {
         match self {
             Self::List(n) => {

@@ -127,7 +127,7 @@ pub(super) async fn oldest<D: Database + AutomationRows>(
 }
 
 /// Selects, of notes in the order of their numbers, those whose positions exclude notes that did not exist yet. These
-/// are all except the notes of transactions that began before one that is still open; if there are no such notes, those
+/// are all except the notes of transactions that began after one that is still open; if there are no such notes, those
 /// of the first transaction. So some are returned whenever there are any.
 fn told_at_once(mut found: Vec<StoredNote>, settled: Option<i64>) -> (Settled, Vec<StoredNote>) {
     let Some(first) = found.first() else { return (Settled::All, found) };
