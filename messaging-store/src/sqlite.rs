@@ -138,7 +138,7 @@ impl DueTables {
     }
 }
 
-/// What the program that does the jobs holds until its last connection is closed.
+/// Lock and database file, which the program that does the jobs holds until its last connection is closed.
 #[derive(Debug)]
 struct Ownership {
     /// The lock file.
