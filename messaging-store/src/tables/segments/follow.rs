@@ -1,8 +1,8 @@
 //! Following the changes of contacts.
 //!
 //! Notes are read together with the segments that the changed contacts match now, in one snapshot of the database. Then
-//! each note is removed together with its effects, if its mark is still the one that was read: a contact that changed
-//! once more keeps its note and is evaluated again.
+//! each note is removed in the transaction that writes its moves, if its mark is still the one that was read: a contact
+//! that changed once more keeps its note and is evaluated again.
 
 use std::time::{Duration, Instant};
 
