@@ -1,4 +1,4 @@
-//! Audiences of campaigns: as they are found, and as they are kept.
+//! Audiences of campaigns: finding and storing them.
 
 mod asked;
 mod worlds;
@@ -29,9 +29,9 @@ use super::segments::keeping::calculate;
 use super::segments::{add_contact, query as filter};
 use super::{put, refuse};
 
-/// How many worlds are gone through, unless the environment says otherwise.
+/// Number of random worlds that are tested, unless the environment says otherwise.
 const WORLDS: u64 = 6;
-/// The variable that says how many.
+/// Variable with the number of worlds.
 const WORLDS_VARIABLE: &str = "AUDIENCE_WORLDS";
 
 /// An audience of nobody.
@@ -53,7 +53,7 @@ fn join(workspace: WorkspaceId, list: ListId, contact: &Contact) -> Write {
     Write::JoinList(workspace, list, contact.id, at(0))
 }
 
-/// Each verdict, where lists, segments and filters name the contacts.
+/// Each verdict is found, for contacts named by lists, segments and filters.
 pub async fn each_verdict_is_found(store: &dyn Store) {
     use AudienceVerdict::{Excluded, NoAddress, NoConsent, Recipient, Suppressed};
 
@@ -100,7 +100,7 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
         [("Europe/Berlin", 5)]
     );
 
-    // The phone is another address with a consent of its own.
+    // The phone number is another address, with a consent of its own.
     let by_phone = AudienceQuery { channel: Channel::Viber, ..query.clone() };
     let expected = [NoConsent, NoConsent, Recipient, NoConsent, Excluded];
     assert_eq!(
@@ -108,7 +108,7 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
         expected
     );
 
-    // A static segment and a filter name contacts as well; what is gone names nobody.
+    // A static segment and a filter name contacts as well; a removed one names nobody.
     let kept = Segment { kind: SegmentKind::Static, ..segment(workspace) };
     put(store, [Write::PutSegment(Box::new(kept.clone()), Expect::Absent)]).await;
     let consenting = filter(&json!({"type": "consent", "channel": "sms", "value": true}));
@@ -128,7 +128,7 @@ pub async fn each_verdict_is_found(store: &dyn Store) {
     assert_eq!(contact_verdicts(store, workspace, &query).await, [(bob.id, NoAddress), (emil.id, Recipient)]);
 }
 
-/// A bot on Viber sends to the ids that Viber gave its users, of whom several contacts may be the same; a business to
+/// A bot on Viber sends to the ids that Viber gave its users, which several contacts may share; a business sends to
 /// phone numbers.
 pub async fn a_bot_on_viber_sends_to_its_users(store: &dyn Store) {
     use AudienceVerdict::{Duplicate, NoAddress, Recipient, Suppressed};
@@ -160,7 +160,7 @@ pub async fn a_bot_on_viber_sends_to_its_users(store: &dyn Store) {
     assert_eq!(verdicts(&by_number).await, [NoAddress; 5]);
 }
 
-/// Verdicts in small worlds are those of the rules, contact by contact; a preview counts the same.
+/// Verdicts in small random worlds equal those of the rules, contact by contact; a preview counts the same.
 pub async fn verdicts_are_those_of_filters_and_rules(store: &dyn Store) {
     let wanted = std::env::var(WORLDS_VARIABLE).unwrap_or_default();
     for seed in 0..wanted.parse().unwrap_or(WORLDS) {
@@ -168,7 +168,7 @@ pub async fn verdicts_are_those_of_filters_and_rules(store: &dyn Store) {
     }
 }
 
-/// Of contacts with one address the first gets the campaign; one that has another address left gets it too.
+/// Of contacts with one address the first gets the campaign; a contact that has another free address gets it too.
 pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
     use AudienceVerdict::{Duplicate, Recipient, Suppressed};
 
@@ -199,7 +199,7 @@ pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
     let digest = |token| address_digest(workspace, Channel::Push, token);
     assert_eq!(piece.addresses[1].1, [digest("b"), digest("a")], "the suppressed one is left out, the order is kept");
 
-    // Each recipient gets it at an address that is its own.
+    // Each recipient gets it at an address of its own.
     let campaign = stored_campaign(store, workspace).await;
     let mut found = store.audience_piece(workspace, &Arc::new(query), None).await.unwrap();
     let claims = found.facts.find_duplicates(&found.addresses, &mut HashSet::new());
@@ -219,7 +219,7 @@ pub async fn the_first_of_those_with_an_address_gets_it(store: &dyn Store) {
     assert_eq!(addresses().await, ["a", "b", "c"], "another piece");
     put(store, [leave_out(found.piece, &claims.left_out)]).await;
     assert_eq!((claims.taken.len(), addresses().await), (3, vec!["a".to_owned(), "b".to_owned(), "c".to_owned()]));
-    // The second and the third have the address of the one before in front.
+    // The second and the third contact have the address of the one before in first place.
     let swapped = [(&contacts[2], ["a", "b"]), (&contacts[5], ["b", "c"])].map(|(contact, tokens)| {
         let attributes = object(&json!({"push_token": tokens})).into();
         Write::put_contact(Contact { attributes, ..contact.clone() }, Expect::Revision(1))
@@ -271,11 +271,11 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
             store.campaign_recipients(home, id(), Channel::Email, ViberService::Bot, &[number]).await.unwrap(),
             []
         );
-        // Their exclusion excludes nobody.
+        // Excluding a list of another workspace excludes nobody.
         let excluded = AudienceQuery { excluded: vec![theirs.id], ..query };
         assert_eq!(contact_verdicts(store, home, &excluded).await, [(ann.id, AudienceVerdict::Recipient)]);
     }
-    // Who has no contacts at all.
+    // A workspace without contacts.
     let nowhere = id();
     assert_eq!(verdicts(store, nowhere, &of_all(nobody(Channel::Email))).await, []);
     assert_eq!(preview(store, nowhere, &of_all(nobody(Channel::Email))).await.counts, AudienceCounts::default());
@@ -306,7 +306,7 @@ fn row(
     AudienceRow { workspace_id, campaign_id, piece, set, bits: places.into_iter().collect::<Bits>() }
 }
 
-/// Sets come back as they were kept, by kind and in the order of pieces; a later one replaces an earlier one.
+/// Stored sets come back by kind and in the order of pieces; a later one replaces an earlier one.
 pub async fn sets_round_trip(store: &dyn Store) {
     let workspace = id();
     let [campaign, other] = [stored_campaign(store, workspace).await, stored_campaign(store, workspace).await];
@@ -372,7 +372,7 @@ pub async fn the_sets_of_a_contact_are_found(store: &dyn Store) {
     assert_eq!(store.audience_sets_of(id(), campaign, ann.id).await.unwrap(), []);
 }
 
-/// Addresses that a campaign took stay taken until they are forgotten.
+/// Addresses that a campaign took stay taken until they are removed.
 pub async fn taken_addresses_are_found(store: &dyn Store) {
     let workspace = id();
     let [campaign, other] = [stored_campaign(store, workspace).await, stored_campaign(store, workspace).await];
@@ -419,14 +419,14 @@ pub async fn recipients_are_read_by_number(store: &dyn Store) {
     assert_eq!(read(Channel::Sms, &[of_bob, of_carl]).await, [(of_carl, carl.id, carl.phone.clone(), carl.timezone)]);
     let address = async |channel| read(channel, &[of_ann]).await.remove(0).2.expect("an address");
     assert_eq!([address(Channel::Push).await, address(Channel::Telegram).await], ["one", "5"]);
-    // Of several addresses one that is not suppressed is taken, if there is one.
+    // Of several addresses, one that is not suppressed is chosen, if there is one.
     put(store, [Write::PutSuppression(suppression(workspace, Channel::Push, "one"), Expect::Absent)]).await;
     assert_eq!(address(Channel::Push).await, "two");
     put(store, [Write::PutSuppression(suppression(workspace, Channel::Push, "two"), Expect::Absent)]).await;
     assert_eq!(address(Channel::Push).await, "one");
 }
 
-/// What was kept of a removed campaign goes with its rows.
+/// The audience of a removed campaign is removed with its rows.
 pub async fn a_removed_campaign_lets_its_audience_go(store: &dyn Store) {
     let workspace = id();
     let campaign = stored_campaign(store, workspace).await;

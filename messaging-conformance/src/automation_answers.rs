@@ -18,10 +18,10 @@ use super::segments::{add_contact, query};
 
 /// The number of random worlds in which questions are asked.
 const WORLDS: u64 = 8;
-/// How many questions of each world are asked at once.
+/// Number of questions of each world that are asked at once.
 const ASKS: usize = 120;
 
-/// Has what is counted be counted since the entry.
+/// Makes the conditions on events count from the entry.
 fn since_entry(mut filter: Filter) -> Filter {
     fn condition(of: &mut Condition) {
         match of {
@@ -38,7 +38,7 @@ fn since_entry(mut filter: Filter) -> Filter {
     filter
 }
 
-/// What a filter answers in memory; `since` has the events since the entry, `all` all that count.
+/// Result of a filter in memory; `since` has the events since the entry, `all` all that count.
 fn holds(filter: &Filter, all: &StoredFacts, since: &StoredFacts, present: &Present) -> bool {
     fn condition(of: &Condition, all: &StoredFacts, since: &StoredFacts, present: &Present) -> bool {
         match of {
@@ -69,7 +69,7 @@ fn holds(filter: &Filter, all: &StoredFacts, since: &StoredFacts, present: &Pres
     }
 }
 
-/// Some span of the events of a contact.
+/// A random span of the events of a contact.
 fn span(dice: &mut Dice, facts: &StoredFacts) -> EventSpan {
     let ids: Vec<EventId> = facts.event_ids.iter().chain(&facts.message_event_ids).copied().collect();
     let mut any = |share| (!ids.is_empty() && dice.percent(share)).then(|| dice.one(&ids));
@@ -82,7 +82,7 @@ fn span(dice: &mut Dice, facts: &StoredFacts) -> EventSpan {
     EventSpan { entered_at, entry_event, up_to }
 }
 
-/// Some moment that is asked as of: the present, or one around it.
+/// A random moment for a question: the present, or one around it.
 fn as_of(dice: &mut Dice, present: &Present) -> Timestamp {
     let hours = dice.one(&[0, 0, 0, -1, 5, -30, 24 * 40]);
     Timestamp::from_millis(present.now.as_millis() + hours * 3_600_000)
@@ -131,7 +131,7 @@ fn ask(contact_id: ContactId, sent: &Value, span: EventSpan) -> FilterQuery {
     FilterQuery { contact_id, filter: since_entry(query(sent).filter), span, at: at(0) }
 }
 
-/// What counts is accepted after the entry and up to the cause; when it happened does not matter.
+/// Events count that were accepted after the entry and up to the cause; the time when they happened does not matter.
 pub async fn spans_are_those_of_acceptance(store: &dyn Store) {
     let workspace = id();
     let ann = contact(workspace);
@@ -142,7 +142,7 @@ pub async fn spans_are_those_of_acceptance(store: &dyn Store) {
     for millis in times {
         let mut bought = product_event(&ann, "bought");
         bought.id = id_at(millis);
-        // Long ago, the later the longer.
+        // Long ago; the later it is accepted, the longer ago it happened.
         bought.occurred_at = at(-1_000 * millis);
         let mut opened = event(&message, EventKind::Open, -1_000 * millis);
         opened.id = EventId::from_bytes({
@@ -180,7 +180,8 @@ pub async fn spans_are_those_of_acceptance(store: &dyn Store) {
     }
 }
 
-/// Nothing matches who is gone, who was never there, or who is another workspace's; the others are answered all the same.
+/// Nothing matches a contact that is gone, never existed, or is of another workspace; the others are answered all the
+/// same.
 pub async fn whoever_is_gone_matches_nothing(store: &dyn Store) {
     let workspace = id();
     let (ann, bob) = (contact(workspace), contact(workspace));

@@ -1,4 +1,4 @@
-//! What automations hear of: every cause makes exactly its notes, in order, in its own commit.
+//! Notes for automations: every cause makes exactly its notes, in order, in its own commit.
 
 use messaging_core::changes::{AutomationWrite, Expect, PutRun, TakeNotes, Write};
 use messaging_core::domain::audience::contact::{Consent, Contact};
@@ -27,7 +27,7 @@ use super::segments::keeping::{calculate_with, follow};
 use super::segments::{add_contact, query, stored};
 use super::{commit, put, refuse};
 
-/// All notes of an automation, share by share.
+/// Returns all notes of an automation, shard by shard.
 async fn kept(store: &dyn Store, of: &Automation) -> Vec<(u8, StoreCursor, Note, Option<Happened>)> {
     let mut all = Vec::new();
     for shard in 0..4 {
@@ -37,7 +37,7 @@ async fn kept(store: &dyn Store, of: &Automation) -> Vec<(u8, StoreCursor, Note,
     all
 }
 
-/// Takes all notes of an automation; answers what they say.
+/// Takes all notes of an automation and returns them.
 async fn take(store: &dyn Store, of: &Automation) -> Vec<Note> {
     let all = kept(store, of).await;
     for shard in 0..4 {
@@ -57,7 +57,8 @@ fn changed(contact: &Contact, millis: i64) -> Contact {
     Contact { locale: Some(format!("l{millis}")), updated_at: at(millis), ..contact.clone() }
 }
 
-/// Each trigger hears of its cause, of nothing else, once, in the order of the commits; others hear nothing.
+/// Each trigger gets a note of its cause, of nothing else, once, in the order of the commits; other automations get
+/// none.
 pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let list = contact_list(workspace);
@@ -90,7 +91,7 @@ pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
     put(store, [Write::AppendProductEvents(vec![bought.clone(), other, also.clone()])]).await;
     put(store, [Write::JoinList(workspace, list.id, ann.id, at(20))]).await;
     put(store, [Write::put_contact(moved.clone(), Expect::Revision(1))]).await;
-    // Nothing changes, and only what is no date.
+    // A put without a change, and one that only changes the consent, which is no date.
     put(store, [Write::put_contact(moved, Expect::Revision(2)), Write::put_contact(agreed, Expect::Revision(3))]).await;
     put(store, [&first_click, &second_click].map(|event| Write::AppendEvent(Box::new(event.clone())))).await;
     put(store, [Write::LeaveList(workspace, list.id, ann.id, at(23))]).await;
@@ -110,7 +111,7 @@ pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
         assert_eq!(heard, expected, "{entry:?}");
     }
     assert_eq!(kept(store, &elsewhere).await, []);
-    // What they tell of comes with them.
+    // The events that the notes are about come with them.
     let events: Vec<_> = kept(store, &all[0].0).await.into_iter().map(|(.., happened)| happened).collect();
     assert_eq!(events, [bought, also].map(|event| Some(Happened::Event(Box::new(event)))));
     let clicks = kept(store, &all[4].0).await;
@@ -119,8 +120,8 @@ pub async fn each_cause_makes_its_notes_in_order(store: &dyn Store) {
     assert_eq!((fact.campaign_id, fact.template_id, fact.channel), (Some(campaign), Some(template), Channel::Email));
 }
 
-/// Of product events that enter nobody, because the conditions of the trigger do not hold for them or they happened long
-/// before they arrived, no note is kept; of those that move a run there is one all the same, by which nobody enters.
+/// Product events that enter nobody, because the conditions of the trigger do not hold for them or they happened long
+/// before they arrived, leave no note; if they move a run, they leave one all the same, by which nobody enters.
 pub async fn events_that_enter_nobody_make_no_note(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let [expensive, other, dated] = [(); 3].map(|()| automation(workspace));
@@ -154,7 +155,7 @@ pub async fn events_that_enter_nobody_make_no_note(store: &dyn Store) {
     };
     assert_eq!(entered(&expensive).await, of(&[&much]));
     assert_eq!(entered(&other).await, of(&[&little, &none]));
-    // Where it depends on the zone who reads the note decides.
+    // If a condition depends on the time zone, the reader of the note decides.
     assert_eq!(entered(&dated).await, of(&[&much, &little, &none, &b]));
 
     let subscription = EventSubscription {
@@ -169,7 +170,7 @@ pub async fn events_that_enter_nobody_make_no_note(store: &dyn Store) {
     assert_eq!(entered(&expensive).await, [moved]);
 }
 
-/// An automation whose runs wait for something, with a contact on its way.
+/// An automation whose runs wait for events, with an open run of a contact.
 async fn on_the_way(store: &dyn Store, runs: RunSubscription) -> (Automation, Contact, Run) {
     let one = automation(id());
     let ann = contact(one.workspace_id);
@@ -180,8 +181,9 @@ async fn on_the_way(store: &dyn Store, runs: RunSubscription) -> (Automation, Co
     (one, ann, waiting)
 }
 
-/// Addresses that no index finds come onto the suppression list and off it: who has them and is on the way is told when
-/// changes are followed, of when that was and how deep it was caused. Nobody else is, and a store that nobody asks keeps none.
+/// Addresses that no index finds are added to the suppression list and removed from it: when changes are followed,
+/// contacts with such an address and an open run get a note with the time of the change and its depth. Nobody else gets
+/// one, and without a subscription none is kept.
 pub async fn suppressions_of_attributes_are_told_when_changes_are_followed(store: &dyn Store) {
     let everything = RunSubscription { everything: true, ..RunSubscription::default() };
     let (one, ann, _) = on_the_way(store, everything).await;
@@ -191,7 +193,7 @@ pub async fn suppressions_of_attributes_are_told_when_changes_are_followed(store
         let contact = Contact { attributes: attributes.clone().into(), ..contact.clone() };
         put(store, [Write::put_contact(contact, Expect::Revision(1))]).await;
     }
-    // Somebody who has the same addresses and is not on the way.
+    // A contact with the same addresses and no run.
     let cid = Contact { attributes: attributes.into(), ..contact(one.workspace_id) };
     put(store, [add_contact(&cid)]).await;
     take(store, &one).await;
@@ -222,7 +224,8 @@ pub async fn suppressions_of_attributes_are_told_when_changes_are_followed(store
     }
 }
 
-/// What a run may go on or end by is told while it is open, by its own version, and only what is waited for.
+/// An open run gets a note of an event that may move or end it, by its own version, and only of events that it waits
+/// for.
 pub async fn who_is_on_the_way_hears_what_its_version_waits_for(store: &dyn Store) {
     let everything = RunSubscription { everything: true, ..RunSubscription::default() };
     let events = RunSubscription { events: vec!["x".to_owned(), "y".to_owned()], ..RunSubscription::default() };
@@ -272,7 +275,7 @@ pub async fn who_is_on_the_way_hears_what_its_version_waits_for(store: &dyn Stor
     }
 }
 
-/// What happens during a pause is kept for those on the way and enters nobody; a draft hears nothing.
+/// Events during a pause are kept for open runs and enter nobody; a draft gets no notes.
 pub async fn a_paused_automation_hears_for_its_runs_alone(store: &dyn Store) {
     let one = automation(id());
     let (ann, bob) = (contact(one.workspace_id), contact(one.workspace_id));
@@ -300,7 +303,7 @@ pub async fn a_paused_automation_hears_for_its_runs_alone(store: &dyn Store) {
     assert_eq!(heard().await, [(ann.id, false)]);
 }
 
-/// Machines open and click unheard.
+/// Opens and clicks by machines leave no notes; other events of messages do.
 pub async fn events_of_messages_are_told_but_for_machines(store: &dyn Store) {
     let (one, ann, _) = on_the_way(store, RunSubscription { messages: true, ..RunSubscription::default() }).await;
     let message = Message { contact_id: Some(ann.id), ..bare_message(one.workspace_id) };
@@ -334,7 +337,7 @@ pub async fn events_of_messages_are_told_but_for_machines(store: &dyn Store) {
     assert_eq!(told, expected);
 }
 
-/// Notes are taken up to a place by one commit, and that place is never met again.
+/// Notes are taken up to a position by one commit, and none up to that position is read again.
 pub async fn notes_are_taken_once(store: &dyn Store) {
     let one = automation(id());
     let ann = contact(one.workspace_id);
@@ -378,7 +381,7 @@ pub async fn notes_are_taken_once(store: &dyn Store) {
     assert_eq!(store.automation_notes(one.workspace_id, one.id, shard, 0).await.unwrap(), []);
 }
 
-/// A note makes the job of its share due.
+/// A note makes the job of its shard due.
 pub async fn notes_make_jobs_due(store: &dyn Store) {
     let one = automation(id());
     let ann = contact(one.workspace_id);
@@ -399,8 +402,8 @@ pub async fn notes_make_jobs_due(store: &dyn Store) {
     assert_eq!(found, [lanes(&one)[usize::from(shard)].as_str()]);
 }
 
-/// A commit says how deep what follows in it is; what becomes of a run's message is as deep as the run. So are moves of
-/// segments that follow.
+/// A commit states the depth of the changes that follow in it; events of a message of a run have the depth of the run.
+/// So do moves of segments that follow.
 pub async fn notes_know_how_deep_they_are(store: &dyn Store) {
     let everything = RunSubscription { everything: true, ..RunSubscription::default() };
     let (one, ann, waiting) = on_the_way(store, everything).await;
@@ -433,8 +436,8 @@ pub async fn notes_know_how_deep_they_are(store: &dyn Store) {
     assert_eq!(waiting.depth, 1);
 }
 
-/// Who becomes or ceases to be a member is told; a first calculation, and one after an edit, only to whoever wants those
-/// that are there.
+/// Moves of contacts into and out of segments are noted; those found by a first calculation, and by one after an edit,
+/// only for automations that include existing members.
 pub async fn moves_of_segments_are_told(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let vips = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
@@ -453,7 +456,7 @@ pub async fn moves_of_segments_are_told(store: &dyn Store) {
     let left = |contact: &Contact| note(contact, Cause::SegmentLeft(segment), 77);
     assert_eq!(take(store, &entering.0).await, []);
     assert_eq!(take(store, &existing.0).await, [entered(&ann)]);
-    // Everybody else who moves is heard of, by following and by a calculation.
+    // All further moves are noted, found by following and by a calculation.
     let follow_all = async || while follow(store, workspace, &[(segment, query())], 9).await {};
     follow_all().await;
     put(store, [Write::put_contact(Contact { tags: Vec::new(), ..ann.clone() }, Expect::Revision(1))]).await;
@@ -468,7 +471,7 @@ pub async fn moves_of_segments_are_told(store: &dyn Store) {
     assert_eq!(take(store, &other.0).await, []);
 }
 
-/// A commit that is refused leaves no note, alone and among others.
+/// A refused commit leaves no note, alone and among others.
 pub async fn a_commit_that_is_refused_tells_nobody(store: &dyn Store) {
     let one = automation(id());
     let ann = contact(one.workspace_id);

@@ -30,7 +30,7 @@ fn refused(run: &Run) -> Run {
     Run { node_id: None, steps: 0, exit_reason: Some("daily_limit".to_owned()), ..failed }
 }
 
-/// An automation and so many contacts.
+/// Creates an automation and some contacts.
 async fn begin(store: &dyn Store, contacts: usize) -> (Automation, Vec<Contact>) {
     let one = automation(id());
     let contacts: Vec<_> = (0..contacts).map(|_| contact(one.workspace_id)).collect();
@@ -82,7 +82,7 @@ pub async fn a_run_changes_with_its_revision(store: &dyn Store) {
     refuse(store, [put_run(&Run { id: id(), workspace_id: id(), ..waiting }, Expect::Absent)]).await;
 }
 
-/// Runs that are due are found by share, the longest due first, and so is when the next one is due.
+/// Due runs are found by shard, the longest due first, and so is the time when the next one is due.
 pub async fn due_runs_come_in_their_order_by_share(store: &dyn Store) {
     let (one, people) = begin(store, 12).await;
     let mut runs = Vec::new();
@@ -156,7 +156,8 @@ pub async fn runs_are_listed_by_state_contact_and_node(store: &dyn Store) {
     assert_eq!(open.iter().map(|run| &run.record).collect::<Vec<_>>(), oldest);
 }
 
-/// What a run did that waits where it began is told whether it still waits, moved to another contact, went on or ended.
+/// The steps of a run that waits where it began are derived, whether it still waits, moved to another contact, went on
+/// or ended.
 pub async fn the_first_wait_of_a_run_is_told(store: &dyn Store) {
     let (one, people) = begin(store, 2).await;
     let workspace = one.workspace_id;
@@ -171,7 +172,7 @@ pub async fn the_first_wait_of_a_run_is_told(store: &dyn Store) {
             RunStep { at: begun.entered_at, ..step(StepOutcome::Entered, None) },
             RunStep { at: begun.arrived_at, detail: until, ..step(StepOutcome::Waiting, Some("w")) },
         ];
-        // A run that says anything else, in whatever small way, is told as it was put.
+        // Any deviation from the usual first steps is stored and read as it was put.
         let otherwise = [
             vec![first[0].clone(), RunStep { reason: Some("x".to_owned()), ..first[1].clone() }],
             vec![first[0].clone(), RunStep { detail: object(&json!({})), ..first[1].clone() }],
@@ -266,7 +267,7 @@ fn put_entry(entry: &Entry, expect: Expect) -> Write {
     Write::Automation(AutomationWrite::PutEntry(Box::new(entry.clone()), expect))
 }
 
-/// An entry is of a contact and a value of the key, changes under its revision, and knows the open runs.
+/// An entry belongs to a contact and a value of the key, changes under its revision, and counts the open runs.
 pub async fn entries_change_with_their_revision(store: &dyn Store) {
     let (one, people) = begin(store, 2).await;
     let keyless = Run { key: None, ..run(&one, &people[0]) };
@@ -302,7 +303,7 @@ pub async fn entries_change_with_their_revision(store: &dyn Store) {
     assert_eq!(store.entries(id(), one.id, &keys).await.unwrap(), [None, None, None, None]);
 }
 
-/// How often a contact entered after a time, without entries that were refused.
+/// The entries of a contact after a time are counted, without refused ones.
 pub async fn entries_of_a_day_are_counted(store: &dyn Store) {
     let (one, people) = begin(store, 2).await;
     let at_time = |n: i64| Run { id: id(), entered_at: at(n), entry_event: None, ..run(&one, &people[0]) };
@@ -320,7 +321,7 @@ pub async fn entries_of_a_day_are_counted(store: &dyn Store) {
     assert_eq!(store.entries_since(id(), one.id, &[(people[0].id, at(0))]).await.unwrap(), [0]);
 }
 
-/// A commit that lets somebody in finds out that there were too many entries, whatever their keys, or that a refusal is
+/// A commit by which a contact enters is refused if there were too many entries, with any keys, or if the refusal is
 /// listed already.
 pub async fn a_commit_expects_how_often_somebody_has_entered(store: &dyn Store) {
     let (one, people) = begin(store, 2).await;
@@ -391,7 +392,7 @@ pub async fn dates_fire_once(store: &dyn Store) {
     put(store, [Write::DeleteContact(workspace, people[1].id)]).await;
 }
 
-/// Counts of runs and of nodes are those of the rows, whatever happens and whatever is refused.
+/// Counts of runs and of nodes equal the rows, whatever happens and whatever is refused.
 pub async fn counts_follow_the_runs(store: &dyn Store) {
     let (one, people) = begin(store, 1).await;
     let workspace = one.workspace_id;
@@ -422,7 +423,7 @@ pub async fn counts_follow_the_runs(store: &dyn Store) {
     put(store, [Write::Automation(AutomationWrite::CountNodes(workspace, id(), Box::default()))]).await;
 }
 
-/// The job of a share of the contacts is due when a run or a moment of it is, unless it is the one that commits.
+/// The job of a shard of the contacts is due when one of its runs or moments is, unless it is the job that commits.
 pub async fn a_job_is_due_when_its_run_is(store: &dyn Store) {
     let (one, people) = begin(store, 1).await;
     let waiting = Run { due_at: Some(at(500)), ..run(&one, &people[0]) };
@@ -452,7 +453,7 @@ fn merge(workspace_id: WorkspaceId, from: &Contact, to: &Contact) -> [Write; 2] 
     ]
 }
 
-/// After a merge both runs go on, with entries, moments and notes, and whoever works on one decides again.
+/// After a merge both runs continue, with entries, moments and notes, and a job that works on one has to decide again.
 pub async fn runs_of_a_merged_contact_go_on(store: &dyn Store) {
     let one = automation(id());
     let workspace = one.workspace_id;
@@ -498,12 +499,12 @@ pub async fn runs_of_a_merged_contact_go_on(store: &dyn Store) {
     let told: Vec<_> = notes.iter().map(|(_, note, _)| (note.contact_id, note.cause.clone())).collect();
     let cause = |n: usize| messaging_core::domain::automation::note::Cause::Event(events[n].id);
     assert_eq!(told, [(ann.id, cause(0)), (ann.id, cause(1)), (ann.id, cause(2))]);
-    // Nothing to move, and a contact that is not there.
+    // Nothing to move, and a contact that does not exist.
     put(store, merge(workspace, &carl, &ann)).await;
     put(store, merge(workspace, &contact(workspace), &ann)).await;
 }
 
-/// Runs of an erased contact are in no answer and are deleted a few at a time, with all that is known of it.
+/// Runs of an erased contact are not found any more and are deleted a few at a time, with all their rows.
 pub async fn runs_of_an_erased_contact_are_deleted(store: &dyn Store) {
     let (one, people) = begin(store, 2).await;
     let workspace = one.workspace_id;
@@ -542,7 +543,7 @@ pub async fn runs_of_an_erased_contact_are_deleted(store: &dyn Store) {
     assert_eq!(store.runs(workspace, one.id, &RunFilter::default(), first(9)).await.unwrap().items.len(), 1);
 }
 
-/// A run goes with what it did thirty days after its end, and stays counted.
+/// A run is removed with its steps thirty days after its end, and stays counted.
 pub async fn ended_runs_are_forgotten(store: &dyn Store) {
     let (one, people) = begin(store, 1).await;
     let (open, old, new) = (run(&one, &people[0]), run(&one, &people[0]), run(&one, &people[0]));
@@ -556,7 +557,7 @@ pub async fn ended_runs_are_forgotten(store: &dyn Store) {
     assert_eq!(store.automation_counts(one.workspace_id, one.id).await.unwrap().runs, [0, 1, 2, 0, 0]);
 }
 
-/// Runs of another workspace are not there.
+/// Runs of another workspace are not found.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (one, people) = begin(store, 1).await;
     let waiting = run(&one, &people[0]);

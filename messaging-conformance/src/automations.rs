@@ -1,4 +1,4 @@
-//! Automations, their versions, and what they hold.
+//! Automations, their versions, and the resources they hold.
 
 use messaging_core::changes::{Condition, DocumentKey, Expect, Write};
 use messaging_core::domain::automation::note::{EntrySubscription, EventSubscription};
@@ -88,7 +88,7 @@ pub async fn versions_are_kept_while_runs_name_them(store: &dyn Store) {
     assert_eq!(store.automation_version(id(), one.id, 1).await.unwrap(), None);
 }
 
-/// What an active automation needs cannot be removed, and what is gone cannot be needed.
+/// A resource that an active automation needs cannot be removed, and an automation cannot need a removed one.
 pub async fn what_active_automations_need_is_held(store: &dyn Store) {
     let workspace = id();
     let named = Named::put(store, workspace).await;
@@ -113,7 +113,7 @@ pub async fn what_active_automations_need_is_held(store: &dyn Store) {
     put(store, [Write::Delete(DocumentKey::List(workspace, named.list.id))]).await;
     refuse(store, [holding(&active, Expect::Revision(3))]).await;
     assert_eq!(store.automations_holding(workspace, needs[1], 9).await.unwrap(), []);
-    // One that is removed needs nothing.
+    // A removed automation needs nothing.
     let other = Automation { id: id(), ..active };
     let needs = vec![Reference::Template(named.template.id)];
     put(store, [listening(&other, EventSubscription::default(), needs, Expect::Absent)]).await;
@@ -122,7 +122,7 @@ pub async fn what_active_automations_need_is_held(store: &dyn Store) {
     assert_eq!(named.template.channel, Channel::Email);
 }
 
-/// What a version needs that has open runs cannot be removed either, whatever the automation needs by now.
+/// A resource that a version with open runs needs cannot be removed either, whatever the automation needs by now.
 pub async fn what_open_runs_need_is_held(store: &dyn Store) {
     let workspace = id();
     let named = Named::put(store, workspace).await;
@@ -191,7 +191,7 @@ pub async fn the_state_of_an_automation_is_expected(store: &dyn Store) {
     refuse(store, expect(AutomationStatus::Active)).await;
 }
 
-/// What belongs to a removed automation is seen no more, goes a few rows at a time, and makes no notes.
+/// A removed automation is not found any more, its rows are removed a few at a time, and it gets no more notes.
 pub async fn a_removed_automation_lets_its_rows_go(store: &dyn Store) {
     let (one, other) = (automation(id()), automation(id()));
     let workspace = one.workspace_id;
@@ -231,7 +231,7 @@ pub async fn a_removed_automation_lets_its_rows_go(store: &dyn Store) {
     assert_eq!(store.runs(workspace, other.id, &RunFilter::default(), first(9)).await.unwrap().items.len(), 5);
 }
 
-/// Automations of another workspace are not there.
+/// Automations of another workspace are not found.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let one = automation(id());
     put(store, [create(&one)]).await;

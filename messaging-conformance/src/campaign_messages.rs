@@ -1,4 +1,4 @@
-//! Messages of campaigns: those that wait to be released, and all by what became of them.
+//! Messages of campaigns: those that wait to be released, and all by their outcome.
 
 use messaging_core::changes::{
     AttributeMessage, Condition, Engagement, MoveMessage, NewWaiting, RedactMessage, WaitingKey, Write,
@@ -32,7 +32,7 @@ pub(super) fn key(new: &NewWaiting) -> WaitingKey {
     WaitingKey { track: new.track, due_at: new.due_at, message_id: new.message.id }
 }
 
-/// A campaign with messages that wait.
+/// Creates a campaign with messages that wait.
 pub(super) async fn with_waiting(store: &dyn Store, tracks_and_dues: &[(u8, i64)]) -> (Campaign, Vec<NewWaiting>) {
     let campaign = campaign(id());
     let waiting: Vec<_> = tracks_and_dues.iter().map(|(track, due)| new_waiting(&campaign, *track, *due)).collect();
@@ -117,7 +117,7 @@ pub async fn a_page_of_messages_is_one_write(store: &dyn Store) {
     assert_eq!(tracks(store, &campaign).await.len(), 256);
 }
 
-/// What has no content of its own has none to forget: it is swept, redacted and told like others.
+/// A message without content of its own has none to remove: it is swept, redacted and read like others.
 pub async fn messages_without_content_are_like_others(store: &dyn Store) {
     let (campaign, waiting) = with_waiting(store, &[(1, 10)]).await;
     let workspace = campaign.workspace_id;
@@ -142,7 +142,7 @@ pub async fn messages_without_content_are_like_others(store: &dyn Store) {
     assert_eq!(store.campaign_messages(workspace, campaign.id, cancelled, first(9)).await.unwrap().items, [left]);
 }
 
-/// The place of a status in [`CampaignMessageFilter::Statuses`].
+/// Bit of a status in [`CampaignMessageFilter::Statuses`].
 fn bit(status: MessageStatus) -> u16 {
     let place = MessageStatus::ALL.iter().position(|one| *one == status).expect("ALL lists every status");
     1 << place
@@ -200,7 +200,7 @@ pub async fn messages_are_found_by_outcome(store: &dyn Store) {
     }
 }
 
-/// A listing is exact while messages of the campaign are made and move.
+/// A listing is exact while messages of the campaign are created and change.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let (campaign, waiting) = with_waiting(store, &[(0, 0); 9]).await;
     let (workspace, of) = (campaign.workspace_id, campaign.id);
@@ -213,13 +213,13 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     assert_eq!(listed, expected);
 }
 
-/// The message of a campaign to a contact is found, whoever the contact was before.
+/// The message of a campaign to a contact is found; after a merge, under the contact that it passed to.
 pub async fn the_message_to_a_contact_is_found(store: &dyn Store) {
     let (campaign, waiting) = with_waiting(store, &[(0, 0), (0, 0)]).await;
     let (workspace, of) = (campaign.workspace_id, campaign.id);
     let find = async |contact| store.campaign_message_of(workspace, of, contact).await.unwrap();
     let contacts: Vec<_> = waiting.iter().map(|new| new.message.contact_id.unwrap()).collect();
-    // Others to the same contact.
+    // Other messages to the same contact.
     put(store, [insert(&Message { contact_id: Some(contacts[0]), ..bare_message(workspace) })]).await;
     put(store, [insert(&Message { contact_id: Some(contacts[0]), ..message(workspace) })]).await;
     for (contact, new) in contacts.iter().zip(&waiting) {

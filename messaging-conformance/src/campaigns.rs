@@ -1,4 +1,4 @@
-//! Campaigns, what they hold, how far the work on them has come, and marketing messages to a contact.
+//! Campaigns, the resources they hold, their progress, and marketing messages to a contact.
 
 use std::time::Duration;
 
@@ -30,19 +30,19 @@ use super::sample::{at, campaign, contact, contact_list, domain, id, segment, te
 use super::segments::add_contact;
 use super::{all_pages, first, put, refuse};
 
-/// Longer than any cap counts.
+/// Longer than the period of any cap.
 const WEEK: i64 = 168 * 3_600_000;
 
 pub(super) fn replace(campaign: &Campaign, revision: u32) -> Write {
     Write::put(Box::new(campaign.clone()), Expect::Revision(revision))
 }
 
-/// In another state.
+/// Returns the campaign in another state.
 pub(super) fn in_state(campaign: &Campaign, status: CampaignStatus) -> Campaign {
     Campaign { status, ..campaign.clone() }
 }
 
-/// A campaign with everything set, that names nothing else than the sample.
+/// A campaign with everything set, which names nothing but the sample.
 fn complete(workspace: WorkspaceId) -> Campaign {
     let draft = campaign(workspace);
     let settings = json!({
@@ -113,7 +113,7 @@ fn put_progress(progress: &CampaignProgress, expect: Expect) -> Write {
     Write::put(Box::new(progress.clone()), expect)
 }
 
-/// What a campaign may name, put into a workspace.
+/// Resources that a campaign may name, stored in a workspace.
 #[derive(Debug)]
 pub(super) struct Named {
     pub(super) list: ContactList,
@@ -147,7 +147,7 @@ impl Named {
         named
     }
 
-    /// A draft that names all of it, some of it twice.
+    /// A draft that names all of them, some of them twice.
     pub(super) fn campaign(&self) -> Campaign {
         let draft = campaign(self.list.workspace_id);
         let variant = |template_id| Variant {
@@ -257,7 +257,7 @@ pub async fn open_campaigns_are_found_in_every_workspace(store: &dyn Store) {
     assert_eq!(found(9).await, open);
 }
 
-/// The sending domains of an open campaign are held like what it names.
+/// The sending domains of an open campaign are held like the resources it names.
 pub async fn the_domains_of_open_campaigns_are_held(store: &dyn Store) {
     let workspace = id();
     let named = Named::put(store, workspace).await;
@@ -273,11 +273,11 @@ pub async fn the_domains_of_open_campaigns_are_held(store: &dyn Store) {
     assert_eq!(store.domain(workspace, domain.id).await.unwrap().unwrap().record, domain);
     put(store, [replace(&in_state(&open, CampaignStatus::Sent), 1)]).await;
     put(store, [delete, Write::Expect(Condition::Unused(workspace, what))]).await;
-    // What is gone cannot be held any more.
+    // A removed resource cannot be held any more.
     refuse(store, [create(&Campaign { id: id(), ..open })]).await;
 }
 
-/// What an open campaign names is held from the commit that opens it to the one that closes it.
+/// The resources that an open campaign names are held from the commit that opens it to the one that closes it.
 pub async fn what_open_campaigns_name_is_held(store: &dyn Store) {
     let workspace = id();
     let named = Named::put(store, workspace).await;
@@ -300,7 +300,7 @@ pub async fn what_open_campaigns_name_is_held(store: &dyn Store) {
             assert_eq!(store.campaigns_holding(workspace, what, 9).await.unwrap(), [draft.id]);
         }
     }
-    // Others hold the same; ids of one kind are nothing to another.
+    // Other campaigns hold the same; ids of one kind mean nothing to another.
     let second = in_state(&named.campaign(), CampaignStatus::Sending);
     put(store, [create(&second)]).await;
     let list = Reference::List(named.list.id);
@@ -312,7 +312,7 @@ pub async fn what_open_campaigns_name_is_held(store: &dyn Store) {
     put(store, [replace(&in_state(&second, CampaignStatus::Sent), 1)]).await;
     assert_eq!(store.campaigns_holding(workspace, list, 9).await.unwrap(), [draft.id]);
     refuse(store, [Write::Expect(Condition::Unused(workspace, list))]).await;
-    // Back to a draft that names something else.
+    // Back to a draft that names other resources.
     let other = Campaign { plan: campaign(workspace).plan, ..draft.clone() };
     put(store, [replace(&other, revision)]).await;
     unused().await;
@@ -322,7 +322,7 @@ pub async fn what_open_campaigns_name_is_held(store: &dyn Store) {
     unused().await;
 }
 
-/// Nothing opens that names what is gone, or what another workspace has.
+/// A campaign that names a resource that is gone, or of another workspace, cannot be opened.
 pub async fn what_is_gone_cannot_be_held(store: &dyn Store) {
     let workspace = id();
     let foreign = Named::put(store, id()).await;
@@ -374,7 +374,7 @@ pub async fn progress_changes_with_its_revision(store: &dyn Store) {
     refuse(store, [put_progress(&bare, Expect::Revision(2))]).await;
 }
 
-/// A commit that expects a state of a campaign is done while it is in that state.
+/// A commit that expects a state of a campaign succeeds while it is in that state.
 pub async fn the_state_of_a_campaign_is_expected(store: &dyn Store) {
     let workspace = id();
     let campaign = in_state(&Named::put(store, workspace).await.campaign(), CampaignStatus::Sending);
@@ -389,7 +389,7 @@ pub async fn the_state_of_a_campaign_is_expected(store: &dyn Store) {
     refuse(store, [expect(CampaignStatus::Paused)]).await;
 }
 
-/// A removed campaign is gone at once; what belongs to it goes a few rows at a time, its messages stay.
+/// A removed campaign is gone at once; its rows are removed a few at a time, its messages stay.
 pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
     let workspace = id();
     let (gone, stays) = (campaign(workspace), campaign(workspace));
@@ -430,7 +430,7 @@ pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
     refuse(store, [Write::PutWaiting(workspace, gone.id, key)]).await;
     refuse(store, [Write::InsertWaiting(workspace, gone.id, vec![new_waiting(&gone, 0, 1)])]).await;
 
-    // Four that wait, four that were seen, the progress, the campaign.
+    // Four waiting messages, four that were seen, the progress, the campaign.
     assert_eq!(store.forget_campaign_rows(at(0), 3).await.unwrap(), 3);
     assert_eq!(store.forget_campaign_rows(at(0), 100).await.unwrap(), 7);
     assert_eq!(store.forget_campaign_rows(at(0), 100).await.unwrap(), 0);
@@ -442,14 +442,14 @@ pub async fn a_removed_campaign_lets_its_rows_go(store: &dyn Store) {
     assert_eq!(store.waiting_tracks(workspace, stays.id).await.unwrap().len(), 4);
     assert_eq!(store.campaign_messages(workspace, stays.id, seen, first(9)).await.unwrap().items.len(), 4);
     assert!(store.campaign_progress(workspace, stays.id).await.unwrap().is_some());
-    // The next one has nothing of it.
+    // The next campaign has none of its rows.
     let next = campaign(workspace);
     put(store, [create(&next)]).await;
     assert_eq!(store.campaign_progress(workspace, next.id).await.unwrap(), None);
     assert_eq!(store.waiting_tracks(workspace, next.id).await.unwrap(), []);
 }
 
-/// Campaigns that an archive may show are found by when they began, the latest first, page by page.
+/// Campaigns that an archive may show are listed by the time of their start, the latest first, page by page.
 pub async fn archived_campaigns_are_ordered_by_their_beginning(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let draft = || {
@@ -479,7 +479,7 @@ pub async fn archived_campaigns_are_ordered_by_their_beginning(store: &dyn Store
     }
     assert_eq!(store.archived_campaigns(id(), None, 9).await.unwrap(), []);
     assert_eq!(store.archived_campaigns(id(), Some(late.id), 9).await.unwrap(), []);
-    // One that is kept out later is gone, and one that is let in again is back.
+    // A campaign that is excluded later is gone, and one that is included again is back.
     let later = Campaign { plan: CampaignPlan { archived: false, ..late.plan.clone() }, ..late.clone() };
     put(store, [replace(&later, 1)]).await;
     assert_eq!(found(None, 9).await, [second, third]);
@@ -550,17 +550,17 @@ pub async fn sends_change_with_their_revision(store: &dyn Store) {
     put(store, [put_sends(&more, Expect::Revision(found.revision))]).await;
     refuse(store, [put_sends(&more, Expect::Revision(found.revision))]).await;
     assert_eq!(sends_of(store, workspace, contact.id).await.unwrap().0, more.times);
-    // Channels and contacts have their own.
+    // Each channel and each contact has its own sends.
     assert_eq!(store.contact_sends(workspace, contact.id, Channel::Sms).await.unwrap(), None);
     put(store, [put_sends(&ContactSends { channel: Channel::Sms, ..sends(&contact, &[3_000]) }, Expect::Absent)]).await;
     assert_eq!(sends_of(store, workspace, contact.id).await.unwrap().0, more.times);
-    // Whoever is removed leaves nothing behind.
+    // A removed contact leaves nothing behind.
     put(store, [Write::DeleteContact(workspace, contact.id)]).await;
     assert_eq!(sends_of(store, workspace, contact.id).await, None);
     refuse(store, [put_sends(&more, Expect::Absent)]).await;
 }
 
-/// A revision that was read stays one's own: sends that were taken back, and came again, have another.
+/// A revision that was read is never used again: sends that were withdrawn, and added again, have another.
 pub async fn a_revision_of_sends_is_met_once(store: &dyn Store) {
     let contact = contact(id());
     let workspace = contact.workspace_id;
@@ -575,7 +575,7 @@ pub async fn a_revision_of_sends_is_met_once(store: &dyn Store) {
         met.push(revision);
         expect = Expect::Revision(revision);
     }
-    // What is let go because it is old and comes again is no exception.
+    // The same holds for sends that were removed because they are old, and are added again.
     let stale = met.last().copied().unwrap();
     while store.forget_campaign_rows(at(WEEK + 3_000), 9).await.unwrap() > 0 {}
     put(store, [put_sends(&sends(&contact, &[WEEK + 4_000]), Expect::Absent)]).await;
@@ -587,7 +587,7 @@ pub async fn a_revision_of_sends_is_met_once(store: &dyn Store) {
     assert_eq!(met.len(), count, "{met:?}");
 }
 
-/// Sends that no cap counts any more go, a few at a time, and the others stay.
+/// Sends that no cap counts any more are removed, a few at a time, and the others stay.
 pub async fn stale_sends_are_forgotten(store: &dyn Store) {
     let workspace = id();
     let contacts: Vec<_> = (0..6).map(|_| contact(workspace)).collect();
@@ -606,7 +606,7 @@ pub async fn stale_sends_are_forgotten(store: &dyn Store) {
     assert_eq!(left().await.len(), 6);
     assert_eq!(store.forget_campaign_rows(at(WEEK + 5_000), 3).await.unwrap(), 3);
     let mut forgotten = 3;
-    // A look may end behind what is left; the next begins anew.
+    // A look may end after the remaining rows; the next begins anew.
     for _ in 0..3 {
         forgotten += store.forget_campaign_rows(at(WEEK + 5_000), 3).await.unwrap();
     }

@@ -19,10 +19,10 @@ use tokio_postgres::error::SqlState;
 /// `nobody` of Debian: the server refuses to run as root.
 const NOBODY: u32 = 65_534;
 
-/// How long the server has to start.
+/// Time within which the server has to start.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The server of this process; `None` where there is none to start.
+/// The server of this process; `None` if the programs of the server are not found.
 static CLUSTER: OnceCell<Option<Cluster>> = OnceCell::const_new();
 
 /// A running server, whose database `template` has the current schema.
@@ -42,27 +42,28 @@ pub struct Database {
 }
 
 impl Database {
-    /// A new one with the current schema, without a row; `None` where there is no server to start.
+    /// Creates a database with the current schema, without a row; `None` if there is no server to start.
     pub async fn create() -> Option<Self> {
         let cluster = CLUSTER.get_or_init(|| Cluster::start(false)).await.as_ref()?;
         Some(cluster.copy("template_of_tests").await)
     }
 
-    /// The same on a server that waits for its disk, for those who measure. A process has one server, as its first database
-    /// wants it.
+    /// Like `create`, on a server that waits for its disk, for measurements. A process has one server, of the kind that
+    /// its first database needs.
     pub async fn create_durable() -> Option<Self> {
         let cluster = CLUSTER.get_or_init(|| Cluster::start(true)).await.as_ref()?;
         Some(cluster.copy("template_of_tests").await)
     }
 
-    /// Another one with the same rows, as `pg_dump` and `pg_restore` make it. Waits until nobody is connected to this one.
+    /// Copies the database with its rows, as `pg_dump` and `pg_restore` would. Waits until nobody is connected to the
+    /// original.
     pub async fn copy(&self) -> Self {
         let cluster = CLUSTER.get().and_then(Option::as_ref).unwrap();
         let name = self.url.split(['/', '?']).nth(3).unwrap();
         cluster.copy(name).await
     }
 
-    /// The rows of a table, each as the text of its columns.
+    /// Returns the rows of a table, each as the text of its columns.
     pub async fn rows(&self, table: &str) -> Vec<String> {
         let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await.unwrap();
         let driving = tokio::spawn(connection);
@@ -79,7 +80,7 @@ impl Database {
 }
 
 impl Cluster {
-    /// Nothing is synced where nothing outlives the process.
+    /// Starts a server. Without `is_durable` nothing is synced, since the data does not outlive the process.
     async fn start(is_durable: bool) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(std::env::var_os("REQUIRE_POSTGRES").is_none(), "no PostgreSQL server was found to start");
@@ -169,7 +170,7 @@ impl Cluster {
     }
 }
 
-/// Where the programs of the server are: `PG_BIN`, `PATH`, or the newest of Debian's folders.
+/// Directory of the server's programs: `PG_BIN`, one in `PATH`, or the newest of Debian's.
 fn programs() -> Option<PathBuf> {
     let named = std::env::var_os("PG_BIN").map(PathBuf::from);
     let on_path = std::env::split_paths(&std::env::var_os("PATH")?).collect::<Vec<_>>();
@@ -186,7 +187,7 @@ fn directory_is_of_root(directory: &Path) -> bool {
     std::fs::metadata(directory).unwrap().uid() == 0
 }
 
-/// A command, as `nobody` where this is root.
+/// A command, run as `nobody` if this process is root.
 fn command(is_root: bool, program: &Path) -> Command {
     if !is_root {
         return Command::new(program);

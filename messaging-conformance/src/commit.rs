@@ -1,4 +1,4 @@
-//! Commits: all or nothing, and nobody else's business.
+//! Commits: all or nothing, and without effect on others.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub async fn dropped_changes_leave_nothing(store: &dyn Store) {
     let mut changes = Changes::default();
     changes.push(Write::put(user.clone(), Expect::Absent));
     drop(changes);
-    // Nor does a commit that nobody starts.
+    // A commit that nobody starts has no effect either.
     drop(commit(store, [Write::put(user.clone(), Expect::Absent)]));
     assert_eq!(store.user(user.id).await.unwrap(), None);
 }
@@ -56,7 +56,7 @@ pub async fn a_revision_is_used_once(store: &dyn Store) {
     assert_eq!((found.record, found.revision), (named("first"), 2));
 }
 
-/// What was told of commits: how many writes each has, and how many were made durable together.
+/// Observed commits: the number of writes in each, and the number made durable together.
 #[derive(Debug, Default)]
 struct ObservedCommits(Mutex<(Vec<usize>, usize)>);
 
@@ -70,7 +70,7 @@ impl CommitObserver for ObservedCommits {
     }
 }
 
-/// Whoever observes hears of every commit before its caller does, once, and of none that was refused.
+/// An observer hears of every commit before its caller does, once, and of no refused one.
 pub async fn commits_are_observed_once_and_refusals_never(store: &dyn Store) {
     let observed = Arc::new(ObservedCommits::default());
     store.observe(Arc::clone(&observed) as Arc<dyn CommitObserver>);
@@ -80,7 +80,7 @@ pub async fn commits_are_observed_once_and_refusals_never(store: &dyn Store) {
     refuse(store, [Write::put(user.clone(), Expect::Absent)]).await;
     refuse(store, [Write::put(workspace(), Expect::Absent), Write::put(user, Expect::Absent)]).await;
     assert_eq!(*observed.0.lock().unwrap(), (vec![2], 1));
-    // A conflict elsewhere in the transaction has it applied anew.
+    // A conflict elsewhere in the transaction makes it apply the commit anew.
     let shared = message(id());
     put(store, [insert(&shared)]).await;
     let commits = (0..9).map(|n| {
@@ -98,7 +98,7 @@ pub async fn commits_are_observed_once_and_refusals_never(store: &dyn Store) {
     assert_eq!((observed.0.lock().unwrap().1, other.0.lock().unwrap().1), (8, 1));
 }
 
-/// What is there already is not absent.
+/// A write that expects an absent record is refused if there is one.
 pub async fn absent_means_absent(store: &dyn Store) {
     let user = user();
     put(store, [Write::put(user.clone(), Expect::Absent)]).await;
@@ -107,8 +107,7 @@ pub async fn absent_means_absent(store: &dyn Store) {
     assert_eq!(store.user(user.id).await.unwrap().unwrap().record, user);
 }
 
-/// Of many commits at once, those that conflict fail and the others succeed, wherever in a commit the
-/// conflict is.
+/// Of many concurrent commits, those that conflict fail and the others succeed, wherever in a commit the conflict is.
 pub async fn conflicts_in_a_crowd_hurt_nobody_else(store: &dyn Store) {
     let shared = message(id());
     put(store, [insert(&shared)]).await;
@@ -139,7 +138,7 @@ pub async fn conflicts_in_a_crowd_hurt_nobody_else(store: &dyn Store) {
     assert_eq!(store.claim(claim(0)).await.unwrap().len(), 20);
 }
 
-/// Polls all futures together and answers their outputs in order.
+/// Polls all futures together and returns their outputs in order.
 pub async fn at_once<F: Future + Unpin>(futures: Vec<F>) -> Vec<F::Output> {
     let mut slots: Vec<_> = futures.into_iter().map(|future| (future, None)).collect();
     std::future::poll_fn(|cx| {
@@ -164,7 +163,7 @@ pub async fn nothing_is_a_fine_commit(store: &dyn Store) {
     store.ping().await.unwrap();
 }
 
-/// After closing, everything answers `Unavailable`; what was committed before is not the question.
+/// After closing, everything answers `Unavailable`; earlier commits are not tested here.
 pub async fn a_closed_store_takes_nothing(store: &dyn Store) {
     store.close().await;
     let outcome = commit(store, [Write::put(user(), Expect::Absent)]).await;

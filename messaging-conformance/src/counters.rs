@@ -54,14 +54,14 @@ fn accept(message: &Message) -> Vec<Write> {
     std::iter::once(insert(message)).chain(count).collect()
 }
 
-/// Moves a message to a state, and answers how it is then.
+/// Moves a message to a state; returns it as it is then.
 async fn moved(store: &dyn Store, before: &Message, status: MessageStatus, when: Timestamp) -> Message {
     let after = before.moved(status, when);
     put(store, moves(before, &after, None, when)).await;
     after
 }
 
-/// Notes a visit of a message, and answers how it is then.
+/// Records a visit of a message; returns it as it is then.
 async fn after_visit(
     store: &dyn Store,
     before: &Message,
@@ -82,7 +82,7 @@ async fn totals(store: &dyn Store, campaign: &Campaign) -> Vec<String> {
     counts.iter().map(text).collect()
 }
 
-/// What was counted, by quarters since the beginning of the tests' time.
+/// Returns a series as texts, by quarters since the beginning of the tests' time.
 async fn series(store: &dyn Store, workspace: WorkspaceId, of: SeriesOf) -> Vec<(i32, String)> {
     let found = store.series(workspace, of, ALL_TIME.0, ALL_TIME.1).await.unwrap();
     let first = Quarter::of(at(0)).0;
@@ -93,7 +93,7 @@ async fn series(store: &dyn Store, workspace: WorkspaceId, of: SeriesOf) -> Vec<
         .collect()
 }
 
-/// Totals are by variant, series by channel and campaign; a late bounce leaves the quarter of the delivery.
+/// Totals are by variant, series by channel and campaign; a late bounce is counted in the quarter of the delivery.
 pub async fn totals_and_series_are_sums(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let workspace = campaign.workspace_id;
@@ -132,14 +132,14 @@ pub async fn totals_and_series_are_sums(store: &dyn Store) {
     assert_eq!(series(store, workspace, SeriesOf::Campaign(campaign.id)).await, told(&of_campaign));
 }
 
-/// Changes that are refused after they counted count nothing.
+/// Refused changes that were counted before the refusal count nothing.
 pub async fn what_conflicts_counts_nothing(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let message = sent_by(&campaign, 0);
     put(store, accept(&message)).await;
     let sending = message.moved(MessageStatus::Sending, at(1));
     let delivered = sending.moved(MessageStatus::Delivered, at(2));
-    // The count comes first, and then what is refused.
+    // The count comes first, and then the refused write.
     let mut writes = moves(&sending, &delivered, None, at(2));
     writes.reverse();
     writes.extend(accept(&sent_by(&campaign, 1)));
@@ -149,8 +149,8 @@ pub async fn what_conflicts_counts_nothing(store: &dyn Store) {
     assert_eq!(series(store, campaign.workspace_id, SeriesOf::Workspace(None)).await, []);
 }
 
-/// Of many commits at once, those that conflict count nothing and the others count once, wherever in a commit the conflict
-/// is.
+/// Of many concurrent commits, those that conflict count nothing and the others count once, wherever in a commit the
+/// conflict is.
 pub async fn counts_of_a_crowd_add_up(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let shared = bare_message(campaign.workspace_id);
@@ -204,7 +204,7 @@ pub async fn a_series_is_of_a_span(store: &dyn Store) {
     }
 }
 
-/// Clicks are counted by link, first ones beside; its URL is the first that came.
+/// Clicks are counted by link, first clicks of a message separately; the URL of a link is the first that came.
 pub async fn links_are_counted_by_variant_and_number(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let click = |variant, link, url: &str, is_first| {
@@ -246,7 +246,7 @@ pub async fn links_are_counted_by_variant_and_number(store: &dyn Store) {
     );
 }
 
-/// With a campaign go its counters, also those that come late; the workspace's series stay.
+/// A removed campaign takes its counters with it, also those that come late; the workspace's series stay.
 pub async fn a_removed_campaign_has_no_counts(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let workspace = campaign.workspace_id;
@@ -266,12 +266,12 @@ pub async fn a_removed_campaign_has_no_counts(store: &dyn Store) {
     gone().await;
     let all = series(store, workspace, SeriesOf::Workspace(None)).await;
     assert_eq!(all, [(0, "sent 1".to_owned()), (1, "delivered 1".to_owned())]);
-    // One that is made anew under the same id begins with nothing.
+    // A campaign that is created again under the same id starts at zero.
     put(store, [Write::put(Box::new(campaign.clone()), Expect::Absent)]).await;
     gone().await;
 }
 
-/// So many milliseconds after a full hour.
+/// The time `millis` milliseconds after a full hour.
 fn after_the_hour(millis: i64) -> Timestamp {
     Timestamp::from_millis((at(0).as_millis() / HOUR + 1) * HOUR + millis)
 }
@@ -280,7 +280,7 @@ fn event_at(contact: &Contact, name: &str, millis: i64) -> ProductEvent {
     ProductEvent { occurred_at: after_the_hour(millis), ..product_event(contact, name) }
 }
 
-/// The events of four hours, by hours.
+/// Returns the events of four hours, by hours.
 async fn activity(store: &dyn Store, workspace: WorkspaceId, name: Option<&str>, limit: usize) -> Vec<EventActivity> {
     let zone = jiff::tz::TimeZone::UTC;
     let buckets = Arc::new(Buckets::new(after_the_hour(0), after_the_hour(4 * HOUR), Interval::Hour, &zone));
@@ -298,7 +298,7 @@ async fn stored_contact(store: &dyn Store, workspace: WorkspaceId) -> Contact {
     contact
 }
 
-/// Events are counted by name and bucket, those with most first; what is erased is taken out again, what is merged stays.
+/// Events are counted by name and bucket, most frequent names first; erased events are subtracted, merged ones stay.
 pub async fn events_are_counted_by_name(store: &dyn Store) {
     let workspace = id();
     let (ann, bob) = (stored_contact(store, workspace).await, stored_contact(store, workspace).await);
@@ -319,7 +319,7 @@ pub async fn events_are_counted_by_name(store: &dyn Store) {
     assert_eq!(counts_of_events(store, workspace, Some("bought")).await, all[1..]);
     assert_eq!(counts_of_events(store, workspace, Some("sold")).await, [""; 0]);
     assert_eq!(activity(store, workspace, None, 1).await.len(), 1);
-    // A commit that is refused counts nothing.
+    // A refused commit counts nothing.
     let wrong = Write::Expect(Condition::Message(workspace, id(), 1));
     refuse(store, [Write::AppendProductEvents(vec![event_at(&ann, "viewed", 0)]), wrong]).await;
     assert_eq!(counts_of_events(store, workspace, None).await, all);
@@ -333,7 +333,7 @@ pub async fn events_are_counted_by_name(store: &dyn Store) {
     assert_eq!(counts_of_events(store, workspace, None).await, [""; 0]);
 }
 
-/// A contact counts once for a name, however often and wherever it stands among the contacts.
+/// A contact counts once for a name, with any number of events and at any place among the contacts.
 pub async fn contacts_of_events_are_counted_once(store: &dyn Store) {
     let workspace = id();
     let contacts: Vec<_> = (0..1100).map(|_| contact(workspace)).collect();
@@ -348,7 +348,7 @@ pub async fn contacts_of_events_are_counted_once(store: &dyn Store) {
     assert_eq!(told, [("viewed", 1100, 1100), ("bought", 6, 3)]);
 }
 
-/// Whoever names another workspace finds nothing.
+/// Nothing is found under the id of another workspace.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let message = sent_by(&campaign, 0);
@@ -380,7 +380,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(activity(store, foreign, None, 10).await, []);
 }
 
-/// Something that may happen to a message.
+/// Writes for a random event of a message.
 fn happening(dice: &mut Dice, before: &Message, when: Timestamp) -> Vec<Write> {
     let next = dice.one(&MessageStatus::ALL);
     match dice.below(8) {
@@ -438,7 +438,7 @@ fn redact(before: &Message, when: Timestamp) -> Vec<Write> {
     std::iter::once(Write::RedactMessage(Box::new(redaction))).chain(count).collect()
 }
 
-/// Whatever happens to messages in whatever order, with however many commits that conflict: the totals are the sum over
+/// After random events of messages in random order, with any number of conflicting commits, the totals are the sum over
 /// the rows, and each series sums to its total.
 pub async fn whatever_happens_counters_equal_a_recount(store: &dyn Store) {
     let workspace = id();
@@ -453,7 +453,7 @@ pub async fn whatever_happens_counters_equal_a_recount(store: &dyn Store) {
         put(store, accept(&message)).await;
         messages.push(message);
     }
-    // What rows do not tell: how often something happened.
+    // Repeated visits, which the rows do not show.
     let mut visits = Counts::default();
     for round in 0..60 {
         let when = at(round * QUARTER / 3);
@@ -461,7 +461,7 @@ pub async fn whatever_happens_counters_equal_a_recount(store: &dyn Store) {
         for message in &messages {
             read.push(store.message(workspace, message.id).await.unwrap().unwrap());
         }
-        // Several at once may be about one message: of those, one is done.
+        // Several at once may be about one message: one of those succeeds.
         let mut drawn = Vec::new();
         for _ in 0..30 {
             let before = &read[dice.below(read.len())];
@@ -505,7 +505,7 @@ pub async fn whatever_happens_counters_equal_a_recount(store: &dyn Store) {
         sums_to(&series, &kept);
     }
     assert_eq!(expected, BTreeMap::new());
-    // What is repeated of requests is in the series only.
+    // Repeated visits of messages from requests are in the series only.
     for counter in Counter::ALL.into_iter().filter(|counter| is_repeated(*counter)) {
         of_requests.count(counter, visits.get(counter) - of_campaigns.get(counter));
     }
@@ -520,7 +520,7 @@ const fn is_repeated(counter: Counter) -> bool {
     matches!(counter, Counter::Opens | Counter::Clicks | Counter::MachineOpens)
 }
 
-/// How often something happened that rows do not tell.
+/// Counts of repeated visits, which the rows do not show.
 fn repeated(writes: &[Write]) -> Counts {
     let counted = |write: &Write| match write {
         Write::CountMessages(count) if matches!(count.source, MessageSource::Campaign(..)) => count.totals,

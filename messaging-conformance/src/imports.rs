@@ -42,7 +42,7 @@ pub async fn imports_round_trip(store: &dyn Store) {
     }
 }
 
-/// What was refused is kept by import and in the order of the rows, whatever the order it came in.
+/// Refused rows are stored by import and in the order of the rows, whatever order they came in.
 pub async fn refused_rows_come_back_in_order(store: &dyn Store) {
     let (workspace, one, other) = (id(), id(), id());
     let pieces = [2, 1002, 30_002].map(|row| errors(workspace, one, row));
@@ -53,11 +53,11 @@ pub async fn refused_rows_come_back_in_order(store: &dyn Store) {
     assert_eq!(store.row_errors(workspace, one, 0, 2).await.unwrap(), pieces[..2]);
     assert_eq!(store.row_errors(workspace, one, 1002, 2).await.unwrap(), pieces[2..]);
     assert_eq!(store.row_errors(workspace, one, 30_002, 2).await.unwrap(), []);
-    // The same piece twice would be a slice that is applied twice.
+    // The same piece twice would mean a slice that is applied twice.
     refuse(store, [Write::AppendRowErrors(pieces[0].clone())]).await;
 }
 
-/// The report goes by the age of the import, a few pieces at a time.
+/// The report is removed by the age of the import, a few pieces at a time.
 pub async fn old_refused_rows_are_forgotten(store: &dyn Store) {
     let workspace = id();
     let (old, young): (ImportId, ImportId) = (id_at(1_000), id_at(9_000));

@@ -1,4 +1,4 @@
-//! What holds for the database as a whole.
+//! Values that apply to the whole database.
 
 use messaging_core::changes::{Expect, SwitchSecretKey, Write};
 use messaging_core::domain::channel::Channel;
@@ -27,14 +27,14 @@ pub async fn the_check_value_of_the_key_is_kept_once(store: &dyn Store) {
     assert!(needs_its_key(store).await.unwrap());
 }
 
-/// Another secret key is switched to once all processes hold it, by whoever knows the check value before.
+/// The secret key is switched once all processes hold the new one, by a caller that knows the former check value.
 pub async fn a_secret_key_is_switched_to_once_all_hold_it(store: &dyn Store) {
     let switch = |before: &str, after: &str, key: &str| {
         let (before, after, key) = (before.to_owned(), after.to_owned(), key.to_owned());
         [Write::SwitchSecretKey(Box::new(SwitchSecretKey { before, after, key }))]
     };
     put(store, [Write::PutKeyCheck("one".to_owned())]).await;
-    // Nobody has said what it holds.
+    // No process has announced its keys.
     assert!(store.key_holders().await.unwrap().iter().all(|holder| holder.keys.is_none()));
     refuse(store, switch("one", "two", "b")).await;
     announce(store, &["a"]).await;
@@ -53,7 +53,7 @@ pub async fn a_secret_key_is_switched_to_once_all_hold_it(store: &dyn Store) {
     assert_eq!(store.key_check().await.unwrap().as_deref(), Some("three"));
 }
 
-/// Says which keys are held, through both handles where there are two.
+/// Announces the keys that are held, through both handles if there are two.
 async fn announce(store: &dyn Store, keys: &[&str]) {
     let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
     for _ in 0..2 {
@@ -61,7 +61,7 @@ async fn announce(store: &dyn Store, keys: &[&str]) {
     }
 }
 
-/// The name of the installation is changed by whoever knows the one before.
+/// The name of the installation is changed by a caller that knows the former one.
 pub async fn the_name_is_changed_by_whoever_knows_it(store: &dyn Store) {
     let name =
         |name: &str, before: Option<&str>| [Write::PutInstallationName(name.to_owned(), before.map(ToOwned::to_owned))];
@@ -75,7 +75,7 @@ pub async fn the_name_is_changed_by_whoever_knows_it(store: &dyn Store) {
     assert_eq!(store.installation_name().await.unwrap().as_deref(), Some("b.example"));
 }
 
-/// The newest records of what was put aside are shown, and only so many are kept.
+/// The newest quarantined records are listed, and only a limited number is kept.
 pub async fn the_newest_of_what_was_put_aside_is_kept(store: &dyn Store) {
     assert_eq!(store.quarantined(5).await.unwrap(), (0, Vec::new()));
     let mut all: Vec<_> = (0..KEPT + 3)
@@ -93,7 +93,7 @@ pub async fn the_newest_of_what_was_put_aside_is_kept(store: &dyn Store) {
     assert_eq!(store.quarantined(4).await.unwrap(), (KEPT as u64 - 1, all));
 }
 
-/// A fence is put up and taken down by whoever knows what there is.
+/// A fence is set and removed by a caller that knows the present one.
 pub async fn a_fence_is_moved_by_whoever_knows_it(store: &dyn Store) {
     let held = Fence::held(at(5));
     assert_eq!(store.fence().await.unwrap(), None);
@@ -108,7 +108,7 @@ pub async fn a_fence_is_moved_by_whoever_knows_it(store: &dyn Store) {
     assert_eq!(store.fence().await.unwrap(), None);
 }
 
-/// Keys of domains, secrets of webhooks and of channels are found, with what they were sealed for.
+/// Keys of domains, secrets of webhooks and of channels are found, with the records they were sealed for.
 pub async fn sealed_secrets_are_found_with_their_places(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     put(store, [Write::put(domain(workspace, "bare.example"), Expect::Absent)]).await;

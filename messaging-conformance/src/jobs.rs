@@ -25,7 +25,7 @@ pub async fn a_claimed_job_is_finished_once(store: &dyn Store) {
     assert_eq!(store.claim(claim(60_000)).await.unwrap(), []);
 }
 
-/// Jobs that nobody has claimed are listed by kind, due or not, and removed; a claimed one stays.
+/// Unclaimed jobs are listed by kind, due or not, and removed; a claimed one stays.
 pub async fn jobs_are_listed_by_kind_and_removed(store: &dyn Store) {
     let of_kind = |kind, lane: &str, due| NewJob { kind, ..job(lane, due) };
     let jobs = [of_kind("one", "a", 0), of_kind("two", "a", 9_000), of_kind("three", "b", 0), of_kind("two", "c", 5)];
@@ -53,7 +53,7 @@ pub async fn jobs_are_listed_by_kind_and_removed(store: &dyn Store) {
     assert_eq!(store.claim(claim(60_000)).await.unwrap().len(), 1);
 }
 
-/// What waits is summed up by the beginning of its resource, and the longest lanes are told.
+/// Waiting jobs are summed up by the first part of their resource, and the longest lanes are listed.
 pub async fn queues_are_summed_up(store: &dyn Store) {
     assert_eq!(store.queues(3).await.unwrap(), Queues::default());
     for (lane, count) in [("email:a.example", 3), ("email:b.example", 1), ("email:c.example", 2), ("sms", 1)] {
@@ -73,13 +73,13 @@ pub async fn queues_are_summed_up(store: &dyn Store) {
     assert_eq!((lanes[0], lanes.len()), (("email:a.example", 3), 2));
 }
 
-/// A job that its lane needs only once is added when the lane has none.
+/// A job that its lane needs only once is added if the lane has none.
 pub async fn a_lane_gets_one_job_of_a_kind_that_is_needed_once(store: &dyn Store) {
     let once = |lane: &str, due| Write::Job(JobWrite::EnqueueOnce(job(lane, due)));
     put(store, [once("a", 0), once("a", 0), once("b", 0)]).await;
     let claimed = store.claim(claim(0)).await.unwrap();
     assert_eq!(claimed.len(), 2);
-    // A claimed one counts as well.
+    // A claimed job counts as well.
     put(store, [once("a", 0), once("b", 0)]).await;
     assert_eq!(store.claim(claim(0)).await.unwrap(), []);
     put(store, finish(&claimed)).await;
@@ -87,7 +87,7 @@ pub async fn a_lane_gets_one_job_of_a_kind_that_is_needed_once(store: &dyn Store
     assert_eq!(store.claim(claim(0)).await.unwrap().len(), 1);
 }
 
-/// A job whose lane is woken is claimed before its time, and one that is in work meanwhile as soon as it is put back.
+/// A job whose lane is woken is claimed before its time; if it is in work meanwhile, as soon as it is put back.
 pub async fn a_lane_that_is_woken_is_due(store: &dyn Store) {
     let wake = |lane: &str, now| Write::Job(JobWrite::WakeLane(lane.into(), at(now)));
     put(store, [enqueue("a", 1_000), enqueue("b", 1_000)]).await;
@@ -101,13 +101,13 @@ pub async fn a_lane_that_is_woken_is_due(store: &dyn Store) {
     put(store, [Write::Job(JobWrite::Reschedule(claimed[0].handle.clone(), later(30)))]).await;
     let again = store.claim(claim(30)).await.unwrap();
     assert_eq!(again.len(), 1);
-    // It was wanted once.
+    // The lane was woken once.
     put(store, [Write::Job(JobWrite::Reschedule(again[0].handle.clone(), later(40)))]).await;
     assert_eq!(store.claim(claim(999)).await.unwrap(), []);
     assert_eq!(store.claim(claim(1_000)).await.unwrap().len(), 2);
 }
 
-/// What a refused commit wanted to wake sleeps on.
+/// A lane that a refused commit was to wake stays asleep.
 pub async fn a_refused_commit_wakes_no_lane(store: &dyn Store) {
     let known = user();
     put(store, [Write::put(known.clone(), Expect::Absent), enqueue("a", 1_000)]).await;
@@ -125,7 +125,7 @@ pub async fn what_is_not_due_is_not_claimed(store: &dyn Store) {
     assert_eq!(store.claim(claim(200)).await.unwrap().len(), 1);
 }
 
-/// Claims that run at once share the jobs without overlap.
+/// Concurrent claims share the jobs without overlap.
 pub async fn two_claimers_never_get_one_job(store: &dyn Store) {
     let lanes = ["a", "b", "c", "d", "e"];
     put(store, (0..200).map(|n| enqueue(lanes[n % 5], 0)).collect::<Vec<_>>()).await;
@@ -144,7 +144,7 @@ pub async fn two_claimers_never_get_one_job(store: &dyn Store) {
     assert_eq!(seen.len(), 200);
 }
 
-/// After its lease a job is claimed again, and the first claim counts no more.
+/// After its lease a job is claimed again, and the first claim is void.
 pub async fn an_expired_lease_is_claimed_again(store: &dyn Store) {
     put(store, [enqueue("lane", 0)]).await;
     let first = store.claim(claim(0)).await.unwrap();
@@ -160,7 +160,7 @@ pub async fn an_expired_lease_is_claimed_again(store: &dyn Store) {
     assert_eq!(next_due(store).await, None);
 }
 
-/// A handle that no claim gave out is refused, claimed or not.
+/// A handle that no claim returned is refused, whether the job is claimed or not.
 pub async fn a_foreign_token_is_refused(store: &dyn Store) {
     let new = job("lane", 0);
     put(store, [Write::Job(JobWrite::Enqueue(new.clone()))]).await;
@@ -200,8 +200,8 @@ fn back(handle: JobHandle, due: i64, is_failure: bool) -> Write {
     Write::Job(JobWrite::PutBack(handle, PutBack { due_at: at(due), at: at(0), is_failure }))
 }
 
-/// A job that is saved stays claimed; what was saved comes back when its run fails, and failures of its own are
-/// counted until the job reschedules itself.
+/// A saved job stays claimed; the saved state comes back if its run fails, and its own failures are counted until the
+/// job reschedules itself.
 pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store) {
     put(store, [enqueue("lane", 0)]).await;
     let claimed = store.claim(claim(0)).await.unwrap().remove(0);
@@ -231,8 +231,8 @@ pub async fn a_saved_job_stays_claimed_and_comes_back_as_saved(store: &dyn Store
     put(store, finish(&[again])).await;
 }
 
-/// A claim is confirmed as often as somebody asks, alone or with other writes, and changes nothing. Once it is lost,
-/// nothing is written with it.
+/// A claim is confirmed any number of times, alone or with other writes, without a change. Once it is lost, nothing is
+/// written with it.
 pub async fn a_held_claim_is_confirmed(store: &dyn Store) {
     put(store, [enqueue("lane", 0), enqueue("lane", 700)]).await;
     let first = store.claim(claim(0)).await.unwrap().remove(0).handle;
@@ -310,12 +310,12 @@ pub async fn jobs_are_counted(store: &dyn Store) {
 
 const TEN_YEARS: i64 = 10 * 365 * 86_400_000;
 
-/// A job that was added at a time and is due so many milliseconds later.
+/// A job that was added at `time` and is due `wait` milliseconds later.
 fn dated(lane: &str, time: i64, wait: i64) -> NewJob {
     NewJob { id: id_at(time), ..job(lane, time + wait) }
 }
 
-/// A clock that was ahead and is set back leaves no job on its date, and does not touch those of before.
+/// When a clock that was ahead is set back, jobs dated by it get new dates, and earlier jobs keep theirs.
 pub async fn what_a_wrong_clock_dated_is_dated_anew(store: &dyn Store) {
     put(
         store,
@@ -340,8 +340,8 @@ pub async fn what_a_wrong_clock_dated_is_dated_anew(store: &dyn Store) {
     assert_eq!(store.job_count().await.unwrap(), 0);
 }
 
-/// A job that is in work while the clock is set back is finished with the claim that was made before, and a
-/// claim that is never finished ends by the monotonic clock.
+/// A job that is in work while the clock is set back is finished with its earlier claim, and a claim that is never
+/// finished ends by the monotonic clock.
 pub async fn what_is_in_work_when_the_clock_is_set_back_stays_so(store: &dyn Store) {
     let wrong = [dated("a", TEN_YEARS, 0), dated("b", TEN_YEARS, 0), dated("c", TEN_YEARS, 0)];
     put(store, wrong.map(|job| Write::Job(JobWrite::Enqueue(job)))).await;
@@ -361,7 +361,7 @@ pub async fn what_is_in_work_when_the_clock_is_set_back_stays_so(store: &dyn Sto
     assert_eq!(store.job_count().await.unwrap(), 0);
 }
 
-/// The jobs of lanes are counted, claimed ones too, no further than is asked for.
+/// The jobs of lanes are counted, claimed ones too, up to a maximum.
 pub async fn the_jobs_of_lanes_are_counted(store: &dyn Store) {
     put(store, ["a", "a", "a", "b", "aa"].map(|lane| enqueue(lane, 0))).await;
     put(store, [enqueue("a", 1_000)]).await;

@@ -33,7 +33,7 @@ pub async fn a_busy_lane_does_not_delay_others(store: &dyn Store) {
     assert_eq!(counts.len(), 21);
 }
 
-/// Those who send to one resource get no more together than one of them would, each in its turn, and are left alone
+/// The senders to one resource get no more jobs together than a single one would, each in turn, and are held back
 /// together.
 pub async fn senders_take_turns_within_one_limit(store: &dyn Store) {
     let shared = Lane::new(JobClass::Bulk, id(), "email:a.example");
@@ -60,8 +60,8 @@ pub async fn senders_take_turns_within_one_limit(store: &dyn Store) {
     assert_eq!(store.claim(claim(6)).await.unwrap().len(), 3);
 }
 
-/// Two handles of one database: all jobs of a lane go to one of them as long as it has any, also those that are added
-/// through the other. A handle that may not claim at all says so.
+/// Two handles of one database: all jobs of a lane go to one of them as long as the lane has any, also jobs that are
+/// added through the other. A handle that may not claim at all says so.
 ///
 /// Not among the cases of [`conformance_tests!`](crate::conformance_tests), which open one handle.
 pub async fn a_lane_is_claimed_by_one_process(one: &dyn Store, other: &dyn Store) {
@@ -114,7 +114,7 @@ pub async fn lanes_take_turns(store: &dyn Store) {
     assert_eq!(per_lane(&claimed).get("late"), Some(&1));
 }
 
-/// Neither the limit of a lane nor that of the claim is exceeded, and nothing is lost by them.
+/// Neither the limit of a lane nor that of the claim is exceeded, and no job is lost by them.
 pub async fn a_lane_gives_no_more_than_allowed(store: &dyn Store) {
     enqueue_many(store, "a", 0, 10).await;
     enqueue_many(store, "b", 0, 3).await;
@@ -135,7 +135,7 @@ pub async fn a_lane_gives_no_more_than_allowed(store: &dyn Store) {
     assert_eq!(per_lane(&rest), BTreeMap::from([("a", 8), ("b", 1)]));
 }
 
-/// A lane with a share of its own gives as many jobs as that says, the others as usual.
+/// A lane with a share of its own gives that number of jobs, the others the usual number.
 pub async fn a_lane_may_have_a_share_of_its_own(store: &dyn Store) {
     for lane in ["few", "many", "usual"] {
         enqueue_many(store, lane, 0, 10).await;
@@ -158,14 +158,14 @@ pub async fn held_lanes_are_left_alone(store: &dyn Store) {
     assert_eq!(store.claim(holding(50, 100)).await.unwrap(), []);
     assert_eq!(store.claim(holding(60, 300)).await.unwrap(), []);
     assert_eq!(next_due(store).await, Some(at(300)));
-    // A hold that is over does not count.
+    // A hold that is over has no effect.
     let claimed = store.claim(holding(300, 300)).await.unwrap();
     assert_eq!(per_lane(&claimed), BTreeMap::from([("slow", 3)]));
     put(store, finish(&claimed)).await;
     assert_eq!(next_due(store).await, None);
 }
 
-/// A claim that no longer holds a lane gets its jobs, whatever time was said before.
+/// A claim that no longer holds a lane gets its jobs, whatever end an earlier hold had.
 pub async fn a_lane_let_go_is_claimed_at_once(store: &dyn Store) {
     enqueue_many(store, "lane", 0, 3).await;
     let first = store.claim(Claim { per_lane: 1, ..claim(0) }).await.unwrap();
@@ -194,11 +194,11 @@ pub async fn a_job_added_to_a_leased_lane_is_claimed(store: &dyn Store) {
     assert_eq!(next_due(store).await, None);
 }
 
-/// Finishing the last job of a lane, late but not too late, leaves nothing to wake up for.
+/// After the last job of a lane was finished, late but not too late, there is nothing to wake up for.
 pub async fn an_empty_lane_is_forgotten(store: &dyn Store) {
     put(store, [enqueue("lane", 0), enqueue("other", 5_000)]).await;
     let claimed = store.claim(claim(0)).await.unwrap();
-    // The lease is over, and the lane was looked for, but nobody has claimed the job again.
+    // The lease is over, and the lane was looked at, but the job was not claimed again.
     assert_eq!(store.claim(Claim { max: 0, ..claim(3_000) }).await.unwrap(), []);
     put(store, finish(&claimed)).await;
     assert_eq!(next_due(store).await, Some(at(5_000)));
@@ -230,8 +230,8 @@ fn flow(class: JobClass, workspace: WorkspaceId) -> Flow {
     Flow { class, workspace: Some(workspace) }
 }
 
-/// However many bulk jobs waited for longer, in however many lanes, transactional ones are claimed first, of the same
-/// workspace and of others; and however many of those there are, bulk ones are claimed as well.
+/// With any number of bulk jobs that waited for longer, in any number of lanes, transactional jobs are claimed first,
+/// of the same workspace and of others; and with any number of those, bulk jobs are claimed as well.
 pub async fn transactional_work_goes_first_and_bulk_work_goes_on(store: &dyn Store) {
     let (sender, other): (WorkspaceId, WorkspaceId) = (id(), id());
     let bulk = flow(JobClass::Bulk, sender);
@@ -252,7 +252,7 @@ pub async fn transactional_work_goes_first_and_bulk_work_goes_on(store: &dyn Sto
     assert_eq!(per_flow(&limited), BTreeMap::from([(theirs, 77), (bulk, 3)]));
 }
 
-/// Lanes of some resources are left alone however long they wait, whoever owns them, until a claim lets them go.
+/// Lanes of some resources are not claimed however long they wait, of any owner, until a claim releases them.
 pub async fn withheld_lanes_are_left_alone_until_they_are_let_go(store: &dyn Store) {
     let owner: WorkspaceId = id();
     let lane = |class, resource: &str| Lane::new(class, owner, resource);
@@ -270,7 +270,7 @@ pub async fn withheld_lanes_are_left_alone_until_they_are_let_go(store: &dyn Sto
     let claimed = store.claim(withheld(0)).await.unwrap();
     assert_eq!(resources(&claimed), ["imports", "imports"]);
     put(store, finish(&claimed)).await;
-    // What is added meanwhile is left alone as well, and what is not withheld goes on.
+    // Jobs that are added meanwhile are not claimed either, and other lanes continue.
     enqueue_in(store, &lane(JobClass::Transactional, "email:a.example"), 0, 1).await;
     enqueue_in(store, &lane(JobClass::Transactional, "email:new.example"), 0, 1).await;
     let claimed = store.claim(withheld(10_000)).await.unwrap();
@@ -292,7 +292,7 @@ pub async fn withheld_lanes_are_left_alone_until_they_are_let_go(store: &dyn Sto
     assert_eq!(counts, expected);
 }
 
-/// What one workspace has due, in however many lanes, does not keep another waiting; weights say who gets how much.
+/// Due jobs of one workspace, in any number of lanes, do not keep another one waiting; weights decide the shares.
 pub async fn workspaces_take_turns_by_weight(store: &dyn Store) {
     let owners: Vec<WorkspaceId> = (0..3).map(|_| id()).collect();
     for number in 0..300 {
@@ -300,7 +300,7 @@ pub async fn workspaces_take_turns_by_weight(store: &dyn Store) {
         enqueue_in(store, &Lane::new(JobClass::Transactional, owners[0], &lane), 0, 2).await;
     }
     enqueue_in(store, &Lane::new(JobClass::Transactional, owners[1], "email:0.example"), 5, 400).await;
-    // Of the installation, as versions without classes named all lanes.
+    // A lane of the installation, as versions without classes named all lanes.
     enqueue_many(store, "email:old.example", 6, 2).await;
     let flows: Vec<_> = owners.iter().map(|owner| flow(JobClass::Transactional, *owner)).collect();
     let installation = Flow { class: JobClass::Transactional, workspace: None };
@@ -312,7 +312,7 @@ pub async fn workspaces_take_turns_by_weight(store: &dyn Store) {
     let limits = HashMap::from([(flows[0], 0)]);
     let claimed = store.claim(Claim { max: 80, flows: limits, per_flow: 50, ..claim(6) }).await.unwrap();
     assert_eq!(per_flow(&claimed), BTreeMap::from([(flows[1], 50)]));
-    // Nothing is lost by all that.
+    // No job is lost.
     let mut rest = 0;
     loop {
         let claimed = store.claim(Claim { max: 100, per_lane: 7, ..claim(7) }).await.unwrap();

@@ -1,4 +1,4 @@
-//! The cases that every store must pass.
+//! Test cases that every store must pass.
 //!
 //! Public functions over `&dyn Store`, one file per aggregate; a case wants an empty store. A backend runs all of them
 //! with a few lines in its tests:
@@ -11,14 +11,15 @@
 //! messaging_conformance::upload_conformance_tests!(open_uploads);
 //! ```
 //!
-//! where `open()` is a future of [`Opened`], or of an `Option` of one: nothing is tested where there is none. The cases of [`BlobStore`](messaging_core::ports::BlobStore) and
-//! [`Uploads`](messaging_core::ports::Uploads) stand alone, for implementations that come from elsewhere.
+//! where `open()` is a future of [`Opened`], or of an `Option` of one: with `None` the cases are skipped. The cases of
+//! [`BlobStore`](messaging_core::ports::BlobStore) and [`Uploads`](messaging_core::ports::Uploads) stand alone, for
+//! implementations from elsewhere.
 //!
-//! **Two handles.** A database that several processes may open says so by running every case once more over
-//! [`TwoHandles`](two_handles::TwoHandles): what one handle writes is read through the other. Jobs are claimed and ended
-//! through the first, because all jobs of a lane are claimed by one process. A backend that allows no second handle
-//! leaves these lines out. [`races`] holds what two handles do at the same moment; [`Twice::claims`] states whether jobs
-//! are claimed through both.
+//! **Two handles.** A database that several processes may open runs every case once more over
+//! [`TwoHandles`](two_handles::TwoHandles): rows written through one handle are read through the other. Jobs are
+//! claimed and ended through the first, because all jobs of a lane are claimed by one process. A backend that allows no
+//! second handle leaves these lines out. [`races`] has the cases in which two handles work at the same moment;
+//! [`Twice::claims`] states whether jobs are claimed through both.
 //!
 //! To add a case: write it, and name it in [`conformance_tests!`](crate::conformance_tests), or in the macro of its port.
 
@@ -97,7 +98,7 @@ use messaging_core::ports::store::{CommitError, PageRequest, Priority, Slice, St
 pub struct Opened {
     /// The store, empty.
     pub store: Arc<dyn Store>,
-    /// What has to live as long as it, a directory for example.
+    /// Value that must be kept as long as the store, such as a temporary directory.
     pub keep: Box<dyn Any + Send>,
 }
 
@@ -106,16 +107,16 @@ pub struct Opened {
 pub struct Twice {
     /// The handle through which jobs are claimed, over an empty database.
     pub first: Arc<dyn Store>,
-    /// Another one of the same database.
+    /// A second handle of the same database.
     pub second: Arc<dyn Store>,
-    /// Whether jobs may be claimed through the second one as well.
+    /// True if jobs may be claimed through the second handle as well.
     pub claims: bool,
-    /// What has to live as long as they, a directory for example.
+    /// Value that must be kept as long as the handles, such as a temporary directory.
     pub keep: Box<dyn Any + Send>,
 }
 
 impl Twice {
-    /// One store whose calls alternate between the two.
+    /// Returns one store whose calls alternate between the two handles.
     pub fn alternating(self) -> Opened {
         Opened { store: Arc::new(two_handles::TwoHandles::new(self.first, self.second)), keep: self.keep }
     }
@@ -138,18 +139,18 @@ pub async fn commit(
     store.commit(writes.into_iter().collect::<Changes>(), Priority::Foreground).await
 }
 
-/// Commits what must succeed.
+/// Commits writes that must succeed.
 pub async fn put(store: &dyn Store, writes: impl IntoIterator<Item = Write, IntoIter: Send> + Send) {
     commit(store, writes).await.expect("commits");
 }
 
-/// Commits what must be a conflict.
+/// Commits writes that must be a conflict.
 pub async fn refuse(store: &dyn Store, writes: impl IntoIterator<Item = Write, IntoIter: Send> + Send) {
     let outcome = commit(store, writes).await;
     assert!(matches!(outcome, Err(CommitError::Conflict)), "a conflict is expected, this came: {outcome:?}");
 }
 
-/// Commits what must be refused because a claim is not held.
+/// Commits writes that must be refused because a claim is not held.
 pub async fn refuse_claim(store: &dyn Store, writes: impl IntoIterator<Item = Write, IntoIter: Send> + Send) {
     let outcome = commit(store, writes).await;
     assert!(matches!(outcome, Err(CommitError::LeaseLost)), "a lost claim is expected, this came: {outcome:?}");
@@ -160,7 +161,7 @@ pub fn first(limit: usize) -> PageRequest {
     PageRequest { after: None, limit }
 }
 
-/// Follows a listing from page to page to its end. `between` is run after every page, to disturb.
+/// Follows a listing from page to page to its end. `between` is run after every page, to interfere.
 pub async fn all_pages<T>(
     limit: usize,
     fetch: impl AsyncFn(PageRequest) -> Result<Slice<T>, StoreError>,

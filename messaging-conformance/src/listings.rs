@@ -1,6 +1,6 @@
-//! What every listing owes whatever key it is asked to go on after: rows of its own workspace and no others.
+//! Listings with any key to continue after: each returns rows of its own workspace and no others.
 //!
-//! Cursors are authenticated before they reach a store; a store does not rely on it.
+//! Cursors are authenticated before they reach a store; a store does not rely on that.
 
 use std::fmt::Debug;
 
@@ -43,10 +43,10 @@ use super::{
 /// More rows than a workspace has.
 const ALL: usize = 100;
 
-/// To whom the messages go.
+/// Recipient of the messages.
 const RECIPIENT: &str = "grete@example.org";
 
-/// Rows of every kind in one workspace, and what its listings are asked with.
+/// Rows of every kind in one workspace, and the arguments of its listings.
 #[derive(Debug)]
 pub struct World {
     /// The workspace.
@@ -73,7 +73,7 @@ pub struct World {
     pub automation: Automation,
 }
 
-/// A part of a listing: the name of the listing, its items as text, the key after which the rest begins.
+/// A part of a listing: the name of the listing, its items as text, and the key after which the rest begins.
 struct Listed {
     listing: &'static str,
     items: Vec<String>,
@@ -81,7 +81,7 @@ struct Listed {
 }
 
 impl World {
-    /// A workspace in which every listing has at least two items.
+    /// Creates a workspace in which every listing has at least two items.
     pub async fn populate(store: &dyn Store) -> Self {
         let own = workspace();
         let home = own.id;
@@ -132,7 +132,7 @@ impl World {
         world
     }
 
-    /// One more row of every kind.
+    /// Writes of one more row of every kind.
     fn more(&self, n: u32) -> Vec<Write> {
         let home = self.workspace;
         let (_, _, [another, membership]) = joined(home, Role::Viewer);
@@ -199,7 +199,7 @@ impl World {
         writes
     }
 
-    /// Every listing, asked for the same page.
+    /// Reads every listing with the same page request.
     async fn listings(&self, store: &dyn Store, page: PageRequest) -> Vec<Listed> {
         let home = self.workspace;
         let contacts =
@@ -307,14 +307,14 @@ fn listed<T: Debug>(listing: &'static str, slice: Result<Slice<T>, StoreError>) 
     Listed { listing, items: slice.items.iter().map(|item| format!("{item:?}")).collect(), next: slice.next }
 }
 
-/// A place as listings by number understand it.
+/// A position in a listing by number.
 fn numbered(number: i64) -> StoreCursor {
     let mut key = [0; 16];
     key[8..].copy_from_slice(&number.to_be_bytes());
     StoreCursor::from_bytes(key)
 }
 
-/// Whatever the key, a listing answers rows of its own workspace, and no row twice.
+/// With any key, a listing returns rows of its own workspace, and no row twice.
 pub async fn a_forged_key_stays_in_its_workspace(store: &dyn Store) {
     let mut worlds = Vec::new();
     for _ in 0..3 {
@@ -322,7 +322,7 @@ pub async fn a_forged_key_stays_in_its_workspace(store: &dyn Store) {
     }
     let mut forged: Vec<_> = [[0; 16], [0xFF; 16], [0x7F; 16]].map(StoreCursor::from_bytes).into();
     forged.extend([0, 1, -1, 1 << 40, (1 << 40) + 1, 1 << 62, i64::MAX, i64::MIN].map(numbered));
-    // Where other workspaces' pages end, of all their listings.
+    // The ends of pages of other workspaces, in all their listings.
     for world in &worlds {
         for Listed { listing, items, next } in world.listings(store, first(1)).await {
             assert_eq!(items.len(), 1, "{listing}");

@@ -41,7 +41,7 @@ pub async fn lists_round_trip(store: &dyn Store) {
     assert_eq!(store.lists_among(workspace, &[missing, renamed.id]).await.unwrap(), [renamed.id]);
 }
 
-/// Members are counted, whatever makes or ends a membership.
+/// Members are counted, however a membership begins or ends.
 pub async fn members_are_counted(store: &dyn Store) {
     let workspace = id();
     let (list, other) = (contact_list(workspace), contact_list(workspace));
@@ -76,7 +76,7 @@ pub async fn members_are_counted(store: &dyn Store) {
     assert_eq!(store.contact(workspace, contacts[1].id).await.unwrap().unwrap().record.list_ids, [list.id]);
 }
 
-/// Nobody joins a list that is not there, and nobody who is not there joins a list.
+/// A contact can only join a list if both exist.
 pub async fn both_must_be_there_to_join(store: &dyn Store) {
     let workspace = id();
     let (list, contact) = (contact_list(workspace), contact(workspace));
@@ -88,7 +88,7 @@ pub async fn both_must_be_there_to_join(store: &dyn Store) {
     refuse(store, [Write::JoinList(workspace, list.id, contact.id, at(0))]).await;
 }
 
-/// A removed list is gone at once; its members are let go in slices and stay contacts.
+/// A removed list is gone at once; its members are removed in slices and stay contacts.
 pub async fn a_removed_list_lets_its_members_go(store: &dyn Store) {
     let workspace = id();
     let (gone, stays) = (contact_list(workspace), contact_list(workspace));
@@ -109,7 +109,7 @@ pub async fn a_removed_list_lets_its_members_go(store: &dyn Store) {
     assert_eq!(store.contact(workspace, contacts[0].id).await.unwrap().unwrap().record.list_ids, [stays.id]);
 
     assert_eq!(store.forget_members(3).await.unwrap(), 3);
-    // The two that are left, and the list itself.
+    // The two remaining members, and the list itself.
     assert_eq!(store.forget_members(100).await.unwrap(), 3);
     assert_eq!(store.forget_members(100).await.unwrap(), 0);
     assert_eq!(store.contacts(workspace, &on(stays.id), first(10)).await.unwrap().items.len(), 5);
@@ -169,7 +169,7 @@ fn record(subscription: &Subscription, expect: Expect) -> Write {
     Write::PutSubscription(Box::new(subscription.clone()), expect)
 }
 
-/// Public lists are told from private ones; how a list faces its readers is kept.
+/// Public lists are found apart from private ones; the settings for their readers are stored.
 pub async fn public_lists_are_found(store: &dyn Store) {
     let workspace = id();
     let (private, first_public, second) = (contact_list(workspace), public_list(workspace), public_list(workspace));
@@ -187,7 +187,7 @@ pub async fn public_lists_are_found(store: &dyn Store) {
     assert_eq!(store.public_lists_among(workspace, &asked).await.unwrap(), []);
 }
 
-/// What is recorded of a contact on a list is written under its revision, and goes with either.
+/// A subscription of a contact to a list is written under its revision, and removed with either.
 pub async fn subscriptions_are_kept_under_their_revision(store: &dyn Store) {
     let workspace = id();
     let (list, other) = (public_list(workspace), public_list(workspace));
@@ -201,7 +201,7 @@ pub async fn subscriptions_are_kept_under_their_revision(store: &dyn Store) {
     refuse(store, [record(&asked, Expect::Revision(1))]).await;
     let found = store.subscriptions_among(workspace, &[list.id, id()], &[ann.id, bob.id]).await.unwrap();
     assert_eq!(found, [Stored { record: confirmed.clone(), revision: 2 }]);
-    // Nobody is a member by a record alone.
+    // A subscription alone makes nobody a member.
     assert_eq!(count(store, workspace, list.id).await, 0);
 
     let left = subscription(&other, &ann, SubscriptionStatus::Left);
@@ -217,7 +217,7 @@ pub async fn subscriptions_are_kept_under_their_revision(store: &dyn Store) {
     let nowhere = ContactList { id: id(), ..list.clone() };
     refuse(store, [record(&subscription(&nowhere, &bob, SubscriptionStatus::Left), Expect::Absent)]).await;
 
-    // Forgotten as it was read, or not at all; and nothing is left to forget.
+    // Removed as it was read, or not at all; and then there is nothing to remove.
     let forget = || Write::ForgetSubscription(workspace, other.id, ann.id);
     let left = subscription(&other, &ann, SubscriptionStatus::Left);
     refuse(store, [record(&left, Expect::Revision(2)), forget()]).await;
@@ -225,7 +225,8 @@ pub async fn subscriptions_are_kept_under_their_revision(store: &dyn Store) {
     put(store, [record(&left, Expect::Revision(1)), forget()]).await;
     put(store, [forget()]).await;
     assert_eq!(store.subscriptions_of(workspace, ann.id, 10).await.unwrap().len(), 1);
-    // Who is on no list leaves it all the same; a record that comes with the end of its contact goes with it.
+    // A contact that is on no list may leave it; a subscription that comes with the end of its contact is removed with
+    // it.
     put(store, [Write::LeaveList(workspace, other.id, ann.id, at(9))]).await;
     refuse(store, [record(&confirmed, Expect::Absent), Write::DeleteContact(workspace, ann.id)]).await;
     put(store, [record(&left, Expect::Absent), Write::DeleteContact(workspace, ann.id)]).await;
@@ -233,12 +234,13 @@ pub async fn subscriptions_are_kept_under_their_revision(store: &dyn Store) {
     put(store, [record(&subscription(&list, &bob, SubscriptionStatus::Left), Expect::Absent)]).await;
     put(store, [Write::Delete(DocumentKey::List(workspace, list.id))]).await;
     assert_eq!(store.subscriptions_of(workspace, bob.id, 10).await.unwrap(), []);
-    // The record, and the list itself.
+    // The subscription, and the list itself.
     assert_eq!(store.forget_members(10).await.unwrap(), 2);
     assert_eq!(store.forget_members(10).await.unwrap(), 0);
 }
 
-/// Those with a status are listed by contact, newest first, and those who are asked for long are found everywhere.
+/// Subscriptions with a status are listed by contact, newest first, and old ones that wait for confirmation are found
+/// in all workspaces.
 pub async fn subscriptions_are_listed_by_status(store: &dyn Store) {
     let workspace = id();
     let list = public_list(workspace);
@@ -267,7 +269,7 @@ pub async fn subscriptions_are_listed_by_status(store: &dyn Store) {
     assert_eq!(mine, expected.into_iter().rev().take(3).collect::<Vec<_>>());
 }
 
-/// Filters find a status on a list, and hear of its changes.
+/// Filters find a status on a list, and its changes are followed.
 pub async fn filters_find_a_status_on_a_list(store: &dyn Store) {
     let workspace = id();
     let list = public_list(workspace);

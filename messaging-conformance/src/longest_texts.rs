@@ -1,5 +1,5 @@
-//! Texts as long as they may be, of random characters, so that nothing can make them smaller: every store takes them where it
-//! looks something up by them.
+//! Texts of the maximum length, of random characters, so that they cannot be compressed: every store takes them in
+//! keys.
 
 use std::hash::{BuildHasher as _, RandomState};
 
@@ -18,17 +18,17 @@ use super::sample::{at, automation, contact, id, product_event, suppression};
 use super::segments::add_contact;
 use super::{first, put, refuse};
 
-/// Characters of an address: a token of a device.
+/// Number of characters of an address: a token of a device.
 const ADDRESS: usize = 4096;
 
-/// So many random characters of four bytes each.
+/// Returns random characters of four bytes each.
 fn text(length: usize) -> String {
     let draw = |place: usize| RandomState::new().hash_one(place);
     let character = |place| char::from_u32(0x1_0000 + u32::try_from(draw(place) % 0xFF00).unwrap()).unwrap();
     (0..length).map(character).collect()
 }
 
-/// A suppression of the longest address is kept once, found by it, raised and deleted.
+/// A suppression of the longest address is stored once, found by it, raised and deleted.
 pub async fn the_longest_address_is_suppressed(store: &dyn Store) {
     let workspace = id();
     let address = text(ADDRESS);
@@ -53,7 +53,7 @@ pub async fn the_longest_address_is_suppressed(store: &dyn Store) {
     assert_eq!(store.suppressed(workspace, Channel::Push, std::slice::from_ref(&address)).await.unwrap(), []);
 }
 
-/// Streaks of soft bounces go by digests, names of messages are as long as a provider may make them.
+/// Streaks of soft bounces are stored by digests; names of messages have the maximum length of providers.
 pub async fn the_longest_names_of_deliveries_are_kept(store: &dyn Store) {
     let workspace_id = id();
     let address = text(ADDRESS);
@@ -74,7 +74,7 @@ pub async fn the_longest_names_of_deliveries_are_kept(store: &dyn Store) {
     assert_eq!(found.unwrap(), Some(link.message_id));
 }
 
-/// What identifies contacts and events, and what they are grouped by, is as long as the contract lets it be.
+/// Identifiers of contacts and events, and names that group them, have the maximum length of the contract.
 pub async fn the_longest_names_of_contacts_and_events_are_kept(store: &dyn Store) {
     let workspace = id();
     let one = Contact {

@@ -42,7 +42,7 @@ pub async fn messages_round_trip(store: &dyn Store) {
     assert_eq!((all.items, all.next), (vec![bare, complete], None));
 }
 
-/// A move takes the revision that was read, and changes nothing but what it names.
+/// A change of status needs the revision that was read, and changes nothing but what it names.
 pub async fn status_moves_with_its_revision(store: &dyn Store) {
     let queued = message(id());
     put(store, [insert(&queued)]).await;
@@ -58,7 +58,7 @@ pub async fn status_moves_with_its_revision(store: &dyn Store) {
     assert_eq!(store.message(queued.workspace_id, queued.id).await.unwrap(), Some(bounced));
 }
 
-/// What a message waits for and what of it counts change with its status, and alone.
+/// The hold of a message and its counted milestones change with its status, and alone.
 pub async fn holds_and_milestones_move(store: &dyn Store) {
     let mut message = bare_message(id());
     put(store, [insert(&message)]).await;
@@ -83,7 +83,7 @@ pub async fn holds_and_milestones_move(store: &dyn Store) {
     refuse(store, [Write::MoveMessage(MoveMessage { revision: 1, ..MoveMessage::new(&message, &message) })]).await;
 }
 
-/// Contents of old settled messages go, the messages stay; others keep theirs.
+/// Contents of old settled messages are removed, the messages stay; others keep theirs.
 pub async fn contents_are_forgotten_when_settled(store: &dyn Store) {
     let workspace = id();
     let dated = |created, status| Message { created_at: at(created), status, ..message(workspace) };
@@ -103,7 +103,7 @@ pub async fn contents_are_forgotten_when_settled(store: &dyn Store) {
     }
 }
 
-/// Messages that were accepted while the clock was wrong keep the contents of no later ones.
+/// Messages accepted while the clock was wrong do not keep the contents of later ones from being removed.
 pub async fn contents_dated_in_the_future_are_passed_over(store: &dyn Store) {
     let workspace = id();
     let dated = |created| Message {
@@ -120,7 +120,7 @@ pub async fn contents_dated_in_the_future_are_passed_over(store: &dyn Store) {
     assert_eq!(forgotten, 1);
 }
 
-/// Events come in the order of their times, whatever the order they were stored in.
+/// Events come in the order of their times, however they were stored.
 pub async fn events_are_ordered_by_time(store: &dyn Store) {
     let (mine, other) = (message(id()), message(id()));
     let sent = event(&mine, EventKind::Sent, 30);
@@ -144,7 +144,7 @@ pub async fn events_are_ordered_by_time(store: &dyn Store) {
     assert_eq!(of_kind(EventKind::Bounce, 10).await, []);
 }
 
-/// Each filter alone answers exactly the messages that match, newest first.
+/// Each filter alone returns exactly the messages that match, newest first.
 pub async fn every_filter_narrows(store: &dyn Store) {
     let workspace = id();
     let mut messages = Vec::new();
@@ -206,7 +206,7 @@ pub async fn every_filter_narrows(store: &dyn Store) {
     }
 }
 
-/// A listing is narrowed to an address in any spelling, a template and a span of time, whose end is not in it.
+/// A listing is narrowed to an address in any spelling, a template, and a time span without its end.
 pub async fn listing_is_narrowed_to_recipient_template_and_time(store: &dyn Store) {
     let workspace = id();
     let at = |millis: i64, low: u8| {
@@ -243,7 +243,7 @@ pub async fn listing_is_narrowed_to_recipient_template_and_time(store: &dyn Stor
     assert_eq!(listed(store, workspace, lately).await, [three.id]);
 }
 
-/// Several filters answer what matches all of them.
+/// Several filters return the messages that match all of them.
 pub async fn filters_combine(store: &dyn Store) {
     let workspace = id();
     let one = message(workspace);

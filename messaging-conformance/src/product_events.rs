@@ -14,7 +14,7 @@ use super::commit::at_once;
 use super::sample::{at, contact, id, id_at, product_event};
 use super::{all_pages, commit, first, put, refuse};
 
-/// When the unique ids of the samples are remembered.
+/// Milliseconds of the time when the unique ids of the samples arrive.
 const REMEMBERED: i64 = -1000;
 
 async fn stored_contact(store: &dyn Store, workspace: WorkspaceId) -> Contact {
@@ -39,7 +39,7 @@ fn remove(contact: &Contact) -> Write {
     Write::DeleteContact(contact.workspace_id, contact.id)
 }
 
-/// The events of a contact, newest first.
+/// Returns the events of a contact, newest first.
 async fn listed(store: &dyn Store, contact: &Contact) -> Vec<EventId> {
     let slice = store.product_events(contact.workspace_id, contact.id, first(1000)).await.unwrap();
     assert_eq!(slice.next, None);
@@ -50,13 +50,13 @@ async fn has_left(store: &dyn Store, contact: &Contact) -> bool {
     store.has_left_events(contact.workspace_id, contact.id).await.unwrap()
 }
 
-/// The event that has a unique id, and whose it is.
+/// Returns the event that has a unique id, and its contact.
 async fn holder(store: &dyn Store, workspace: WorkspaceId, unique_id: &str) -> Option<(EventId, ContactId)> {
     let named = Named { unique_ids: vec![unique_id.to_owned()], ..Named::default() };
     store.known_to_events(workspace, named, at(REMEMBERED)).await.unwrap().events.remove(unique_id)
 }
 
-/// Events come back with all fields, the newest arrival first.
+/// Events come back with all fields, the last to arrive first.
 pub async fn events_round_trip(store: &dyn Store) {
     let workspace = id();
     let (ann, bob) = (stored_contact(store, workspace).await, stored_contact(store, workspace).await);
@@ -80,7 +80,7 @@ pub async fn events_round_trip(store: &dyn Store) {
     }
 }
 
-/// Contacts by id and identifier, events by unique id.
+/// Contacts are looked up by id and identifier, events by unique id.
 pub async fn what_events_name_is_looked_up(store: &dyn Store) {
     let workspace = id();
     let nothing = store.known_to_events(workspace, Named::default(), at(0)).await.unwrap();
@@ -102,12 +102,12 @@ pub async fn what_events_name_is_looked_up(store: &dyn Store) {
         events: [("order-17".to_owned(), (event.id, ann.id))].into(),
     };
     assert_eq!(store.known_to_events(workspace, named.clone(), at(REMEMBERED)).await.unwrap(), expected);
-    // Many are looked up in another way than few.
+    // Many identifiers are looked up in another way than few.
     named.identifiers.resize(50, Vec::new());
     assert_eq!(store.known_to_events(workspace, named, at(REMEMBERED)).await.unwrap(), expected);
 }
 
-/// Of the identifiers of one event the first that names a contact decides.
+/// Of the identifiers of one event, the first that belongs to a contact decides.
 pub async fn the_first_name_found_is_enough(store: &dyn Store) {
     let workspace = id();
     let (ann, bob) = (stored_contact(store, workspace).await, stored_contact(store, workspace).await);
@@ -121,7 +121,8 @@ pub async fn the_first_name_found_is_enough(store: &dyn Store) {
     assert_eq!(known.owners.get(&email), Some(&bob.id), "asked for by another event");
 }
 
-/// A repetition is a conflict for seven days after the arrival of the first; then it takes its place.
+/// A repetition is a conflict for seven days after the arrival of the first event; a later one takes over the unique
+/// id.
 pub async fn a_unique_id_counts_for_seven_days(store: &dyn Store) {
     let workspace = id();
     let (ann, bob) = (stored_contact(store, workspace).await, stored_contact(store, workspace).await);
@@ -144,7 +145,7 @@ pub async fn a_unique_id_counts_for_seven_days(store: &dyn Store) {
     assert_eq!(store.known_to_events(workspace, named, late).await.unwrap(), Known::default());
 }
 
-/// Of many that use a unique id at once, one does.
+/// Of many commits that use a unique id at once, one succeeds.
 pub async fn unique_ids_are_unique_in_a_crowd(store: &dyn Store) {
     let workspace = id();
     let ann = stored_contact(store, workspace).await;
@@ -156,7 +157,7 @@ pub async fn unique_ids_are_unique_in_a_crowd(store: &dyn Store) {
     assert_eq!(listed(store, &ann).await.len(), 2);
 }
 
-/// An event of a contact that is gone, or never was, is a conflict.
+/// An event of a contact that does not exist, or no longer, is a conflict.
 pub async fn a_contact_must_be_there(store: &dyn Store) {
     let workspace = id();
     refuse(store, append(&[product_event(&contact(workspace), "seen")])).await;
@@ -173,7 +174,7 @@ pub async fn a_contact_must_be_there(store: &dyn Store) {
     assert_eq!(listed(store, &carl).await, [event.id]);
 }
 
-/// What a merged contact did becomes the primary's, a slice at a time; a unique id is the primary's at once.
+/// Events of a merged contact pass to the primary, a slice at a time; a unique id belongs to the primary at once.
 pub async fn merged_events_move_in_slices(store: &dyn Store) {
     let workspace = id();
     let (ann, twin) = (stored_contact(store, workspace).await, stored_contact(store, workspace).await);
@@ -204,7 +205,7 @@ pub async fn merged_events_move_in_slices(store: &dyn Store) {
     assert!(!has_left(store, &silent).await);
 }
 
-/// A primary that is merged or erased itself before everything has come to it.
+/// A primary is itself merged or erased before all events have passed to it.
 pub async fn the_way_of_merged_events_is_followed(store: &dyn Store) {
     let workspace = id();
     for is_erased in [false, true] {
@@ -240,7 +241,7 @@ pub async fn the_way_of_merged_events_is_followed(store: &dyn Store) {
     }
 }
 
-/// What an erased contact did is deleted, a slice at a time; its unique ids are free at once.
+/// Events of an erased contact are deleted, a slice at a time; its unique ids are free at once.
 pub async fn erased_events_go_in_slices(store: &dyn Store) {
     let workspace = id();
     let (ann, bob) = (stored_contact(store, workspace).await, stored_contact(store, workspace).await);
@@ -265,7 +266,7 @@ pub async fn erased_events_go_in_slices(store: &dyn Store) {
     put(store, [Write::DeleteProductEvents(workspace, ann.id, 2), remove(&ann)]).await;
 }
 
-/// A sweep forgets what arrived first, and no more than it is told to.
+/// A sweep removes the unique ids that arrived first, and no more than it is told to.
 pub async fn unique_ids_are_forgotten(store: &dyn Store) {
     let workspace = id();
     let ann = stored_contact(store, workspace).await;
@@ -279,7 +280,7 @@ pub async fn unique_ids_are_forgotten(store: &dyn Store) {
     assert_eq!(listed(store, &ann).await.len(), 6, "the events stay");
 }
 
-/// Unique ids that arrived while the clock was wrong keep no later ones.
+/// Unique ids that arrived while the clock was wrong do not keep later ones from being removed.
 pub async fn unique_ids_dated_in_the_future_are_passed_over(store: &dyn Store) {
     let workspace = id();
     let ann = stored_contact(store, workspace).await;
@@ -296,7 +297,7 @@ pub async fn unique_ids_dated_in_the_future_are_passed_over(store: &dyn Store) {
     assert_eq!(forgotten, 1);
 }
 
-/// Later events disturb no listing.
+/// Later events do not disturb a listing.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace = id();
     let ann = stored_contact(store, workspace).await;

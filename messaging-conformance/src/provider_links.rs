@@ -1,4 +1,4 @@
-//! Providers' names for messages.
+//! Names that providers give to messages.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn found(store: &dyn Store, workspace: WorkspaceId, name: &str) -> Option<
     store.message_of_provider(workspace, Channel::Sms, "twilio", name).await.unwrap()
 }
 
-/// A name leads to its message, and a name that is given again to the newer one.
+/// A name leads to its message, and if it is given again, to the newer one.
 pub async fn a_name_leads_to_its_message(store: &dyn Store) {
     let workspace = id();
     let (first, second) = (link(workspace, "SM1", NOW), link(workspace, "SM1", NOW));
@@ -68,7 +68,7 @@ pub async fn several_names_lead_to_their_messages(store: &dyn Store) {
     assert_eq!(store.messages_of_provider(workspace, Channel::Sms, "vonage", &names).await.unwrap(), []);
 }
 
-/// A message that several attempts were taken of has the newest of its names, within its workspace.
+/// A message that was handed to a provider in several attempts has the newest of its names, within its workspace.
 pub async fn a_message_has_the_newest_of_its_names(store: &dyn Store) {
     let workspace = id();
     let newer = link(workspace, "SM2", NOW + Duration::from_mins(1));
@@ -90,7 +90,7 @@ pub async fn other_accounts_are_not_there(store: &dyn Store) {
     assert_eq!(store.message_of_provider(workspace, Channel::Sms, "vonage", "SM1").await.unwrap(), None);
 }
 
-/// Names that are older than a month go when new ones come.
+/// Names older than a month are removed when new ones are added.
 pub async fn old_names_go_when_new_ones_come(store: &dyn Store) {
     let workspace = id();
     for number in 0..4 {
@@ -106,7 +106,8 @@ pub async fn old_names_go_when_new_ones_come(store: &dyn Store) {
     assert!(found(store, workspace, "new0").await.is_some());
 }
 
-/// What came in is noted once for a workspace and a channel, and forgotten some time after it may be repeated.
+/// An inbound message is noted once for a workspace and a channel; the note is removed some time after it may be
+/// repeated.
 pub async fn what_came_in_is_noted_once(store: &dyn Store) {
     let [mine, other]: [WorkspaceId; 2] = [id(), id()];
     let (key, another) = (InboundKey::of("bot_api", "1:17"), InboundKey::of("bot_api", "1:18"));

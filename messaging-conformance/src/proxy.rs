@@ -1,4 +1,4 @@
-//! What stands between a program and a PostgreSQL server, for tests: it is far away, or lets nothing through.
+//! A proxy between a program and a PostgreSQL server, for tests: it delays bytes, or lets nothing through.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use super::cluster::Database;
 
-/// Connections that wait for being taken where none is taken any more.
+/// Length of the queue of connections that nobody accepts.
 const BACKLOG: u32 = 64;
 
-/// A connection that is not answered in this time is not answered.
+/// Time after which a connection counts as unanswered.
 const UNANSWERED: Duration = Duration::from_millis(200);
 
 /// Fate of bytes and connections that reach the proxy.
@@ -24,15 +24,15 @@ const UNANSWERED: Duration = Duration::from_millis(200);
 pub enum Passage {
     /// They get through.
     Open,
-    /// They wait, as they do when packets vanish. Connections are taken.
+    /// They wait, as they do when packets vanish. Connections are accepted.
     Silent,
-    /// The same, and no connection is taken.
+    /// They wait, and no connection is accepted.
     Deaf,
-    /// Connections end.
+    /// Connections are closed.
     Refused,
 }
 
-/// A proxy in front of the server of this process.
+/// A proxy in front of the server of a database.
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Stands in front of the server of a database; bytes take so long one way.
+    /// Starts a proxy in front of the server of a database; `delay` is the time bytes take one way.
     pub fn start(database: &Database, delay: Duration) -> Self {
         let socket = database.url.split_once("host=").unwrap().1;
         let socket = Path::new(socket).join(".s.PGSQL.5432");
@@ -64,16 +64,16 @@ impl Proxy {
         Self { address, shared, _serving: serving }
     }
 
-    /// Where it listens, as a host of a URL.
+    /// Address of the proxy, as the host of a URL.
     pub fn host(&self) -> String {
         self.address.to_string()
     }
 
-    /// From now on this happens to bytes and connections.
+    /// Sets the fate of bytes and connections from now on.
     pub async fn set(&self, passage: Passage) {
         self.shared.passage.send_replace(passage);
         if passage == Passage::Deaf {
-            // Nobody takes them, and then there is no room for further ones.
+            // Connections that nobody accepts, until there is no room for further ones.
             let mut kept = Vec::new();
             while let Ok(Ok(stream)) = tokio::time::timeout(UNANSWERED, TcpStream::connect(self.address)).await {
                 kept.push(stream);
@@ -86,7 +86,7 @@ impl Proxy {
     }
 }
 
-/// The URL of a database over hosts.
+/// URL of a database with proxies as its hosts.
 pub fn url(database: &Database, proxies: &[&Proxy]) -> String {
     let hosts: Vec<_> = proxies.iter().map(|proxy| proxy.host()).collect();
     let name = database.url.split(['/', '?']).nth(3).unwrap();

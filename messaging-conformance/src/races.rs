@@ -1,6 +1,6 @@
-//! What two handles of one database do at the same moment.
+//! Operations that two handles of one database run at the same moment.
 //!
-//! A case cannot hold a commit open, so most do the same many times over, with both sides begun together.
+//! A case cannot hold a commit open, so most repeat the same many times, with both sides started together.
 
 use std::collections::HashSet;
 
@@ -36,7 +36,7 @@ use super::{
     Twice, all_pages, automation_samples, campaign_messages, campaigns, commit, events, first, put, refuse, segments,
 };
 
-/// How often a race is run.
+/// Number of rounds of a race.
 const ROUNDS: usize = 40;
 
 impl Twice {
@@ -45,7 +45,7 @@ impl Twice {
     }
 }
 
-/// Whether a commit was done; any refusal but a conflict fails the case.
+/// Returns true if a commit was done; any refusal but a conflict fails the case.
 fn is_done(outcome: Result<(), CommitError>) -> bool {
     match outcome {
         Ok(()) => true,
@@ -54,7 +54,7 @@ fn is_done(outcome: Result<(), CommitError>) -> bool {
     }
 }
 
-/// Of two commits that expect the same, one is done, and both handles show it.
+/// Of two commits with the same expectation, one is done, and both handles show its result.
 pub async fn one_of_two_commits_conflicts(twice: &Twice) {
     let [one, other] = twice.both();
     let original = workspace();
@@ -103,7 +103,7 @@ pub async fn a_reply_is_remembered_once(twice: &Twice) {
     }
 }
 
-/// Of an attempt's outcome and an erasure that has read what was said on the wire before it, one is decided again.
+/// Of the outcome of an attempt, and an erasure that read the transaction log before it, one is decided again.
 pub async fn an_outcome_and_an_erasure_do_not_pass_each_other(twice: &Twice) {
     let [one, other] = twice.both();
     for round in 0..ROUNDS {
@@ -136,7 +136,7 @@ pub async fn an_outcome_and_an_erasure_do_not_pass_each_other(twice: &Twice) {
     }
 }
 
-/// Two that each want a job once leave one.
+/// Two commits that each add a job with `EnqueueOnce` leave one job.
 pub async fn a_job_that_is_needed_once_is_there_once(twice: &Twice) {
     let [one, other] = twice.both();
     for round in 0..ROUNDS {
@@ -149,8 +149,8 @@ pub async fn a_job_that_is_needed_once_is_there_once(twice: &Twice) {
     assert_eq!(one.job_count().await.unwrap(), 0);
 }
 
-/// Whoever notes something and wants a job while one ends has one that ends later: the note is seen by what is read after
-/// the end, or there is another job.
+/// While a job ends, another commit adds a note and a job with `EnqueueOnce`: a read after the end sees the note, or
+/// there is another job.
 pub async fn a_job_that_ends_leaves_one_that_was_needed(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
@@ -201,7 +201,7 @@ pub async fn contacts_that_change_while_a_segment_is_made_are_followed(twice: &T
     }
 }
 
-/// Whoever joins a list, or does something, while their contact goes: it is either done before, or a conflict.
+/// A contact is erased while it joins a list or gets a product event: each of these is done before, or is a conflict.
 pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
@@ -225,7 +225,7 @@ pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
     }
 }
 
-/// A confirmation and an unsubscribe of the same moment, each decided on what it reads: status and membership agree.
+/// A confirmation and an unsubscribe at the same moment, each decided on what it has read: status and membership agree.
 pub async fn a_status_and_its_membership_agree(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
@@ -269,7 +269,8 @@ pub async fn a_status_and_its_membership_agree(twice: &Twice) {
     }
 }
 
-/// Of what two writers tell an automation at the same moment every note is read and taken once, also while it is told.
+/// Of the notes that two writers make for an automation at the same moment, each is read and taken once, also while
+/// more are made.
 pub async fn notes_of_both_writers_are_worked_off_once(twice: &Twice) {
     let [one, other] = twice.both();
     let told = automation(id());
@@ -309,7 +310,8 @@ pub async fn notes_of_both_writers_are_worked_off_once(twice: &Twice) {
     assert_eq!(heard.len(), 2 * ROUNDS);
 }
 
-/// Whoever reads the log from place to place while both handles write to it misses nothing and reads nothing twice.
+/// A reader that follows the log from position to position while both handles write misses nothing and reads nothing
+/// twice.
 pub async fn the_log_is_read_without_a_gap_while_both_write(twice: &Twice) {
     let [one, other] = twice.both();
     let message = bare_message(id());
@@ -317,7 +319,7 @@ pub async fn the_log_is_read_without_a_gap_while_both_write(twice: &Twice) {
     let write = async |store| {
         let mut written = Vec::new();
         for n in 0..ROUNDS {
-            // The times go backwards, so that only the order of commits is one.
+            // The times go backwards, so that only the commits give an order.
             let event = event(&message, EventKind::Open, 1_000 - i64::try_from(n).unwrap());
             put(store, events::logged(&event)).await;
             written.push(event.id);
@@ -349,7 +351,7 @@ pub async fn the_log_is_read_without_a_gap_while_both_write(twice: &Twice) {
     }
 }
 
-/// A listing that is paged through one handle while the other adds rows shows every row that was there, once.
+/// A listing that is paged through one handle while the other adds rows shows every earlier row once.
 pub async fn a_listing_is_exact_while_the_other_writes(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
@@ -376,7 +378,7 @@ pub async fn a_listing_is_exact_while_the_other_writes(twice: &Twice) {
     assert!(listed.ends_with(&expected), "a row was left out");
 }
 
-/// A blob whose commit comes while a sweep of the other process looks at it is kept, or the commit is a conflict.
+/// A blob whose commit comes while a sweep of the other process examines it is kept, or the commit is a conflict.
 pub async fn blobs_are_kept_or_abandoned(twice: &Twice) {
     let [one, other] = twice.both();
     let (blobs, others) = (one.blobs(), other.blobs());
@@ -392,7 +394,7 @@ pub async fn blobs_are_kept_or_abandoned(twice: &Twice) {
             done
         };
         let settle = async || settle_blobs(other, &*others, at(1), 10).await.unwrap();
-        // Some rounds have an order, so that both ends are seen whatever the threads do.
+        // Some rounds have an order, so that both outcomes occur however the threads run.
         let done = match round % 4 {
             0 => {
                 assert_eq!((name().await, settle().await), (true, 0));
@@ -409,7 +411,7 @@ pub async fn blobs_are_kept_or_abandoned(twice: &Twice) {
     }
 }
 
-/// Jobs that both handles add are claimed once each; where both claim, those of a lane by one of them.
+/// Jobs that both handles add are claimed once each; if both claim, one of them claims all jobs of a lane.
 pub async fn jobs_are_claimed_once(twice: &Twice) {
     let [one, other] = twice.both();
     let lanes = ["a", "b", "c", "d", "e"];
@@ -441,7 +443,7 @@ pub async fn jobs_are_claimed_once(twice: &Twice) {
     assert_eq!(one.job_count().await.unwrap(), 0);
 }
 
-/// A list that is removed while a campaign that names it is scheduled: one of the two is a conflict.
+/// A list is removed while a campaign that names it is scheduled: one of the two is a conflict.
 pub async fn what_a_campaign_names_is_held_or_gone(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
@@ -463,7 +465,7 @@ pub async fn what_a_campaign_names_is_held_or_gone(twice: &Twice) {
     }
 }
 
-/// Two that release the same message: one of them has a job for it.
+/// Two commits release the same message: one of them has a job for it.
 pub async fn a_waiting_message_is_released_once(twice: &Twice) {
     let [one, other] = twice.both();
     let (campaign, waiting) = campaign_messages::with_waiting(one, &[(3, 0); ROUNDS]).await;
@@ -480,7 +482,7 @@ pub async fn a_waiting_message_is_released_once(twice: &Twice) {
     assert_eq!(other.waiting_tracks(campaign.workspace_id, campaign.id).await.unwrap(), []);
 }
 
-/// What releases messages of a campaign that is paused at the same moment comes before the pause, or not at all.
+/// Messages of a campaign that is paused at the same moment are released before the pause, or not at all.
 pub async fn nothing_is_released_after_a_pause(twice: &Twice) {
     let [one, other] = twice.both();
     for round in 0..ROUNDS {
@@ -511,7 +513,7 @@ pub async fn nothing_is_released_after_a_pause(twice: &Twice) {
     }
 }
 
-/// Of two campaigns that take the last place under a contact's cap at the same moment, one does.
+/// Of two campaigns that take the last place under a contact's cap at the same moment, one succeeds.
 pub async fn a_place_under_a_cap_is_taken_once(twice: &Twice) {
     let [one, other] = twice.both();
     let contact = contact(id());

@@ -13,7 +13,7 @@ use super::redaction::redaction;
 use super::sample::{self, at, bare_message, change, contact, contact_list, id, id_at, insert};
 use super::{all_pages, first, put, refuse};
 
-/// Indexes what is due: messages accepted before a time, each with a subject that names its recipient.
+/// Indexes due blocks: messages accepted before a time, each with a subject that names its recipient.
 async fn index(store: &dyn Store, before: Timestamp) {
     loop {
         let contacts = store.contact_blocks_due(3).await.unwrap();
@@ -65,7 +65,7 @@ fn named(workspace: WorkspaceId, email: &str, name: &str) -> Contact {
     contact
 }
 
-/// Contacts are found by a part of what they are called, whether the index knows of them already or not.
+/// Contacts are found by a part of their names, whether they are in the index already or not.
 pub async fn contacts_are_found_by_a_piece_of_text(store: &dyn Store) {
     let (workspace, other): (WorkspaceId, WorkspaceId) = (id(), id());
     let ann = named(workspace, "ann.smith@example.org", "Smith");
@@ -100,7 +100,7 @@ pub async fn contacts_are_found_by_a_piece_of_text(store: &dyn Store) {
     assert_eq!(contacts(store, other, &for_contacts("smith", true)).await, [elsewhere.id]);
 }
 
-/// A search narrows what other filters find, and goes on from page to page through many blocks.
+/// A search narrows the result of other filters, and continues from page to page through many blocks.
 pub async fn a_search_of_contacts_combines_with_filters(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let list = contact_list(workspace);
@@ -133,7 +133,7 @@ pub async fn a_search_of_contacts_combines_with_filters(store: &dyn Store) {
     }
 }
 
-/// What somebody else has followed meanwhile is not followed twice.
+/// A note that was followed meanwhile is not followed twice.
 pub async fn a_note_is_followed_once(store: &dyn Store) {
     put(store, [Write::put_contact(contact(id()), Expect::Absent)]).await;
     let due = store.contact_blocks_due(9).await.unwrap();
@@ -152,7 +152,7 @@ async fn messages(store: &dyn Store, workspace: WorkspaceId, filter: &MessageFil
     all_pages(2, page, async || {}).await.into_iter().map(|message| message.id).collect()
 }
 
-/// A workspace, whose messages alone are indexed.
+/// Creates a workspace; only its messages are indexed.
 async fn home(store: &dyn Store) -> WorkspaceId {
     let workspace = sample::workspace();
     put(store, [Write::put(workspace.clone(), Expect::Absent)]).await;
@@ -191,7 +191,7 @@ pub async fn messages_are_found_by_a_piece_of_text(store: &dyn Store) {
     assert_eq!(messages(store, workspace, &earlier).await, [one.id]);
 }
 
-/// Many messages are many blocks; what comes later joins the last one that has room.
+/// Many messages fill many blocks; later messages join the last one that has room.
 pub async fn a_search_of_messages_goes_through_all_blocks(store: &dyn Store) {
     let workspace = home(store).await;
     let mut all = Vec::new();
@@ -212,7 +212,7 @@ pub async fn a_search_of_messages_goes_through_all_blocks(store: &dyn Store) {
     }
     assert_eq!(messages(store, workspace, &for_messages("for seven", false)).await, every(7));
     assert_eq!(store.message_blocks_due(at(10_000), at(-1000), 9).await.unwrap(), []);
-    // Those of forgotten contents are made anew, once.
+    // Blocks of removed contents are built anew, once.
     let aged = store.message_blocks_due(at(10_000), at(10_000), 9).await.unwrap();
     assert!(!aged.is_empty());
     for due in aged {
@@ -222,7 +222,7 @@ pub async fn a_search_of_messages_goes_through_all_blocks(store: &dyn Store) {
     assert_eq!(messages(store, workspace, &for_messages("seven", true)).await, every(7));
 }
 
-/// A message whose recipient was erased is found by nothing, and its texts do not come back.
+/// A message whose recipient was erased is not found by any text, and its texts do not come back.
 pub async fn erased_messages_are_not_found(store: &dyn Store) {
     let workspace = home(store).await;
     let (one, two) = (message_to(workspace, 10, "ann@example.org"), message_to(workspace, 20, "bob@example.org"));

@@ -26,9 +26,9 @@ use super::sample::{
 };
 use super::{all_pages, first, put, refuse};
 
-/// How many worlds are gone through, unless the environment says otherwise.
+/// Number of random worlds that are tested, unless the environment says otherwise.
 const WORLDS: u64 = 20;
-/// The variable that says how many, and with which seed they begin: `2000`, or `5000+2000`.
+/// Variable with the number of worlds, and optionally the first seed before it: `2000`, or `5000+2000`.
 const WORLDS_VARIABLE: &str = "SEGMENT_WORLDS";
 
 fn read(sent: &Value) -> StoredFilter {
@@ -49,14 +49,14 @@ pub(super) fn add_contact(contact: &Contact) -> Write {
     Write::put_contact(contact.clone(), Expect::Absent)
 }
 
-/// A dynamic segment with a filter, stored.
+/// Stores a dynamic segment with a filter.
 pub(super) async fn stored(store: &dyn Store, workspace: WorkspaceId, filter: &Value) -> SegmentId {
     let segment = Segment { kind: SegmentKind::Dynamic, filter: read(filter), ..segment(workspace) };
     put(store, [add(&segment)]).await;
     segment.id
 }
 
-/// Follows all changes; answers who moved.
+/// Follows all changes; returns the moves.
 pub(super) async fn follow_all(
     store: &dyn Store,
     workspace: WorkspaceId,
@@ -78,7 +78,7 @@ pub(super) async fn members(store: &dyn Store, workspace: WorkspaceId, id: Segme
     members.into_iter().map(|contact| contact.id).collect()
 }
 
-/// A segment is found by id; a change replaces all but what is derived.
+/// A segment is found by id; a change replaces everything but derived data.
 pub async fn segments_round_trip(store: &dyn Store) {
     let workspace = id();
     let segment = segment(workspace);
@@ -98,7 +98,7 @@ pub async fn segments_round_trip(store: &dyn Store) {
     };
     put(store, [Write::PutSegment(Box::new(changed.clone()), Expect::Revision(1))]).await;
     let found = store.segment(workspace, changed.id).await.unwrap().unwrap();
-    // It was calculated, and nobody is in it.
+    // It was calculated, and has no members.
     assert_eq!((&found.record, found.revision), (&Segment { size: Some(0), ..changed.clone() }, 2));
     refuse(store, [Write::PutSegment(Box::new(changed.clone()), Expect::Revision(1))]).await;
     put(store, [Write::DeleteSegment(workspace, changed.id), Write::DeleteSegment(workspace, changed.id)]).await;
@@ -120,7 +120,7 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     assert_eq!(listed, expected);
 }
 
-/// What the dynamic segments of a workspace read is known.
+/// The read mask of all dynamic segments of a workspace is known.
 pub async fn the_interest_is_that_of_all_dynamic_segments(store: &dyn Store) {
     let (workspace, other): (WorkspaceId, WorkspaceId) = (id(), id());
     let read_mask = async || store.segment_read_mask(workspace).await.unwrap();
@@ -137,7 +137,7 @@ pub async fn the_interest_is_that_of_all_dynamic_segments(store: &dyn Store) {
     assert_eq!(store.segment_read_mask(other).await.unwrap(), ReadMask::NONE);
 }
 
-/// Members are those who match; they are listed newest first and counted, whatever adds or removes them.
+/// Members are the contacts that match; they are listed newest first and counted, by whatever change they come and go.
 pub async fn members_are_calculated_and_counted(store: &dyn Store) {
     let workspace = id();
     let aged = |age: i64| Contact { attributes: object(&json!({"age": age})).into(), ..contact(workspace) };
@@ -164,13 +164,13 @@ pub async fn members_are_calculated_and_counted(store: &dyn Store) {
     assert_eq!(store.contacts(workspace, &both, first(10)).await.unwrap().items, [contacts[3].clone()]);
     let neither = ContactFilter { tag: Some("no".to_owned()), ..both };
     assert_eq!(store.contacts(workspace, &neither, first(10)).await.unwrap().items, []);
-    // One that is not there has no members and gets none.
+    // A segment that does not exist has no members and gets none.
     assert_eq!(calculate(store, workspace, id(), &above(0)).await, (0, 0));
     assert_eq!(calculate(store, workspace, segment.id, &query(&json!({}))).await, (3, 0));
     assert_eq!(size().await, Some(4));
 }
 
-/// A calculation of many goes through all of them, in steps.
+/// A calculation of many contacts goes through all of them, in steps.
 pub async fn a_calculation_goes_through_everybody(store: &dyn Store) {
     const CONTACTS: usize = 6000;
     let workspace = id();
@@ -187,7 +187,7 @@ pub async fn a_calculation_goes_through_everybody(store: &dyn Store) {
     assert_eq!((preview.size, preview.sizes, preview.sample.len()), (CONTACTS as u64, vec![0], 2));
 }
 
-/// Each kind of change is noted for those whom it concerns, and following it moves them.
+/// Each kind of change is noted for the contacts it concerns, and following it moves them.
 pub async fn every_kind_of_change_is_followed(store: &dyn Store) {
     let workspace = id();
     let ann = Contact {
@@ -261,7 +261,7 @@ pub async fn every_kind_of_change_is_followed(store: &dyn Store) {
     }
 }
 
-/// New contacts are looked at by every segment; static segments stay as they are.
+/// New contacts are evaluated by every dynamic segment; static segments stay as they are.
 pub async fn new_contacts_join_dynamic_segments_alone(store: &dyn Store) {
     let workspace = id();
     let filter = json!({"type": "tag", "op": "has_any", "values": ["vip"]});
@@ -284,7 +284,7 @@ pub async fn new_contacts_join_dynamic_segments_alone(store: &dyn Store) {
     assert_eq!(members(store, workspace, frozen.id).await, []);
 }
 
-/// Following takes as much as it is asked to, and says whether there is more.
+/// Following takes as many changes as it is asked to, and says if there are more.
 pub async fn changes_are_followed_a_few_at_a_time(store: &dyn Store) {
     let workspace = id();
     let segments = [(stored(store, workspace, &json!({})).await, query(&json!({})))];
@@ -301,7 +301,7 @@ pub async fn changes_are_followed_a_few_at_a_time(store: &dyn Store) {
     assert!(!follow(store, id(), &segments, 2).await);
 }
 
-/// Whoever lost the claim of its job moves nobody, and is told so even where there is nothing to do.
+/// A job that lost its claim moves nobody, and gets the error even if there is nothing to do.
 pub async fn a_lost_claim_moves_nobody(store: &dyn Store) {
     let workspace = id();
     let everybody = query(&json!({}));
@@ -318,13 +318,13 @@ pub async fn a_lost_claim_moves_nobody(store: &dyn Store) {
     };
     is_refused().await;
     assert_eq!(members(store, workspace, segment).await, []);
-    // Its change was not taken away.
+    // The note of its change was not removed.
     assert_eq!(follow_all(store, workspace, &segments).await.len(), 1);
     assert_eq!(calculate(store, workspace, segment, &everybody).await, (0, 0));
     is_refused().await;
 }
 
-/// A removed segment lets its members go a few at a time; its name is free of them at once.
+/// Members of a removed segment are removed a few at a time; its name is free of them at once.
 pub async fn a_removed_segment_lets_its_members_go(store: &dyn Store) {
     let workspace = id();
     put(store, (0..5).map(|_| add_contact(&contact(workspace))).collect::<Vec<_>>()).await;
@@ -337,13 +337,13 @@ pub async fn a_removed_segment_lets_its_members_go(store: &dyn Store) {
     let named = query(&json!({"type": "segment", "op": "member", "id": gone}));
     assert_eq!(store.preview(workspace, &named, &[], 0).await.unwrap().size, 0);
     assert_eq!(store.forget_segment_members(3).await.unwrap(), 3);
-    // The two that are left, and the segment itself.
+    // The two remaining members, and the segment itself.
     assert_eq!(store.forget_segment_members(100).await.unwrap(), 3);
     assert_eq!(store.forget_segment_members(100).await.unwrap(), 0);
     assert_eq!(members(store, workspace, stays).await.len(), 5);
 }
 
-/// A filter as large as filters may be, with those of the segments that it names, is found members for.
+/// Members are found for a filter of the largest size, including the filters of the segments it names.
 pub async fn the_largest_filters_are_evaluated(store: &dyn Store) {
     let workspace = id();
     put(store, [add_contact(&contact(workspace))]).await;
@@ -385,7 +385,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(members(store, mine, segment).await.len(), 1);
 }
 
-/// Whatever happens to contacts, and whenever it is followed, everybody is where the filters say.
+/// Whatever changes contacts undergo, and whenever these are followed, members are those who match.
 pub async fn kept_members_are_those_who_match(store: &dyn Store) {
     let wanted = std::env::var(WORLDS_VARIABLE).unwrap_or_default();
     let (begin, count) = wanted.split_once('+').unwrap_or(("0", &wanted));

@@ -10,10 +10,10 @@ use messaging_core::ports::Store;
 use super::sample::{campaign, id};
 use super::{put, refuse};
 
-/// The latest quarter that can be.
+/// The latest possible quarter.
 const END: Quarter = Quarter(i32::MAX);
 
-/// Numbers of a site in a quarter: so many accepted and so many in the last bucket of times.
+/// Counts of a site in a quarter: `accepted` messages, and `later` in the last bucket of times.
 fn numbers(accepted: i64, later: i64) -> SiteCounts {
     let mut numbers = [0; SiteCounts::NAMES.len()];
     (numbers[0], numbers[SiteCounts::NAMES.len() - 1]) = (accepted, later);
@@ -33,7 +33,7 @@ async fn found(store: &dyn Store, workspace: WorkspaceId, from: i32, to: Quarter
     found.iter().map(|(site, counts)| (site.clone(), ends(counts).0, ends(counts).1)).collect()
 }
 
-/// Counts are sums by site and span, those with most messages first; of other workspaces there is nothing.
+/// Counts are sums by site and span, those with most messages first; those of other workspaces are not included.
 pub async fn counts_of_a_site_add_up(store: &dyn Store) {
     let (workspace, other): (WorkspaceId, WorkspaceId) = (id(), id());
     let all = [("gmail", 10, numbers(1, 1)), ("example.org", 10, numbers(5, 0)), ("gmail", 11, numbers(2, 0))];
@@ -53,10 +53,10 @@ pub async fn counts_of_a_site_add_up(store: &dyn Store) {
     assert_eq!(found(store, id(), 0, END).await, []);
 }
 
-/// Counts of before a quarter are forgotten, so many at a time.
+/// Counts before a quarter are removed, a limited number at a time.
 pub async fn old_counts_of_sites_are_forgotten(store: &dyn Store) {
     let workspace: WorkspaceId = id();
-    // Before everything that other cases count.
+    // Before all quarters that other cases count in.
     let old = [-30, -20, -10].map(|quarter| ("gmail", quarter, numbers(1, 0)));
     put(store, [count(workspace, &old)]).await;
     assert_eq!(store.forget_site_activity(Quarter(-30), 100).await.unwrap(), 0);
@@ -66,7 +66,7 @@ pub async fn old_counts_of_sites_are_forgotten(store: &dyn Store) {
     assert_eq!(found(store, workspace, -40, Quarter(0)).await, [("gmail".to_owned(), 1, 0)]);
 }
 
-/// What a refused commit would have counted is not counted.
+/// A refused commit counts nothing.
 pub async fn a_refused_commit_counts_nothing(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let campaign = campaign(workspace);

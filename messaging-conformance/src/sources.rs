@@ -20,14 +20,14 @@ fn put_path(path: &PathRow, expect: Expect) -> Write {
     Write::Source(SourceWrite::PutPath(Box::new(path.clone()), expect))
 }
 
-/// Says which sources there are, through both handles where there are two.
+/// Announces sources, through both handles if there are two.
 async fn announce(store: &dyn Store, sources: &[NamedSource]) {
     for _ in 0..2 {
         store.announce_sources(sources).await.unwrap();
     }
 }
 
-/// The sources of a node are told in its order, and those that it names next take their place.
+/// The announced sources of a node are returned in its order, and a later announcement replaces them.
 pub async fn sources_of_a_node_are_told_while_it_lives(store: &dyn Store) {
     assert_eq!(store.live_sources().await.unwrap(), []);
     let named = |ip, name: &str| NamedSource { ip, name: name.to_owned() };
@@ -49,7 +49,7 @@ pub async fn sources_of_a_node_are_told_while_it_lives(store: &dyn Store) {
     assert_eq!(store.live_sources().await.unwrap(), []);
 }
 
-/// What is kept of sources comes back by address, and is replaced at its revision alone.
+/// Stored sources come back by address, and are only replaced at their revision.
 pub async fn what_is_kept_of_sources_comes_back(store: &dyn Store) {
     let warm = SourceRow {
         status: SourceStatus::Warm,
@@ -72,7 +72,7 @@ pub async fn what_is_kept_of_sources_comes_back(store: &dyn Store) {
     assert_eq!(store.source_rows(Some(source(1)), 9).await.unwrap(), all[1..]);
 }
 
-/// Paths come back with all fields, are listed by site, and are replaced at their revision alone.
+/// Paths come back with all fields, are listed by site, and are only replaced at their revision.
 pub async fn paths_round_trip(store: &dyn Store) {
     let gmail = PathRow { is_stopped: true, ..path(source(1), "gmail", 20_000, 50) };
     let other = path(source(1), "example.org", 20_000, 7);
@@ -83,7 +83,7 @@ pub async fn paths_round_trip(store: &dyn Store) {
     assert_eq!(store.path_row(source(2), "example.org").await.unwrap(), None);
     let released = PathRow { is_stopped: false, state: "{}".to_owned(), updated_at: at(7), ..gmail };
     put(store, [Write::Source(SourceWrite::OrderPath(Box::new(released.clone()), Expect::Revision(1)))]).await;
-    // One of several that is not as it was read keeps all of them from being written.
+    // If one of several is not as it was read, none is written.
     let more = PathRow { sent_today: 8, ..other.clone() };
     refuse(store, [put_path(&more, Expect::Revision(1)), put_path(&released, Expect::Revision(1))]).await;
     let all = [Stored { record: other, revision: 1 }, Stored { record: released, revision: 2 }];
@@ -92,7 +92,7 @@ pub async fn paths_round_trip(store: &dyn Store) {
     assert_eq!(store.path_rows(source(1), Some("example.org"), 9).await.unwrap(), all[1..]);
 }
 
-/// The busiest paths of a day come first; what was sent on another day counts nothing.
+/// The busiest paths of a day come first; messages sent on another day do not count.
 pub async fn the_busiest_paths_of_a_day_come_first(store: &dyn Store) {
     let (today, yesterday) = (20_000, 19_999);
     let paths = [
@@ -111,7 +111,7 @@ pub async fn the_busiest_paths_of_a_day_come_first(store: &dyn Store) {
     assert_eq!(sites(2).await, ["gmail", "b.example"]);
 }
 
-/// Paths that were not used for long are forgotten, a few at a time; one that is stopped stays.
+/// Paths that were not used for long are removed, a few at a time; a stopped one stays.
 pub async fn old_paths_are_forgotten_unless_they_are_stopped(store: &dyn Store) {
     let old = |site: &str| PathRow { updated_at: at(1), ..path(source(1), site, 1, 1) };
     let stopped = PathRow { is_stopped: true, ..old("stopped") };

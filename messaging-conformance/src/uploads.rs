@@ -11,7 +11,7 @@ fn file(workspace_id: WorkspaceId) -> UploadFile {
     UploadFile { workspace_id, import_id: id(), upload_id: id() }
 }
 
-/// What was added piece by piece is read at any place, and not before it is kept.
+/// A file that was added piece by piece is read at any position, but not before it is kept.
 pub async fn a_file_is_read_once_it_is_kept(uploads: &dyn Uploads) {
     let file = file(id());
     let bytes: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
@@ -28,7 +28,7 @@ pub async fn a_file_is_read_once_it_is_kept(uploads: &dyn Uploads) {
     assert!(read(400_000, 20).await.is_empty());
 }
 
-/// Two files for the same import are two files; both are found.
+/// Two files for the same import are separate; both are found.
 pub async fn files_of_an_import_do_not_meet(uploads: &dyn Uploads) {
     let one = file(id());
     let (other, elsewhere) = (UploadFile { upload_id: id(), ..one }, file(one.workspace_id));
@@ -43,7 +43,7 @@ pub async fn files_of_an_import_do_not_meet(uploads: &dyn Uploads) {
     }
 }
 
-/// A workspace's files are found, kept or not, whichever import they are for, and nobody else's.
+/// Files of a workspace are found, kept or not, for any import, and none of another workspace.
 pub async fn files_of_a_workspace_are_found(uploads: &dyn Uploads) {
     let home = id();
     let (kept, begun) = (file(home), file(home));
@@ -60,7 +60,7 @@ pub async fn files_of_a_workspace_are_found(uploads: &dyn Uploads) {
     assert_eq!(uploads.uploads_of(home, 10).await.unwrap(), []);
 }
 
-/// A removed file is gone, kept or not, and nothing can be added to it; removing it twice is fine.
+/// A removed file is gone, kept or not, and nothing can be added to it; a second removal is no error.
 pub async fn removed_files_are_gone(uploads: &dyn Uploads) {
     for keep in [false, true] {
         let file = file(id());

@@ -13,13 +13,13 @@ fn put_webhook(webhook: &Webhook, expect: Expect) -> Write {
     Write::put(Box::new(webhook.clone()), expect)
 }
 
-/// A delivery that is due.
+/// A due delivery.
 pub(super) fn delivery(workspace: WorkspaceId, webhook: WebhookId, millis: i64) -> Delivery {
     let subject = Subject::Event { message_id: id(), at: at(millis) };
     Delivery::new(id(), (workspace, webhook), (id(), EventType::Bounce), subject, at(millis))
 }
 
-/// One with every member set.
+/// A delivery with every member set.
 pub(super) fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
     Delivery {
         status: DeliveryStatus::Failed,
@@ -43,7 +43,7 @@ fn update(delivery: &Delivery, read: (DeliveryStatus, u32)) -> Write {
     Write::Webhook(WebhookWrite::UpdateDelivery(Box::new(UpdateDelivery { delivery: delivery.clone(), read })))
 }
 
-/// What relies on the state of a webhook is refused when it has another one, or is gone.
+/// A commit that expects a state of a webhook is refused if it has another one, or is gone.
 pub async fn the_state_of_a_webhook_is_expected(store: &dyn Store) {
     let hook = Webhook { status: WebhookStatus::Paused, ..webhook(id()) };
     let (workspace, hook_id) = (hook.workspace_id, hook.id);
@@ -85,7 +85,7 @@ pub async fn webhooks_round_trip(store: &dyn Store) {
     assert_eq!(store.webhook(workspace, hook_id).await.unwrap(), None);
 }
 
-/// Nothing is listed twice or left out while webhooks and deliveries come.
+/// Nothing is listed twice or left out while webhooks and deliveries are added.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace = id();
     let hooks: Vec<_> = (0..5).map(|_| webhook(workspace)).collect();
@@ -108,7 +108,7 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     assert!(all.is_sorted_by(|one, other| one.id > other.id));
 }
 
-/// Another workspace's webhooks and deliveries are not there.
+/// Webhooks and deliveries of another workspace are not found.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (hook, other) = (webhook(id()), id());
     let mine = full(hook.workspace_id, hook.id);
@@ -142,7 +142,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(store.replayable(hook.workspace_id, hook.id, &everything(Replayed::Failed), 9).await.unwrap(), [mine]);
 }
 
-/// Failures begin once and end at once.
+/// The start of failures is set once, and removed at their end.
 pub async fn failures_begin_once_and_end(store: &dyn Store) {
     let (workspace, hook): (WorkspaceId, WebhookId) = (id(), id());
     let since = async || store.failing_since(workspace, hook).await.unwrap();
@@ -155,7 +155,7 @@ pub async fn failures_begin_once_and_end(store: &dyn Store) {
     assert_eq!(since().await, None);
 }
 
-/// Deliveries come back with all fields; a change wants what was read.
+/// Deliveries come back with all fields; a change needs the state that was read.
 pub async fn deliveries_round_trip(store: &dyn Store) {
     let (workspace, hook) = (id(), id());
     let whole = full(workspace, hook);
@@ -209,7 +209,7 @@ fn everything(replayed: Replayed) -> ReplayRange {
     ReplayRange { replayed, after: DeliveryId::from_bytes([0; 16]), until: DeliveryId::from_bytes([0xFF; 16]) }
 }
 
-/// The backlog is what is marked so, oldest first, whatever its state.
+/// The backlog has the deliveries marked as such, oldest first, in any state.
 pub async fn the_backlog_is_in_order(store: &dyn Store) {
     let (workspace, hook) = (id(), id());
     let all: Vec<_> = (0..4).map(|millis| delivery(workspace, hook, millis)).collect();
@@ -224,7 +224,7 @@ pub async fn the_backlog_is_in_order(store: &dyn Store) {
     assert_eq!(store.backlog(workspace, hook, 9).await.unwrap().len(), 1);
 }
 
-/// A replay is about what was missed and not replayed, or about every event once.
+/// A replay repeats events that were missed and not replayed, or every event once.
 pub async fn replays_find_what_they_repeat(store: &dyn Store) {
     use DeliveryStatus as S;
     let (workspace, hook) = (id(), id());
@@ -254,7 +254,7 @@ pub async fn replays_find_what_they_repeat(store: &dyn Store) {
     assert_eq!(find(&missed, 9).await, [expired.id, replay.id]);
 }
 
-/// What waits for its turn or for its webhook is given up, of every workspace, a few at a time.
+/// Deliveries that wait for their turn or for their webhook are given up, of every workspace, a few at a time.
 pub async fn backlogs_are_given_up(store: &dyn Store) {
     use DeliveryStatus as S;
     let receivers: [(WorkspaceId, WebhookId); 2] = [(id(), id()), (id(), id())];
@@ -278,7 +278,7 @@ pub async fn backlogs_are_given_up(store: &dyn Store) {
     }
 }
 
-/// Held ones expire, old ones go, young ones stay.
+/// Held deliveries expire, old ones are removed, young ones stay.
 pub async fn deliveries_expire_and_are_forgotten(store: &dyn Store) {
     let (workspace, hook) = (id(), id());
     let held: Vec<_> = (0..4).map(|millis| delivery(workspace, hook, millis * 10).hold()).collect();

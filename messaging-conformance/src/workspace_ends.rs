@@ -1,4 +1,4 @@
-//! Workspaces under deletion, their removal, and users who are removed.
+//! Workspaces under deletion, their removal, and the removal of users.
 
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::installation::quarantine::Quarantined;
@@ -12,13 +12,13 @@ use messaging_core::scope::Role;
 use super::sample::{at, bare_message, contact, id, insert, joined, key, reply, session, ticket, workspace};
 use super::{first, put, refuse};
 
-/// The workspace with an end that has come or not.
+/// Returns the workspace with an end; `is_removing`: it has come.
 fn ending(workspace: &Workspace, is_removing: bool) -> Workspace {
     let end = WorkspaceEnd { deletes_at: at(9), removing_since: is_removing.then(|| at(9)) };
     Workspace { end: Some(end), ..workspace.clone() }
 }
 
-/// Removes all rows of a workspace, few at a time; answers how many there were.
+/// Removes all rows of a workspace, few at a time; returns their number.
 pub async fn remove_all(store: &dyn Store, workspace: WorkspaceId) -> u64 {
     let (mut step, mut removed) = (0, 0);
     while let Some(page) = store.remove_rows_of(workspace, step, 2).await.unwrap() {
@@ -29,7 +29,7 @@ pub async fn remove_all(store: &dyn Store, workspace: WorkspaceId) -> u64 {
     removed
 }
 
-/// A workspace is told as under deletion from the commit that sets its end to the one that takes it back.
+/// A workspace counts as under deletion from the commit that sets its end to the one that withdraws it.
 pub async fn workspaces_under_deletion_are_told(store: &dyn Store) {
     let (home, other) = (workspace(), workspace());
     put(store, [&home, &other].map(|one| Write::put(one.clone(), Expect::Absent))).await;
@@ -45,7 +45,7 @@ pub async fn workspaces_under_deletion_are_told(store: &dyn Store) {
     assert_eq!(store.remove_rows_of(other.id, 0, 10).await.unwrap(), None);
 }
 
-/// The rows of one workspace go and those of another stay; the id of what is gone stays taken.
+/// The rows of one workspace are removed and those of another stay; the removed id stays taken.
 pub async fn a_workspace_is_removed_alone_and_its_id_stays_taken(store: &dyn Store) {
     let (home, other) = (workspace(), workspace());
     for one in [&home, &other] {
@@ -78,7 +78,7 @@ pub async fn a_workspace_is_removed_alone_and_its_id_stays_taken(store: &dyn Sto
     assert_eq!(store.contact_count(other.id).await.unwrap(), 1);
 }
 
-/// What was put aside goes with the workspace that owns it, and with the one that it names where nobody is known to own it.
+/// A quarantined record is removed with the workspace that owns it, or with the one that it names if no owner is known.
 pub async fn what_was_put_aside_goes_with_its_owner(store: &dyn Store) {
     let (home, other) = (workspace(), workspace());
     put(store, [&home, &other].map(|one| Write::put(one.clone(), Expect::Absent))).await;
@@ -95,7 +95,7 @@ pub async fn what_was_put_aside_goes_with_its_owner(store: &dyn Store) {
     assert!(left.contains(&kept) && left.contains(&also_kept), "{left:?}");
 }
 
-/// Answers are remembered under the keys of a workspace, its own id, and routes that name it, at their end or within.
+/// Replies are stored under the keys of a workspace, its own id, and routes that name it, at their end or within.
 pub async fn remembered_answers_go_with_the_workspace(store: &dyn Store) {
     let (home, other) = (workspace(), workspace());
     put(store, [&home, &other].map(|one| Write::put(one.clone(), Expect::Absent))).await;
@@ -126,7 +126,7 @@ pub async fn remembered_answers_go_with_the_workspace(store: &dyn Store) {
     }
 }
 
-/// A user goes with what opens something for them, and with nothing of others; not when they changed meanwhile.
+/// A user is removed with all credentials of theirs, and with nothing of others; not if they changed meanwhile.
 pub async fn a_user_is_removed_with_what_opens_something(store: &dyn Store) {
     let (home, session, ticket) = (workspace(), session("token", at(1000)), ticket("ticket", at(1000)));
     put(store, [Write::put(home.clone(), Expect::Absent)]).await;

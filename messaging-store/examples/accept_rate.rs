@@ -1,10 +1,10 @@
-//! How many messages a second the store accepts and works off, and what one costs the writer.
+//! Measures the number of messages a second that the store accepts and works off, and the time of the writer for each.
 //!
 //! `cargo run --release -p messaging-store --example accept_rate -- [DIRECTORY] [TASKS] [SECONDS] [random|counting]`
 //!
-//! Every accept is what the API does: a message of 1 KiB with two tags, its job, its remembered reply,
-//! in one durable commit. The last argument is how clients choose their idempotency keys: random ones
-//! touch a page of their own each, once there are many.
+//! Every accept is one durable commit, as by the API: a message of 1 KiB with two tags, its job, and the stored reply.
+//! The last argument is the way clients choose their idempotency keys: random ones touch a page of their own each, once
+//! there are many.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ fn main() {
     drop(store);
 }
 
-/// Claims what was accepted and commits an outcome for each, for a few seconds.
+/// Claims accepted messages and commits an outcome for each, for a few seconds.
 async fn work_off(bench: &Arc<Bench>) -> usize {
     let started = Instant::now();
     let mut finished = 0;
@@ -130,7 +130,7 @@ async fn work_off(bench: &Arc<Bench>) -> usize {
     finished
 }
 
-/// What a delivery commits: the new status, the event, the end of the job.
+/// Changes of a delivery: the new status, the event, the end of the job.
 fn outcome(bench: &Bench, job: ClaimedJob) -> Changes {
     let message_id: MessageId = std::str::from_utf8(&job.payload).expect("text").parse().expect("an id");
     let (workspace_id, at) = (bench.workspace, SystemClock.now());
@@ -208,7 +208,7 @@ fn accept(bench: &Bench) -> Changes {
     .collect()
 }
 
-/// The processor time of the writer thread, where the system tells (Linux); zero elsewhere.
+/// Processor time of the writer thread, if the system tells it (Linux); zero elsewhere.
 fn writer_seconds() -> f64 {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     let nanoseconds: u64 = threads

@@ -1,12 +1,12 @@
-//! How fast contacts enter an automation, beside a loop of prepared statements that writes the same rows; how many bytes a
-//! run that waits takes; and how long opening a database with many of them takes.
+//! Measures the speed at which contacts enter an automation, compared with a loop of prepared statements that writes
+//! the same rows; the bytes of a waiting run; and the time to open a database with many of them.
 //!
 //! `cargo run --release -p messaging-store --example automations -- [DIRECTORY] [ENTRIES] [RUNS]`
 //!
-//! An entry is part of two commits: a request's product events with a note each, and what the job of a share of the
-//! contacts makes of those: runs that wait with their first steps, what is known of the entries, counts, and the notes
-//! taken away. Store and loop take turns of some requests, each in a database of its own; the jobs of the shares work at
-//! the same time, a page to a commit, the loop needs one transaction for what follows from a request.
+//! An entry is part of two commits: a request's product events with a note each, and the writes that the job of a shard
+//! of the contacts derives from those: waiting runs with their first steps, entries, counts, and the removal of the
+//! notes. Store and loop take turns of some requests, each in a database of its own; the jobs of the shards work at the
+//! same time, a page to a commit, while the loop needs one transaction for all that follows from a request.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
 use std::collections::HashMap;
@@ -29,13 +29,13 @@ use messaging_store::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, params};
 use serde_json::{Map, Value};
 
-/// Events of a request.
+/// Number of events in a request.
 const REQUEST: usize = 1000;
-/// Events of a turn.
+/// Number of events in a turn.
 const TURN: usize = 10 * REQUEST;
-/// Contacts of a commit of a job.
+/// Number of contacts in a commit of a job.
 const PAGE: usize = 256;
-/// The number of the first contact, before its count.
+/// Number of the first contact, before its count.
 const FIRST: i64 = 1 << 40;
 
 fn main() {
@@ -209,7 +209,7 @@ impl Entering {
     }
 }
 
-/// The commits of the jobs of all shares: whoever is noted enters, and the notes are taken away.
+/// The commits of the jobs of all shards: contacts with a note enter, and the notes are removed.
 fn jobs(
     runtime: &tokio::runtime::Runtime,
     store: &SqliteStore,
@@ -257,7 +257,7 @@ fn median(times: &mut [Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64()
 }
 
-/// The shortest of some times that opening takes, in milliseconds.
+/// The shortest of several times to open the database, in milliseconds.
 fn opened(runtime: &tokio::runtime::Runtime, path: &Path) -> f64 {
     let open = || {
         let started = Instant::now();
@@ -269,14 +269,14 @@ fn opened(runtime: &tokio::runtime::Runtime, path: &Path) -> f64 {
     (0..5).map(|_| open()).min().unwrap_or_default().as_secs_f64() * 1000.0
 }
 
-/// The bytes of a database, its log included.
+/// Length of a database in bytes, including its log.
 fn size(path: &Path) -> usize {
     let log = path.with_extension("db-wal");
     let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     usize::try_from(bytes(path) + bytes(&log)).expect("a small database")
 }
 
-/// What the writer is measured by.
+/// The loop of prepared statements that the writer is compared with.
 struct Loop(Connection);
 
 impl Loop {

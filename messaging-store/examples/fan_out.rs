@@ -1,9 +1,10 @@
-//! How fast the store takes the messages of a campaign, beside a loop of prepared statements that writes the same rows.
+//! Measures the speed at which the store adds the messages of a campaign, and compares it with a loop of prepared
+//! statements that writes the same rows.
 //!
 //! `cargo run --release -p messaging-store --example fan_out -- [DIRECTORY] [MESSAGES] [PAGE]`
 //!
-//! Store and loop take turns, page by page, each in a database of its own: what slows the machine down slows both. A page
-//! is one durable commit of messages, what waits of them, the campaign's progress and its counters.
+//! Store and loop take turns, page by page, each in a database of its own: a slow moment of the machine affects both. A
+//! page is one durable commit of messages, their waiting rows, the campaign's progress and its counters.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ fn median(times: &mut [Duration]) -> f64 {
     times[times.len() / 2].as_secs_f64()
 }
 
-/// The bytes of a database, its log included.
+/// Length of a database in bytes, including its log.
 fn size(path: &Path) -> usize {
     let log = path.with_extension("db-wal");
     let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -108,7 +109,7 @@ fn size(path: &Path) -> usize {
 /// Pages of messages to recipients of domains of very different sizes, all due now.
 fn pages(campaign: &Campaign, messages: usize, page: usize) -> impl Iterator<Item = Vec<NewWaiting>> {
     let (ids, entropy) = (IdSource::default(), SystemEntropy::default());
-    // Contacts were created long before, and in the order of their numbers.
+    // Contacts were created long before, in the order of their numbers.
     let contacts: Vec<ContactId> = (0..messages).map(|_| ids.next(Timestamp::from_millis(0), &entropy)).collect();
     let template = campaign.plan.template_id;
     let (workspace, campaign) = (campaign.workspace_id, campaign.id);
@@ -145,7 +146,7 @@ fn changes(campaign: &Campaign, page: &[NewWaiting], progress: &CampaignProgress
     changes
 }
 
-/// What the writer is measured by.
+/// The loop of prepared statements that the writer is compared with.
 struct Loop(Connection);
 
 impl Loop {

@@ -1,4 +1,5 @@
-//! How many contacts a second the audience of a campaign is frozen at, beside the range scans that it needs.
+//! Measures the number of contacts a second at which the audience of a campaign is frozen, and compares it with the
+//! range scans alone.
 //!
 //! `cargo run --release -p messaging-store --example freeze -- [DIRECTORY] [CONTACTS] [ROUNDS]`
 //!
@@ -102,7 +103,7 @@ fn query(channel: Channel, members_of: Vec<ListId>, filters: Vec<Filter>) -> Aud
     }
 }
 
-/// Does what the job does: a piece, its duplicates and verdicts, a commit.
+/// Does the work of the job: a piece, its duplicates and verdicts, a commit.
 async fn freeze(
     store: &SqliteStore,
     query: &Arc<AudienceQuery>,
@@ -184,7 +185,7 @@ fn median(mut rates: Vec<f64>) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// How many bytes the sets of the newest campaign take.
+/// Prints the number of bytes of the sets of the newest campaign.
 fn size(path: &Path, counts: AudienceCounts) -> rusqlite::Result<()> {
     let database = Connection::open(path)?;
     let (rows, bytes): (i64, i64) = database.query_row(
@@ -203,7 +204,7 @@ fn size(path: &Path, counts: AudienceCounts) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// A campaign; nothing of it matters.
+/// A campaign with arbitrary content.
 fn put(id: CampaignId) -> Write {
     let plan = CampaignPlan {
         name: "Freeze".to_owned(),

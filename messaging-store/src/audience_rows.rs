@@ -1,4 +1,4 @@
-//! What stores keep of audiences, as numbers and bytes.
+//! Numeric and binary formats of stored audiences.
 
 use messaging_core::domain::campaign::audience::{AudienceSet, AudienceVerdict};
 use messaging_core::domain::segment::filter::{Condition, Filter};
@@ -6,15 +6,15 @@ use messaging_core::time::Timestamp;
 
 use crate::pages::number;
 
-/// The stored kind of recipients who are due at some time; verdicts stand for themselves.
+/// Stored kind of recipients who are due at some time; verdicts are stored as their own numbers.
 const RECIPIENTS: i64 = 5;
-/// The stored kind of the test group.
+/// Stored kind of the test group.
 const TEST_GROUP: i64 = 6;
 
-/// Bytes of an address that is left out: place and digest.
+/// Length of an entry for an address that is left out: place and digest, in bytes.
 const ENTRY: usize = 10;
 
-/// How a set is named in its row: kind and due time, which is 0 where there is none.
+/// Key of a set in its row: kind and due time, which is 0 if there is none.
 pub(crate) fn set_key(set: AudienceSet) -> (i64, i64) {
     match set {
         AudienceSet::Left(verdict) => (number(&AudienceVerdict::ALL, &verdict), 0),
@@ -23,7 +23,7 @@ pub(crate) fn set_key(set: AudienceSet) -> (i64, i64) {
     }
 }
 
-/// The set that is named so; `None` when none is.
+/// Returns the set with a key; `None` for other values.
 pub(crate) fn set_of_key((kind, due_at): (i64, i64)) -> Option<AudienceSet> {
     Some(match kind {
         RECIPIENTS => AudienceSet::Recipients(Timestamp::from_millis(due_at)),
@@ -38,21 +38,21 @@ pub(crate) fn left_out_bytes(entries: &[(u16, u64)]) -> Vec<u8> {
     entries.iter().flat_map(entry).collect()
 }
 
-/// The places and digests in some bytes; `None` when they are no such thing.
+/// Reads places and digests from bytes; `None` if the length is wrong.
 pub(crate) fn left_out_entries(bytes: &[u8]) -> Option<impl Iterator<Item = (u16, u64)>> {
     let (entries, []) = bytes.as_chunks::<ENTRY>() else { return None };
     let entry = |[a, b, digest @ ..]: &[u8; ENTRY]| (u16::from_le_bytes([*a, *b]), u64::from_le_bytes(*digest));
     Some(entries.iter().map(entry))
 }
 
-/// Digests of addresses as bytes, rising.
+/// Ascending digests of addresses, as bytes.
 pub(crate) fn digest_bytes(digests: &[u64]) -> Vec<u8> {
     let mut digests = digests.to_vec();
     digests.sort_unstable();
     digests.iter().flat_map(|digest| digest.to_le_bytes()).collect()
 }
 
-/// Adds those of some digests, which rise, that are in some bytes. Answers whether these are digests.
+/// Adds those of the ascending digests `asked` that are in `bytes`. Returns false if the bytes are no digests.
 pub(crate) fn common(asked: &[u64], bytes: &[u8], found: &mut Vec<u64>) -> bool {
     let (digests, []) = bytes.as_chunks::<8>() else { return false };
     let mut asked = asked.iter().copied().peekable();
@@ -63,7 +63,7 @@ pub(crate) fn common(asked: &[u64], bytes: &[u8], found: &mut Vec<u64>) -> bool 
     true
 }
 
-/// Whoever any of some filters matches; `None` when there are none.
+/// Returns a filter that matches if any of the filters does; `None` if there are none.
 pub(crate) fn any_of(filters: &[Filter]) -> Option<Filter> {
     let conditions: Vec<Condition> = filters
         .iter()

@@ -1,4 +1,4 @@
-//! What stores keep of automations, as bytes and text.
+//! Binary and text formats of stored automations.
 
 use messaging_core::domain::automation::history::{RunStep, StepOutcome};
 use messaging_core::domain::automation::note::Cause;
@@ -11,10 +11,10 @@ use crate::counter_deltas::{AutomationCounter, CounterDeltas};
 use crate::happened::kinds;
 use crate::pages::number;
 
-/// How many bytes of an id are the time that it was made at.
+/// Number of bytes at the start of an id that hold the time of its creation.
 const TIME: usize = 6;
 
-/// The time that an id begins with, as far as it can say it.
+/// First bytes of an id made at a time, as far as they can hold it.
 fn id_time(time: Timestamp) -> [u8; TIME] {
     let bytes = time.as_millis().to_be_bytes();
     let mut last = [0; TIME];
@@ -22,20 +22,20 @@ fn id_time(time: Timestamp) -> [u8; TIME] {
     last
 }
 
-/// The id of the event that entered a run, without its time where that is the time of the entry.
+/// Id of the event that entered a run, without its time if that equals the time of the entry.
 pub(crate) fn entry_event(run: &Run) -> Option<Vec<u8>> {
     let id = run.entry_event?.to_bytes();
     let is_same = id[..TIME] == id_time(run.entered_at);
     Some(if is_same { id[TIME..].to_vec() } else { id.to_vec() })
 }
 
-/// The id that [`entry_event`] made bytes of; `None` of other bytes.
+/// Reads the id that [`entry_event`] stored; `None` for other bytes.
 pub(crate) fn read_entry_event(bytes: &[u8], entered_at: Timestamp) -> Option<EventId> {
     let whole = if bytes.len() + TIME == 16 { [&id_time(entered_at), bytes].concat() } else { bytes.to_vec() };
     Some(EventId::from_bytes(whole.try_into().ok()?))
 }
 
-/// What of a stored run its counts follow from.
+/// State and node of a stored run, on which its counters depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunPosition {
     pub(crate) status: RunStatus,
@@ -43,7 +43,7 @@ pub(crate) struct RunPosition {
 }
 
 impl RunPosition {
-    /// Counts a run that stands here, or does no more.
+    /// Adds `by` to the counters of a run at this position.
     pub(crate) fn count(self, deltas: &mut CounterDeltas, automation: i64, by: i64) {
         // A refused entry is no run.
         if self.status != RunStatus::Failed || self.node.is_some() {
@@ -55,7 +55,8 @@ impl RunPosition {
     }
 }
 
-/// Steps as arrays without names: there are many of them. A detail that says only until when a run waits is that time.
+/// Stores steps as arrays without names, because there are many. A detail with nothing but the end of a wait is stored
+/// as that time.
 pub(crate) fn steps_text(steps: &[RunStep]) -> Result<String, serde_json::Error> {
     let rows: Vec<Vec<Value>> = steps
         .iter()
@@ -92,7 +93,7 @@ fn waiting_until(until: Timestamp) -> Map<String, Value> {
     Map::from_iter([("until".to_owned(), Value::String(until.to_string()))])
 }
 
-/// The steps of a text; `None` of another text.
+/// Reads steps from text; `None` for another format.
 pub(crate) fn read_steps(text: &str) -> Option<Vec<RunStep>> {
     let rows: Vec<Vec<Value>> = serde_json::from_str(text).ok()?;
     let step = |row: Vec<Value>| {
@@ -112,8 +113,8 @@ pub(crate) fn read_steps(text: &str) -> Option<Vec<RunStep>> {
     rows.into_iter().map(step).collect()
 }
 
-/// Whether the first steps of a run say what its row says: it entered, and waits at its node until it is due. They are
-/// told by [`untold_steps`] then, and kept once the run goes on.
+/// Returns true if the first steps of a run follow from its row: it entered, and waits at its node until it is due.
+/// Then [`untold_steps`] derives them, and they are stored only once the run moves on.
 pub(crate) fn are_untold(run: &Run, steps: &[RunStep]) -> bool {
     let (Some(due_at), Some(node)) = (run.due_at, &run.node_id) else { return false };
     if !node.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_') {
@@ -131,7 +132,8 @@ pub(crate) fn are_untold(run: &Run, steps: &[RunStep]) -> bool {
     *steps == [entered, step(run.arrived_at, run.node_id.clone(), StepOutcome::Waiting, waiting_until(due_at))]
 }
 
-/// The steps of a run `r` at a node `node` that its row tells, as [`read_steps`] reads them. Ids of nodes need no escapes.
+/// Steps that follow from the row of a run `r` at a node `node`, in the format of [`read_steps`]. Ids of nodes need no
+/// escapes.
 macro_rules! untold_steps {
     () => {
         "'[[' || r.entered_at || ',0],[' || (r.entered_at + r.arrived) || ',4,\"' || node.id || '\",null,null,' || r.due_at || ']]'"
@@ -139,12 +141,12 @@ macro_rules! untold_steps {
 }
 pub(crate) use untold_steps;
 
-/// The id at a place of the ids of a note.
+/// The id at a position among the ids of a note.
 fn part<I: Id>(what: &[u8], place: usize) -> Option<I> {
     what.as_chunks::<16>().0.get(place).map(|bytes| I::from_bytes(*bytes))
 }
 
-/// What a note tells of, by its kind and its ids; `None` of what says nothing.
+/// Cause of a note, from its kind and its ids; `None` if they are malformed.
 pub(crate) fn cause(kind: i64, what: &[u8]) -> Option<Cause> {
     Some(match kind {
         kinds::EVENT => Cause::Event(part(what, 0)?),

@@ -1,16 +1,16 @@
-//! One file with everything of an installation, made while a server works on it, and put back from it.
+//! Backup of an installation in one file, made while a server works on it, and restoring from it.
 //!
-//! **What is consistent.** The database is copied from one snapshot. What it names beside itself is pinned around the
-//! moment of that snapshot by hard links (`pinned.rs`), so that sweeps and erasures which come later take nothing away
-//! from the copy. Where a file went in the very moment between, the snapshot is taken again: the database names it no
-//! more. Files that the snapshot does not name yet, or no more, may be in the copy as well; a server removes them as it
+//! **Consistency.** The database is copied from one snapshot. The files that it names are pinned around the moment of
+//! that snapshot by hard links (`pinned.rs`), so that later sweeps and erasures take nothing away from the copy. If a
+//! file is removed between the pinning and the snapshot, the snapshot is taken again: the database no longer names it.
+//! Files that the snapshot does not name yet, or no longer, may be in the copy as well; a server removes them as it
 //! removes what a crash leaves.
 //!
-//! **What it costs.** A copy of the database beside the file while that is made, and the write-ahead log, which cannot
-//! start over while the snapshot is read. The writer waits for nothing.
+//! **Cost.** A copy of the database beside the file while that is made, and the write-ahead log, which cannot start
+//! over while the snapshot is read. The writer waits for nothing.
 //!
-//! **What it is.** A tar archive (`archive.rs`) whose last entry is the SHA-256 of all before it, so other programs can
-//! look into it and take it apart. The database in it is marked as a copy: a server that works on it is fenced.
+//! **Format.** A tar archive (`archive.rs`) whose last entry is the SHA-256 of all before it, so other programs can
+//! read and unpack it. The database in it is marked as a copy: a server that works on it is fenced.
 
 mod archive;
 mod copy;
@@ -33,27 +33,27 @@ use crate::files::{database_directory, directory_above, sync_directory};
 pub use self::parts::{BackupError, Progress};
 pub use self::restore::{RestoreError, RestoreReport, VerifyReport, restore, verify};
 
-/// The first entry: what the archive is.
+/// Name of the first entry, the manifest.
 const MANIFEST: &str = "messaging-backup.json";
-/// The database in an archive, and in a data directory.
+/// Name of the database in an archive, and in a data directory.
 const DATABASE: &str = "messaging.db";
-/// The secret key in an archive, and in a data directory.
+/// Name of the secret key in an archive, and in a data directory.
 const SECRET_KEY: &str = "secret.key";
-/// The number of the latest start, in a data directory. Not in an archive: that is a copy.
+/// Name of the file with the number of the latest start in a data directory. An archive has none, since it is a copy.
 const EPOCH: &str = "epoch";
-/// The form of archives; readers refuse another one.
+/// Version of the format of archives; readers refuse another one.
 const FORMAT: u32 = 1;
 
-/// What is copied, and where to.
+/// Source and target of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackupOptions {
     /// The database file; attachments and uploads are beside it.
     pub database: PathBuf,
     /// The file with the secret key.
     pub secret_key: PathBuf,
-    /// The file to make.
+    /// The file to create.
     pub file: PathBuf,
-    /// Whether a file that is there already is replaced.
+    /// True if an existing file is replaced.
     pub overwrite: bool,
 }
 
@@ -61,29 +61,29 @@ pub struct BackupOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// The file that was made.
+    /// The file that was created.
     pub file: PathBuf,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
     /// Size of the database in the backup, in bytes.
     pub database_bytes: u64,
-    /// How many attachments, captured sources and uploads are in it.
+    /// Number of attachments, captured sources and uploads in it.
     pub files: u64,
-    /// Files that the database names and that were lost before, among those of the newest messages and imports: not in
-    /// it either. At most a hundred.
+    /// Files that the database names and that were lost before, among those of the newest messages and imports; the
+    /// backup has none of them. At most a hundred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<PathBuf>,
-    /// The SHA-256 of what stands before its last entry, in hexadecimal digits.
+    /// SHA-256 of the archive up to its last entry, in hexadecimal digits.
     pub sha256: String,
 }
 
-/// The first entry of a backup archive, as JSON: the format and version it was made with, and when.
+/// The first entry of a backup archive, as JSON: the versions of format and program, and the time of the backup.
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     format: u32,
-    /// The version of the program that made it.
+    /// Version of the program that made it.
     version: String,
-    /// When, in seconds since 1970.
+    /// Time of the backup, in seconds since 1970.
     created_at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Comparing what is kept with what the rows say, as every backend does it.
+//! Comparison of stored counters with the rows they count, for every backend.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use messaging_core::ports::store::verification::Verified;
 
 use crate::counter_deltas::SourceKind;
 
-/// Messages that jobs name and that are held in memory at a time.
+/// Maximum number of messages named by jobs that are held in memory at a time.
 const AT_A_TIME: u64 = 500_000;
 
-/// Which counters a message is part of.
+/// The counters that a message is part of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CountedIn {
     pub(crate) channel: Channel,
     /// Its campaign and variant.
     pub(crate) campaign: Option<(CampaignId, u8)>,
-    /// Whether the message was sent by an automation.
+    /// True if the message was sent by an automation.
     pub(crate) is_automatic: bool,
 }
 
-/// What the rows of a workspace's messages say.
+/// Counters computed from the rows of a workspace's messages.
 #[derive(Debug, Default)]
 pub(crate) struct Recount {
     totals: BTreeMap<(CampaignId, u8), Counts>,
@@ -33,7 +33,7 @@ pub(crate) struct Recount {
     seen: BTreeMap<(CampaignId, u8), i64>,
 }
 
-/// What is kept of a campaign.
+/// Stored counters of a campaign.
 #[derive(Debug, Default)]
 pub(crate) struct KeptOfCampaign {
     /// By variant.
@@ -42,12 +42,12 @@ pub(crate) struct KeptOfCampaign {
     pub(crate) over_time: Counts,
     /// Messages of which people followed a link, by variant and link.
     pub(crate) unique_clicks: Vec<((u8, u8), i64)>,
-    /// Messages that are listed as seen, by the bit.
+    /// Messages that are listed as seen, by the bit of the kind.
     pub(crate) seen: Vec<(u8, i64)>,
 }
 
 impl Recount {
-    /// Adds what messages count for.
+    /// Adds the counts of messages.
     pub(crate) fn add(&mut self, of: CountedIn, counts: Counts) {
         let kind = match (of.campaign, of.is_automatic) {
             (Some(_), _) => SourceKind::Campaign,
@@ -60,19 +60,19 @@ impl Recount {
         }
     }
 
-    /// Adds messages of a campaign of which the same was seen.
+    /// Adds messages of a campaign that share the same engagement.
     pub(crate) fn add_seen(&mut self, campaign: CampaignId, seen: EngagementFlags, messages: i64) {
         for one in seen.iter() {
             *self.seen.entry((campaign, one.bits())).or_default() += messages;
         }
     }
 
-    /// Adds messages of a campaign of which people followed a link.
+    /// Adds messages of a campaign whose recipients followed a link.
     pub(crate) fn add_clicked(&mut self, campaign: CampaignId, variant: u8, link: u8, messages: i64) {
         *self.unique_clicks.entry((campaign, variant, link)).or_default() += messages;
     }
 
-    /// Series of the workspace sum to its totals.
+    /// Compares the sums of the workspace's series with the totals.
     pub(crate) fn compare_activity(
         &self,
         workspace: WorkspaceId,
@@ -93,7 +93,7 @@ impl Recount {
         }
     }
 
-    /// Totals and series of a campaign, its links, and the listings of what was seen.
+    /// Compares the totals and series of a campaign, its links, and the listings by engagement.
     pub(crate) fn compare_campaign(&self, campaign: CampaignId, kept: KeptOfCampaign, verified: &mut Verified) {
         let totals = self.totals.range((campaign, u8::MIN)..=(campaign, u8::MAX));
         let variants = both(kept.totals, totals.map(|((_, variant), counted)| (*variant, *counted)));
@@ -124,7 +124,7 @@ impl Recount {
     }
 }
 
-/// Compares product events by the number of their name and the quarter of an hour.
+/// Compares the numbers of product events by the number of their name and the quarter of an hour.
 pub(crate) fn compare_events(
     names: &BTreeMap<i64, String>,
     kept: impl IntoIterator<Item = ((i64, i32), i64)>,
@@ -148,20 +148,20 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The parts of so many messages.
+    /// Divides this many messages into parts.
     pub(crate) fn all(messages: u64) -> impl Iterator<Item = Self> {
         let of = messages / AT_A_TIME + 1;
         (0..of).map(move |number| Self { number, of })
     }
 
-    /// Whether a message belongs to it: the last bytes are random.
+    /// Returns true if a message belongs to the part: the last bytes are random.
     pub(crate) fn has(self, message: MessageId) -> bool {
         let bytes = message.to_bytes();
         bytes.last_chunk().map_or(0, |last| u64::from_be_bytes(*last)) % self.of == self.number
     }
 }
 
-/// What is kept and what is counted under each key.
+/// Joins stored and computed values by their keys.
 fn both<K: Ord, V: Default>(
     kept: impl IntoIterator<Item = (K, V)>,
     counted: impl IntoIterator<Item = (K, V)>,

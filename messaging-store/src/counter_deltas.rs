@@ -1,8 +1,8 @@
-//! By how much the open transaction changes counters.
+//! Changes of counters by the open transaction.
 //!
 //! Many commits of a batch change the same counter. Their deltas are collected in memory and each counter is written
-//! once, before the transaction ends, so that counting costs a commit next to nothing and no row is hot. A set of changes
-//! that is undone takes its deltas with it; a crash loses none, because rows and counters are one transaction.
+//! once, before the transaction ends, so that counting costs a commit next to nothing and no row is hot. A set of
+//! changes that is undone takes its deltas with it; a crash loses none, because rows and counters are one transaction.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use messaging_core::domain::message::MessageSource;
 use messaging_core::ids::{CampaignId, WorkspaceId};
 use messaging_core::time::Timestamp;
 
-/// What the open transaction adds to counters.
+/// Numbers that the open transaction adds to counters.
 #[derive(Debug, Default)]
 pub(crate) struct CounterDeltas {
     log: Vec<(Key, Counts)>,
@@ -26,11 +26,11 @@ pub(crate) struct CounterDeltas {
     sites: Vec<(SiteKey, SiteCounts)>,
     /// Changes of the counters of automations: each counter with the number to add to it.
     automations: Vec<(AutomationCounter, i64)>,
-    /// Where the present set of changes begins: what stands before is not touched by it.
+    /// Start of the present set of changes: it leaves earlier entries alone.
     mark: Mark,
 }
 
-/// How much was counted before a set of changes.
+/// Lengths of the lists of deltas before a set of changes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Mark {
     log: usize,
@@ -39,10 +39,10 @@ pub(crate) struct Mark {
     automations: usize,
 }
 
-/// A row of counters of a site.
+/// Key of a row of counters of a site.
 pub(crate) type SiteKey = (WorkspaceId, Quarter, SiteName);
 
-/// A row of counters.
+/// Key of a row of counters of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     Campaign(WorkspaceId, CampaignId, u8),
@@ -50,7 +50,7 @@ pub(crate) enum Key {
     Activity(WorkspaceId, Quarter, Channel, SourceKind),
 }
 
-/// Who sent a message, without which of them. In the order of the stored numbers.
+/// Source of a message without the id of the campaign or automation, in the order of the stored numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SourceKind {
     Transactional,
@@ -80,7 +80,7 @@ impl SourceKind {
 }
 
 impl CounterDeltas {
-    /// Begins a set of changes; answers the place for [`CounterDeltas::undo_to`].
+    /// Begins a set of changes; returns the mark for [`CounterDeltas::undo_to`].
     pub(crate) const fn mark(&mut self) -> Mark {
         self.mark = Mark {
             log: self.log.len(),
@@ -91,7 +91,7 @@ impl CounterDeltas {
         self.mark
     }
 
-    /// Forgets what was counted since the mark.
+    /// Drops the deltas added after the mark.
     pub(crate) fn undo_to(&mut self, mark: Mark) {
         self.log.truncate(mark.log);
         self.events.truncate(mark.events);
@@ -99,7 +99,7 @@ impl CounterDeltas {
         self.automations.truncate(mark.automations);
     }
 
-    /// The transaction was rolled back, or is done.
+    /// Drops all deltas: the transaction was rolled back, or is done.
     pub(crate) fn clear(&mut self) {
         self.log.clear();
         self.events.clear();
@@ -108,7 +108,7 @@ impl CounterDeltas {
         self.mark = Mark::default();
     }
 
-    /// Counts.
+    /// Adds counts of messages.
     pub(crate) fn add(&mut self, count: &CountMessages) {
         let workspace = count.workspace_id;
         let kind = SourceKind::of(count.source);
@@ -123,7 +123,7 @@ impl CounterDeltas {
         }
     }
 
-    /// Counts what sites did.
+    /// Adds counts of sites.
     pub(crate) fn add_sites(&mut self, count: &CountSites) {
         let keyed = count.counts.iter().map(|(site, quarter, counts)| {
             let key = (count.workspace_id, *quarter, site.clone());
@@ -132,7 +132,7 @@ impl CounterDeltas {
         self.sites.extend(keyed);
     }
 
-    /// Counts product events of a name, or fewer of them.
+    /// Adds a number of product events of a name; a negative number removes them.
     pub(crate) fn add_events(&mut self, name: i64, at: Timestamp, number: i64) {
         let key = (name, Quarter::of(at));
         match self.events.get_mut(self.mark.events..).and_then(<[_]>::last_mut) {
@@ -141,7 +141,7 @@ impl CounterDeltas {
         }
     }
 
-    /// Counts something of an automation.
+    /// Adds a number to a counter of an automation.
     pub(crate) fn add_automation(&mut self, counter: AutomationCounter, number: i64) {
         match self.automations.get_mut(self.mark.automations..).and_then(<[_]>::last_mut) {
             Some((last, sum)) if *last == counter => *sum += number,
@@ -149,8 +149,8 @@ impl CounterDeltas {
         }
     }
 
-    /// Adds to the entry before, if that is of the same row and the same set of changes: a page of a campaign's new
-    /// messages is one entry.
+    /// Adds to the last entry, if that is of the same row and the same set of changes: a page of new messages of a
+    /// campaign is one entry.
     fn push(&mut self, key: Key, counts: Counts) {
         match self.log.get_mut(self.mark.log..).and_then(<[_]>::last_mut) {
             Some((last, sum)) if *last == key => *sum += counts,
@@ -158,7 +158,7 @@ impl CounterDeltas {
         }
     }
 
-    /// By how much counters of messages change, in the order of their keys.
+    /// Changes of the counters of messages, in the order of their keys.
     pub(crate) fn of_messages(&self) -> BTreeMap<Key, Counts> {
         let mut sums: BTreeMap<Key, Counts> = BTreeMap::new();
         for (key, counts) in &self.log {
@@ -168,7 +168,7 @@ impl CounterDeltas {
         sums
     }
 
-    /// By how much counters of sites change, in the order of their keys.
+    /// Changes of the counters of sites, in the order of their keys.
     pub(crate) fn of_sites(&self) -> BTreeMap<&SiteKey, SiteCounts> {
         let mut sums: BTreeMap<&SiteKey, SiteCounts> = BTreeMap::new();
         for (key, counts) in &self.sites {
@@ -178,7 +178,7 @@ impl CounterDeltas {
         sums
     }
 
-    /// By how much numbers of product events change, by the number of their name.
+    /// Changes of the numbers of product events, by the number of their name.
     pub(crate) fn of_events(&self) -> BTreeMap<(i64, Quarter), i64> {
         let mut sums: BTreeMap<(i64, Quarter), i64> = BTreeMap::new();
         for (key, number) in &self.events {
@@ -188,7 +188,7 @@ impl CounterDeltas {
         sums
     }
 
-    /// By how much counters of automations change.
+    /// Changes of the counters of automations.
     pub(crate) fn of_automations(&self) -> BTreeMap<&AutomationCounter, i64> {
         let mut sums: BTreeMap<&AutomationCounter, i64> = BTreeMap::new();
         for (counter, number) in &self.automations {
@@ -199,17 +199,17 @@ impl CounterDeltas {
     }
 }
 
-/// What is counted of automations, by numbers.
+/// Counter of an automation; nodes, automations and states are given by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AutomationCounter {
     /// Runs of an automation in a state.
     Runs(i64, i64),
     /// Rows of runs of an automation that name a version.
     Version(i64, u32),
-    /// How often a node was reached.
+    /// Number of times that a node was reached.
     Entered(i64),
-    /// How many open runs stand at a node.
+    /// Number of open runs at a node.
     Waiting(i64),
-    /// How often a branch of a node was taken.
+    /// Number of times that a branch of a node was taken.
     Branch(i64, String),
 }

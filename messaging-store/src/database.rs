@@ -1,4 +1,4 @@
-//! What tables need of a database: carrying out statements, and answering queries.
+//! The interface of tables to a database: executing statements and answering queries.
 
 pub(crate) mod open_commit;
 pub(crate) mod scan;
@@ -19,8 +19,8 @@ use crate::sql::{Params, Sql};
 
 /// A store whose tables are in a database that speaks SQL.
 ///
-/// What tables hold and how it is read and written is described once, for both databases, in `tables`; a database is
-/// what carries it out.
+/// The tables, with their reads and writes, are described once in `tables` for both databases; a database executes
+/// them.
 #[derive(Debug)]
 pub struct SqlStore<D>(pub(crate) D);
 
@@ -32,48 +32,50 @@ impl<D> Deref for SqlStore<D> {
     }
 }
 
-/// Takes the statements of a commit. SQLite carries out each at once, PostgreSQL together before the commit ends; one that
-/// touches other rows than it should makes the commit a conflict either way.
+/// Takes the statements of a commit. SQLite executes each at once, PostgreSQL together before the commit ends; on both,
+/// a statement that touches other rows than it should makes the commit a conflict.
 pub(crate) trait Statements {
-    /// A statement that may touch any number of rows.
+    /// Executes a statement that may touch any number of rows.
     fn run(&mut self, sql: Sql, params: Params) -> Result<(), Fault>;
 
-    /// A statement that must touch one row. It has no `RETURNING`.
+    /// Executes a statement that must touch one row. It has no `RETURNING`.
     fn run_one(&mut self, sql: Sql, params: Params) -> Result<(), Fault>;
 
-    /// A query of one number, which must be this; another one is a conflict.
+    /// Executes a query of one number, which must be `number`; another is a conflict.
     fn expect(&mut self, number: i64, sql: Sql, params: Params) -> Result<(), Fault>;
 
-    /// A statement that adds a row. PostgreSQL's takes columns as arrays, and adds the rows of several writes and commits
-    /// at once; it may run before others that were queued earlier, if each of those is about one row by its key.
+    /// Executes a statement that adds a row. PostgreSQL's takes columns as arrays, and adds the rows of several writes
+    /// and commits at once; it may run before statements that were queued earlier, if each of those is about one row by
+    /// its key.
     fn gather(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
 
     /// Like [`Self::gather`], for a statement that must touch the row. It has no `RETURNING`.
     fn gather_one(&mut self, sql: Sql, row: Params) -> Result<(), Fault>;
 
-    /// A statement that removes a row, if it is there, by its key, which is all of its parameters. `many` is PostgreSQL's for
-    /// the rows of several commits, which takes columns as arrays.
+    /// Executes a statement that removes a row by its key, if it exists; the key is all of its parameters. `many` is
+    /// PostgreSQL's for the rows of several commits, which takes columns as arrays.
     fn remove(&mut self, one: Sql, many: &'static str, key: Params) -> Result<(), Fault>;
 
-    /// A statement that changes a row by its key, the first `key` of its parameters, and must touch it. `many` is
-    /// PostgreSQL's for the rows of several commits, which takes columns as arrays; it may miss a row that changes at the same
-    /// moment. Neither has a `RETURNING`.
+    /// Executes a statement that changes a row by its key, the first `key` of its parameters, and must touch it. `many`
+    /// is PostgreSQL's for the rows of several commits, which takes columns as arrays; it may miss a row that changes
+    /// at the same moment. Neither has a `RETURNING`.
     fn change_one(&mut self, one: Sql, many: &'static str, key: usize, row: Params) -> Result<(), Fault>;
 }
 
 /// Function that makes a value of type `T` from a row of the database.
 pub(crate) type Read<T> = Box<dyn Fn(&dyn Row) -> Result<T, Fault> + Send + Sync>;
 
-/// A query and how its rows are read.
+/// A query, and the function that reads its rows.
 pub(crate) struct Query<T> {
     pub(crate) sql: Sql,
     pub(crate) params: Params,
     pub(crate) read: Read<T>,
-    /// It finds a few rows by their keys: SQLite answers it on the thread that asks, if a connection is free.
+    /// True if it finds a few rows by their keys: SQLite answers it on the calling thread, if a connection is free.
     pub(crate) is_point: bool,
-    /// It looks at many rows: on SQLite a thread of its own answers it, one such query at a time.
+    /// True if it reads many rows: on SQLite a thread of its own answers it, one such query at a time.
     pub(crate) is_scan: bool,
-    /// Many ask the same at the same time, such as for the settings of a workspace: PostgreSQL is asked once for all.
+    /// True if many callers ask the same at the same time, such as for the settings of a workspace: PostgreSQL is
+    /// queried once for all.
     #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "PostgreSQL alone reads it"))]
     pub(crate) is_shared: bool,
 }
@@ -109,7 +111,7 @@ impl<T> Query<T> {
     }
 }
 
-/// The outcome of what is written for both databases and waits on PostgreSQL alone: answers of SQLite are there at once.
+/// Outcome of a future of code that serves both databases and waits on PostgreSQL alone: SQLite answers at once.
 pub(crate) fn at_once<T>(future: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
@@ -117,14 +119,14 @@ pub(crate) fn at_once<T>(future: impl Future<Output = Result<T, Fault>>) -> Resu
     }
 }
 
-/// Rows of a table that are let go at an age. PostgreSQL has an index by time for them; SQLite has the order in which they
-/// came, which is looked through a window at a time: an index would cost each of them more than this look.
+/// Rows of a table that are removed at an age. PostgreSQL has an index by time for them; SQLite keeps them in the order
+/// of insertion, which is searched a window at a time: an index would cost each row more than this search.
 #[derive(Debug)]
 pub(crate) struct Aged {
     pub(crate) table: &'static str,
-    /// How many rows SQLite looks at in one call.
+    /// Number of rows that SQLite reads in one call.
     pub(crate) window: usize,
-    /// How many of them it removes in one transaction.
+    /// Number of rows that it removes in one transaction.
     pub(crate) slice: usize,
     /// SQLite: the numbers of rows after `?1`, at most `?2`, and whether each is old at the moment `?3`.
     pub(crate) find: &'static str,
@@ -135,22 +137,23 @@ pub(crate) struct Aged {
 
 /// A database.
 pub(crate) trait Database: Send + Sync + 'static {
-    /// The first row of a query, if there is one.
+    /// Returns the first row of a query, if there is one.
     fn one<T: Send + 'static>(&self, query: Query<T>) -> impl Future<Output = Result<Option<T>, StoreError>> + Send;
 
-    /// All rows of a query.
+    /// Returns all rows of a query.
     fn many<T: Send + 'static>(&self, query: Query<T>) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send;
 
-    /// The rows of a query for each of several keys, whose values follow the parameters that all share. SQLite looks each of
-    /// them up, at one moment; PostgreSQL's query takes the columns of the keys as arrays.
+    /// Returns the rows of a query for each of several keys, whose values follow the parameters that all share. SQLite
+    /// looks each of them up, at one moment; PostgreSQL's query takes the columns of the keys as arrays.
     fn gathered<T: Send + 'static>(
         &self,
         query: Query<T>,
         keys: Vec<Params>,
     ) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send;
 
-    /// The same for a query without other parameters than its keys, which many callers ask for different keys at the same
-    /// time. PostgreSQL is asked once for all of them, by a statement whose last column is the number of a row's key, from 1.
+    /// Like `gathered`, for a query with no parameters but its keys, which many callers make with different keys at the
+    /// same time. PostgreSQL is queried once for all of them, by a statement whose last column is the number of a row's
+    /// key, from 1.
     fn by_keys<T: Send + 'static>(
         &self,
         query: Query<T>,
@@ -159,11 +162,12 @@ pub(crate) trait Database: Send + Sync + 'static {
         self.gathered(query, keys)
     }
 
-    /// Carries out a statement of upkeep in a transaction of its own; answers how many rows it touched. A power cut may
-    /// undo it: what comes back is swept again.
+    /// Executes a maintenance statement in a transaction of its own; returns the number of rows it touched. A power cut
+    /// may undo it: rows that come back are swept again.
     fn sweep(&self, sql: Sql, params: Params) -> impl Future<Output = Result<u64, StoreError>> + Send;
 
-    /// Removes at most `limit` rows that are old at a moment; answers how many went. A power cut may bring some back.
+    /// Removes at most `limit` rows that are old at a moment; returns the number removed. A power cut may bring some
+    /// back.
     fn sweep_aged(
         &self,
         aged: &'static Aged,
@@ -181,7 +185,7 @@ pub(crate) trait Database: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Option<RemovedRows>, StoreError>> + Send;
 
-    /// A page of a query that answers one row more than its limit, with the key after which the rest begins.
+    /// Returns a page of a query that answers one row more than its limit, with the key after which the rest begins.
     fn page<T: Send + 'static>(
         &self,
         query: Query<T>,

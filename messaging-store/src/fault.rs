@@ -1,16 +1,16 @@
-//! What can go wrong between us and a database, and what the caller is told.
+//! Faults of a database, and the errors that callers get for them.
 
 use std::sync::Arc;
 
 use messaging_core::ports::store::{CommitError, StoreError};
 
-/// Why a read or a write did not happen.
+/// Reason why a read or a write failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// A record is not as the changes expected it.
     #[error("a record is not as expected")]
     Conflict,
-    /// A job is not claimed by whom the changes say.
+    /// The job is not claimed by the claimer that the changes name.
     #[error("a claim was lost")]
     LeaseLost,
     #[error("sqlite failed")]
@@ -18,7 +18,7 @@ pub(crate) enum Fault {
     /// `COMMIT` failed after its frames may have been written.
     #[error("the commit may not be durable")]
     NotDurable(#[source] rusqlite::Error),
-    /// What failed was not this work but the transaction it was in.
+    /// The transaction failed for a reason that these changes did not cause.
     #[error("the transaction failed")]
     Transaction(#[source] Arc<Fault>),
     #[error("a file failed")]
@@ -37,11 +37,11 @@ pub(crate) enum Fault {
     #[cfg(feature = "postgres")]
     #[error("the connection was lost before the commit")]
     NotCommitted,
-    /// A transaction went by what is perhaps not true any more; nothing of it is kept.
+    /// The transaction relied on data that may be out of date; nothing of it is kept.
     #[cfg(feature = "postgres")]
     #[error("something was not as it was seen last")]
     Outdated,
-    /// The term of this process is over: somebody has declared it dead.
+    /// The term of this process is over: another process has declared it dead.
     #[cfg(feature = "postgres")]
     #[error("the term of this process is over")]
     Fenced,
@@ -56,13 +56,13 @@ pub(crate) enum Fault {
     NotTheWorker,
     #[error("a thread or task of the store panicked")]
     Panicked,
-    /// Nothing is written at the moment; see `health`.
+    /// The store accepts no writes at the moment; see `health`.
     #[error("the store is not healthy")]
     Unhealthy,
 }
 
 impl Fault {
-    /// Whether nobody knows if what was committed is kept.
+    /// Returns true if it is unknown whether the commit is kept.
     fn is_unknown(&self) -> bool {
         match self {
             Self::NotDurable(_) => true,
@@ -73,7 +73,7 @@ impl Fault {
         }
     }
 
-    /// Whether the same changes will fail again: what was asked for cannot be kept, and nothing is wrong with the store.
+    /// Returns true if the same changes will fail again: the data cannot be stored, and the store itself is sound.
     fn is_refusal(&self) -> bool {
         match self {
             Self::Document(_) | Self::Malformed(_) => true,
@@ -84,7 +84,7 @@ impl Fault {
         }
     }
 
-    /// Whether the database cannot be asked at the moment, whatever is asked.
+    /// Returns true if the database cannot answer any query at the moment.
     fn is_outage(&self) -> bool {
         match self {
             Self::Unhealthy => true,

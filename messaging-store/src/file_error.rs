@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 
 use crate::files::directory_above;
 
-/// What was attempted on which file, and why it failed.
+/// Error of an operation on a file, with the operation and its cause.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {attempt} {}{}", path.display(), cure(path, source, elsewhere))]
 pub struct FileError {
-    /// What was attempted: a verb and its object, which the path follows.
+    /// Attempted operation: a verb and its object, which the path follows.
     pub attempt: &'static str,
     /// The file or directory.
     pub path: PathBuf,
     /// The error of the system.
     #[source]
     pub source: io::Error,
-    /// How another place is chosen, put after "or" in advice.
+    /// Advice for choosing another place, put after "or".
     elsewhere: &'static str,
 }
 
 impl FileError {
-    /// For `map_err`: the system's error becomes that of an attempt on a path of an installation.
+    /// For `map_err`: makes the system's error that of an attempt on a path of an installation.
     pub fn of(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         Self::with_advice(attempt, path, "name another place with --data")
     }
 
-    /// The same for a path that the command line names, which `--data` does not move.
+    /// Like `of`, for a path that the command line names, which `--data` does not move.
     pub fn of_named(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         Self::with_advice(attempt, path, "name another place for it")
     }
@@ -38,7 +38,7 @@ impl FileError {
     }
 }
 
-/// Advice for errors that tell what to do, else empty.
+/// Advice for errors with a known remedy, else empty.
 fn cure(path: &Path, error: &io::Error, elsewhere: &str) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => owner_of(path).map_or_else(String::new, |(place, owner)| {
@@ -56,7 +56,8 @@ fn cure(path: &Path, error: &io::Error, elsewhere: &str) -> String {
     }
 }
 
-/// Whom a path belongs to, or the nearest directory above it that can be looked at; `None` where that is us.
+/// Owner of a path, or of the nearest directory above it whose metadata can be read; `None` if that is the user of this
+/// process.
 #[cfg(unix)]
 fn owner_of(path: &Path) -> Option<(PathBuf, String)> {
     use std::os::unix::fs::MetadataExt as _;
@@ -65,13 +66,13 @@ fn owner_of(path: &Path) -> Option<(PathBuf, String)> {
     (owner != rustix::process::geteuid().as_raw()).then(|| (place.to_owned(), name_of(owner)))
 }
 
-/// Whom a path belongs to: nobody who is known.
+/// Owner of a path; unknown on this system.
 #[cfg(not(unix))]
 fn owner_of(_: &Path) -> Option<(PathBuf, String)> {
     None
 }
 
-/// The name of a user in the system's own list, or else the number.
+/// Name of a user in the system's own list, or else the number.
 #[cfg(unix)]
 fn name_of(user: u32) -> String {
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();

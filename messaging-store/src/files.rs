@@ -1,4 +1,4 @@
-//! Files that only the owner may read, and what makes them last over a power cut.
+//! Files that only the owner may read, and writing them so that they survive a power cut.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use messaging_core::ports::clock::{Entropy as _, SystemEntropy};
 
-/// Ends the name of a file that is still being written, or was when the power failed.
+/// Suffix of the name of a file that is still being written, or was when the power failed.
 pub(crate) const UNFINISHED: &str = ".part";
 
 /// The directory that a database is in.
@@ -20,19 +20,19 @@ pub(crate) fn beside(database: &Path, name: &str) -> PathBuf {
     database_directory(database).join(name)
 }
 
-/// What came of work on a file; an error names the file.
+/// Adds the path to the error of an operation on a file.
 pub(crate) fn naming<T>(path: &Path, outcome: io::Result<T>) -> io::Result<T> {
     outcome.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
-/// A name that nobody else has.
+/// A random name, which nobody else uses.
 pub(crate) fn random_name() -> String {
     let mut bytes = [0; 8];
     SystemEntropy::default().fill(&mut bytes);
     format!("{:016x}", u64::from_be_bytes(bytes))
 }
 
-/// Makes a directory that only the owner may enter.
+/// Creates a directory that only the owner may enter.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -44,11 +44,11 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     missing.into_iter().rev().try_for_each(hand_over_directory)
 }
 
-/// Opens a file that only the owner may read, or makes one, which belongs to whom its directory belongs to.
+/// Opens a file that only the owner may read, or creates one, which belongs to the owner of its directory.
 pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    // What this makes is no link that somebody put there to be given a file of root.
+    // A new file is not a link that somebody put there to get a file of root.
     match options.clone().create_new(true).open(path) {
         Ok(file) => hand_over(&file, directory_above(path)).map(|()| file),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => options.open(path),
@@ -56,8 +56,8 @@ pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result
     }
 }
 
-/// Gives a file that was made just now to the owner of another file or directory: what root makes beside a server is for
-/// the server to use. Only root can; what others make stays theirs.
+/// Gives a file that was just created to the owner of another file or directory: the server has to be able to use files
+/// that root creates beside it. Only root can; files created by others stay theirs.
 #[cfg(unix)]
 pub(crate) fn hand_over(made: &File, owner_of: &Path) -> io::Result<()> {
     match other_owner(&made.metadata()?, owner_of)? {
@@ -75,7 +75,7 @@ fn hand_over_directory(made: &Path) -> io::Result<()> {
     }
 }
 
-/// User and group of a file or directory, where we are root and what was made has others.
+/// User and group of a file or directory, if this process is root and the new file has others.
 #[cfg(unix)]
 fn other_owner(made: &fs::Metadata, owner_of: &Path) -> io::Result<Option<(u32, u32)>> {
     use std::os::unix::fs::MetadataExt as _;
@@ -98,7 +98,7 @@ fn hand_over_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The names in a directory; none when it is not there.
+/// Names in a directory; none if it does not exist.
 pub(crate) fn names(directory: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -107,7 +107,7 @@ pub(crate) fn names(directory: &Path) -> io::Result<Vec<String>> {
     entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-/// The bytes of a file; `None` when it is not there.
+/// Reads a file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Bytes>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes.into())),
@@ -116,7 +116,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Bytes>> {
     }
 }
 
-/// Writes a file that is there completely or not at all, also after a power cut.
+/// Writes a file that exists completely or not at all, also after a power cut.
 pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(UNFINISHED);
@@ -126,8 +126,8 @@ pub(crate) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory(directory_above(path))
 }
 
-/// Writes a file that a power cut leaves as it is once this has returned. What is there when that failed is removed:
-/// on a full disk it would take the last of the space.
+/// Writes a file whose content survives a power cut once this has returned. If the write fails, the file is removed: on
+/// a full disk it would take the last of the space.
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file =
         in_directory(path, || open_private(OpenOptions::new().write(true).create(true).truncate(true), path))?;
@@ -140,8 +140,8 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Does something that needs the directory of a file, which is made if need be: a removal beside us may take it away
-/// while it is still empty.
+/// Runs an operation that needs the directory of a file; the directory is created if need be, because a concurrent
+/// removal may take it away while it is still empty.
 pub(crate) fn in_directory<T>(path: &Path, mut work: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let mut attempts = 3;
     loop {
@@ -159,20 +159,20 @@ pub(crate) fn directory_above(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes a directory whose name outlasts a power cut.
+/// Creates a directory whose name survives a power cut.
 pub(crate) fn make_directory_durably(directory: &Path) -> io::Result<()> {
     if directory.is_dir() {
         return Ok(());
     }
     make_directory(directory)?;
-    // The names of new directories are in their parents; two levels at most are ours.
+    // The names of new directories are in their parents; at most two levels are created here.
     for parent in directory.ancestors().skip(1).take(3) {
         sync_directory(parent)?;
     }
     Ok(())
 }
 
-/// Makes the names in a directory outlast a power cut.
+/// Makes the names in a directory survive a power cut.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) && !directory.as_os_str().is_empty() {
         File::open(directory)?.sync_all()?;
@@ -180,7 +180,7 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file; no error when it is gone already.
+/// Removes a file; no error if it does not exist.
 pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -203,7 +203,7 @@ mod tests {
             return;
         }
         let at = |name: &str| directory.path().join(name);
-        // One that belongs to root is given back as well.
+        // A file that belongs to root is given back as well.
         fs::write(at("epoch"), "1").unwrap();
         write_durably(&at("epoch"), b"2").unwrap();
         write_synced(&at("a/b/c"), b"3").unwrap();
@@ -212,7 +212,7 @@ mod tests {
             let found = fs::metadata(at(name)).unwrap();
             assert_eq!((found.uid(), found.gid()), (OWNER, OWNER), "{name}");
         }
-        // What is there already keeps its owner.
+        // An existing file keeps its owner.
         chown(at("lock"), Some(OWNER + 1), None).unwrap();
         open_private(OpenOptions::new().write(true).create(true), &at("lock")).unwrap();
         assert_eq!(fs::metadata(at("lock")).unwrap().uid(), OWNER + 1);

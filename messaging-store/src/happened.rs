@@ -1,4 +1,4 @@
-//! What happens to contacts that automations may listen for.
+//! Events of contacts that automations may listen for.
 
 use std::sync::OnceLock;
 
@@ -25,7 +25,7 @@ pub(crate) mod kinds {
     pub(crate) const SEGMENT_LEFT: i64 = 6;
 }
 
-/// The share of the contacts that a contact belongs to, by its number; the schema says the same.
+/// The shard of a contact, by its number; the schema computes the same.
 #[expect(clippy::cast_possible_truncation, reason = "less than the number of shares")]
 pub(crate) const fn shard(contact: i64) -> u8 {
     contact.rem_euclid(SHARDS as i64) as u8
@@ -40,11 +40,12 @@ pub(crate) enum Happened<'a> {
     Message(&'a MessageHappened),
     Created,
     Changed {
-        /// Whether it may have another date than before, or another zone.
+        /// True if a date of the contact may have changed, or its time zone.
         dates: bool,
     },
     ListAdded(ListId),
-    /// It became a member of a segment, or ceased to be one; whether a calculation found it that is silent otherwise.
+    /// The contact became a member of a segment, or ceased to be one. `is_silent`: the calculation that found it only
+    /// enters contacts into automations that include existing members.
     Segment {
         id: SegmentId,
         member: bool,
@@ -57,7 +58,7 @@ pub(crate) enum Happened<'a> {
 pub(crate) struct EventHappened<'a> {
     event: &'a ProductEvent,
     n: i64,
-    /// Its properties, read when somebody asks.
+    /// Properties, read on first use.
     members: OnceLock<Map<String, Value>>,
 }
 
@@ -67,23 +68,23 @@ impl<'a> EventHappened<'a> {
     }
 }
 
-/// What enters contacts into an automation, as it is listened for.
+/// The events by which contacts enter an automation, as far as the automation listens for them.
 #[derive(Debug)]
 pub(crate) struct EntersBy {
     subscription: EntrySubscription,
-    /// What must hold for the properties of a product event.
+    /// Conditions on the properties of a product event.
     tests: Vec<PropertyTest>,
 }
 
 impl EntersBy {
-    /// Reads what is stored of an automation, an [`EntrySubscription`] as JSON.
+    /// Reads the stored [`EntrySubscription`] of an automation from JSON.
     pub(crate) fn read(entry: &str) -> Result<Self, serde_json::Error> {
         let subscription: EntrySubscription = serde_json::from_str(entry)?;
         Ok(Self { tests: subscription.tests(), subscription })
     }
 
-    /// Whether a contact may enter by a product event. An automation that many events miss costs them no row: only who
-    /// may enter is noted.
+    /// Returns true if a contact may enter by a product event. Only such events are noted, so the others cost the
+    /// automation no row.
     fn admits(&self, happened: &EventHappened<'_>) -> bool {
         let (EntrySubscription::Event(name) | EntrySubscription::EventWhere(name, _)) = &self.subscription else {
             return false;
@@ -102,16 +103,16 @@ impl EntersBy {
 pub(crate) struct MessageHappened {
     pub(crate) event_id: EventId,
     pub(crate) message_id: MessageId,
-    /// When it happened.
+    /// Time of the event.
     pub(crate) at: Timestamp,
-    /// `None` when no contact enters by it.
+    /// `None` if no contact enters by it.
     pub(crate) trigger: Option<TriggerEvent>,
     pub(crate) campaign_id: Option<CampaignId>,
     pub(crate) template_id: Option<TemplateId>,
 }
 
 impl Happened<'_> {
-    /// Whether a contact may enter an automation by it.
+    /// Returns true if a contact may enter an automation by this event.
     pub(crate) fn enters(self, entry: &EntersBy) -> bool {
         match (self, &entry.subscription) {
             (Self::Event(event), _) => entry.admits(event),
@@ -134,18 +135,18 @@ impl Happened<'_> {
         }
     }
 
-    /// Whether a run may go on or end by it.
+    /// Returns true if the event may move or end a run.
     pub(crate) fn moves(self, subscription: &RunSubscription) -> bool {
         match self {
             Self::Event(one) => subscription.everything || subscription.events.contains(&one.event.name),
             Self::Message(_) => subscription.everything || subscription.messages,
             Self::Changed { .. } | Self::ListAdded(_) => subscription.everything,
-            // Nobody is on the way who has just been made, and members of segments follow from other changes.
+            // A new contact has no runs, and membership of segments follows from other changes.
             Self::Created | Self::Segment { .. } => false,
         }
     }
 
-    /// The kind and the ids of a note, and what finds its event, as stored.
+    /// The kind of a note, the ids in it, and the number or time by which its event is found, as stored.
     pub(crate) fn stored(self) -> (i64, Vec<u8>, Option<i64>) {
         match self {
             Self::Event(one) => (kinds::EVENT, one.event.id.to_bytes().to_vec(), Some(one.n)),
@@ -162,12 +163,12 @@ impl Happened<'_> {
     }
 }
 
-/// The state of an automation, as stored.
+/// Number by which the state of an automation is stored.
 pub(crate) fn status_number(status: AutomationStatus) -> i64 {
     number(&AutomationStatus::ALL, &status)
 }
 
-/// The kinds of events of messages that filters and automations know.
+/// Translates a kind of event to one that filters and automations know; `None` for all others.
 pub(crate) const fn counted_kind(kind: EventKind) -> Option<MessageEventKind> {
     Some(match kind {
         EventKind::Sent => MessageEventKind::Sent,
@@ -181,7 +182,7 @@ pub(crate) const fn counted_kind(kind: EventKind) -> Option<MessageEventKind> {
     })
 }
 
-/// What enters contacts of such events.
+/// The trigger by which contacts enter an automation through such an event, if there is one.
 pub(crate) const fn trigger(kind: MessageEventKind) -> Option<TriggerEvent> {
     Some(match kind {
         MessageEventKind::Sent => return None,
@@ -194,7 +195,7 @@ pub(crate) const fn trigger(kind: MessageEventKind) -> Option<TriggerEvent> {
     })
 }
 
-/// Whether a machine opened the message or followed a link, by what is known of it.
+/// Returns true if a machine opened the message or followed a link, according to the metadata of the event.
 pub(crate) fn is_machine(meta: &Map<String, Value>) -> bool {
     meta.get("machine") == Some(&Value::Bool(true))
 }

@@ -1,8 +1,8 @@
 //! The file that keeps the secret keys of a database: 32 bytes each, one after the other, the newest first.
 //!
-//! It is made, with one key, before the database holds anything that is sealed under it, and never again after: a new key
-//! opens nothing that the old one sealed. A rotation puts a new key in front; the older ones stay, because links and return
-//! addresses in mail that was sent are verified with them.
+//! It is created, with one key, before the database holds anything that is sealed under it, and never again: a new key
+//! opens nothing that the old one sealed. A rotation puts a new key in front; the older ones stay, because links and
+//! return addresses in sent mail are verified with them.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -15,10 +15,10 @@ use messaging_core::ports::store::{Store, StoreError, needs_its_key};
 use crate::file_error::FileError;
 use crate::files::{directory_above, hand_over, open_private, sync_directory};
 
-/// Why there is no key to start with.
+/// Reason why there is no key to start with.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
-    /// The file is not there, but the database holds what its key sealed.
+    /// The file does not exist, but the database holds secrets that its key sealed.
     #[error(
         "the secret key {} is missing, and the database holds secrets that only it opens (DKIM keys, passwords of \
          providers, secrets of webhooks; links in mail that was sent need it too): restore the file from the backup, \
@@ -35,7 +35,7 @@ pub enum KeyFileError {
     /// Another rotation is under way.
     #[error("the secret key {} is being rotated by another command; wait until that has ended", .0.display())]
     Rotating(PathBuf),
-    /// The file cannot be read or made.
+    /// The file cannot be read or created.
     #[error(transparent)]
     File(#[from] FileError),
     /// The database could not be asked whether it needs its key.
@@ -43,8 +43,8 @@ pub enum KeyFileError {
     Store(#[from] StoreError),
 }
 
-/// The keys in a file. For a database without secrets the file is made when it is not there, readable by its owner
-/// alone; for one with secrets that is an error.
+/// Reads the keys in a file. For a database without secrets a missing file is created, readable by its owner alone; for
+/// one with secrets that is an error.
 pub async fn open_or_create(path: &Path, store: &dyn Store) -> Result<KeyRing, KeyFileError> {
     if let Some(ring) = read(path)? {
         return Ok(ring);
@@ -55,7 +55,7 @@ pub async fn open_or_create(path: &Path, store: &dyn Store) -> Result<KeyRing, K
     create(path)
 }
 
-/// The keys in a file; `None` when there is no such file.
+/// Reads the keys in a file; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<KeyRing>, KeyFileError> {
     const MOST: usize = SecretKey::LENGTH * KeyRing::MAX_KEYS;
     let mut bytes = Vec::with_capacity(SecretKey::LENGTH + 1);
@@ -64,21 +64,21 @@ pub fn read(path: &Path) -> Result<Option<KeyRing>, KeyFileError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(FileError::of("open the secret key", path)(error).into()),
     };
-    // One byte more than all keys tells that there are none.
+    // One byte more than the longest file has: the content is then no keys.
     opened.take(MOST as u64 + 1).read_to_end(&mut bytes).map_err(FileError::of("read the secret key", path))?;
     let (keys, rest) = bytes.as_chunks();
     let ring = KeyRing::new(keys.iter().map(|key| SecretKey::from_bytes(*key))).filter(|_| rest.is_empty());
     ring.map(Some).ok_or_else(|| KeyFileError::Malformed(path.to_owned()))
 }
 
-/// Keeps others from rotating the keys of a file, as long as it lives.
+/// Lock that keeps others from rotating the keys of a file until it is dropped.
 #[derive(Debug)]
 pub struct RotationLock {
     _file: File,
 }
 
-/// Takes the lock of a rotation, which ends with the process that holds it. It is beside the file itself, whatever links
-/// lead there.
+/// Takes the lock of a rotation, which ends with the process that holds it. The lock file is beside the key file
+/// itself, whatever links lead there.
 pub fn lock(path: &Path) -> Result<RotationLock, KeyFileError> {
     let beside = found(path)?.with_extension("rotation");
     let file = open_private(OpenOptions::new().write(true).create(true).truncate(false), &beside)
@@ -98,10 +98,10 @@ fn found(path: &Path) -> Result<PathBuf, KeyFileError> {
     })
 }
 
-/// Puts other keys in the place of those in a file: its readers see either all of the former or all of the new ones, also
-/// after a power cut. The file keeps its owner and its permissions.
+/// Replaces the keys in a file: its readers see either all of the former or all of the new ones, also after a power
+/// cut. The file keeps its owner and its permissions.
 pub fn replace(path: &Path, ring: &KeyRing) -> Result<(), KeyFileError> {
-    // What a link leads to is replaced, and not the link.
+    // The target of a link is replaced, and not the link.
     let path = found(path)?;
     remove_left_aside(&path);
     let aside = aside(&path);
@@ -117,8 +117,8 @@ pub fn replace(path: &Path, ring: &KeyRing) -> Result<(), KeyFileError> {
 
 fn create(path: &Path) -> Result<KeyRing, KeyFileError> {
     let ring = KeyRing::from(SecretKey::generate(&SystemEntropy::default()));
-    // Written aside and linked into place: it is there completely or not at all, and of two programs
-    // that start at once both use the same.
+    // Written aside and linked into place: the file exists completely or not at all, and two programs that start at
+    // once use the same key.
     let aside = aside(path);
     let placed = write_aside(&aside, &ring).and_then(|_| fs::hard_link(&aside, path));
     let _ = fs::remove_file(&aside);
@@ -133,12 +133,12 @@ fn create(path: &Path) -> Result<KeyRing, KeyFileError> {
     Ok(ring)
 }
 
-/// Where a key file is written before it gets its name.
+/// Path at which a key file is written before it gets its name.
 fn aside(path: &Path) -> PathBuf {
     path.with_extension(format!("new.{}", std::process::id()))
 }
 
-/// Removes what rotations left that were killed while they wrote: nobody else writes while the lock is held.
+/// Removes the unfinished files of rotations that were killed: nobody else writes while the lock is held.
 fn remove_left_aside(path: &Path) {
     let start = path.with_extension("new.");
     let entries = path.parent().and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten().flatten();
@@ -147,7 +147,7 @@ fn remove_left_aside(path: &Path) {
     }
 }
 
-/// Whether the text of a path begins with that of another one.
+/// Returns true if the text of `path` begins with that of `start`.
 fn is_beginning(start: &Path, path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().starts_with(start.as_os_str().as_encoded_bytes())
 }
@@ -207,7 +207,7 @@ mod tests {
         lock(&path).unwrap();
         assert!(matches!(lock(&directory.path().join("none")), Err(KeyFileError::Missing(_))));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o400)).unwrap();
-        // As one leaves it that is killed.
+        // The file that a killed rotation leaves.
         fs::write(directory.path().join("secret.new.1"), "half").unwrap();
         let more = ring.with_first(SecretKey::from_bytes([7; 32])).unwrap();
         replace(&link, &more).unwrap();

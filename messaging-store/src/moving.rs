@@ -1,9 +1,9 @@
 //! Moving an installation from SQLite to PostgreSQL: offline, counted, verified.
 //!
-//! The source is open alone and read in one snapshot; the target gets everything in one transaction. Each table is read
-//! back in it, and the sum of the digests of its rows compared with that of what was read from the source, so that what
-//! the target answers is what the source holds. Then the source is fenced, and only after that the target commits: at no
-//! moment two databases would send the same.
+//! The source is opened exclusively and read in one snapshot; the target receives everything in one transaction. Each
+//! table is read back in it, and the sum of the digests of its rows is compared with that of the rows read from the
+//! source, so that the target holds exactly the rows of the source. Then the source is fenced, and only after that the
+//! target commits: at no moment two databases would send the same.
 
 pub(crate) mod digest;
 pub(crate) mod error;
@@ -24,15 +24,15 @@ use crate::sqlite::open::SqliteOptions;
 pub use self::error::MoveError;
 pub use self::report::{MoveProgress, MoveReport, MovedBlobs, MovedTable};
 
-/// How many slices of rows wait for the target.
+/// Number of slices of rows that wait for the target.
 const WAITING: usize = 4;
 
-/// What is moved, and where to.
+/// Source and target of a move.
 #[derive(Debug, Clone)]
 pub struct MoveOptions {
-    /// The database file, and where its attachments, its uploads and the number of its latest start are.
+    /// The database file, and the paths of its attachments, its uploads and the number of its latest start.
     pub source: SqliteOptions,
-    /// The database that gets everything.
+    /// The database that receives everything.
     pub target: PostgresUrl,
 }
 
@@ -83,14 +83,14 @@ async fn moved(
     Ok(MoveReport { tables, blobs, verified: true })
 }
 
-/// Gives the target the rows of a table, as the source reads them.
+/// Copies the rows of a table to the target, as the source reads them.
 async fn copy(source: &Arc<Source>, target: &Target, table: &'static Table) -> Result<Digested, MoveError> {
     let (give, rows) = mpsc::channel(WAITING);
     let source = Arc::clone(source);
     let reading = tokio::task::spawn_blocking(move || source.read(table, &give));
     let written = target.copy(table, rows).await;
     let read = reading.await.map_err(MoveError::reading("read the source"))?;
-    // A reader that nobody listens to has nothing to say.
+    // If the target failed, the error of the reader only follows from that.
     let written = written?;
     read.map(|()| written)
 }

@@ -1,10 +1,10 @@
-//! Why a database could not be opened.
+//! Errors of opening a database.
 
 use std::error::Error;
 
 use crate::file_error::FileError;
 
-/// A database could not be opened.
+/// Reason why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -22,7 +22,7 @@ pub enum OpenError {
         /// The latest schema of this program.
         known: i64,
     },
-    /// A development version from before the first release made the schema; its migrations are not known any more.
+    /// A development version from before the first release created the schema; its migrations are no longer known.
     #[error(
         "made by a development version of messaging from before 0.1.0, whose schema this program cannot bring up to date; \
          export its data with that version and import it into an empty database, or start with an empty database"
@@ -31,7 +31,7 @@ pub enum OpenError {
     /// The schema is older than this program's, and cannot be changed under a running server.
     #[error("a server of an older version works on this database; restart it with this version first")]
     ServerIsOlder,
-    /// Nobody has begun an installation in the database.
+    /// The database has no installation yet.
     #[error("the database has no tables of messaging yet; `messaging serve` makes them when it starts")]
     Empty,
     /// The database cannot store every text.
@@ -60,7 +60,7 @@ pub enum OpenError {
     },
 }
 
-/// Names what was attempted, for `map_err`.
+/// Names the attempted action, for `map_err`.
 pub(crate) fn failed<E: Into<Box<dyn Error + Send + Sync>>>(attempt: &'static str) -> impl FnOnce(E) -> OpenError {
     move |source| OpenError::Failed { attempt, source: source.into() }
 }

@@ -1,9 +1,9 @@
-//! Pages of listings and stored numbers, as every backend makes them.
+//! Pages of listings and stored numbers, shared by all backends.
 
 use messaging_core::ports::store::{PageRequest, Slice, StoreCursor};
 use messaging_core::time::Timestamp;
 
-/// Larger than every id: where a listing that counts downwards starts.
+/// Larger than every id: the start of a descending listing.
 const TOP: [u8; 16] = [0xFF; 16];
 
 /// The stored number of a member of `all`.
@@ -12,42 +12,42 @@ pub(crate) fn number<T: PartialEq>(all: &[T], member: &T) -> i64 {
     position.and_then(|position| i64::try_from(position).ok()).expect("ALL lists every variant")
 }
 
-/// The key below which a page begins.
+/// Returns the key below which a page begins.
 pub(crate) fn below(page: &PageRequest) -> [u8; 16] {
     page.after.map_or(TOP, StoreCursor::to_bytes)
 }
 
-/// The least id that may be made at a time: ids begin with 48 bits of milliseconds.
+/// Returns the smallest id for a time: ids begin with 48 bits of milliseconds.
 pub(crate) fn first_id_of(time: Timestamp) -> [u8; 16] {
     let millis = u128::try_from(time.as_millis()).unwrap_or_default();
     (millis.min((1 << 48) - 1) << 80).to_be_bytes()
 }
 
-/// A limit as SQL takes it.
+/// A limit as a number of SQL.
 pub(crate) fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// How many rows to ask for: one more than wanted tells whether there is a rest.
+/// Number of rows to read: one more than wanted shows if there is a rest.
 pub(crate) fn one_more(page: &PageRequest) -> i64 {
     sql_limit(page.limit).saturating_add(1)
 }
 
-/// Cuts off the one row too many and names the key after which the rest begins.
+/// Cuts off the surplus row and returns the key after which the rest begins.
 pub(crate) fn slice<T>(mut items: Vec<T>, limit: usize, key: impl Fn(&T) -> [u8; 16]) -> Slice<T> {
     let more = items.len() > limit;
     items.truncate(limit);
     Slice { next: if more { items.last().map(|item| StoreCursor::from_bytes(key(item))) } else { None }, items }
 }
 
-/// A place that is a number.
+/// A position that is a number.
 pub(crate) fn numbered_place(number: i64) -> StoreCursor {
     let mut place = [0; 16];
     place[8..].copy_from_slice(&number.to_be_bytes());
     StoreCursor::from_bytes(place)
 }
 
-/// The number that is a place; of a foreign place, some number.
+/// The number of a position; of a foreign position, any number.
 pub(crate) fn place_number(place: StoreCursor) -> i64 {
     place.to_bytes().last_chunk().map_or(0, |last| i64::from_be_bytes(*last))
 }

@@ -1,8 +1,8 @@
 //! The store on PostgreSQL.
 //!
-//! What is read comes over a pool of connections ([`reads`]); what is written is gathered and sent in one go over a few
-//! others ([`commit`], [`transaction`]). What tables hold is described in [`tables`](crate::tables); files per aggregate here
-//! are what only PostgreSQL does in its way.
+//! Reads use a pool of connections ([`reads`]); writes are gathered and sent together over a few others ([`commit`],
+//! [`transaction`]). The tables are described in [`tables`](crate::tables); the files per aggregate here hold the parts
+//! that are special to PostgreSQL.
 
 mod apply;
 mod audiences;
@@ -101,13 +101,13 @@ pub use self::url::{MalformedPostgresUrl, PostgresUrl};
 /// A database on a PostgreSQL server.
 pub type PostgresStore = SqlStore<Postgres>;
 
-/// The PostgreSQL backend of a [`PostgresStore`]: its connections, what it knows of other processes, and its tasks.
+/// The PostgreSQL backend of a [`PostgresStore`]: its connections, its view of other processes, and its tasks.
 #[derive(Debug)]
 pub struct Postgres {
     reads: Reads,
-    /// What claims jobs, and reads rows by their keys for many callers at once.
+    /// Connections that claim jobs, and read rows by keys for many callers at once.
     keyed_reads: Reads,
-    /// Begins transactions that write, those of upkeep as well.
+    /// Begins transactions that write, also for maintenance.
     writes: Writes,
     commits: Commits,
     observed: Arc<Observed>,
@@ -115,9 +115,9 @@ pub struct Postgres {
     lease_table: Arc<LeaseTable>,
     membership: Arc<Membership>,
     notifier: Arc<ChangeNotifier>,
-    /// Where bytes of attachments go instead of into the database.
+    /// Store for the bytes of attachments, used instead of the database.
     objects: Option<Arc<dyn Objects>>,
-    /// They end with the store.
+    /// Background tasks, which end with the store.
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -131,7 +131,7 @@ impl Store for PostgresStore {
             return self.hold(changes.writes().iter().filter_map(Write::claim)).await;
         }
         if changes.writes().iter().any(|write| matches!(write, Write::Job(JobWrite::Hold(_)))) {
-            // What leaves the process after this commit must not leave when others may have its job.
+            // Data must not leave the process after this commit if another process may have the job.
             self.membership.require_voice().map_err(StoreError::from)?;
         }
         let (topics, work) = (Topics::of(&changes), news::work_of(&changes));
@@ -209,14 +209,14 @@ impl Store for PostgresStore {
 }
 
 impl Postgres {
-    /// How many round trips to the database this process has made for reads and for transactions. A statement that a
+    /// Number of round trips to the database that this process made for reads and for transactions. A statement that a
     /// connection does not know yet takes one more, once, which is not counted.
     pub fn round_trips(&self) -> u64 {
         let transactions = self.writes.0.counters.round_trips.load(Ordering::Relaxed);
         self.reads.round_trips() + self.keyed_reads.round_trips() + transactions
     }
 
-    /// Fails unless all claims are held, and this process may still say so.
+    /// Fails unless all claims are held, and this process is still heard.
     async fn hold(&self, jobs: impl Iterator<Item = &JobHandle> + Send) -> Result<(), CommitError> {
         const SQL: &str = "SELECT EXISTS (SELECT 1 FROM writers WHERE term = $1)";
         self.membership.require_voice()?;
@@ -225,7 +225,7 @@ impl Postgres {
         for job in jobs {
             uses.claim(term, job, Effect::Keeps)?;
         }
-        // Many calls of webhooks ask at the same time.
+        // Many webhook deliveries ask at the same time.
         let lives = self.reads.one_shared(SQL, params![term], |row| row::get(row, 0)).await?;
         if lives == Some(true) {
             return Ok(());

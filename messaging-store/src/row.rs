@@ -1,4 +1,4 @@
-//! Between rows and core's types, for both databases.
+//! Conversion between rows and core's types, for both databases.
 //!
 //! Times, counts and revisions are integers, documents text (`jsonb` changes numbers and the order of members, and
 //! refuses U+0000).
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::fault::Fault;
 
-/// A row that a query answers.
+/// A row of the answer to a query.
 pub(crate) trait Row {
     fn cell(&self, column: usize) -> Result<Cell<'_>, Fault>;
 }
@@ -28,13 +28,13 @@ pub(crate) enum Cell<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What a cell is read as.
+/// A type that can be read from a cell.
 pub(crate) trait FromCell<'a>: Sized {
-    /// `None` where the cell holds something of another type.
+    /// `None` if the cell has another type.
     fn from_cell(cell: Cell<'a>) -> Option<Self>;
 }
 
-/// A column of a type that both databases have.
+/// Reads a column of a type that both databases have.
 pub(crate) fn get<'a, T: FromCell<'a>>(row: &'a dyn Row, column: usize) -> Result<T, Fault> {
     T::from_cell(row.cell(column)?).ok_or(Fault::Malformed("a column has another type"))
 }
@@ -126,17 +126,17 @@ pub(crate) fn maybe_time(row: &dyn Row, column: usize) -> Result<Option<Timestam
     Ok(get::<Option<_>>(row, column)?.map(Timestamp::from_millis))
 }
 
-/// A count.
+/// Reads a count.
 pub(crate) fn count(row: &dyn Row, column: usize) -> Result<u64, Fault> {
     u64::try_from(get::<i64>(row, column)?).map_err(|_| Fault::Malformed("a count is negative"))
 }
 
-/// The record in a document column.
+/// Reads the record in a document column.
 pub(crate) fn record<T: DeserializeOwned>(row: &dyn Row, column: usize) -> Result<T, Fault> {
     Ok(serde_json::from_str(get(row, column)?)?)
 }
 
-/// A document column in which NULL stands for an empty document.
+/// Reads a document column in which NULL stands for an empty document.
 pub(crate) fn or_empty<T: DeserializeOwned + Default>(row: &dyn Row, column: usize) -> Result<T, Fault> {
     match get::<Option<&str>>(row, column)? {
         Some(text) => Ok(serde_json::from_str(text)?),
@@ -144,7 +144,7 @@ pub(crate) fn or_empty<T: DeserializeOwned + Default>(row: &dyn Row, column: usi
     }
 }
 
-/// The record in column 1 at the revision in column 0.
+/// Reads the record in column 1 at the revision in column 0.
 pub(crate) fn stored<T: DeserializeOwned>(row: &dyn Row) -> Result<Stored<T>, Fault> {
     Ok(Stored { revision: get(row, 0)?, record: record(row, 1)? })
 }

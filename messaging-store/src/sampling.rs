@@ -1,25 +1,25 @@
-//! Counting within a time: pieces that are spread over everything, and estimates from those that were looked at.
+//! Counting within a time limit: pieces that are spread over all contacts, and estimates from those that were counted.
 
 use std::time::{Duration, Instant};
 
-/// How long a preview counts; then it estimates.
+/// Time after which a preview stops counting and estimates.
 const PREVIEW: Duration = Duration::from_millis(450);
-/// So many contacts are all counted, however long that takes: an estimate from few of them would say nothing.
+/// Number of contacts up to which all are counted, however long that takes: an estimate from so few would be useless.
 const ALL_COUNTED: u64 = 5_000;
 
-/// Whether so many contacts are all counted.
+/// Returns true if all of this number of contacts are counted.
 pub(crate) const fn is_small(contacts: u64) -> bool {
     contacts <= ALL_COUNTED
 }
 
-/// Whether a preview of so many contacts that began then ends with an estimate.
+/// Returns true if a preview of `contacts` contacts that began at `began` ends with an estimate now.
 pub(crate) fn is_over(contacts: u64, began: Instant) -> bool {
     !is_small(contacts) && began.elapsed() >= PREVIEW
 }
 
-/// Which of `all` pieces comes at some place of the order: the last one first, then far apart.
+/// Returns the piece, of `all`, at a place of the order: the last one first, then far apart.
 pub(crate) fn spread(place: i64, all: i64) -> i64 {
-    // About the golden section, which leaves no part out for long.
+    // Close to the golden ratio, so that no part waits for long.
     let mut step = (all * 618 / 1000).max(1);
     while greatest_common_divisor(step, all) != 1 {
         step += 1;
@@ -31,7 +31,7 @@ const fn greatest_common_divisor(one: i64, other: i64) -> i64 {
     if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
-/// What a count among some is among all, rounded.
+/// Scales a count among `seen` contacts to `all`, rounded.
 pub(crate) fn scaled(counted: u64, all: u64, seen: u64) -> u64 {
     if seen == 0 {
         return 0;
@@ -40,7 +40,7 @@ pub(crate) fn scaled(counted: u64, all: u64, seen: u64) -> u64 {
     u64::try_from((counted * all + seen / 2) / seen).unwrap_or(u64::MAX)
 }
 
-/// The same for what is not certain to be nobody: while some were not looked at, it is at least one.
+/// Like `scaled`, but at least one while some contacts were not seen.
 pub(crate) fn estimated(counted: u64, all: u64, seen: u64) -> u64 {
     scaled(counted, all, seen).max(u64::from(seen < all))
 }

@@ -1,8 +1,8 @@
-//! Who has to become or cease to be a member of a segment.
+//! Moves of contacts into and out of a segment.
 
 use std::cmp::Ordering;
 
-/// Adds what makes `held` into `wanted`; both are in order.
+/// Adds the moves that turn `held` into `wanted`; both are ascending.
 pub(crate) fn compare(wanted: &[i64], held: &[i64], moves: &mut Vec<(i64, bool)>) {
     let (mut wanted, mut held) = (wanted.iter().copied().peekable(), held.iter().copied().peekable());
     loop {

@@ -1,7 +1,7 @@
 //! Listings of messages in one of several states.
 //!
-//! An index holds the messages of each state in their order. Where one holds all of the states that are wanted, each is
-//! listed by itself and the pages become one, so that a few failures are found among millions of deliveries.
+//! An index holds the messages of each state in their order. If an index has all of the wanted states, each is listed
+//! by itself and the pages are merged, so that a few failures are found among millions of deliveries.
 
 use std::cmp::Reverse;
 
@@ -9,16 +9,17 @@ use messaging_core::domain::message::{Message, MessageFilter, MessageStatus};
 use messaging_core::ids::Id as _;
 use messaging_core::ports::store::{Slice, StoreCursor};
 
-/// The stored numbers of the states that are wanted, ascending, each once.
+/// Stored numbers of the wanted states, ascending and distinct.
 ///
-/// In this order what moves on between two listings is found in both rather than in neither: of the states that an index
-/// holds none leads to one with a smaller number.
+/// In this order a message that changes its state between two listings is found in both rather than in neither: none of
+/// the states in an index is followed by one with a smaller number.
 pub(crate) fn numbers(filter: &MessageFilter) -> Vec<i64> {
     let wanted = |(_, status): &(i64, MessageStatus)| filter.statuses.contains(status);
     (0..).zip(MessageStatus::ALL).filter(wanted).map(|(number, _)| number).collect()
 }
 
-/// Whether an index holds each of the states: from one number on those of a workspace, from another those of a campaign.
+/// Returns true if an index has each of the states: from `of_all` on those of a workspace, from `of_campaign` on those
+/// of a campaign.
 pub(crate) fn are_listed_apart(filter: &MessageFilter, statuses: &[i64], of_all: i64, of_campaign: i64) -> bool {
     let first = match (filter.contact_id, filter.campaign_id, filter.automation_id) {
         (None, Some(_), _) => of_campaign,
@@ -28,11 +29,11 @@ pub(crate) fn are_listed_apart(filter: &MessageFilter, statuses: &[i64], of_all:
     statuses.len() > 1 && statuses.iter().all(|status| *status >= first)
 }
 
-/// One page of the pages of several listings, newest first.
+/// Merges the pages of several listings into one, newest first.
 pub(crate) fn merged(slices: Vec<Slice<Message>>, limit: usize) -> Slice<Message> {
-    // A listing that was not read to its end says nothing of what comes after the place where it stopped.
+    // A listing that was not read to its end says nothing about rows after its last position.
     let known_to = slices.iter().filter_map(|slice| slice.next).map(StoreCursor::to_bytes).max();
-    // Of a message that was found twice the state that was read later counts.
+    // Of a message that was found twice, the state that was read later counts.
     let mut items: Vec<_> = slices.into_iter().rev().flat_map(|slice| slice.items).collect();
     items.retain(|message| known_to.is_none_or(|place| message.id.to_bytes() >= place));
     items.sort_by_key(|message| Reverse(message.id.to_bytes()));

@@ -1,4 +1,4 @@
-//! Statements as values: their texts, and what is bound to their parameters.
+//! Statements as values: their texts, and the values of their parameters.
 
 use std::fmt;
 
@@ -32,9 +32,9 @@ impl fmt::Debug for Sql {
     }
 }
 
-/// The text of a statement. One text with parameters `$1`, `$2`, … serves both databases; what stands in braces is for
-/// SQLite alone: `{INDEXED BY t_by_a}`. Where they differ in more, both texts stand side by side:
-/// `sql!(sqlite: "…$1…", postgres: "…$1…")`. An empty one says that there is nothing to do.
+/// The text of a statement. One text with parameters `$1`, `$2`, … serves both databases; text in braces is for SQLite
+/// alone: `{INDEXED BY t_by_a}`. If they differ in more, both texts are given:
+/// `sql!(sqlite: "…$1…", postgres: "…$1…")`. An empty text means that there is nothing to do.
 macro_rules! sql {
     (sqlite: $sqlite:expr, postgres: $postgres:expr $(,)?) => {{
         const SQLITE: &str = $sqlite;
@@ -52,8 +52,8 @@ macro_rules! sql {
 
 pub(crate) use sql;
 
-/// The text for SQLite, of the same length: parameters are `?1` instead of `$1`, which is a name to it, numbered by its
-/// place; braces are spaces.
+/// The text for SQLite, of the same length: `?1` instead of `$1`, which SQLite takes as a name and numbers by its
+/// position; braces become spaces.
 pub(crate) const fn of_sqlite<const N: usize>(text: &str) -> [u8; N] {
     let text = text.as_bytes();
     let mut made = [0; N];
@@ -70,7 +70,7 @@ pub(crate) const fn of_sqlite<const N: usize>(text: &str) -> [u8; N] {
     made
 }
 
-/// The text for PostgreSQL, of the same length: what stands in braces is spaces.
+/// The text for PostgreSQL, of the same length: text in braces becomes spaces.
 pub(crate) const fn of_postgres<const N: usize>(text: &str) -> [u8; N] {
     let text = text.as_bytes();
     let mut made = [b' '; N];
@@ -88,7 +88,7 @@ pub(crate) const fn of_postgres<const N: usize>(text: &str) -> [u8; N] {
     made
 }
 
-/// The bytes as text.
+/// Converts bytes to text.
 pub(crate) const fn text(bytes: &[u8]) -> &str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -96,8 +96,8 @@ pub(crate) const fn text(bytes: &[u8]) -> &str {
     }
 }
 
-/// What is bound to a parameter. Each database takes it as the type that the column has there: an id is a `uuid` to
-/// PostgreSQL and 16 bytes to SQLite.
+/// The value of a parameter. Each database takes it as the type of its column: an id is a `uuid` to PostgreSQL and 16
+/// bytes to SQLite.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Null,
@@ -107,11 +107,12 @@ pub(crate) enum Value {
     Text(String),
     Bytes(Bytes),
     Id([u8; 16]),
-    /// An array of PostgreSQL. To SQLite it is JSON for `json_each`, with bytes and ids in hexadecimal digits for `unhex`.
+    /// An array on PostgreSQL. On SQLite it is JSON for `json_each`, with bytes and ids in hexadecimal digits for
+    /// `unhex`.
     List(Vec<Value>),
 }
 
-/// What is bound to the parameters of a statement, in the order of their numbers.
+/// Values of the parameters of a statement, in the order of their numbers.
 pub(crate) type Params = Vec<Value>;
 
 /// Makes parameters of values.

@@ -1,11 +1,12 @@
 //! The store on SQLite.
 //!
-//! Threads and what they own: one writer with the writing connection ([`writer`], [`write_connection`], [`batch`]), a few
-//! readers with a connection each ([`readers`]), one more of those for scans ([`segments`]), one that moves the write-ahead log into the database
-//! ([`checkpoint`]). Callers hand work over and wait without a thread of their own.
+//! Threads and the objects they own: one writer with the writing connection ([`writer`], [`write_connection`],
+//! [`batch`]), a few readers with a connection each ([`readers`]), one more reader for scans ([`segments`]), and one
+//! that moves the write-ahead log into the database ([`checkpoint`]). Callers hand work over and wait without a thread
+//! of their own.
 //!
-//! What tables hold is described in [`tables`](crate::tables); files per aggregate here are what only SQLite does in its
-//! way.
+//! The tables are described in [`tables`](crate::tables); the files per aggregate here hold the parts that are special
+//! to SQLite.
 
 mod address_digest;
 mod apply;
@@ -114,17 +115,17 @@ pub struct Sqlite {
     stop: Arc<Mutex<Option<Stop>>>,
 }
 
-/// What an orderly stop raises the number of the latest start with, once.
+/// State with which an orderly stop raises the number of the latest start, once.
 #[derive(Debug)]
 struct Stop {
     /// The file with the number.
     epoch: PathBuf,
-    /// The token of this process: another one has its own numbers.
+    /// Token of this process; another process counts starts itself.
     owner: String,
     reopen: Reopen,
 }
 
-/// How far sweeps have looked through tables without an index by time.
+/// Positions of sweeps in tables without an index by time.
 #[derive(Debug, Default)]
 struct DueTables {
     aged: Mutex<HashMap<&'static str, Arc<DueRows>>>,
@@ -137,7 +138,7 @@ impl DueTables {
     }
 }
 
-/// What the program that does the jobs holds until its last connection is closed.
+/// Lock and database file, which the program that does the jobs holds until its last connection is closed.
 #[derive(Debug)]
 struct Ownership {
     /// The lock file.
@@ -219,12 +220,12 @@ impl Store for SqliteStore {
 }
 
 impl Sqlite {
-    /// Whether this is the program that does the jobs of the database.
+    /// Returns true if this is the program that does the jobs of the database.
     fn does_the_work(&self) -> bool {
         self.ownership.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Commits changes and does to files what they say.
+    /// Commits changes and makes the changes to files that follow from them.
     async fn commit_with_files(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         self.blobs.put_captures(&changes).await?;
         let redacted: Vec<_> = changes.writes().iter().filter_map(redacted_message).collect();
@@ -235,7 +236,7 @@ impl Sqlite {
         // A task of its own, so that a caller that goes away leaves no file without a row.
         let task = tokio::spawn(async move {
             writer.commit(changes, priority).await?;
-            // What is committed is committed.
+            // The commit stands whatever happens to the files.
             if let Err(error) = files.delete_captures(redacted).await {
                 tracing::warn!(%error, "a captured source could not be removed");
             }
@@ -244,8 +245,8 @@ impl Sqlite {
         task.await.map_err(|_| Fault::Panicked)?
     }
 
-    /// Removes rows in transactions of at most `slice` each, until none is left or `limit` are gone; answers
-    /// how many went. A power cut may bring the last ones back.
+    /// Removes rows in transactions of at most `slice` each, until none is left or `limit` are gone; returns the number
+    /// removed. A power cut may bring the last ones back.
     async fn forget_in_slices<F>(&self, limit: usize, slice: usize, forget: F) -> Result<u64, StoreError>
     where
         F: Fn(&Connection, usize) -> Result<u64, Fault> + Copy + Send + 'static,
@@ -273,7 +274,7 @@ impl Drop for Sqlite {
     }
 }
 
-/// Ends the threads in the order in which they need each other; a second time does nothing.
+/// Ends the threads in the order in which they depend on each other; a second call does nothing.
 fn close(
     writer: &Writer,
     readers: &[&Readers],
@@ -290,8 +291,8 @@ fn close(
     drop(ownership.lock().unwrap_or_else(PoisonError::into_inner).take());
 }
 
-/// Raises the number of the latest start, so that a database that is copied while a server runs, and put back when it
-/// has stopped, is told from the one that was there. What fails here is left to the next start, which raises it too.
+/// Raises the number of the latest start, so that a copy made while a server ran, and restored after it stopped, can be
+/// told from the original. If this fails, the next start raises the number.
 fn raise_epoch(stop: &Mutex<Option<Stop>>, health: &Health) {
     let Some(stop) = stop.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
     if !health.state().is_healthy() {
@@ -315,7 +316,7 @@ fn raise_epoch(stop: &Mutex<Option<Stop>>, health: &Health) {
 fn redacted_message(write: &Write) -> Option<(WorkspaceId, MessageId)> {
     match write {
         Write::RedactMessage(redaction) => Some((redaction.workspace_id, redaction.message_id)),
-        // What was in a file and is short now stands in its row.
+        // A body that was in a file and is short now is stored in its row.
         Write::EraseCopy(erasure) => {
             let capture = erasure.capture.as_ref().filter(|capture| !is_large(&capture.source))?;
             Some((capture.workspace_id, capture.message_id))

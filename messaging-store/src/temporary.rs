@@ -14,8 +14,8 @@ use crate::{SqliteOptions, SqliteStore};
 
 /// Opens databases in directories of their own below one directory, and removes each with its store.
 ///
-/// They are written without waiting for the disk. What a process left behind that did not end orderly is removed by the
-/// next one that has the directory for itself.
+/// They are written without waiting for the disk. Files left by a process that did not end orderly are removed by the
+/// next one that uses the directory.
 #[derive(Debug)]
 pub struct TemporaryDatabases {
     directory: PathBuf,
@@ -23,8 +23,8 @@ pub struct TemporaryDatabases {
 }
 
 impl TemporaryDatabases {
-    /// Databases below a directory, which belongs to this process alone: what is in it is removed. It is made with the
-    /// first database and goes with the last one.
+    /// Databases below a directory that belongs to this process alone: its content is removed. The directory is created
+    /// with the first database and removed with the last one.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         if let Err(error) = fs::remove_dir_all(&directory)
@@ -54,7 +54,7 @@ impl TemporaryStores for TemporaryDatabases {
     }
 }
 
-/// Where a database is; removed with its files when dropped.
+/// The directory of a database; removed with its files when dropped.
 struct DirectoryGuard {
     above: PathBuf,
     directory: PathBuf,
@@ -65,7 +65,7 @@ impl Drop for DirectoryGuard {
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             tracing::warn!(directory = %self.directory.display(), %error, "a temporary database cannot be removed");
         }
-        // It is not empty while there are others.
+        // The directory above is not empty while there are other databases.
         let _ = fs::remove_dir(&self.above);
     }
 }

@@ -1,8 +1,8 @@
-//! How the rows of a workspace are found, in every table of both schemas: what removing a workspace goes by.
+//! Statements that find and remove the rows of a workspace, for every table of both schemas.
 //!
-//! Rows go in the order of this list, a page at a time: those that are found through a row of another table before that
-//! one. Tables without rows of a workspace are named as well, each with a reason, so that a table that nobody has thought
-//! of fails a test.
+//! Rows are removed in the order of this list, a page at a time: rows that are found through a row of another table
+//! come before that table. Tables without rows of a workspace are named as well, each with a reason, so that a table
+//! missing here fails a test.
 
 use messaging_core::ids::WorkspaceId;
 
@@ -24,9 +24,10 @@ pub(crate) enum By {
 pub(crate) struct Owned {
     /// The table.
     pub(crate) table: &'static str,
-    /// What `$1` of the statements is; `$2` is how many rows a page has.
+    /// Value of `$1` in the statements; `$2` is the number of rows in a page.
     pub(crate) by: By,
-    /// What removes a page on SQLite; empty where the store has no such table. The rows that the last one touches count.
+    /// Statements that remove a page on SQLite; empty where the store has no such table. The rows that the last one
+    /// touches count.
     pub(crate) sqlite: &'static [&'static str],
     /// Statements that remove a page on PostgreSQL; empty where the store has no such table.
     #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "the store is not built"))]
@@ -65,14 +66,14 @@ macro_rules! postgres {
     };
 }
 
-/// A table of both stores, its key on SQLite, and which rows are meant.
+/// A table of both stores: its name, its key on SQLite, and the condition for its rows.
 macro_rules! both {
     ($table:literal, $key:literal, $which:expr) => {
         Owned { table: $table, by: By::Id, sqlite: sqlite!($table, $key, $which), postgres: postgres!($table, $which) }
     };
 }
 
-/// The same, found by the text of the id.
+/// Like `both`, with the condition on the text of the id.
 macro_rules! by_text {
     ($table:literal, $key:literal, $which:expr) => {
         Owned {
@@ -91,21 +92,21 @@ macro_rules! only_postgres {
     };
 }
 
-/// Rows that name the workspace.
+/// Condition for rows that name the workspace.
 macro_rules! workspace {
     () => {
         "workspace = $1"
     };
 }
 
-/// Rows that name it by its number.
+/// Condition for rows that name the workspace by its number.
 macro_rules! number {
     () => {
         "workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)"
     };
 }
 
-/// Rows that name a contact by its number, which is that of the workspace and a count.
+/// Condition for rows that name a contact by its number, which consists of the number of the workspace and a count.
 macro_rules! contact {
     () => {
         "contact >= (SELECT number << 40 FROM workspace_numbers WHERE workspace = $1) \
@@ -113,7 +114,7 @@ macro_rules! contact {
     };
 }
 
-/// Rows that name a block of contacts.
+/// Condition for rows that name a block of contacts.
 macro_rules! block {
     () => {
         "block >= (SELECT number << 35 FROM workspace_numbers WHERE workspace = $1) \
@@ -121,14 +122,14 @@ macro_rules! block {
     };
 }
 
-/// Rows that name a row of another table of the workspace.
+/// Condition for rows that name a row of another table of the workspace.
 macro_rules! through {
     ($column:literal, $key:literal, $parent:literal) => {
         concat!($column, " IN (SELECT ", $key, " FROM ", $parent, " WHERE workspace = $1)")
     };
 }
 
-/// The same where that table names the workspace by its number.
+/// Like `through`, if that table names the workspace by its number.
 macro_rules! through_number {
     ($column:literal, $parent:literal) => {
         concat!(
@@ -140,41 +141,41 @@ macro_rules! through_number {
     };
 }
 
-/// Rows that name a node of an automation.
+/// Condition for rows that name a node of an automation.
 macro_rules! node {
     () => {
         "node IN (SELECT n FROM automation_nodes WHERE automation IN (SELECT n FROM automations WHERE workspace = $1))"
     };
 }
 
-/// Lanes of the workspace, of both classes.
+/// Condition for lanes of the workspace, of both classes.
 macro_rules! lane {
     () => {
         "(lane >= 't/' || $1 || '/' AND lane < 't/' || $1 || '0') OR (lane >= 'b/' || $1 || '/' AND lane < 'b/' || $1 || '0')"
     };
 }
 
-/// How many jobs of a workspace there are, whose id is `$1` as text.
+/// Counts the jobs of a workspace whose id is `$1` as text.
 const JOBS_LEFT: Sql = sql!(concat!("SELECT count(*) FROM jobs WHERE ", lane!()));
 
-/// The jobs of a workspace on SQLite, whose id is `$1` as text; a store leaves those alone that are claimed.
+/// Selects the jobs of a workspace on SQLite; `$1` is its id as text. The store leaves claimed jobs alone.
 pub(crate) const JOBS: &str = concat!("SELECT lane, due_at, id FROM jobs WHERE ", lane!());
 
-/// The lanes of a workspace on SQLite that have no jobs; `$1` is its id as text.
+/// Selects the lanes of a workspace on SQLite that have no jobs; `$1` is its id as text.
 pub(crate) const EMPTY_LANES: &str = concat!(
     "SELECT lane FROM lanes WHERE (",
     lane!(),
     ") AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.lane = lanes.lane) LIMIT $2"
 );
 
-/// The credentials of whoever calls for the workspace alone.
+/// Query of the credentials used for the workspace alone: its API keys, and its own id.
 macro_rules! credentials {
     () => {
         "SELECT id FROM api_keys WHERE workspace = $1 UNION ALL SELECT $1"
     };
 }
 
-/// A user whom the workspace created, as text in the record, and who is a member nowhere.
+/// Condition for users whom the workspace created, according to the text in the record, and who are members nowhere.
 macro_rules! left_alone {
     () => {
         "doc LIKE '%\"created_by\":\"' || $1 || '\"%'
@@ -184,7 +185,7 @@ macro_rules! left_alone {
 
 /// All tables with rows of a workspace, in the order in which they are removed.
 pub(crate) const OWNED: &[Owned] = &[
-    // First, so that nothing goes on in the rest. Claimed ones are left to end by themselves on SQLite.
+    // First, so that no work for the other rows continues. On SQLite, claimed jobs are left to end by themselves.
     Owned { table: "jobs", by: By::Text, sqlite: &[JOBS], postgres: postgres!("jobs", lane!()) },
     by_text!("tickets", "digest", "doc LIKE '%\"' || $1 || '\"%'"),
     both!("members", "workspace, user_id", workspace!()),
@@ -197,7 +198,7 @@ pub(crate) const OWNED: &[Owned] = &[
     ),
     by_text!("factors", "user_id, id", concat!("user_id IN (SELECT id FROM users WHERE ", left_alone!(), ")")),
     by_text!("users", "id", left_alone!()),
-    // Those of its keys and of the operator, and those of people, whose routes name it.
+    // Replies to the workspace's keys and to the operator, then replies to users, whose routes name the workspace.
     Owned {
         table: "replies",
         by: By::Id,
@@ -238,7 +239,7 @@ pub(crate) const OWNED: &[Owned] = &[
         sqlite: sqlite!("soft_bounces", "workspace, channel, address", workspace!()),
         postgres: postgres!("soft_bounces", workspace!()),
     },
-    // Also those of which nobody knew the owner. Records of others may name it.
+    // Also rows whose owner was unknown. Records of other workspaces may name it.
     by_text!(
         "quarantined",
         "id",
@@ -266,7 +267,7 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("activity", "workspace, quarter, channel, source", workspace!()),
     both!("site_activity", "workspace, quarter, site", workspace!()),
     only_postgres!("message_states", workspace!()),
-    // With their contents, which have no index by workspace.
+    // Together with their contents, which have no index by workspace.
     Owned {
         table: "messages",
         by: By::Id,
@@ -330,13 +331,13 @@ pub(crate) const OWNED: &[Owned] = &[
     both!("event_names", "n", number!()),
     both!("deleted_contacts", "n", number!()),
     both!("contacts", "n", number!()),
-    // Their notes come when they go.
+    // After the contacts, because removed contacts leave notes here.
     both!("changed_contact_texts", "n", block!()),
     both!("contact_texts", "block", block!()),
     only_postgres!("contact_counts", number!()),
 ];
 
-/// What ends the removal, in one transaction: the workspace itself. `$1` is its id.
+/// Statements that end the removal, in one transaction, with the workspace itself. `$1` is its id.
 const LAST: [Sql; 2] = [
     sql!("UPDATE ending_workspaces SET state = 2 WHERE workspace = $1 AND state = 1"),
     sql!("DELETE FROM workspaces WHERE id = $1"),
@@ -348,7 +349,7 @@ pub(crate) fn end(on: &mut dyn Statements, workspace: WorkspaceId) -> Result<(),
         sqlite: "UPDATE workspace_numbers SET contacts = 0, read_mask = 0 WHERE workspace = $1",
         postgres: "UPDATE workspace_numbers SET read_mask = 0 WHERE workspace = $1",
     );
-    // One that is still at work, or came late.
+    // A job that is still running, or was added late.
     on.expect(0, JOBS_LEFT, params![workspace.to_string()])?;
     on.run(NUMBER, params![key(workspace)])?;
     LAST.into_iter().try_for_each(|sql| on.run_one(sql, params![key(workspace)]))
@@ -362,7 +363,7 @@ mod tests {
 
     use super::*;
 
-    /// Tables whose rows are not removed by a statement of the list, and why.
+    /// Tables whose rows are not removed by a statement of the list, each with the reason.
     const OTHERWISE: &[(&str, &str)] = &[
         ("workspaces", "the last row to go"),
         ("ending_workspaces", "holds that the id of a workspace that is gone stays taken"),
@@ -391,8 +392,8 @@ mod tests {
         ("log_era", "of the installation"),
     ];
 
-    /// Tables that are read whole because they are small in every installation, and what is no table. Notes of changed contacts
-    /// are gone some seconds after they came.
+    /// Tables that are read whole because they are small in every installation, and names that are no tables. Notes of
+    /// changed contacts are gone some seconds after they came.
     const SMALL: &[&str] =
         &["abandoned_blobs", "changed_contact_texts", "quarantined", "suspensions", "tickets", "users", "CONSTANT"];
 

@@ -1,4 +1,4 @@
-//! Random filters, and random contacts that they are about. The same seed makes the same.
+//! Random filters, and random contacts for them. The same seed gives the same ones.
 //!
 //! Values come from small sets, so that filters match some contacts and not others.
 
@@ -19,7 +19,7 @@ use super::super::sample::{at, contact, object};
 pub struct Dice(u64);
 
 impl Dice {
-    /// Begins with a seed.
+    /// Creates the generator with a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -33,22 +33,22 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound.max(1) as u64).unwrap_or(0)
     }
 
-    /// Whether something of this share happens, in percent.
+    /// Returns true with a probability of `share` percent.
     pub fn percent(&mut self, share: usize) -> bool {
         self.below(100) < share
     }
 
-    /// A random item of a slice, which must not be empty.
+    /// Returns a random item of a slice, which must not be empty.
     pub fn one<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }
 
-    /// A time around the beginning of the tests' time: up to two years earlier, some minutes later.
+    /// Returns a time around the beginning of the tests' time: up to two years earlier, some minutes later.
     pub fn millis(&mut self) -> i64 {
         const MINUTE: i64 = 60_000;
         const DAY: i64 = 24 * 60 * MINUTE;
@@ -87,7 +87,7 @@ const DATES: &[&str] = &[
     "yesterday",
     "2023-13-01",
 ];
-/// In their order, whatever the time zone.
+/// In ascending order in every time zone.
 const EARLIER_AND_LATER: &[&str] =
     &["2022-11-14", "2023-10-14T00:00:00Z", "2023-11-13", "2023-11-14T22:13:20Z", "2023-11-16", "2024-02-29"];
 const URLS: &[&str] = &["https://a.example/Sale?x=1", "https://b.example/"];
@@ -96,7 +96,7 @@ const CHATS: &[&str] = &["@someone", "123456", "@nobody_1"];
 const PUSHES: &[&str] = &["token-1", "token-2", "token-3"];
 const VIBER_USERS: &[&str] = &["01234567890A=", "98765432109B=", "x"];
 
-/// Addresses that contacts have or could have, as the suppression list spells them.
+/// Returns an address that contacts have or could have, in the spelling of the suppression list.
 pub fn address(dice: &mut Dice, channel: &str) -> String {
     match channel {
         "email" => format!("user{}@example.org", dice.below(8)),
@@ -107,7 +107,7 @@ pub fn address(dice: &mut Dice, channel: &str) -> String {
     }
 }
 
-/// One of the six channels.
+/// Returns one of the six channels.
 pub fn channel(dice: &mut Dice) -> &'static str {
     dice.one(CHANNELS)
 }
@@ -148,7 +148,7 @@ fn members(dice: &mut Dice) -> Map<String, Value> {
     members
 }
 
-/// Another version of a contact, or what it is at first.
+/// Returns another version of a contact, or its first one.
 pub fn change(dice: &mut Dice, contact: &Contact, number: usize) -> Contact {
     let mut attributes = members(dice);
     if dice.percent(40) {
@@ -167,7 +167,7 @@ pub fn change(dice: &mut Dice, contact: &Contact, number: usize) -> Contact {
     let tags = TAGS.iter().filter(|_| dice.percent(40)).map(|tag| (*tag).to_owned()).collect();
     Contact {
         external_id: Some(format!("{}{number}", dice.one(&["u-", "U-", "ü"]))),
-        // Each contact has its own, so that nobody takes what is another's.
+        // Each contact has its own, so that none takes an identifier of another.
         email: maybe(dice, format!("user{number}@example.org")),
         phone: maybe(dice, format!("+3712000000{number}")),
         attributes: attributes.into(),
@@ -180,20 +180,20 @@ pub fn change(dice: &mut Dice, contact: &Contact, number: usize) -> Contact {
     }
 }
 
-/// A new contact; each is made with a number of its own.
+/// Returns a new contact; each is made with a number of its own.
 pub fn newcomer(dice: &mut Dice, workspace: WorkspaceId, number: usize) -> Contact {
     let created_at = at(dice.millis());
     let bare = Contact { created_at, ..contact(workspace) };
     change(dice, &bare, number)
 }
 
-/// The name and properties of a product event.
+/// Returns the name and properties of a product event.
 pub fn product_event(dice: &mut Dice) -> (&'static str, Map<String, Value>) {
     let name = dice.one(NAMES);
     (name, if dice.percent(30) { Map::new() } else { members(dice) })
 }
 
-/// The kind of an event of a message and its meta.
+/// Returns the kind of an event of a message and its meta.
 pub fn message_event(dice: &mut Dice) -> (EventKind, Map<String, Value>) {
     let kind = dice.one(&EventKind::ALL[1..]);
     let meta = match kind {
@@ -206,7 +206,7 @@ pub fn message_event(dice: &mut Dice) -> (EventKind, Map<String, Value>) {
     (kind, object(&meta))
 }
 
-/// A filter.
+/// Returns a filter.
 pub fn filter(dice: &mut Dice, named: &Named) -> StoredFilter {
     let sent = if dice.percent(3) { json!({}) } else { condition(dice, named, 3) };
     let mut violations = Violations::new();
@@ -304,12 +304,12 @@ fn counted(dice: &mut Dice, kind: &str) -> Value {
     leaf
 }
 
-/// A date that is one.
+/// Returns a valid date.
 fn date(dice: &mut Dice) -> &'static str {
     dice.one(&DATES[..7])
 }
 
-/// Two of some that stand in their order.
+/// Returns two items of a slice, in their order.
 fn in_order<T: Copy>(dice: &mut Dice, of: &[T]) -> [T; 2] {
     let first = dice.below(of.len());
     [of[first], of[first + dice.below(of.len() - first)]]
@@ -351,7 +351,7 @@ fn text_test(dice: &mut Dice) -> Value {
     let others = &["USER1", "u-2", "example.ORG", "Ü", "de", "r"];
     let mut text = || {
         let text = if dice.percent(50) { dice.one(TEXTS) } else { dice.one(others) };
-        // Nothing is compared with an empty text, but values may be empty.
+        // A test never compares with an empty text, but values may be empty.
         if text.is_empty() { "10" } else { text }
     };
     let (text, other) = (text(), text());
@@ -376,7 +376,7 @@ fn date_test(dice: &mut Dice) -> Value {
     }
 }
 
-/// An id of its own for something that is only named.
+/// Returns distinct ids for records that are only named.
 pub fn names<I: Id>(count: usize) -> Vec<I> {
     (0..count).map(|_| super::super::sample::id()).collect()
 }

@@ -1,25 +1,25 @@
 //! The file of a backup: a tar archive (POSIX.1-1988, "ustar") that ends with its own checksum.
 //!
-//! Every byte is either covered by the SHA-256 of the last entry or can be only what it is: headers are made anew from
-//! name and length and compared, padding is zero, and nothing stands after the end. So a reader finds every change.
+//! Every byte is either covered by the SHA-256 of the last entry or has only one valid value: headers are built anew
+//! from name and length and compared, padding is zero, and nothing follows the end. So a reader finds every change.
 
 use std::io::{self, Read, Write};
 
 use ring::digest::{Context, SHA256};
 
 const BLOCK: usize = 512;
-/// The last entry.
+/// Name of the last entry, with the checksum.
 const SUM: &str = "SHA256";
-/// How much is copied at a time.
+/// Number of bytes copied at a time.
 const PIECE: usize = 64 << 10;
-/// The longest name in one field. Of a longer one the directory stands in another.
+/// Longest name in one field. The directory of a longer one is put into another field.
 const MAX_NAME: usize = 100;
-/// The longest directory in its field.
+/// Longest directory in its field.
 const MAX_PREFIX: usize = 155;
-/// The largest entry that eleven octal digits tell; larger ones are told in binary, as GNU tar does.
+/// Largest length that eleven octal digits hold; larger ones are stored in binary, as GNU tar does.
 const MAX_OCTAL: u64 = (1 << 33) - 1;
 
-/// The header of an entry. A pure function of what it says, which is how readers check it.
+/// Builds the header of an entry. A pure function of its arguments, which is how readers check it.
 fn header(name: &str, length: u64, modified_at: u64) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
@@ -44,7 +44,7 @@ fn header(name: &str, length: u64, modified_at: u64) -> [u8; BLOCK] {
     block
 }
 
-/// A name as its two fields hold it; `None` when it is too long.
+/// Splits a name into its two fields; `None` if it is too long.
 fn split(name: &str) -> Option<(&str, &str)> {
     if name.len() <= MAX_NAME {
         return Some(("", name));
@@ -52,7 +52,7 @@ fn split(name: &str) -> Option<(&str, &str)> {
     name.rsplit_once('/').filter(|(prefix, rest)| prefix.len() <= MAX_PREFIX && rest.len() <= MAX_NAME)
 }
 
-/// How many bytes follow an entry until the next block.
+/// Number of bytes between the end of an entry and the next block.
 fn padding(length: u64) -> usize {
     (BLOCK - usize::try_from(length % BLOCK as u64).unwrap_or(0)) % BLOCK
 }
@@ -82,12 +82,12 @@ impl<W: Write> ArchiveWriter<W> {
         Ok(())
     }
 
-    /// Bytes so far.
+    /// Number of bytes written so far.
     pub(super) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Adds an entry of the first `length` bytes of `source`, which is an error when it has fewer.
+    /// Adds an entry with the first `length` bytes of `source`; fails if it has fewer.
     pub(super) fn add(&mut self, name: &str, length: u64, source: impl Read) -> io::Result<()> {
         if split(name).is_none() {
             return Err(io::Error::new(io::ErrorKind::InvalidFilename, "the name is too long for an archive"));
@@ -111,7 +111,7 @@ impl<W: Write> ArchiveWriter<W> {
         self.put(&[0; BLOCK][..padding(length)])
     }
 
-    /// Ends the archive; answers the checksum as well.
+    /// Ends the archive; returns the checksum as well.
     pub(super) fn finish(mut self) -> io::Result<(W, String)> {
         let sum = hex(self.sum.clone().finish().as_ref());
         let line = format!("{sum}\n");
@@ -121,7 +121,7 @@ impl<W: Write> ArchiveWriter<W> {
     }
 }
 
-/// Reads an archive that [`ArchiveWriter`] wrote. What it gives is believed only once [`next`](Self::next) has answered
+/// Reads an archive that [`ArchiveWriter`] wrote. Its entries are verified only once [`next`](Self::next) has returned
 /// `None`.
 pub(super) struct ArchiveReader<R> {
     inner: R,
@@ -137,7 +137,7 @@ pub(super) struct Entry {
     pub(super) length: u64,
 }
 
-/// An archive is not as it was written.
+/// Damage found in an archive.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Damage {
     #[error("{0}")]
@@ -172,7 +172,7 @@ impl<R: Read> ArchiveReader<R> {
         if bytes.iter().any(|byte| *byte != 0) { Err(Damage::Malformed("an entry has a damaged end")) } else { Ok(()) }
     }
 
-    /// The next entry; `None` once all were read and their checksum was right.
+    /// Returns the next entry; `None` once all were read and their checksum was right.
     pub(super) fn next(&mut self) -> Result<Option<Entry>, Damage> {
         let mut block = [0; BLOCK];
         self.fill(&mut block)?;
@@ -209,8 +209,8 @@ impl<R: Read> ArchiveReader<R> {
         Ok(())
     }
 
-    /// Writes the bytes of an entry that [`next`](Self::next) just answered; `note` is told how many bytes were read so
-    /// far.
+    /// Writes the bytes of the entry that [`next`](Self::next) just returned; calls `note` with the number of bytes
+    /// read so far.
     pub(super) fn copy(
         &mut self,
         entry: &Entry,
@@ -230,7 +230,7 @@ impl<R: Read> ArchiveReader<R> {
     }
 }
 
-/// Name, length and time of a header.
+/// Reads name, length and time from a header.
 fn parse(block: &[u8; BLOCK]) -> Option<(String, u64, u64)> {
     let octal =
         |at: usize, length: usize| u64::from_str_radix(std::str::from_utf8(&block[at..at + length]).ok()?, 8).ok();

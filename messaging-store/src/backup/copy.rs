@@ -1,4 +1,4 @@
-//! The copy of the database, and whether the files that it names are pinned.
+//! The copy of the database, and the check that the files it names are pinned.
 
 use std::fs::OpenOptions;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -19,18 +19,19 @@ use super::pinned::Pinned;
 use crate::file_error::FileError;
 use crate::sqlite::files_of_rows;
 
-/// Pages that are copied at a time: between them progress is told.
+/// Number of pages copied at a time, between two reports of progress.
 const PAGES: i32 = 1024;
-/// How often the snapshot is taken again because files went meanwhile.
+/// Maximum number of snapshots, taken again because files were removed meanwhile.
 const MAX_SNAPSHOTS: usize = 16;
-/// Contents of messages so long before the newest are looked at as well: a number may come again after the newest went.
+/// Contents of messages with numbers this far before the newest are checked as well: a number may be used again after
+/// the newest row was removed.
 const SLACK: i64 = 1000;
-/// Files that were lost and are named.
+/// Maximum number of lost files that are named.
 const MAX_MISSING: usize = 100;
 
-/// Copies the database of one moment to `target`, which is an empty file, and pins the files that it names. Answers also
-/// those that are missing, of what was accepted last: a file that goes takes with it what names it, so one that a later
-/// snapshot still names was lost before.
+/// Copies the database of one moment to `target`, which is an empty file, and pins the files that it names. Also
+/// returns the missing ones among those accepted last: a file is removed together with the row that names it, so one
+/// that a later snapshot still names was lost before.
 pub(super) fn snapshot(
     database: &Path,
     target: &Path,
@@ -40,7 +41,7 @@ pub(super) fn snapshot(
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(database, flags).map_err(failed)?;
     source.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
-    // Left to the server, if there is one.
+    // Checkpoints are left to the server, if there is one.
     source.pragma_update(None, "wal_autocheckpoint", 0).map_err(failed)?;
     let mut pins = Pinned::new(database)?;
     let mut missing: Vec<PathBuf> = Vec::new();
@@ -52,7 +53,7 @@ pub(super) fn snapshot(
         pins.pin(database)?;
         let mut named = named_files(&source, newest - SLACK).map_err(failed)?;
         named.retain(|either| !either.iter().any(|name| pins.has(name)));
-        // Of the places where each may be, the first is where it stays.
+        // Of the places of each file, the first is the lasting one.
         let mut now: Vec<_> = named.into_iter().filter_map(|either| either.into_iter().next()).collect();
         if now.iter().all(|name| missing.contains(name)) {
             copy_pages(&source, target, progress).map_err(failed)?;
@@ -72,8 +73,8 @@ fn newest_content(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("SELECT coalesce(max(n), 0) FROM message_contents", [], |row| row.get(0))
 }
 
-/// The files that the snapshot names and that may have come and gone while others were pinned; each with the places where
-/// it may be. Whatever was there before, was pinned before.
+/// The files that the snapshot names and that may have come and gone while others were pinned; each with its possible
+/// paths. Files from before were pinned before.
 fn named_files(connection: &Connection, after: i64) -> rusqlite::Result<Vec<Vec<PathBuf>>> {
     let mut named = Vec::new();
     let mut contents =
@@ -99,7 +100,7 @@ fn named_files(connection: &Connection, after: i64) -> rusqlite::Result<Vec<Vec<
 /// Copies every page within the snapshot that the source is reading.
 fn copy_pages(source: &Connection, target: &Path, progress: &mut dyn FnMut(Progress)) -> rusqlite::Result<()> {
     let mut target = Connection::open(target)?;
-    // Nothing of it is needed after a crash.
+    // Nothing of the copy is needed after a crash.
     target.pragma_update(None, "synchronous", "off")?;
     target.pragma_update(None, "journal_mode", "memory")?;
     let page: u64 = source.query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0))?.unsigned_abs();
@@ -114,7 +115,7 @@ fn copy_pages(source: &Connection, target: &Path, progress: &mut dyn FnMut(Progr
         match step {
             StepResult::Done => return Ok(()),
             StepResult::More => {}
-            // Somebody moves the log, which lasts for a moment.
+            // The log is being moved, which lasts for a moment.
             _ if patience > 0 => {
                 patience -= 1;
                 std::thread::sleep(Duration::from_millis(5));
@@ -129,15 +130,15 @@ fn copy_pages(source: &Connection, target: &Path, progress: &mut dyn FnMut(Progr
     }
 }
 
-/// Makes one file of a copy that says it has a write-ahead log: the versions that its header asks for (SQLite's file
-/// format, 1.3.3) become those without. A server sets them again.
+/// Turns a copy that needs a write-ahead log into a single file: the versions in its header (SQLite's file format,
+/// 1.3.3) become those without. A server sets them again.
 fn leave_log(copy: &Path) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(copy)?;
     file.seek(SeekFrom::Start(18))?;
     file.write_all(&[1, 1])
 }
 
-/// Marks the copy as one.
+/// Marks the database as a copy.
 fn mark(copy: &Path) -> rusqlite::Result<()> {
     let connection = Connection::open(copy)?;
     connection.pragma_update(None, "journal_mode", "memory")?;

@@ -1,4 +1,4 @@
-//! Files that cannot go while a backup is made, and what a backup that was killed leaves behind.
+//! Pinned files, which are kept while a backup is made, and cleaning up after a backup that was killed.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -8,13 +8,13 @@ use super::parts::{BackupError, DIRECTORIES, create_new, remove_directory};
 use crate::file_error::FileError;
 use crate::files::{UNFINISHED, beside, make_directory, names, random_name};
 
-/// How the directory of the links begins, beside the database.
+/// Prefix of the name of the directory of the links, beside the database.
 const PINS: &str = ".backup-";
-/// How directories begin that a backup or a restore may leave behind.
+/// Prefixes of the names of directories that a backup or a restore may leave behind.
 const LEFT: [&str; 2] = [PINS, ".restor"];
-/// How deep files stand below their directory.
+/// Depth of files below their directory.
 const DEPTH: usize = 2;
-/// Where blobs are before the commit that names them; looked at first, because they leave it for their place.
+/// Directory of blobs before the commit that names them; pinned first, because blobs move from there to their place.
 const PENDING: &str = "pending";
 
 /// The files beside a database, linked or copied into a directory of their own. Removed when dropped.
@@ -26,7 +26,7 @@ pub(super) struct Pinned {
 }
 
 impl Pinned {
-    /// An empty directory for what is beside a database.
+    /// Creates an empty directory for the files beside a database.
     pub(super) fn new(database: &Path) -> Result<Self, BackupError> {
         let root = beside(database, &format!("{PINS}{}", random_name()));
         match make_locked(&root) {
@@ -38,7 +38,7 @@ impl Pinned {
         }
     }
 
-    /// Pins what is there now; what was pinned before stays.
+    /// Pins the files that exist now; files pinned before stay.
     pub(super) fn pin(&mut self, database: &Path) -> Result<(), BackupError> {
         for directory in DIRECTORIES {
             self.pin_directory(&beside(database, directory), &self.root.join(directory), 0)?;
@@ -52,7 +52,7 @@ impl Pinned {
         for name in found.iter().filter(|name| is_plain(name) && !name.ends_with(UNFINISHED)) {
             let (source, target) = (from.join(name), to.join(name));
             let is_directory = match source.symlink_metadata() {
-                // It went meanwhile.
+                // The file was removed meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 metadata => metadata.map_err(FileError::of("look at", &source))?.is_dir(),
             };
@@ -68,7 +68,7 @@ impl Pinned {
         Ok(())
     }
 
-    /// Whether a file beside the database is pinned.
+    /// Returns true if a file beside the database is pinned.
     pub(super) fn has(&self, name: &Path) -> bool {
         self.root.join(name).is_file()
     }
@@ -78,7 +78,7 @@ impl Pinned {
         self.bytes
     }
 
-    /// Calls `with` with the name of each file, as in an archive, and where it is.
+    /// Calls `with` for each file, with its name in an archive and its path.
     pub(super) fn each(&self, with: &mut dyn FnMut(&str, &Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         DIRECTORIES.iter().try_for_each(|directory| each_in(&self.root.join(directory), directory, with))
     }
@@ -106,7 +106,7 @@ fn each_in(
     Ok(())
 }
 
-/// Links a file, or copies it where links cannot be made; answers how long it is, 0 when it went or is there already.
+/// Links a file, or copies it if links cannot be made; returns its length, or 0 if it is gone or pinned already.
 fn pin_file(source: &Path, target: &Path) -> io::Result<u64> {
     let pinned = match fs::hard_link(source, target) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => Err(error),
@@ -120,7 +120,7 @@ fn pin_file(source: &Path, target: &Path) -> io::Result<u64> {
     }
 }
 
-/// Whether a name is one of ours: an archive holds no other.
+/// Returns true if a file name is of the kind that the store gives; an archive may contain no other.
 pub(super) fn is_plain(name: &str) -> bool {
     !name.starts_with('.')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
@@ -141,7 +141,7 @@ pub(crate) fn remove_left_behind(directory: &Path) {
     }
 }
 
-/// Makes a directory that nobody takes for one that was left behind as long as the answer lives.
+/// Creates a directory that does not count as left behind while the returned lock is held.
 pub(super) fn make_locked(path: &Path) -> io::Result<File> {
     make_directory(path)?;
     let lock = File::open(path)?;
@@ -149,7 +149,7 @@ pub(super) fn make_locked(path: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Whether a directory is there and nobody is at it any more.
+/// Returns true if a directory exists and no process holds its lock.
 pub(super) fn is_abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|lock| lock.try_lock().is_ok())
 }
@@ -158,7 +158,7 @@ pub(super) fn is_abandoned(path: &Path) -> bool {
 #[derive(Debug)]
 pub(super) struct UnfinishedFile {
     path: PathBuf,
-    /// Locked, so that others do not take it for one that was left behind.
+    /// Locked, so that other processes do not remove it as left behind.
     file: File,
 }
 
@@ -178,12 +178,12 @@ impl UnfinishedFile {
         &self.file
     }
 
-    /// Gives the file its name; what has that name already is replaced only if `overwrite`.
+    /// Gives the file its name; an existing file of that name is replaced only if `overwrite`.
     pub(super) fn place(self, name: &Path, overwrite: bool) -> io::Result<()> {
         if overwrite {
             return fs::rename(&self.path, name);
         }
-        // Of two that make the same file, one is refused.
+        // If two create the same file, one is refused.
         match fs::hard_link(&self.path, name) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists && name.symlink_metadata().is_err() => {
                 fs::rename(&self.path, name)
@@ -192,7 +192,7 @@ impl UnfinishedFile {
         }
     }
 
-    /// Removes the unfinished files of backups that nobody is at any more, whatever name they were to get.
+    /// Removes the unfinished files of backups that no process works on any more, of any name.
     pub(super) fn remove_left_behind(directory: &Path) {
         let is_ours = |found: &&String| {
             let Some(rest) = found.strip_prefix('.').and_then(|rest| rest.strip_suffix(UNFINISHED)) else {

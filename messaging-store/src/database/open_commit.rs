@@ -1,4 +1,4 @@
-//! Writes that look before they write, or tell others of what they change.
+//! Writes that read before they write, or notify others of their changes.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;
@@ -13,8 +13,8 @@ use crate::happened::Happened;
 use crate::row::Row;
 use crate::sql::{Params, Sql};
 
-/// What answers one query after the other, such as an open transaction, each with what was written before it. SQLite answers
-/// at once, PostgreSQL after a round trip.
+/// Executor of one query after the other, such as an open transaction, each of which sees the earlier writes. SQLite
+/// answers at once, PostgreSQL after a round trip.
 pub(crate) trait Answers {
     /// The first row of a query, if there is one.
     async fn one<T>(&mut self, query: Query<T>) -> Result<Option<T>, Fault>;
@@ -26,9 +26,9 @@ pub(crate) trait Answers {
     async fn gathered<T>(&mut self, query: Query<T>, keys: Vec<Params>) -> Result<Vec<T>, Fault>;
 }
 
-/// What answers of one moment, for as long as it takes.
+/// Queries that all see the database at one moment, however long they take.
 pub(crate) trait Snapshot: Answers {
-    /// Does something with each row of a query, however many they are: they are not held in memory.
+    /// Calls `visit` with each row of a query, of any number: rows are not held in memory.
     async fn each(
         &mut self,
         sql: Sql,
@@ -40,28 +40,27 @@ pub(crate) trait Snapshot: Answers {
     async fn recount(&mut self, workspace: WorkspaceId) -> Result<Recount, Fault>;
 }
 
-/// The open transaction of a commit, with what it remembers of those who want to hear of changes: dynamic segments and
-/// automations.
+/// The open transaction of a commit, with its state for those that follow changes: dynamic segments and automations.
 pub(crate) trait OpenCommit: Answers {
-    /// Takes statements that need no look.
+    /// Queue for statements that need no answer.
     fn statements(&mut self) -> &mut dyn Statements;
 
-    /// Carries out a statement now; answers how many rows it touched.
+    /// Executes a statement now; returns the number of rows it touched.
     async fn execute(&mut self, sql: Sql, params: Params) -> Result<u64, Fault>;
 
-    /// Whether a dynamic segment of a workspace reads any of this.
+    /// Returns true if a dynamic segment of a workspace reads any data of the mask.
     async fn is_followed(&mut self, workspace: WorkspaceId, mask: ReadMask) -> Result<bool, Fault>;
 
-    /// Notes a change of a contact, if a dynamic segment reads any of it.
+    /// Notes a change of a contact, if a dynamic segment reads any of the changed data.
     async fn note(&mut self, workspace: WorkspaceId, contact: ContactId, mask: ReadMask) -> Result<(), Fault>;
 
     /// Like [`Self::note`], for a contact by its number.
     async fn note_numbered(&mut self, workspace: WorkspaceId, contact: i64, mask: ReadMask) -> Result<(), Fault>;
 
-    /// Whether an automation of a workspace listens.
+    /// Returns true if an automation of a workspace listens.
     async fn is_heard(&mut self, workspace: WorkspaceId) -> Result<bool, Fault>;
 
-    /// Tells automations what happened to a contact, which is named by its number.
+    /// Notes an event of a contact, given by its number, for automations.
     async fn hear(
         &mut self,
         workspace: WorkspaceId,
@@ -70,7 +69,7 @@ pub(crate) trait OpenCommit: Answers {
         happened: Happened<'_>,
     ) -> Result<(), Fault>;
 
-    /// Tells segments and automations that an address came onto the suppression list or off it.
+    /// Notes for segments and automations that an address was added to the suppression list or removed from it.
     async fn tell_of_address(
         &mut self,
         workspace: WorkspaceId,
@@ -81,9 +80,9 @@ pub(crate) trait OpenCommit: Answers {
     /// The changes of counters that this transaction has gathered and not yet written.
     fn deltas(&mut self) -> &mut CounterDeltas;
 
-    /// By how many automations in a row the present changes were caused.
+    /// Number of automations in a row that led to the present changes.
     fn depth(&self) -> u8;
 
-    /// What follows was caused by so many automations in a row.
+    /// Sets that number for the changes that follow.
     fn caused_at(&mut self, depth: u8);
 }

@@ -1,7 +1,7 @@
-//! Listings of which only some rows are wanted.
+//! Listings that select some of the rows they read.
 //!
-//! Rows are read in the order of their ids, from the newest on, a piece at a time, and looked at here: what decides is
-//! often core's to say.
+//! Rows are read in the order of their ids, from the newest on, a piece at a time, and selected here, because often
+//! core decides about them.
 
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use crate::pages::sql_limit;
 use crate::row::{Row, get};
 use crate::sql::{Params, Sql};
 
-/// How many rows one call of a listing looks at.
+/// Maximum number of rows that one call of a listing reads.
 const MAX_SCANNED: usize = 20_000;
 
-/// How many rows are read at once at most.
+/// Maximum number of rows in one read.
 const MAX_PIECE: usize = 2_000;
 
-/// What is taken of a row, if anything is.
+/// Function that makes an item from a row, or skips it.
 pub(crate) type Pick<T> = Arc<dyn Fn(&dyn Row) -> Result<Option<T>, Fault> + Send + Sync>;
 
-/// A listing: a statement whose first column is the id, its parameters for the rows below an id, at most so many, and
-/// what is taken of them.
+/// A listing: a statement whose first column is the id, its parameters for at most a number of rows below an id, and
+/// the function that selects rows.
 pub(crate) struct Listing<P, T> {
     pub(crate) sql: Sql,
     pub(crate) params: P,
     pub(crate) pick: Pick<T>,
 }
 
-/// Reads a page of the rows below `start` that a listing takes. Looks at no more than [`MAX_SCANNED`] of them: a page may
-/// be short, or empty, and go on.
+/// Reads a page of the rows below `start` that a listing selects. Reads at most [`MAX_SCANNED`] rows: a page may be
+/// short, or empty, and still have a next one.
 pub(crate) async fn page_of<T, P>(
     database: &impl Database,
     listing: Listing<P, T>,
@@ -44,7 +44,7 @@ where
 {
     let (mut items, mut last_item) = (Vec::new(), None);
     let (mut below, mut scanned) = (start, 0);
-    // One more than wanted tells whether there is a rest.
+    // One more than wanted shows if there is a rest.
     let mut piece = limit.saturating_add(1).min(MAX_PIECE);
     loop {
         piece = piece.min(MAX_SCANNED - scanned);

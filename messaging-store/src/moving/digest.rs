@@ -1,4 +1,4 @@
-//! Rows as PostgreSQL takes them, and what they add up to.
+//! Rows in PostgreSQL's encoding, and the digest of their content.
 
 use std::error::Error;
 
@@ -7,16 +7,16 @@ use ring::digest::{Context, SHA256};
 use rusqlite::types::Value;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-/// How many rows there are, and the sum of their digests: the same in whatever order they come.
+/// Number of rows and the sum of their digests, which does not depend on their order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Digested {
-    /// The rows.
+    /// Number of rows.
     pub rows: u64,
     sum: u128,
 }
 
 impl Digested {
-    /// Adds a row: the columns as they are sent.
+    /// Adds a row: the columns in their encoding on the wire.
     pub(crate) fn add<'a>(&mut self, columns: impl Iterator<Item = Option<&'a [u8]>>) {
         let mut context = Context::new(&SHA256);
         for column in columns {
@@ -40,7 +40,7 @@ impl Digested {
 pub(crate) struct Sent(pub Option<Vec<u8>>);
 
 impl Sent {
-    /// The value of a column of some type; or what is wrong with it.
+    /// Encodes the value of a column of a type; fails with a description of what is wrong with the value.
     pub(crate) fn of(value: Value, kind: &Type) -> Result<Self, &'static str> {
         const RANGE: &str = "holds a number that is out of range";
         let bytes = match value {

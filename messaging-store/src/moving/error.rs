@@ -1,10 +1,10 @@
-//! What keeps an installation where it is.
+//! Errors of moving an installation to PostgreSQL.
 
 use std::path::PathBuf;
 
 use crate::open_error::OpenError;
 
-/// Why nothing was moved. The target is empty and the source as it was, unless the error says otherwise.
+/// Reason why nothing was moved. The target is empty and the source unchanged, unless the error says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MoveError {
@@ -17,26 +17,26 @@ pub enum MoveError {
     /// The target cannot be opened.
     #[error("failed to open the target")]
     Target(#[source] OpenError),
-    /// A process is there that uses the target.
+    /// A process uses the target.
     #[error("{0} uses the target; stop it and try again 30 s later")]
     TargetInUse(String),
-    /// The target holds something.
+    /// The target has rows.
     #[error("the target is not empty: its table {0} has rows; name a database without an installation")]
     NotEmpty(&'static str),
     /// Another program wrote to the source meanwhile.
     #[error("another program wrote to the source while it was moved; stop what uses it and try again")]
     SourceChanged,
-    /// A value of the source is none that the target takes.
+    /// The target does not accept a value of the source.
     #[error("a row of {table} cannot be moved: {column} {problem}")]
     Unfit {
         /// Its table.
         table: &'static str,
         /// The column.
         column: String,
-        /// What is wrong with the value.
+        /// Description of what is wrong with the value.
         problem: &'static str,
     },
-    /// The target answers something else than it was given.
+    /// The target returns other rows than it was given.
     #[error("{table} is not the same on both sides: {given} rows were given, {found} found")]
     Different {
         /// The table.
@@ -55,7 +55,7 @@ pub enum MoveError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The target does not take what it is given.
+    /// The target does not accept what it is given.
     #[error("failed to {attempt}")]
     Writing {
         /// The action that failed, put after "failed to" in the error text.
@@ -73,7 +73,7 @@ pub enum MoveError {
 }
 
 impl MoveError {
-    /// Whether a side is not ready to be moved from or to: in use, or not empty.
+    /// Returns true if a side is not ready to be moved from or to: in use, or not empty.
     pub const fn is_not_ready(&self) -> bool {
         matches!(
             self,

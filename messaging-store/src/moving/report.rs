@@ -23,7 +23,7 @@ pub struct MoveReport {
     pub tables: Vec<MovedTable>,
     /// Attachments.
     pub blobs: MovedBlobs,
-    /// Whether what the target answers was compared with the source. A move that finds a difference fails.
+    /// True if the rows read from the target were compared with the source. A move that finds a difference fails.
     pub verified: bool,
 }
 

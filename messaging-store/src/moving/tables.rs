@@ -1,4 +1,4 @@
-//! What is moved: every table of PostgreSQL, and where its rows come from.
+//! Tables of PostgreSQL that are filled, and the sources of their rows.
 
 use rusqlite::types::Value;
 
@@ -12,7 +12,7 @@ pub(crate) type SourceRow = Vec<Value>;
 pub(crate) struct Table {
     /// The name of the table in PostgreSQL.
     pub name: &'static str,
-    /// Its columns, by commas. Their types are those that PostgreSQL says.
+    /// Its columns, separated by commas. PostgreSQL tells their types.
     pub columns: &'static str,
     /// The source of the rows that fill the table.
     pub rows: Rows,
@@ -21,17 +21,17 @@ pub(crate) struct Table {
 /// The source of a table's rows: another table, a query, or files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rows {
-    /// The columns of the table that SQLite calls the same.
+    /// The columns of the table of the same name in SQLite.
     Same,
-    /// A query that answers with the columns in their order. It may call the functions of the source.
+    /// A query that returns the columns in their order. It may call the functions of the source.
     Select(&'static str),
     /// The files of attachments.
     Blobs,
-    /// Their bytes.
+    /// The bytes of attachments.
     BlobPieces,
     /// The uploaded files.
     Uploads,
-    /// Their bytes.
+    /// The bytes of uploaded files.
     UploadPieces,
 }
 
@@ -44,7 +44,7 @@ const fn table(name: &'static str, columns: &'static str, rows: Rows) -> Table {
 }
 
 impl Table {
-    /// The query of the source, where a query gives the rows.
+    /// The query for the source, if a query provides the rows.
     pub(crate) fn select(&self) -> Option<String> {
         match self.rows {
             Rows::Same => Some(format!("SELECT {} FROM {}", self.columns, self.name)),
@@ -54,7 +54,7 @@ impl Table {
     }
 }
 
-/// All tables that are filled. What is counted in one row on SQLite is in the first of its shards.
+/// All tables that are filled. A counter that has one row on SQLite fills the first of its shards.
 pub(crate) const TABLES: &[Table] = &[
     same("workspace_numbers", "number, workspace, read_mask"),
     table(
@@ -130,7 +130,7 @@ pub(crate) const TABLES: &[Table] = &[
     table("blobs", "id, workspace, message, pending, size", Rows::Blobs),
     table("blob_pieces", "blob, workspace, at, bytes", Rows::BlobPieces),
     same("abandoned_blobs", "blob, workspace"),
-    // A time that has not come is a number of the same length on SQLite.
+    // SQLite stores a number of the same length in place of a time that is not known yet.
     table(
         "messages",
         "workspace, id, revision, status, channel, created_at, updated_at, recipient, sender, contact, campaign, \
@@ -305,7 +305,7 @@ pub(crate) const TABLES: &[Table] = &[
     same("automation_notes", "automation, n, contact, at, event, shard, kind, depth, may_enter, what"),
 ];
 
-/// Columns that count with the database, beside their own names: the sequence of each goes on behind the largest number.
+/// Tables, each with the column that a sequence numbers: the sequence continues after the largest number.
 pub(crate) const NUMBERED: &[(&str, &str)] = &[
     ("workspace_numbers", "number"),
     ("sign_in_failures", "n"),
@@ -329,7 +329,7 @@ mod tests {
 
     use super::*;
 
-    /// What of SQLite is not moved, and why. A star stands for all columns of a table.
+    /// Tables and columns of SQLite that are not moved, each with the reason. A star stands for all columns of a table.
     const LEFT_OUT: &[(&str, &str, &str)] = &[
         ("lanes", "*", "PostgreSQL has no rows of lanes: a lane is what its jobs name"),
         ("health_probe", "*", "it is written to find out whether the disk takes anything"),
@@ -348,7 +348,7 @@ mod tests {
         ("message_texts", "*", "messages are indexed where they come"),
     ];
 
-    /// Tables of PostgreSQL that no table of SQLite fills, and why; with columns that have a default.
+    /// Tables of PostgreSQL that no table of SQLite fills, and columns that have a default, each with the reason.
     const FILLED_OTHERWISE: &[(&str, &str, &str)] = &[
         ("refinery_schema_history", "*", "each schema has its own history"),
         ("schema_compatibility", "*", "the schema says it"),

@@ -1,7 +1,7 @@
 //! Attachments: a row for each, and their bytes in further rows or in a bucket.
 //!
-//! A row says where its bytes are, so that a bucket may be named to a database that has bytes of its own. A row is there
-//! before the object and after it: what is in the bucket is found without listing it.
+//! A row says where the bytes of an attachment are, so that a database with bytes of its own may be given a bucket
+//! later. A row exists before its object and after it: objects in the bucket are found without listing it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,16 +25,16 @@ use crate::pages::{first_id_of, sql_limit};
 use crate::row::{get, id};
 use crate::sql::{Value, key, params};
 
-/// Bytes outside of the database.
+/// Store for the bytes of attachments outside of the database.
 #[async_trait]
 pub(super) trait Objects: std::fmt::Debug + Send + Sync {
-    /// Where they are, as rows name it.
+    /// Name of the place of the objects, as in rows.
     fn place(&self) -> &str;
     /// Stores an object. Durable when it returns.
     async fn put(&self, workspace: WorkspaceId, id: BlobId, bytes: Bytes) -> Result<(), StoreError>;
-    /// The bytes of an object that has `size` of them.
+    /// Reads an object that has `size` bytes.
     async fn get(&self, workspace: WorkspaceId, id: BlobId, size: usize) -> Result<Bytes, StoreError>;
-    /// Deletes objects; no error when one is gone already.
+    /// Deletes objects; no error if one does not exist.
     async fn delete(&self, blobs: &[(WorkspaceId, BlobId)]) -> Result<(), StoreError>;
 }
 
@@ -43,7 +43,7 @@ pub(super) trait Objects: std::fmt::Debug + Send + Sync {
 pub(super) struct RowBlobs {
     reads: Reads,
     writes: Writes,
-    /// Where new bytes go instead of into rows.
+    /// Store for new bytes, instead of rows.
     objects: Option<Arc<dyn Objects>>,
 }
 
@@ -52,14 +52,14 @@ impl RowBlobs {
         Self { reads, writes, objects }
     }
 
-    /// The objects at a place; an error when this process was not told how to reach it.
+    /// Returns the objects at a place; fails if this process has no access to it.
     fn objects_at(&self, place: &str) -> Result<&dyn Objects, StoreError> {
         self.objects.as_deref().filter(|objects| objects.place() == place).ok_or_else(|| {
             StoreError::Failed(format!("an attachment is in {place}; start with --blobs {place} to use it").into())
         })
     }
 
-    /// Deletes the objects of those of the blobs that have one.
+    /// Deletes the objects of blobs that have one.
     async fn delete_objects(&self, blobs: &[(WorkspaceId, BlobId)]) -> Result<(), StoreError> {
         const SQL: &str = "SELECT bucket, blobs.workspace, blobs.id FROM blobs
             JOIN unnest($1::uuid[], $2::uuid[]) AS named (id, workspace)
@@ -81,7 +81,7 @@ impl RowBlobs {
     }
 }
 
-/// The two columns of a key.
+/// The keys of blobs as two columns.
 fn keys(blobs: &[(WorkspaceId, BlobId)]) -> (Vec<Value>, Vec<Value>) {
     blobs.iter().map(|(workspace, id)| (key(*id), key(*workspace))).unzip()
 }
@@ -121,7 +121,7 @@ impl BlobStore for RowBlobs {
         end(transaction, Ok(())).await?;
         let put = objects.put(blob.workspace_id, blob.id, bytes).await;
         if put.is_err() {
-            // What cannot be removed now is pending, and settled like what a crash leaves.
+            // If the removal fails now, the blob is pending, and settled like those that a crash leaves.
             let _ = self.discard_blob(blob).await;
         }
         put

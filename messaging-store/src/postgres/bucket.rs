@@ -1,4 +1,4 @@
-//! A bucket of an object store that speaks the S3 API, for the bytes of attachments.
+//! A bucket of an object store with the S3 API, for the bytes of attachments.
 
 mod http;
 
@@ -19,16 +19,16 @@ use self::http::Connector;
 use super::blob_rows::Objects;
 use crate::files::random_name;
 
-/// How long an operation may take, with its retries.
+/// Maximum time for an operation, with its retries.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// How long requests are tried again.
+/// Maximum time during which a request is retried.
 const RETRIES_END: Duration = Duration::from_secs(20);
-/// How often one is tried again.
+/// Maximum number of retries of a request.
 const MAX_RETRIES: usize = 3;
-/// How the name of what is put and deleted begins, to see whether that is allowed.
+/// Prefix of the name of an object that is put and deleted to check the permissions.
 const PROBE: &str = "messaging-probe-";
 
-/// A bucket, and what the names of our objects in it begin with: `s3://bucket/prefix`.
+/// A bucket, and the prefix of the names of our objects in it: `s3://bucket/prefix`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketUrl {
     bucket: String,
@@ -36,7 +36,7 @@ pub struct BucketUrl {
     prefix: String,
 }
 
-/// Not a bucket.
+/// Error for a text that is not the URL of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be s3://BUCKET or s3://BUCKET/PREFIX")]
 pub struct MalformedBucketUrl;
@@ -66,7 +66,7 @@ impl fmt::Display for BucketUrl {
     }
 }
 
-/// A bucket that is not usable.
+/// Error for a bucket that is not usable.
 #[derive(Debug, thiserror::Error)]
 #[error("the bucket {url} cannot be {attempt}")]
 pub struct BucketError {
@@ -76,7 +76,7 @@ pub struct BucketError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// A bucket with the means to use it.
+/// A bucket with the client that reaches it.
 #[derive(Debug, Clone)]
 pub struct Bucket {
     url: BucketUrl,
@@ -86,16 +86,16 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket, reached as the variables of the AWS command line say: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
-    /// `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL` for others than Amazon (with `AWS_ALLOW_HTTP=true` where
-    /// it has no TLS). Without a key it is that of the machine's role.
+    /// Creates the client of a bucket from the variables of the AWS command line: `AWS_ACCESS_KEY_ID`,
+    /// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, and `AWS_ENDPOINT_URL` for stores other than
+    /// Amazon's (with `AWS_ALLOW_HTTP=true` if it has no TLS). Without a key, the role of the machine is used.
     pub fn new(url: BucketUrl, variables: impl IntoIterator<Item = (String, String)>) -> Result<Self, BucketError> {
         let retry =
             RetryConfig { backoff: BackoffConfig::default(), max_retries: MAX_RETRIES, retry_timeout: RETRIES_END };
         let mut builder =
             AmazonS3Builder::new().with_bucket_name(&url.bucket).with_retry(retry).with_http_connector(Connector);
         for (name, value) in variables {
-            // What is not about the bucket is for other programs.
+            // Variables that are not about the bucket are for other programs.
             if name.starts_with("AWS_")
                 && let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
             {
@@ -108,7 +108,7 @@ impl Bucket {
         }
     }
 
-    /// Writes, reads and deletes an object, for whoever wants to know at once whether that is allowed.
+    /// Writes, reads and deletes an object, to find out at once whether the permissions suffice.
     pub async fn check(&self) -> Result<(), BucketError> {
         // Several servers may start at the same time.
         let probe = self.path(&format!("{PROBE}{}", random_name()));
@@ -129,7 +129,7 @@ impl Bucket {
         if self.url.prefix.is_empty() { Path::from(name) } else { Path::from(format!("{}/{name}", self.url.prefix)) }
     }
 
-    /// What is refused stays refused; everything else may work later.
+    /// Turns refusals into lasting failures; any other error may pass.
     fn failed(&self, error: Error) -> StoreError {
         match error {
             Error::NotFound { .. }
@@ -160,7 +160,7 @@ impl Objects for Bucket {
         let path = self.path_of(workspace, id);
         let read = async {
             let found = self.store.get(&path).await?;
-            // Not read as a whole: somebody else may have put something large there.
+            // Its content is not read first: somebody else may have put a large object there.
             if found.meta.size != size as u64 {
                 return Ok(None);
             }
@@ -189,7 +189,7 @@ impl Objects for Bucket {
     }
 }
 
-/// Ends what takes too long.
+/// Stops an operation that takes too long.
 async fn in_time<T>(operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     match tokio::time::timeout(PATIENCE, operation).await {
         Ok(outcome) => outcome,

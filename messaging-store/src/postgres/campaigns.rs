@@ -1,6 +1,6 @@
-//! What only PostgreSQL does with rows of campaigns in this way.
+//! Rows of campaigns on PostgreSQL.
 //!
-//! Messages that wait to be released are in [`waiting`], how all of it goes in [`forget`].
+//! Messages that wait to be released are in [`waiting`], the removal of rows in [`forget`].
 
 mod forget;
 mod waiting;
@@ -33,7 +33,7 @@ impl CampaignRows for Postgres {
     }
 }
 
-/// Lets go what is known of the sends to a contact that is removed, by its number.
+/// Removes the sends to a contact that is removed, by its number.
 pub(super) fn delete_contact_sends(transaction: &mut Transaction, contact: i64) {
     transaction.run("DELETE FROM contact_sends WHERE contact = $1", params![contact]);
 }

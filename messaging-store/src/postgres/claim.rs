@@ -1,12 +1,11 @@
 //! Claiming jobs.
 //!
-//! A claim reads what is due in the places of this process, by class and time, until it has seen enough of it, and gives
-//! it to flows and lanes in their turns. It writes nothing, but for jobs whose lane was woken: their mark is taken away,
-//! so that one that is set from then on means another run.
+//! A claim reads the due jobs in the places of this process, by class and time, until it has seen enough of them, and
+//! gives them to flows and lanes in turn. It writes nothing, except for jobs whose lane was woken: their mark is
+//! removed, so that a later mark means another run.
 //!
-//! Each claim reads anew, from where there may be something (`cursors.rs`), so that nothing is ever remembered that others
-//! have changed; what is far behind a long queue of its place is seen when the queue is shorter, or when the lanes before it
-//! are full.
+//! Each claim reads anew, from the cursors on (`cursors.rs`), so that nothing is cached that others may change; jobs
+//! far behind a long queue of their place are seen when the queue is shorter, or when the lanes before them are full.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -30,28 +29,28 @@ use super::{PostgresStore, redating};
 use crate::row::{get, id, maybe_time, time};
 use crate::sql::params;
 
-/// The most jobs that one claim looks at.
+/// Maximum number of jobs that one claim examines.
 const MAX_SEEN: usize = 10_000;
 
-/// So many more than are wanted are looked at, for the turns to be fair.
+/// Number of jobs examined for each job wanted, so that the turns are fair.
 const SEEN_FOR_ONE: usize = 4;
 
-/// The least that is looked at, if there is so much.
+/// Least number of jobs to examine, if there are so many.
 const MIN_SEEN: usize = 2_000;
 
-/// Jobs of a place and class that are read at first, and then at most at a time.
+/// Number of jobs of a place and class in the first read, and the maximum in later ones.
 const FIRST: usize = 16;
 const NEXT: usize = 512;
 
-/// Reads of one claim.
+/// Maximum number of reads in one claim.
 const MAX_READS: usize = 24;
 
-/// Claims that ended so long ago are forgotten.
+/// Time after which claims that ended are forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
 
-/// The answers to what every claim asks.
+/// Results of the queries that every claim makes.
 struct FirstLook {
-    /// Nearly the latest time at which a job was dated.
+    /// Latest time given to a job, as far as it is stored.
     latest: i64,
     woken: Vec<Row>,
     due: Vec<Row>,
@@ -59,7 +58,7 @@ struct FirstLook {
     unread: Vec<ReadCursor>,
 }
 
-/// Jobs change while they are read; dropped when they have been.
+/// Ends the time in which changes of jobs are noted because a claim reads them.
 struct ReadingGuard<'a>(&'a LeaseTable);
 
 impl Drop for ReadingGuard<'_> {
@@ -90,7 +89,7 @@ impl PostgresStore {
             return Ok(Vec::new());
         }
         let found = self.due_jobs(term, claim, first).await?;
-        // Whoever was stopped while it read is perhaps not among the living any more.
+        // A process that was suspended while it read may have been declared dead.
         self.membership.require_voice()?;
         let (mut claimed, woken) = {
             let mut memory = self.lease_table.lock();
@@ -105,7 +104,7 @@ impl PostgresStore {
         Ok(claimed)
     }
 
-    /// Asks all that every claim asks, in one round trip.
+    /// Makes the queries that every claim makes, in one round trip.
     async fn first_look(&self, term: i64, claim: &Claim) -> Result<FirstLook, Fault> {
         let unread = self.beginnings(claim);
         let questions =
@@ -116,7 +115,7 @@ impl PostgresStore {
         Ok(FirstLook { latest, woken: next(), due: next(), unread })
     }
 
-    /// What is due in the places of this process.
+    /// Returns due jobs in the places of this process.
     async fn due_jobs(&self, term: i64, claim: &Claim, first: FirstLook) -> Result<DueJobs, Fault> {
         let mut found = DueJobs::default();
         let FirstLook { woken, due, mut unread, .. } = first;
@@ -139,7 +138,7 @@ impl PostgresStore {
                     let first = get::<Option<i64>>(row, 11)?.unwrap_or_else(|| claim.now.as_millis());
                     firsts.entry(cell).and_modify(|known: &mut i64| *known = first.min(*known)).or_insert(first);
                 }
-                // A place that is ours and has nothing due.
+                // A place of this process without due jobs.
                 if get::<Option<[u8; 16]>>(row, 2)?.is_none() {
                     continue;
                 }
@@ -170,7 +169,7 @@ impl PostgresStore {
         Ok(found)
     }
 
-    /// Each place and class, from where it is to be read.
+    /// Cursors of each place and class, at which the claim begins to read.
     fn beginnings(&self, claim: &Claim) -> Vec<ReadCursor> {
         let mut memory = self.lease_table.lock();
         memory.cursors.begin(claim);
@@ -182,7 +181,7 @@ impl PostgresStore {
         stays.map(read).collect()
     }
 
-    /// Reads on where more was due than was read; `None` where nothing else is to be seen for now.
+    /// Continues where more was due than was read; `None` if nothing else is to be read for now.
     async fn more_rows(
         &self,
         term: i64,
@@ -217,8 +216,8 @@ impl PostgresStore {
         Ok(Some(rows))
     }
 
-    /// Takes the marks of jobs away whose lane was woken, after everybody who found them there. Those that cannot be had
-    /// are left for later.
+    /// Removes the marks of claimed jobs whose lane was woken, and gives the jobs their new dates. Jobs whose marks
+    /// cannot be removed are left for a later claim.
     async fn take_marks(&self, claimed: &mut Vec<ClaimedJob>, woken: &HashSet<JobId>) {
         let dated = match self.unmark(claimed, woken).await {
             Ok(dated) => dated,
@@ -275,20 +274,20 @@ impl PostgresStore {
     }
 }
 
-/// One claim being served.
+/// State of one claim while it shares out jobs.
 struct Round<'a> {
     claim: &'a Claim,
     memory: &'a mut LeaseState,
     lanes: HashMap<Lane, Vec<DueJob>>,
-    /// The lanes of each flow in their order.
+    /// Lanes of each flow in their order.
     flows: HashMap<Flow, BTreeSet<(Timestamp, u64, String)>>,
-    /// How many of each lane, all its senders together.
+    /// Number of jobs given to each lane, for all its senders together.
     given: HashMap<String, usize>,
     claimed: Vec<ClaimedJob>,
     woken: HashSet<JobId>,
 }
 
-/// Gives what was found to flows and lanes in their turns; answers it, and which of it was woken.
+/// Gives the jobs found to flows and lanes in turn; returns them, and the ids of those whose lane was woken.
 fn give(memory: &mut LeaseState, claim: &Claim, found: DueJobs) -> Result<(Vec<ClaimedJob>, HashSet<JobId>), Fault> {
     memory.leases.retain(|_, lease| lease.until + FORGOTTEN_AFTER > claim.monotonic);
     memory.waiting.retain(|lane, _| found.lanes.contains_key(lane));
@@ -325,7 +324,8 @@ fn give(memory: &mut LeaseState, claim: &Claim, found: DueJobs) -> Result<(Vec<C
 }
 
 impl Round<'_> {
-    /// Looks at the lanes of a flow, those that waited longest first, until enough is claimed. Answers how many.
+    /// Visits the lanes of a flow, those that waited longest first, until enough is claimed. Returns the number
+    /// claimed.
     fn visit_lanes(&mut self, flow: Flow, most: usize) -> usize {
         let before = self.claimed.len();
         let enough = before.saturating_add(most);
@@ -336,12 +336,12 @@ impl Round<'_> {
         self.claimed.len() - before
     }
 
-    /// Claims what may be claimed of a lane until so many are claimed in all.
+    /// Claims jobs of a lane, within its share, until `enough` are claimed in all.
     fn visit(&mut self, flow: Flow, lane: &Lane, enough: usize) {
         let share = self.claim.shares.get(lane.shared()).copied().unwrap_or(self.claim.per_lane);
         let given = self.given.get(lane.shared()).copied().unwrap_or(0);
         if given >= share {
-            // It keeps its place before those that had a turn.
+            // The lane keeps its place before lanes that had a turn.
             return;
         }
         let Some(jobs) = self.lanes.get_mut(lane) else { return };
@@ -353,7 +353,7 @@ impl Round<'_> {
             self.claim_job(lane, job);
         }
         if has_more {
-            // It goes to the back of the queue.
+            // The lane goes to the back of the queue.
             self.memory.last_turn += 1;
             let turn = (self.claim.now, self.memory.last_turn);
             self.memory.waiting.insert(lane.clone(), turn);
@@ -388,7 +388,7 @@ impl Round<'_> {
 }
 
 impl PostgresStore {
-    /// How long until a claim may find something.
+    /// Returns the time until a claim may find a job.
     pub(super) async fn next_job(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, Fault> {
         const SQL: &str = "SELECT min(due.at) FROM unnest($4::smallint[], $5::boolean[], $6::bigint[]) AS cell (place, bulk, start)
             CROSS JOIN LATERAL (SELECT 1 FROM places WHERE places.place = cell.place AND places.term = $1 OFFSET 0) AS ours

@@ -1,4 +1,4 @@
-//! What is shown of the processes of an installation.
+//! View of the processes of an installation, for display.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::row::{count, get, time};
 use crate::sql::params;
 
 impl PostgresStore {
-    /// The processes of the installation.
+    /// Returns the processes of the installation.
     pub(super) async fn cluster_view(&self) -> Result<ClusterView, StoreError> {
         Ok(self.look_at_cluster().await?)
     }

@@ -1,8 +1,8 @@
-//! Committing: what waits is gathered into one transaction.
+//! Commits: those that wait are gathered into one transaction.
 //!
-//! A task for each connection takes the commits that are waiting and sends them as one transaction; while it waits for the
-//! disk, the next gather. No commit waits for others to come. When something in a transaction is refused, its commits are
-//! tried in halves, down to one alone.
+//! A task for each connection takes the waiting commits and sends them as one transaction; while it waits for the disk,
+//! the next ones gather. No commit waits for others to come. If part of a transaction is refused, its commits are tried
+//! in halves, down to single ones.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,22 +22,22 @@ use super::writes::Writes;
 use crate::observed::Observed;
 use crate::sql::params;
 
-/// Connections for requests, and as many for background work.
+/// Number of connections for requests, and as many for background work.
 pub(super) const LANES: usize = 2;
 
-/// The most commits of one transaction.
+/// Maximum number of commits in one transaction.
 const MAX_BATCH: usize = 128;
 
-/// How often a transaction that met another one is tried again.
+/// Number of attempts of a transaction that collides with others.
 const TRIES: usize = 4;
 
 /// Applies changes inside an open transaction, all that one commit brings together.
 pub(super) type Apply = for<'a> fn(&'a mut Transaction, &'a [&'a Changes]) -> BoxFuture<'a, Result<(), Fault>>;
 
-/// Changes, and who waits for them.
+/// Changes, and the caller who waits for them.
 struct Commit {
     changes: Changes,
-    /// When it was handed over.
+    /// Time when it was handed over.
     since: Instant,
     reply: oneshot::Sender<Result<(), Fault>>,
 }
@@ -97,12 +97,12 @@ impl CommitQueue {
         Ok(())
     }
 
-    /// Waits for commits and takes those that wait; none once it is closed and empty.
+    /// Waits for commits and takes those that wait; none once the queue is closed and empty.
     async fn take(&self) -> Vec<Commit> {
         loop {
             let woken = self.wake.notified();
             if self.has_some() {
-                // Those who are about to commit do so first.
+                // Callers that are about to commit do so first.
                 tokio::task::yield_now().await;
                 let taken = self.drain();
                 if !taken.is_empty() {
@@ -110,7 +110,7 @@ impl CommitQueue {
                 }
             }
             if self.lock().is_closed {
-                // The others are to see it too.
+                // The other tasks have to see it too.
                 self.wake.notify_one();
                 return self.drain();
             }
@@ -124,7 +124,7 @@ impl CommitQueue {
         !self.lock().commits.is_empty()
     }
 
-    /// Those that wait, as many as one transaction takes.
+    /// Takes waiting commits, as many as fit one transaction.
     fn drain(&self) -> Vec<Commit> {
         let mut queue = self.lock();
         let count = queue.commits.len().min(MAX_BATCH);
@@ -142,7 +142,7 @@ impl CommitQueue {
 }
 
 impl Commits {
-    /// Starts the tasks, which have `apply` write what they take. At most `capacity` commits of a kind wait.
+    /// Starts the tasks, which write the commits they take with `apply`. At most `capacity` commits of a kind wait.
     pub(super) fn start(
         writes: &Writes,
         membership: &Arc<Membership>,
@@ -169,7 +169,7 @@ impl Commits {
         Self { foreground, background, capacity: capacity.max(1), health, tasks: Mutex::new(tasks) }
     }
 
-    /// Commits, and waits. A caller that goes away does not take back what it handed over.
+    /// Commits, and waits. The commit is done even if its caller goes away.
     pub(super) async fn commit(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let (reply, answer) = oneshot::channel();
         let waiting = match priority {
@@ -181,11 +181,11 @@ impl Commits {
         if priority == Priority::Background {
             return Ok(answer.await?);
         }
-        // A request waits for it. What was handed over may be done later all the same.
+        // A request waits for it. The commit may be done later all the same.
         Ok(self.health.commit(answer).await?)
     }
 
-    /// Takes no more, and waits until what was handed over is done.
+    /// Takes no more commits, and waits until all that were handed over are done.
     pub(super) async fn close(&self) {
         self.foreground.close();
         self.background.close();
@@ -205,8 +205,8 @@ impl Committing {
         }
     }
 
-    /// Commits what was gathered. When a part of it is refused, each half is tried, so that few are alone with what was
-    /// refused.
+    /// Commits a batch. If part of it is refused, each half is tried, so that few commits share a transaction with a
+    /// refused one.
     async fn commit_all(&self, batch: Vec<Commit>) {
         let mut parts = vec![batch];
         while let Some(mut part) = parts.pop() {
@@ -252,7 +252,7 @@ impl Committing {
             match self.try_once(&[changes], may_assume).await {
                 Err(Fault::Outdated) if may_assume => may_assume = false,
                 Err(fault) if fault.is_passing() && tries < TRIES => {}
-                // Under another term; claims of the former one are lost.
+                // Tried again under another term; claims of the former one are lost.
                 Err(Fault::Fenced) if !is_renewed => is_renewed = true,
                 outcome => return outcome,
             }
@@ -264,8 +264,8 @@ impl Committing {
         self.try_once(&all, true).await
     }
 
-    /// One transaction. Where it may, it assumes that subscriptions are as this process saw them last; then
-    /// [`Fault::Outdated`] is a conflict, or says that they are not.
+    /// Commits one transaction. With `may_assume` it relies on the subscriptions that this process saw last;
+    /// [`Fault::Outdated`] then means a conflict, or that they have changed.
     async fn try_once(&self, all: &[&Changes], may_assume: bool) -> Result<(), Fault> {
         let mut transaction = self.writes.begin().await?;
         transaction.may_assume = may_assume;
@@ -298,7 +298,7 @@ impl Committing {
         outcome
     }
 
-    /// Tells of commits that are durable, before their callers hear: what they count then is counted.
+    /// Reports durable commits to the observer, before their callers hear: an observer may count them by then.
     fn tell(&self, batch: &[Commit], sync: Duration) {
         let Some(observer) = self.observed.get() else { return };
         for commit in batch {
@@ -308,15 +308,15 @@ impl Committing {
     }
 }
 
-/// Whether a crash of the server may undo changes: they are made anew from what they follow, whose notes come back with them.
+/// Returns true if a crash of the server may undo the changes: they are derived from notes that come back with them.
 fn may_be_lost(changes: &Changes) -> bool {
     changes.writes().iter().all(|write| matches!(write, Write::PutContactBlock(_) | Write::PutMessageBlock(_)))
 }
 
-/// Tells all who wait for commits the same.
+/// Sends the same outcome to all callers that wait for commits.
 fn answer(batch: Vec<Commit>, outcome: impl Fn() -> Result<(), Fault>) {
     for commit in batch {
-        // Whoever has gone away need not hear it.
+        // The caller may have gone away.
         let _ = commit.reply.send(outcome());
     }
 }

@@ -1,10 +1,10 @@
 //! Connecting, on the runtime that opened the store.
 //!
 //! A connection is driven by a task. A program may have several runtimes, some of which stand still while one of their
-//! threads waits; a connection that was made on one of those would stand still as well, whoever uses it.
+//! threads waits; a connection made on one of those would stand still as well, for all its users.
 //!
-//! Several hosts are tried beginning with the one that was reached last. A host that does not answer in its share of the
-//! time goes on being tried beside the next.
+//! Several hosts are tried in turn, beginning with the one that was reached last. If a host does not answer in its
+//! share of the time, the next is tried beside it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,21 +19,21 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// A host that has not answered for so long is not waited for alone.
+/// Time after which a host that has not answered is no longer waited for alone.
 const SHARE: Duration = Duration::from_millis(500);
 
-/// How long one address of a host may take to take a connection, unless the URL says it.
+/// Time limit for connecting to one address of a host, unless the URL has one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// After so long without an acknowledgement of what was sent, a connection ends.
+/// Time without an acknowledgement of sent data after which a connection ends.
 const USER_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// After so long without a packet the other end is asked whether it is there, so often, so many times.
+/// Keepalive: time without a packet before the first probe, interval of the probes, and their number.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEPALIVE_RETRIES: u32 = 3;
 
-/// What drives a connection, and says what arrives unasked.
+/// Drives a connection, and yields its asynchronous messages.
 pub(super) type Driver = Connection<Socket, <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream>;
 
 /// Makes connections on a runtime.
@@ -47,18 +47,18 @@ pub(super) struct OnRuntime {
 
 struct Hosts {
     configs: Vec<Config>,
-    /// The one that was reached last.
+    /// Index of the host that was reached last.
     last: Arc<AtomicUsize>,
 }
 
 impl OnRuntime {
-    /// On the present runtime.
+    /// Uses the present runtime.
     pub(super) fn present(config: &Config, tls: MakeRustlsConnect) -> Self {
         let hosts = Hosts { configs: each_host(config), last: Arc::default() };
         Self { runtime: Handle::current(), tls, hosts: Arc::new(hosts) }
     }
 
-    /// The same for connections with other options, the settings that the server gives them.
+    /// Returns the same hosts for connections with other options: settings for the server.
     pub(super) fn with_options(&self, options: &str) -> Self {
         let mut configs = self.hosts.configs.clone();
         for config in &mut configs {
@@ -67,7 +67,7 @@ impl OnRuntime {
         Self { hosts: Arc::new(Hosts { configs, last: Arc::clone(&self.hosts.last) }), ..self.clone() }
     }
 
-    /// Connects to the first host that can be reached. Nobody waits for the others any more then, nor when this is
+    /// Connects to the first host that can be reached. Attempts to reach the others are then abandoned, also if this is
     /// dropped.
     pub(super) async fn connect(&self) -> Result<(Client, Driver), Error> {
         let count = self.hosts.configs.len();
@@ -92,9 +92,9 @@ impl OnRuntime {
                 }
                 Ok(Some(Ok((_, Err(error))))) => failure = Some(error),
                 Ok(Some(Err(ended))) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
-                // The runtime ends, and with it everything that could wait for this.
+                // The runtime ends, and with it all callers that could wait for this.
                 Ok(Some(Err(_)) | None) => std::future::pending().await,
-                // The next one is tried beside it.
+                // The next host is tried beside this one.
                 Err(_) => {}
             }
         }
@@ -106,7 +106,7 @@ impl Connect for OnRuntime {
         Box::pin(async {
             let (client, driver) = self.connect().await?;
             let driving = self.runtime.spawn(async move {
-                // Whoever used it hears of the failure, too.
+                // The user of the connection hears of the failure, too.
                 if let Err(error) = driver.await {
                     tracing::debug!(%error, "a connection to the database ended");
                 }
@@ -116,7 +116,7 @@ impl Connect for OnRuntime {
     }
 }
 
-/// The same for each of the hosts, so that each has its time and none is waited for without an end.
+/// Options for each of the hosts alone, so that each has its own time limit.
 fn each_host(config: &Config) -> Vec<Config> {
     let count = config.get_hosts().len().max(config.get_hostaddrs().len());
     let port_of = |place: usize| config.get_ports().get(place).or(config.get_ports().first()).copied();
@@ -154,7 +154,7 @@ fn without_hosts(config: &Config) -> Config {
         .keepalives(config.get_keepalives())
         .keepalives_interval(config.get_keepalives_interval().unwrap_or(KEEPALIVE_INTERVAL))
         .keepalives_retries(config.get_keepalives_retries().unwrap_or(KEEPALIVE_RETRIES))
-        // Two hours where nobody has said anything.
+        // Without a setting in the URL it is two hours.
         .keepalives_idle(config.get_keepalives_idle().min(KEEPALIVE_IDLE));
     if let Some(user) = config.get_user() {
         own.user(user);

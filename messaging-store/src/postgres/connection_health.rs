@@ -1,8 +1,8 @@
-//! Bounds how long an answer of the database is waited for.
+//! Time limits for answers of the database.
 //!
-//! A server that is cut off says nothing: no packet tells that it is gone, and what was sent waits for as long as TCP tries.
-//! So every answer is waited for for a while, and longer only while others arrive. Where none does, the connections that
-//! were taken before are not used again, because they lead to where nobody answers.
+//! A server that is cut off sends nothing: no packet shows that it is gone, and a query waits for as long as TCP tries.
+//! So an answer is waited for a limited time, and longer only while other answers arrive. If none arrives, the
+//! connections that were taken before are not used again, because they may lead to a dead server.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,40 +12,41 @@ use tokio::time::{Instant, timeout_at};
 
 use super::fault::Fault;
 
-/// So long an answer is waited for while nothing is heard of the database: whoever asks for something hears within five
-/// seconds that it cannot be had.
+/// Time that an answer is waited for while the database is silent: callers hear within five seconds that the database
+/// cannot be used.
 pub(super) const SILENCE: Duration = Duration::from_millis(4_500);
 
-/// A commit is waited for a little longer, so that one that got no connection says so itself: it was certainly not done.
+/// Such a time for a commit: a little longer, so that one that got no connection says so itself, and is certainly not
+/// done.
 const SILENCE_OF_COMMIT: Duration = Duration::from_millis(4_700);
 
-/// How long a commit is waited for while the database answers others.
+/// Time that a commit is waited for while the database answers others.
 const LONGEST_COMMIT: Duration = Duration::from_mins(1);
 
 /// Interval between two log lines about a database that cannot be used.
 const LOG_EVERY: Duration = Duration::from_mins(1);
 
-/// So long after a connection was lost others may be found lost as well.
+/// Time after the loss of a connection during which others may be found lost as well.
 const LATELY: Duration = Duration::from_secs(10);
 
-/// What is known of the way to the database.
+/// State of the connection to the database.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionHealth(Mutex<HealthState>);
 
 #[derive(Debug, Default)]
 struct HealthState {
-    /// When the last answer came.
+    /// Time of the last answer.
     heard: Option<Instant>,
-    /// When an answer was given up.
+    /// Time when an answer was last given up while the database was silent.
     silent: Option<Instant>,
-    /// When something was not done last because there was no connection, or it was lost.
+    /// Time when an operation last failed because there was no connection, or it was lost.
     lost: Option<Instant>,
-    /// When it was logged last that the database cannot be used.
+    /// Time when it was last logged that the database cannot be used.
     logged: Option<Instant>,
 }
 
 impl ConnectionHealth {
-    /// Waits for an answer to what is asked since a moment, at most for so long.
+    /// Waits for the answer to a request made at `since`, at most for `longest`.
     pub(super) fn answer<T>(
         &self,
         since: Instant,
@@ -63,7 +64,7 @@ impl ConnectionHealth {
         }
     }
 
-    /// The same for what may come without the database, such as a connection that is free.
+    /// Like `answer`, for results that do not prove an answer of the database, such as a free connection.
     pub(super) fn wait<T>(
         &self,
         since: Instant,
@@ -85,8 +86,8 @@ impl ConnectionHealth {
         }
     }
 
-    /// Whether a fault says why the database cannot be used, and none did within the last minute: all requests and jobs
-    /// meet the same cause.
+    /// Returns true if a fault means that the database cannot be used, and none was logged within the last minute: all
+    /// requests and jobs meet the same cause.
     fn is_to_log(&self, fault: &Fault) -> bool {
         let mut known = self.known();
         let is_due = known.logged.is_none_or(|logged_at| logged_at.elapsed() >= LOG_EVERY);
@@ -97,7 +98,7 @@ impl ConnectionHealth {
         true
     }
 
-    /// What comes before the database was silent for so long, and within the longest time.
+    /// Waits for a result, until the database was silent for `silence`, and at most for `longest`; `None` if none came.
     fn within<T>(
         &self,
         since: Instant,
@@ -121,18 +122,19 @@ impl ConnectionHealth {
         }
     }
 
-    /// Waits for a commit on behalf of somebody who waits for it. Where no answer comes, it may be done all the same.
+    /// Waits for a commit of a caller. If no answer comes, the commit may be done all the same.
     pub(super) async fn commit(&self, commit: impl Future<Output = Result<(), Fault>>) -> Result<(), Fault> {
         let committed = self.within(Instant::now(), SILENCE_OF_COMMIT, LONGEST_COMMIT, commit).await;
         committed.unwrap_or(Err(Fault::OutcomeUnknown))
     }
 
-    /// An answer has come.
+    /// Records an answer of the database.
     pub(super) fn heard(&self) {
         self.known().heard = Some(Instant::now());
     }
 
-    /// What was asked at a moment was not answered. If nothing else was answered since, no connection of before is of use.
+    /// Records that a request made at `since` was not answered. If no other was answered since, connections taken
+    /// before are not used again.
     pub(super) fn unanswered(&self, since: Instant) {
         let is_silent = self.heard_since(since).is_none();
         let mut known = self.known();
@@ -142,17 +144,17 @@ impl ConnectionHealth {
         }
     }
 
-    /// Whether the connection to the database was lost a moment ago.
+    /// Returns true if the connection to the database was lost within the last ten seconds.
     pub(super) fn was_lost_lately(&self) -> bool {
         self.known().lost.is_some_and(|lost_at| lost_at.elapsed() < LATELY)
     }
 
-    /// Whether a connection may be used that was taken last at a moment.
+    /// Returns true if a connection that was last taken at `taken_at` may be used.
     pub(super) fn is_usable(&self, taken_at: std::time::Instant) -> bool {
         self.known().silent.is_none_or(|silent_at| Instant::from_std(taken_at) > silent_at)
     }
 
-    /// When the last answer came, if that was after a moment.
+    /// Returns the time of the last answer, if it came after `moment`.
     fn heard_since(&self, moment: Instant) -> Option<Instant> {
         self.known().heard.filter(|heard_at| *heard_at > moment)
     }

@@ -1,4 +1,4 @@
-//! What only PostgreSQL does with contacts and their tags in this way: writing them, and finding many.
+//! Contacts on PostgreSQL: writing them with their tags, and finding many.
 
 mod identifiers;
 mod list;
@@ -25,7 +25,8 @@ pub(super) use self::identifiers::Kinds;
 pub(super) use self::put::put;
 
 pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId, id: ContactId) -> Result<(), Fault> {
-    // Whoever joins a list or does something at this moment holds the row: they end before, or find nobody.
+    // A transaction that adds a membership or an event of the contact at this moment locks the row: it ends before, or
+    // finds no contact.
     const HELD: &str = "SELECT n, workspace_number, tags FROM contacts
         WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = $2 FOR UPDATE";
     const MEMBERSHIPS: &str = "DELETE FROM list_members WHERE contact = $1

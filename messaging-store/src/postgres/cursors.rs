@@ -1,9 +1,10 @@
-//! The dates from which on claims read, so that they do not step over jobs that were deleted.
+//! The dates from which claims begin to read, so that they do not step over deleted jobs.
 //!
-//! Jobs are deleted when they are done, and PostgreSQL steps over what was deleted until it is vacuumed, which a single long
-//! transaction of somebody else prevents. So a claim begins where the last one saw the first job of a place and class, and
-//! not at the beginning of the index. It begins [`OVERLAP`] earlier, for what is committed late; what this process dates
-//! before that takes the place back; and once in [`WHOLE_EVERY`] everything is read, for what others date so.
+//! Jobs are deleted when they are done, and PostgreSQL steps over the dead rows until they are vacuumed, which a single
+//! long transaction of another program prevents. So a claim begins where the last one saw the first job of a place and
+//! class, and not at the beginning of the index. It begins [`OVERLAP`] earlier, for late commits; an earlier date given
+//! by this process moves the cursor back; and once every [`WHOLE_EVERY`] everything is read, for earlier dates given by
+//! others.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -13,19 +14,19 @@ use messaging_core::time::{Monotonic, Timestamp};
 
 use super::places::PLACES;
 
-/// How much later than its date a job may be committed.
+/// Maximum time from the date of a job to its commit.
 const OVERLAP: Duration = Duration::from_secs(10);
 
 /// Interval at which a claim looks for due jobs of every date, instead of from the cursors on.
 const WHOLE_EVERY: Duration = Duration::from_mins(1);
 
-/// A look past lanes that have enough may be as dear as this and is made with every claim all the same.
+/// Cost up to which a search past lanes that have enough is made with every claim.
 const CHEAP: Duration = Duration::from_millis(4);
 
-/// After a look past lanes that found nothing there is none for so many times as long as it took.
+/// After a search past lanes that found nothing there is none for this many times its duration.
 const REST: u32 = 8;
 
-/// A place, and whether the class is bulk: jobs of one are read in the order of their dates.
+/// A place, and true for the class of bulk jobs; the jobs of one cell are read in the order of their dates.
 pub(super) type Cell = (i16, bool);
 
 /// Every place with each class.
@@ -33,26 +34,26 @@ pub(super) fn cells() -> impl Iterator<Item = Cell> {
     (0..PLACES).flat_map(|place| [(place, false), (place, true)])
 }
 
-/// Before which date nothing is due, by place and class.
+/// Dates before which nothing is due, by place and class.
 #[derive(Debug, Default)]
 pub(super) struct Cursors {
     firsts: HashMap<Cell, i64>,
     whole_at: Option<Monotonic>,
-    /// The clock of the last claim.
+    /// Time of the last claim by the wall clock.
     now: Option<Timestamp>,
-    /// What a claim finds now is older than something that was committed while it read.
+    /// True if a commit during the present claim dated a job before the dates that the claim reads.
     is_outdated: bool,
-    /// Where the last claim found more than it read at first.
+    /// Places and classes in which the last claim found more than it read at first.
     long: HashSet<Cell>,
-    /// Until then nobody looks past lanes that have enough.
+    /// Time until which no claim searches past lanes that have enough.
     rests_until: Option<Instant>,
 }
 
 impl Cursors {
-    /// A claim begins to read.
+    /// Begins the reading of a claim.
     pub(super) fn begin(&mut self, claim: &Claim) {
         let is_whole = self.whole_at.is_none_or(|whole_at| claim.monotonic.since(whole_at) >= WHOLE_EVERY);
-        // Jobs are dated before those that were there when the clock has been set back.
+        // After the clock was set back, jobs are dated before those that exist already.
         if is_whole || self.now.is_some_and(|before| claim.now < before) {
             self.firsts.clear();
             self.whole_at = Some(claim.monotonic);
@@ -61,38 +62,39 @@ impl Cursors {
         self.is_outdated = false;
     }
 
-    /// The date from which on a place and class is read.
+    /// Returns the date from which a place and class is read.
     pub(super) fn start(&self, cell: Cell) -> i64 {
         self.firsts.get(&cell).map_or(i64::MIN, |first| first.saturating_sub(overlap()))
     }
 
-    /// A claim has read from [`start`](Self::start) on, and saw this first date in each place and class that is ours.
+    /// Ends a claim that read from [`start`](Self::start) on: `firsts` has the first date it saw in each place and
+    /// class of this process.
     pub(super) fn end(&mut self, firsts: HashMap<Cell, i64>) {
         self.firsts = if self.is_outdated { HashMap::new() } else { firsts };
     }
 
-    /// Whether the last claim found more in a place and class than it read at first.
+    /// Returns true if the last claim found more in a place and class than it read at first.
     pub(super) fn is_long(&self, cell: Cell) -> bool {
         self.long.contains(&cell)
     }
 
-    /// A claim found more in these than it read at first.
+    /// Sets the places and classes in which a claim found more than it read at first.
     pub(super) fn were_long(&mut self, cells: HashSet<Cell>) {
         self.long = cells;
     }
 
-    /// Whether to look past the lanes that have enough, at what stands behind a long queue.
+    /// Returns true if a claim may search past the lanes that have enough, for jobs behind a long queue.
     pub(super) fn may_look_past(&self) -> bool {
         self.rests_until.is_none_or(|until| Instant::now() >= until)
     }
 
-    /// Somebody has looked past lanes, which took so long; whether that found anything.
+    /// Records the duration of a search past lanes, and whether it found anything.
     pub(super) fn has_looked_past(&mut self, took: Duration, has_found: bool) {
         let is_dear = took >= CHEAP && !has_found;
         self.rests_until = is_dear.then(|| Instant::now() + took * REST);
     }
 
-    /// A commit has dated a job.
+    /// Notes the date that a commit gives to a job.
     pub(super) fn date(&mut self, cell: Cell, due_at: i64) {
         if due_at < self.start(cell) {
             self.firsts.remove(&cell);
@@ -102,7 +104,7 @@ impl Cursors {
         }
     }
 
-    /// Everything is read by the next claim.
+    /// Makes the next claim read everything.
     pub(super) fn forget(&mut self) {
         *self = Self { is_outdated: true, ..Self::default() };
     }
@@ -137,7 +139,7 @@ mod tests {
         let mut cursors = cursors();
         cursors.begin(&claim(101_000, 1));
         assert_eq!((cursors.start(CELL), cursors.start(OTHER)), (80_000, 90_000));
-        // Another process has the place now.
+        // Another process owns the place now.
         cursors.end(HashMap::from([(OTHER, 100_500)]));
         assert_eq!((cursors.start(CELL), cursors.start(OTHER)), (i64::MIN, 90_500));
     }

@@ -1,4 +1,4 @@
-//! How PostgreSQL carries out statements and answers queries.
+//! Execution of statements and queries on PostgreSQL.
 
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{RemovedRows, StoreError};

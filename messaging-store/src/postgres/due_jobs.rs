@@ -1,4 +1,4 @@
-//! What a claim sees of the jobs that are due: how it is asked for, and which lanes have enough of it.
+//! Due jobs as a claim sees them: the queries for them, and the lanes that have enough of them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,13 +15,13 @@ use crate::pages::sql_limit;
 use crate::row::{get, id, maybe_time, time};
 use crate::sql::{Params, params};
 
-/// The most jobs of a lane that one claim looks at.
+/// Maximum number of jobs of a lane in one claim.
 const MAX_OF_LANE: usize = 256;
 
-/// Jobs of a place and class that are passed over in one read because their lanes have enough.
+/// Maximum number of jobs of a place and class that one read passes over because their lanes have enough.
 const MAX_PASSED: i64 = 50_000;
 
-/// The most woken jobs of one read.
+/// Maximum number of woken jobs in one read.
 const MOST_WOKEN: usize = 2_000;
 
 /// A job that is due.
@@ -29,7 +29,7 @@ const MOST_WOKEN: usize = 2_000;
 pub(super) struct DueJob {
     /// The date in the job's key, by which jobs are read in order.
     pub(super) due_at: Timestamp,
-    /// When it is wanted: it may have been woken.
+    /// Time at which the job is due: it may have been woken.
     pub(super) wanted_at: Timestamp,
     pub(super) is_woken: bool,
     pub(super) id: JobId,
@@ -40,26 +40,26 @@ pub(super) struct DueJob {
     pub(super) failures: u32,
 }
 
-/// What is due, by lane, those that wait longest first.
+/// Due jobs by lane, the longest waiting first.
 #[derive(Debug, Default)]
 pub(super) struct DueJobs {
     pub(super) lanes: HashMap<Lane, Vec<DueJob>>,
     pub(super) seen: HashSet<JobId>,
 }
 
-/// Where a place and class was read to.
+/// Position up to which a place and class was read.
 #[derive(Debug, Clone)]
 pub(super) struct ReadCursor {
     pub(super) cell: Cell,
     pub(super) due_at: i64,
     pub(super) id: [u8; 16],
-    /// How many jobs are read at most.
+    /// Maximum number of jobs to read.
     pub(super) limit: usize,
-    /// The lane of the last job that was read.
+    /// Lane of the last job that was read.
     pub(super) lane: Option<Lane>,
 }
 
-/// The question for due jobs from where each place and class is to be read, past the lanes that have enough.
+/// Query of the due jobs of each place and class from its cursor on, without the lanes that have enough.
 pub(super) fn due_rows(
     term: i64,
     claim: &Claim,
@@ -97,7 +97,7 @@ pub(super) fn due_rows(
     (SQL, params)
 }
 
-/// The question for jobs whose lane was woken, whatever their date.
+/// Query of jobs whose lane was woken, of any date.
 pub(super) fn woken_jobs(term: i64, claim: &Claim) -> (&'static str, Params) {
     const SQL: &str = "SELECT lane, due_at, id, jobs.place, once, failures, woken_at, kind, payload
         FROM places JOIN jobs ON jobs.place = places.place
@@ -132,7 +132,7 @@ impl DueJobs {
         Ok(())
     }
 
-    /// Whether a claim will get something of what was found.
+    /// Returns true if a claim gets any of the jobs found.
     pub(super) fn has_some_for(&self, claim: &Claim) -> bool {
         let share = |lane: &Lane| claim.shares.get(lane.shared()).copied().unwrap_or(claim.per_lane);
         self.lanes.keys().any(|lane| share(lane) > 0 && held_until(claim, lane).is_none())
@@ -144,18 +144,18 @@ impl DueJobs {
         }
     }
 
-    /// The lanes of which nothing more has to be seen.
+    /// Lanes from which no more jobs need to be read.
     pub(super) fn full(&self, claim: &Claim) -> HashSet<String> {
         let is_full = |(lane, jobs): &(&Lane, &Vec<DueJob>)| {
             let share = claim.shares.get(lane.shared()).copied().unwrap_or(claim.per_lane);
-            // One more than it gives says that it has more.
+            // One job more than the lane's share shows that it has more.
             jobs.len() > share.min(MAX_OF_LANE) || held_until(claim, lane).is_some()
         };
         self.lanes.iter().filter(is_full).map(|(lane, _)| lane.as_str().to_owned()).collect()
     }
 }
 
-/// Until when a claim leaves a lane alone, if it does.
+/// Returns the time until which a claim takes nothing from a lane, if the lane is held back.
 pub(super) fn held_until(claim: &Claim, lane: &Lane) -> Option<Monotonic> {
     if claim.withholds(lane) {
         return Some(Monotonic::NEVER);

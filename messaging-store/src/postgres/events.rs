@@ -1,10 +1,10 @@
-//! What only PostgreSQL does with the log of events.
+//! The log of events on PostgreSQL: entries in the order of their commits.
 //!
-//! A place in it is the era, the number of the transaction that wrote the entry, and a number of a sequence. Transactions
-//! end in another order than they begin in; so only what those have written is read that are older than the oldest one
-//! that is running. A transaction that writes for long keeps the newest entries back; whoever reads waits a moment for it.
-//! What a snapshot says is of all databases of the cluster: where that keeps something back, it is found out which of the
-//! transactions are this database's.
+//! The position of an entry consists of the era, the number of the transaction that wrote it, and a number of a
+//! sequence. Transactions end in another order than they begin in; so only entries of transactions are read that are
+//! older than the oldest running one. A transaction that writes for long keeps the newest entries back; a reader waits
+//! a moment for it. A snapshot covers all databases of the cluster: if it keeps something back, the reader finds out
+//! which of the transactions are of this database.
 
 use std::time::{Duration, Instant};
 
@@ -23,15 +23,15 @@ use crate::sql::{key, params};
 use crate::tables::event_log::LogRows;
 use crate::tables::messages::{MESSAGE_COLUMNS, event_columns, with_event};
 
-/// How long a reader waits for the transactions that keep entries back which are there already.
+/// Time that a reader waits for transactions that keep back entries that exist already.
 const PATIENCE: Duration = Duration::from_millis(800);
 
-/// How long it waits before it looks again: at first, and at most.
+/// Time that a reader waits between two looks: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LAST_PAUSE: Duration = Duration::from_millis(40);
 
-/// Begins an era when this is not the cluster, or not the timeline, that was last written to; nothing where there is no
-/// schema yet. Before anything is written over a connection.
+/// Begins an era if this is another cluster, or another timeline, than the one last written to; does nothing if there
+/// is no schema yet. Runs before anything is written over a connection.
 pub(super) async fn begin_era(connection: &Client) -> Result<(), tokio_postgres::Error> {
     const SQL: &str = "DO $$ BEGIN IF to_regclass('log_era') IS NOT NULL THEN PERFORM begin_log_era(); END IF; END $$";
     connection.batch_execute(SQL).await
@@ -46,10 +46,10 @@ struct LogOffset {
 }
 
 impl LogOffset {
-    /// Before all that is kept.
+    /// Before all stored entries.
     const START: Self = Self { era: -1, xid: 0, n: 0 };
 
-    /// Of a foreign position, some offset.
+    /// Offset of a position; any offset if the position is from another store.
     fn of(position: LogPosition) -> Self {
         let bits = u128::from_be_bytes(position.to_bytes());
         Self {
@@ -70,13 +70,13 @@ impl LogOffset {
     }
 }
 
-/// Waits, each time longer, for what keeps entries back.
+/// Pauses, each longer than the last, while transactions keep entries back.
 struct Backoff {
     since: Instant,
     pause: Duration,
-    /// Entries up to this transaction are waited for, because they were there at the first look.
+    /// Newest transaction whose entries are waited for, because they existed at the first look.
     newest: Option<i64>,
-    /// Whether to find out which transactions are this database's: not at the first look.
+    /// True if the reader finds out which transactions are of this database: not at the first look.
     is_close: bool,
 }
 
@@ -85,7 +85,8 @@ impl Backoff {
         Self { since: Instant::now(), pause: FIRST_PAUSE, newest: None, is_close: false }
     }
 
-    /// Whether to look again, as entries of these transactions are there and kept back: of the oldest and the newest.
+    /// Waits, and returns true, if the reader is to look again. `kept_back`: oldest and newest transaction whose
+    /// entries exist and are kept back.
     async fn waits_for(&mut self, kept_back: Option<(i64, i64)>) -> bool {
         let Some((oldest, newest)) = kept_back else { return false };
         if oldest > *self.newest.get_or_insert(newest) || self.since.elapsed() >= PATIENCE {
@@ -108,8 +109,8 @@ impl LogRows for Postgres {
         after: Option<LogPosition>,
         limit: usize,
     ) -> Result<Vec<(LogPosition, MessageEvent, Message)>, StoreError> {
-        // What is kept back stands behind what is not. The limit is that of the log alone, which is followed entry by entry:
-        // an event stays longer than its entry.
+        // Entries that are kept back stand behind all others. The limit counts rows of the log, followed entry by
+        // entry, because an event is kept longer than its entry.
         const SQL: &str = concat!(
             "SELECT ",
             event_columns!(),
@@ -145,8 +146,8 @@ impl LogRows for Postgres {
     }
 
     async fn position_at(&self, workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError> {
-        // The first entry from the time on is the first of its piece, of one of the pieces from there on. It may not be the
-        // first for long while older transactions run.
+        // The first entry from the time on is the first of its piece, in one of the pieces from there on. It may not
+        // stay the first while older transactions run.
         const SQL: &str = "WITH RECURSIVE pieces (piece) AS (
                 SELECT min(at >> 22) FROM event_log WHERE (at >> 22) >= ($2::bigint >> 22)
                 UNION ALL

@@ -1,14 +1,14 @@
-//! Statements that fail in the database itself unless they touch as many rows as they should.
+//! Statements that fail in the database itself unless they touch the expected number of rows.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::sql::Params;
 
-/// The texts that were made, by the statement they are made of. There are as many as statements in the source.
+/// Generated texts, by the statement they are generated from. There are as many as statements in the source.
 static MADE: LazyLock<Mutex<HashMap<&'static str, &'static str>>> = LazyLock::new(Mutex::default);
 
-/// What is raised where a row is missing.
+/// Error that is raised if a row is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Raises {
     /// The term of the process is over.
@@ -18,7 +18,7 @@ pub(super) enum Raises {
 }
 
 impl Raises {
-    /// The function of the schema that raises it.
+    /// The function of the schema that raises the error.
     const fn function(self) -> &'static str {
         match self {
             Self::Term => "expect_term",
@@ -27,7 +27,7 @@ impl Raises {
     }
 }
 
-/// The same statement, failing with an error of its own unless it touches one row.
+/// Returns the statement in a form that fails with its own error unless it touches one row.
 pub(super) fn expecting_one(sql: &'static str, raises: Raises) -> &'static str {
     let function = raises.function();
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +37,8 @@ pub(super) fn expecting_one(sql: &'static str, raises: Raises) -> &'static str {
     })
 }
 
-/// The same statement, failing with a conflict unless it touches so many rows, which is added to its parameters.
+/// Returns the statement in a form that fails with a conflict unless it touches `rows` rows; adds the number to its
+/// parameters.
 pub(super) fn expecting(sql: &'static str, params: &mut Params, rows: i64) -> &'static str {
     params.push(rows.into());
     let last = params.len();
@@ -48,8 +49,8 @@ pub(super) fn expecting(sql: &'static str, params: &mut Params, rows: i64) -> &'
     })
 }
 
-/// The same statement for rows that were gathered, failing with an error of its own unless it touches all of them. Their
-/// number is added to its parameters.
+/// Returns the statement in a form for gathered rows that fails with its own error unless it touches all of them; adds
+/// their number to its parameters.
 pub(super) fn expecting_all(sql: &'static str, params: &mut Params, rows: i64, raises: Raises) -> &'static str {
     params.push(rows.into());
     let last = params.len();
@@ -61,7 +62,8 @@ pub(super) fn expecting_all(sql: &'static str, params: &mut Params, rows: i64, r
     })
 }
 
-/// A query of one number as a statement that fails with a conflict unless it is this, which is added to its parameters.
+/// Turns a query of one number into a statement that fails with a conflict unless it is `number`, which is added to its
+/// parameters.
 pub(super) fn expecting_number(sql: &'static str, params: &mut Params, number: i64) -> &'static str {
     params.push(number.into());
     let last = params.len();

@@ -1,20 +1,20 @@
-//! What an error of PostgreSQL means.
+//! Classes of errors of PostgreSQL.
 
 use tokio_postgres::error::SqlState;
 
 pub(super) use crate::fault::Fault;
 
-/// What `expect_rows` raises when a statement did not touch the rows that it should have.
+/// SQLSTATE that `expect_rows` raises if a statement did not touch the expected number of rows.
 const UNEXPECTED_ROWS: &str = "MG001";
 
-/// What `expect_term` raises when the term of this process is over.
+/// SQLSTATE that `expect_term` raises if the term of this process is over.
 const TERM_OVER: &str = "MG002";
 
-/// What `expect_claim` raises when a claimed job is not there.
+/// SQLSTATE that `expect_claim` raises if the row of a claimed job is gone.
 const CLAIM_LOST: &str = "MG003";
 
 impl Fault {
-    /// Whether the same transaction may succeed when it is tried again: it met another one.
+    /// Returns true if the same transaction may succeed on another try: it collided with a concurrent one.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Postgres(error) => is_passing(error),
@@ -22,7 +22,7 @@ impl Fault {
         }
     }
 
-    /// The failure of a connection: what was sent over it may have been done.
+    /// Returns true if the connection failed: the database may have executed what was sent over it.
     pub(crate) fn lost_connection(&self) -> bool {
         let error = match self {
             Self::Postgres(error) => error,
@@ -33,7 +33,8 @@ impl Fault {
         error.code().is_none_or(is_lost)
     }
 
-    /// Whether the database cannot be reached, or says that it cannot be used: it is full, read-only, starting or ending.
+    /// Returns true if the database cannot be reached, or says that it cannot be used: it is full, read-only, starting
+    /// or ending.
     pub(crate) fn is_of_database(&self) -> bool {
         match self {
             Self::Postgres(error) => is_outage(error) && !is_passing(error),
@@ -41,7 +42,7 @@ impl Fault {
         }
     }
 
-    /// Whether nothing was heard of the database: there was no connection, or it was lost.
+    /// Returns true if the database gave no answer: there was no connection, or it was lost.
     pub(crate) fn is_of_connection(&self) -> bool {
         matches!(self, Self::NoConnection(_) | Self::OutcomeUnknown | Self::Unhealthy) || self.lost_connection()
     }
@@ -65,14 +66,14 @@ impl From<deadpool_postgres::PoolError> for Fault {
     }
 }
 
-/// Whether the same transaction may succeed when it is tried again: it met another one.
+/// Returns true if the same transaction may succeed on another try: it collided with a concurrent one.
 fn is_passing(error: &tokio_postgres::Error) -> bool {
     [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
         .iter()
         .any(|code| error.code() == Some(code))
 }
 
-/// Whether the same changes will fail again.
+/// Returns true if the same changes will fail again.
 pub(crate) fn is_refusal(error: &tokio_postgres::Error) -> bool {
     // 22: a value of no such kind; 54: one that is too large for the program; 23514: a check.
     error.code().is_some_and(|code| {
@@ -80,7 +81,7 @@ pub(crate) fn is_refusal(error: &tokio_postgres::Error) -> bool {
     })
 }
 
-/// Whether the database cannot be asked at the moment, whatever is asked.
+/// Returns true if the database cannot answer any query at the moment.
 pub(crate) fn is_outage(error: &tokio_postgres::Error) -> bool {
     // 08: connection; 53: no space, memory or connections; 57P: somebody ended it; 25006: read only. Not 57014:
     // a statement that took too long takes as long again.

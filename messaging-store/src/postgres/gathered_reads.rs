@@ -1,9 +1,9 @@
-//! Reads of rows by their keys: one statement for all who ask at the same time.
+//! Reads of rows by their keys: one statement for all callers at the same time.
 //!
-//! A hundred messages that are sent together ask for a hundred rows of one table. While a statement is under way, those who
-//! ask for the same by other keys gather, and the next statement asks for all of them. Nobody waits for others to come, but
-//! for those who are about to run anyway. As with [`shared_reads`](super::shared_reads), a read is sent after it was asked
-//! for, so it sees everything that was committed before.
+//! A hundred messages that are sent together need a hundred rows of one table. While a statement is under way, further
+//! callers with other keys gather, and the next statement reads the rows of all. No caller waits for others to come,
+//! except for those that are about to run anyway. As with [`shared_reads`](super::shared_reads), a read is sent after
+//! it was requested, so it sees everything that was committed before.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,32 +17,32 @@ use super::fault::Fault;
 use super::shared_reads::copy_of;
 use crate::sql::{Params, Value};
 
-/// The most keys of one statement, unless one caller asks for more.
+/// Maximum number of keys in one statement, unless one caller has more.
 const MOST: usize = 128;
 
-/// So many that wait are enough for another statement beside each that is under way.
+/// Number of waiting callers that justifies another statement beside those under way.
 const ENOUGH: usize = 16;
 
-/// The most statements of one text that are under way.
+/// Maximum number of statements of one text under way.
 const LANES: usize = 4;
 
-/// How often somebody asks anew because the task that was to ask has ended.
+/// Number of attempts of a caller whose sending task has ended.
 const TRIES: usize = 3;
 
-/// The way to the database by which statements are sent.
+/// Connections to the database over which statements are sent.
 pub(super) trait Source: Clone + Send + Sync + 'static {
-    /// A connection, taken before it is decided what is asked over it.
+    /// A connection, taken before its statement is put together.
     type Connection: Send;
     /// A row of an answer.
     type Row: Send + 'static;
 
-    /// The runtime that sends. It must not stand still while one of its threads waits for something else.
+    /// Runtime of the sending tasks. It must not stand still while one of its threads waits for something else.
     fn runtime(&self) -> &Handle;
 
     /// Waits for a connection.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, Fault>> + Send;
 
-    /// Asks for the columns of keys. Each row comes with the number of its key, from 1.
+    /// Runs a statement with keys as columns. Each row comes with the number of its key, from 1.
     fn ask(
         &self,
         connection: Self::Connection,
@@ -51,18 +51,18 @@ pub(super) trait Source: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<(usize, Self::Row)>, Fault>> + Send;
 }
 
-/// What is asked and not sent yet, by the texts of statements.
+/// Requests that were not sent yet, by the texts of statements.
 #[derive(Debug)]
 pub(super) struct GatheredReads<R>(Mutex<HashMap<&'static str, Asked<R>>>);
 
 #[derive(Debug)]
 struct Asked<R> {
     waiting: VecDeque<Ask<R>>,
-    /// Tasks that send.
+    /// Number of tasks that send.
     senders: usize,
 }
 
-/// Keys, and who waits for their rows.
+/// Keys, and the caller who waits for their rows.
 #[derive(Debug)]
 struct Ask<R> {
     keys: Vec<Params>,
@@ -76,7 +76,7 @@ impl<R> Default for GatheredReads<R> {
 }
 
 impl<R: Send + 'static> GatheredReads<R> {
-    /// The rows of some keys.
+    /// Returns the rows of some keys.
     pub(super) async fn rows<S: Source<Row = R>>(
         self: &Arc<Self>,
         source: &S,
@@ -88,13 +88,13 @@ impl<R: Send + 'static> GatheredReads<R> {
             if self.put(sql, Ask { keys: keys.clone(), reply }) {
                 let sender = Sender { reads: Arc::clone(self), sql, is_counted: true };
                 let source = source.clone();
-                // A task of its own, so that nobody's answer depends on a caller that goes away.
+                // A task of its own, so that no answer depends on a caller that goes away.
                 source.runtime().clone().spawn(async move { sender.send_all(&source).await });
             }
             if let Ok(answer) = answer.await {
                 return answer;
             }
-            // The task that was to send it has ended with its runtime.
+            // The sending task has ended with its runtime.
             tokio::task::yield_now().await;
         }
         Err(StoreError::Unavailable)
@@ -104,7 +104,7 @@ impl<R: Send + 'static> GatheredReads<R> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what is asked; answers whether another task is needed to send it.
+    /// Adds a request; returns true if another task is needed to send it.
     fn put(&self, sql: &'static str, ask: Ask<R>) -> bool {
         let mut all = self.lock();
         let asked = all.entry(sql).or_insert_with(|| Asked { waiting: VecDeque::new(), senders: 0 });
@@ -115,17 +115,17 @@ impl<R: Send + 'static> GatheredReads<R> {
     }
 }
 
-/// A task that sends what is asked by one text. Dropped before its end, it leaves what nobody sends to those who asked.
+/// A task that sends the requests for one text. If it is dropped before its end, callers without a sender ask anew.
 struct Sender<R: Send + 'static> {
     reads: Arc<GatheredReads<R>>,
     sql: &'static str,
-    /// Whether it is one of the tasks that send.
+    /// True while it counts as one of the sending tasks.
     is_counted: bool,
 }
 
 impl<R: Send + 'static> Sender<R> {
     async fn send_all<S: Source<Row = R>>(mut self, source: &S) {
-        // Those who are about to ask do so first.
+        // Callers that are about to ask do so first.
         tokio::task::yield_now().await;
         while self.has_more() {
             match source.connect().await {
@@ -153,7 +153,7 @@ impl<R: Send + 'static> Sender<R> {
         source.ask(connection, self.sql, columns.into_iter().map(Value::List).collect()).await
     }
 
-    /// Whether anybody waits. Where nobody does, this is none of those any more that send.
+    /// Returns true if a caller waits. If none does, the task no longer counts as a sender.
     fn has_more(&mut self) -> bool {
         let mut all = self.reads.lock();
         let has_more = all.get(self.sql).is_some_and(|asked| !asked.waiting.is_empty());
@@ -163,7 +163,7 @@ impl<R: Send + 'static> Sender<R> {
         has_more
     }
 
-    /// The first of those who wait, and as many more as one statement serves. Who has gone away is left out.
+    /// Takes the first waiting caller, and as many more as one statement serves. Callers that went away are left out.
     fn take(&self) -> Vec<Ask<R>> {
         let mut all = self.reads.lock();
         let Some(asked) = all.get_mut(self.sql) else { return Vec::new() };
@@ -191,7 +191,7 @@ impl<R: Send + 'static> Drop for Sender<R> {
     }
 }
 
-/// Takes a task out of those that send. After the last one nobody is left to answer who waits, so they ask anew.
+/// Stops counting a sending task. After the last one, waiting callers have no sender, so they ask anew.
 fn leave<R>(all: &mut HashMap<&'static str, Asked<R>>, sql: &'static str) {
     let Some(asked) = all.get_mut(sql) else { return };
     asked.senders -= 1;
@@ -200,13 +200,13 @@ fn leave<R>(all: &mut HashMap<&'static str, Asked<R>>, sql: &'static str) {
     }
 }
 
-/// Gives everybody the rows of their keys.
+/// Sends each caller the rows of its keys.
 fn distribute<R>(asks: Vec<Ask<R>>, answers: Result<Vec<(usize, R)>, StoreError>) {
     let rows = match answers {
         Ok(rows) => rows,
         Err(error) => {
             for ask in asks {
-                // Nobody may wait any more.
+                // The caller may have gone away.
                 let _ = ask.reply.send(Err(copy_of(&error)));
             }
             return;

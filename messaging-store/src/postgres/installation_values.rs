@@ -1,4 +1,4 @@
-//! What holds for the database as a whole: rows of the table `installation`, by name.
+//! Values that apply to the whole database: rows of the table `installation`, by name.
 
 use messaging_core::changes::SwitchSecretKey;
 
@@ -6,8 +6,8 @@ use super::transaction::Transaction;
 use crate::sql::params;
 pub(super) use crate::tables::installation::{KEY_CHECK, SECRET_KEY};
 
-/// Makes another secret key the one that secrets are sealed under, if all processes hold it. The row of the check value
-/// is locked first: whoever begins, or says which keys it holds, waits for that row, so that none is overlooked.
+/// Makes another secret key the one that seals secrets, if all processes hold it. The row of the check value is locked
+/// first: processes that begin a term or announce their keys wait for that row, so that none is overlooked.
 pub(super) fn switch_secret_key(transaction: &mut Transaction, switch: &SwitchSecretKey) {
     transaction.run_one(
         "UPDATE installation SET value = $2 WHERE name = $1 AND value = $3",

@@ -1,4 +1,4 @@
-//! Jobs: adding and ending them, and what is asked about them.
+//! Jobs: adding and ending them, and queries about them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::row::{count, get, id, time};
 use crate::sql::{Params, key, params};
 use crate::tables::operator_queue::stored_job;
 
-/// The number of columns of a job's key, see [`place_key`].
+/// Number of columns in the key of a job, see [`place_key`].
 const KEY: usize = 3;
 
-/// Finds the rows of jobs by columns that are named so.
+/// Finds the rows of jobs by columns of these names.
 macro_rules! rows_of_jobs {
     ($columns:literal $names:literal $chosen:literal) => {
         concat!(
@@ -52,8 +52,8 @@ pub(super) fn enqueue(transaction: &mut Transaction, job: &NewJob) {
     transaction.add_row(sql, row);
 }
 
-/// Takes the locks of lanes that changes need, before their rows: whoever ends the only job of a lane holds it alone, whoever
-/// adds one or wakes it with others.
+/// Takes the locks of lanes that changes need, before their rows: exclusively to end the only job of a lane, in shared
+/// mode to add one or to wake the lane.
 pub(super) fn lock_lanes(transaction: &mut Transaction, all: &[&Changes]) {
     let mut locks: BTreeMap<i64, bool> = BTreeMap::new();
     for write in all.iter().flat_map(|changes| changes.writes()) {
@@ -74,10 +74,10 @@ pub(super) fn lock_lanes(transaction: &mut Transaction, all: &[&Changes]) {
     }
 }
 
-/// Adds a job unless its lane has one. The lock of the lane is held until the commit, so that one that ends meanwhile waits
-/// for it: whoever runs it sees what the commit notes, or there is another job.
+/// Adds a job unless its lane has one. The lock of the lane is held until the commit, so that a job that ends meanwhile
+/// waits for it: either a run sees the notes of the commit, or there is another job.
 pub(super) fn enqueue_once(transaction: &mut Transaction, job: &NewJob) {
-    // Jobs of the lane that were added otherwise end without the lock.
+    // Jobs of the lane that were added with `Enqueue` end without the lock.
     let sql = "SELECT 1 FROM jobs WHERE lane = $1 AND NOT once ORDER BY due_at DESC LIMIT 4 FOR KEY SHARE";
     transaction.run(sql, params![job.lane.as_str().to_owned()]);
     let sql = "INSERT INTO jobs (lane, due_at, id, place, bulk, dated_at, kind, payload, once)
@@ -88,7 +88,7 @@ pub(super) fn enqueue_once(transaction: &mut Transaction, job: &NewJob) {
     transaction.run(sql, row);
 }
 
-/// The columns of a new job, whose date is noted.
+/// Columns of a new job, whose date is noted.
 fn row(transaction: &mut Transaction, job: &NewJob) -> Params {
     let place = place_of(&job.lane);
     redating::note(transaction, place, job.id.millis());
@@ -106,7 +106,7 @@ fn row(transaction: &mut Transaction, job: &NewJob) -> Params {
     ]
 }
 
-/// Fails unless the claim of a job is the current one. It stays so until the transaction has ended.
+/// Fails unless the claim of a job is the current one. It stays so until the transaction ends.
 pub(super) fn require_lease(transaction: &mut Transaction, handle: &JobHandle) -> Result<(), Fault> {
     let term = transaction.term();
     transaction.uses.claim(term, handle, Effect::Keeps).map(drop)
@@ -121,7 +121,7 @@ pub(super) fn finish(transaction: &mut Transaction, handle: &JobHandle) -> Resul
     Ok(())
 }
 
-/// Removes a job that nobody has claimed.
+/// Removes a job that is not claimed.
 pub(super) fn remove(transaction: &mut Transaction, place: &JobPlace) -> Result<(), Fault> {
     transaction.uses.free(place.id)?;
     let sql = "DELETE FROM jobs WHERE lane = $1 AND due_at = $2 AND id = $3";
@@ -129,7 +129,7 @@ pub(super) fn remove(transaction: &mut Transaction, place: &JobPlace) -> Result<
     Ok(())
 }
 
-/// Dates a claimed job anew with what it wants to know next time: it did not fail.
+/// Gives a claimed job a new date and a new payload: it did not fail.
 pub(super) fn reschedule(transaction: &mut Transaction, handle: &JobHandle, to: &Reschedule) -> Result<(), Fault> {
     const SQL: &str = "UPDATE jobs SET due_at = $4, dated_at = $5, payload = $6, failures = 0
                        WHERE lane = $1 AND due_at = $2 AND id = $3";
@@ -139,7 +139,7 @@ pub(super) fn reschedule(transaction: &mut Transaction, handle: &JobHandle, to: 
     Ok(())
 }
 
-/// Dates a claimed job anew as it is, after a run without an end.
+/// Gives a claimed job a new date after a run that did not end it.
 pub(super) fn put_back(transaction: &mut Transaction, handle: &JobHandle, to: PutBack) -> Result<(), Fault> {
     const SQL: &str = "UPDATE jobs SET due_at = $4, dated_at = $5, failures = failures + $6
                        WHERE lane = $1 AND due_at = $2 AND id = $3";
@@ -149,7 +149,7 @@ pub(super) fn put_back(transaction: &mut Transaction, handle: &JobHandle, to: Pu
     Ok(())
 }
 
-/// Ends the claim of a job, which is due at another time from now on. If its lane was woken meanwhile the row says so.
+/// Ends the claim of a job and gives it a new date. If its lane was woken meanwhile, its row shows that.
 fn moving(
     transaction: &mut Transaction,
     handle: &JobHandle,
@@ -180,7 +180,7 @@ pub(super) fn save(transaction: &mut Transaction, handle: &JobHandle, payload: &
     Ok(())
 }
 
-/// The key of a claimed job, and what else finds its row, so that either index of jobs does.
+/// The key of a claimed job, and the other columns that find its row, so that either index of jobs can be used.
 fn row_key(handle: &JobHandle, lease: &Lease) -> Params {
     let mut row = place_key(&handle.lane, handle.due_at, handle.id);
     row.extend(params![lease.place, handle.lane.class() == JobClass::Bulk]);
@@ -227,7 +227,7 @@ impl Jobs for PostgresStore {
 }
 
 impl PostgresStore {
-    /// What waits, counted by the database; the sums and the longest lanes alone are in memory.
+    /// Returns the sums of jobs and the longest lanes; the database counts, and only these are in memory.
     async fn queued(&self, limit: usize) -> Result<Queues, Fault> {
         const SUMS: &str = "WITH lanes AS (
                 SELECT lane, count(*) AS jobs, min(id::text)::uuid AS oldest, min(due_at) AS due FROM jobs GROUP BY lane)

@@ -1,8 +1,9 @@
-//! What this process saw last of subscriptions and of names of events.
+//! Subscriptions and names of events as this process saw them last.
 //!
-//! What segments read and whether automations listen changes seldom. A transaction may go by what was seen last, if it has
-//! the database confirm that under the locks which [`subscriptions`](super::subscriptions) take; where something has
-//! changed it fails, the process forgets, and the transaction is tried again. Names of events stay for ever.
+//! The data that segments read and the listening of automations change seldom. A transaction may rely on what was seen
+//! last, if it has the database confirm that under the locks that [`subscriptions`](super::subscriptions) takes; if
+//! something has changed, the transaction fails, the process drops what it knew, and the transaction is tried again.
+//! Names of events never change.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use messaging_core::domain::segment::reads::ReadMask;
 use messaging_core::ids::WorkspaceId;
 
-/// Most workspaces, and most names, that are remembered.
+/// Maximum number of workspaces, and of names, that are cached.
 const MOST: usize = 10_000;
 
 /// Subscriptions and names of events as they were seen last.
@@ -19,7 +20,7 @@ pub(super) struct KnownSubscriptions(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// What the segments of workspaces read in which no automation listens.
+    /// Read masks of workspaces in which no automation listens.
     masks: HashMap<WorkspaceId, ReadMask>,
     /// The numbers of names of events.
     names: HashMap<(WorkspaceId, String), i64>,
@@ -30,13 +31,13 @@ impl KnownSubscriptions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the segments of workspaces read; `None` unless it is known of all, and that no automation listens.
+    /// Returns the read masks of workspaces; `None` unless all are known, and no automation listens in any of them.
     pub(super) fn masks(&self, workspaces: &[WorkspaceId]) -> Option<Vec<ReadMask>> {
         let known = self.lock();
         workspaces.iter().map(|workspace| known.masks.get(workspace).copied()).collect()
     }
 
-    /// No automation of a workspace listens, and its segments read this.
+    /// Keeps the read mask of a workspace in which no automation listens.
     pub(super) fn remember(&self, workspace: WorkspaceId, mask: ReadMask) {
         let mut known = self.lock();
         if known.masks.len() >= MOST {
@@ -45,7 +46,7 @@ impl KnownSubscriptions {
         known.masks.insert(workspace, mask);
     }
 
-    /// Something has perhaps changed.
+    /// Drops the masks of workspaces that have perhaps changed.
     pub(super) fn forget(&self, workspaces: &[WorkspaceId]) {
         let mut known = self.lock();
         for workspace in workspaces {
@@ -53,12 +54,12 @@ impl KnownSubscriptions {
         }
     }
 
-    /// The number of a name of events.
+    /// Returns the number of a name of events.
     pub(super) fn name(&self, name: &(WorkspaceId, String)) -> Option<i64> {
         self.lock().names.get(name).copied()
     }
 
-    /// A name of events has a number, which was committed.
+    /// Keeps the number of a name of events, which was committed.
     pub(super) fn remember_name(&self, name: (WorkspaceId, String), number: i64) {
         let mut known = self.lock();
         if known.names.len() >= MOST {

@@ -1,4 +1,4 @@
-//! What this process remembers about jobs: its claims, and whose turn it is.
+//! Claims of jobs by this process, and the turns in which lanes are served.
 //!
 //! All jobs of a lane are claimed by one process at a time, so claims are in memory only: they end with the term of their
 //! process. Leases and holds are measured by the monotonic clock.
@@ -23,9 +23,9 @@ use super::places::PLACES;
 #[derive(Debug)]
 pub(super) struct LeaseTable {
     memory: Mutex<LeaseState>,
-    /// Per place, nearly the latest time at which a job was dated, as far as this process wrote it down.
+    /// Latest time given to a job of each place, as far as this process has stored it; may be a little too early.
     latest: Vec<AtomicI64>,
-    /// One claim at a time.
+    /// Held while jobs are claimed: one claim runs at a time.
     pub(super) claiming: tokio::sync::Mutex<()>,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct LeaseTable {
 pub(super) struct Lease {
     pub(super) token: u64,
     pub(super) until: Monotonic,
-    /// The same moment on the clock of this module.
+    /// The same moment as `until`, on the clock of this module.
     pub(super) ends: Instant,
     pub(super) due_at: Timestamp,
     pub(super) place: i16,
-    /// Whether the job is one that its lane needs once.
+    /// True if the job was added with `EnqueueOnce`: its lane has at most one such job.
     pub(super) once: bool,
 }
 
@@ -47,28 +47,28 @@ pub(super) struct LeaseState {
     /// The term under which jobs are claimed.
     pub(super) term: i64,
     pub(super) leases: HashMap<JobId, Lease>,
-    /// Jobs that commits on their way name, and how many do.
+    /// Jobs named by commits that have not ended yet, each with the number of those commits.
     in_commits: HashMap<JobId, u32>,
-    /// Whether a claim is reading due jobs at the moment.
+    /// True while a claim reads due jobs.
     is_reading: bool,
-    /// Jobs that changed since it began to: what it finds of them is old.
+    /// Jobs that changed since that reading began: the rows it finds for them are old.
     changed: HashSet<JobId>,
     last_token: u64,
     pub(super) turns: FairTurns,
-    /// Lanes of which more was due than was claimed: since when they wait again.
+    /// Lanes that had more jobs due than were claimed, with the time since when each waits again.
     pub(super) waiting: HashMap<Lane, (Timestamp, u64)>,
     pub(super) last_turn: u64,
-    /// Lanes with something due that the last claim left alone, until when.
+    /// Lanes with due jobs that the last claim held back, each with the end of the hold.
     pub(super) held: HashMap<Lane, Monotonic>,
-    /// Places of which nothing more is claimed, because another process is to have them.
+    /// Places from which nothing more is claimed, because they move to another process.
     pub(super) leaving: HashSet<i16>,
-    /// The clock stands before the date of a claim that ran out.
+    /// True if the clock is behind the date of a claim that ran out.
     pub(super) has_misdated: bool,
-    /// The dates from which on claims read, by place and class.
+    /// Dates from which claims begin to read, by place and class.
     pub(super) cursors: Cursors,
 }
 
-/// What a commit does to a claim or a job.
+/// Effect of a commit on a claim or a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     /// The claim is held before and after.
@@ -79,14 +79,14 @@ pub(super) enum Effect {
     Ends,
 }
 
-/// The jobs that a transaction names. Dropped before the transaction is committed, it has changed nothing.
+/// The jobs that a transaction names. If dropped before the commit, nothing changes for them.
 #[derive(Debug)]
 pub(super) struct JobUses {
     lease_table: Arc<LeaseTable>,
     named: Vec<(JobId, u64, Effect)>,
-    /// Whether times of jobs are written down by it.
+    /// True if the transaction stores the latest times of places.
     has_dated: bool,
-    /// The first of the dates that it gives jobs, by place and class.
+    /// The earliest of the dates that it gives to jobs, by place and class.
     dates: HashMap<cursors::Cell, i64>,
 }
 
@@ -118,7 +118,7 @@ impl LeaseTable {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drops all claims: from now on they are made under another term.
+    /// Drops all claims and begins another term.
     pub(super) fn begin_term(&self, term: i64) {
         let mut memory = self.lock();
         memory.term = term;
@@ -130,7 +130,7 @@ impl LeaseTable {
         self.forget_latest();
     }
 
-    /// Whether no job of a place is in work. Claims that have run out end then.
+    /// Returns true if no job of a place is being worked on. If so, claims of the place that ran out are removed.
     pub(super) fn is_quiet(&self, place: i16) -> bool {
         let mut memory = self.lock();
         let now = Instant::now();
@@ -143,8 +143,8 @@ impl LeaseTable {
         true
     }
 
-    /// Whether the time at which a job of a place is dated has to be written down; by so many milliseconds it may be later
-    /// than what was.
+    /// Returns true if the time given to a job of a place must be stored: it is later than the stored one by more than
+    /// `tolerance` milliseconds.
     pub(super) fn is_later(&self, place: i16, time: i64, tolerance: i64) -> bool {
         let Some(latest) = usize::try_from(place).ok().and_then(|place| self.latest.get(place)) else { return false };
         let known = latest.load(Ordering::Relaxed);
@@ -154,7 +154,7 @@ impl LeaseTable {
         }
     }
 
-    /// What is written down may be something else.
+    /// Forgets the stored times, which may have changed.
     pub(super) fn forget_latest(&self) {
         for latest in &self.latest {
             latest.store(0, Ordering::Relaxed);
@@ -174,14 +174,15 @@ impl LeaseState {
         self.changed.clear();
     }
 
-    /// Whether a job that was read may be claimed: nobody has it, and no commit on its way names it.
+    /// Returns true if a job that was read may be claimed: it is not leased, did not change since, and no open commit
+    /// names it.
     pub(super) fn is_free(&self, id: JobId, now: Monotonic) -> bool {
         !self.in_commits.contains_key(&id)
             && !self.changed.contains(&id)
             && self.leases.get(&id).is_none_or(|lease| lease.until <= now)
     }
 
-    /// Claims a job; answers the token of the claim.
+    /// Claims a job; returns the token of the claim.
     pub(super) fn lease(&mut self, id: JobId, lease: Lease) -> u64 {
         self.last_token = self.last_token.wrapping_add(1);
         let token = self.last_token;
@@ -195,12 +196,12 @@ impl JobUses {
         Self { lease_table, named: Vec::new(), has_dated: false, dates: HashMap::new() }
     }
 
-    /// The transaction gives a job of a place and class this date.
+    /// Notes the date that the transaction gives to a job of a place and class.
     pub(super) fn date(&mut self, cell: cursors::Cell, due_at: i64) {
         self.dates.entry(cell).and_modify(|first| *first = due_at.min(*first)).or_insert(due_at);
     }
 
-    /// Names a claim in the transaction; fails unless it is the current one. Answers it.
+    /// Names a claim in the transaction and returns it; fails unless it is the current one.
     pub(super) fn claim(&mut self, term: i64, handle: &JobHandle, effect: Effect) -> Result<Lease, Fault> {
         let mut memory = self.lease_table.lock();
         let ended = self.named.iter().any(|(id, _, effect)| *id == handle.id && *effect == Effect::Ends);
@@ -212,12 +213,12 @@ impl JobUses {
         Ok(lease)
     }
 
-    /// Whether a claimed job is one that its lane needs once.
+    /// Returns true if a claimed job was added with `EnqueueOnce`.
     pub(super) fn is_once(&self, handle: &JobHandle) -> bool {
         self.lease_table.lock().leases.get(&handle.id).is_some_and(|lease| lease.once)
     }
 
-    /// Names a job that nobody has claimed; a conflict when it is claimed.
+    /// Names a job that is not claimed; fails with a conflict if it is.
     pub(super) fn free(&mut self, id: JobId) -> Result<(), Fault> {
         let mut memory = self.lease_table.lock();
         if memory.leases.contains_key(&id) {
@@ -229,14 +230,14 @@ impl JobUses {
         Ok(())
     }
 
-    /// Whether the time at which a job of a place is dated has to be written down.
+    /// Returns true if the time given to a job of a place must be stored.
     pub(super) fn is_later(&mut self, place: i16, time: i64, tolerance: i64) -> bool {
         let is_later = self.lease_table.is_later(place, time, tolerance);
         self.has_dated |= is_later;
         is_later
     }
 
-    /// The transaction is committed.
+    /// Applies the effects of the transaction after its commit.
     pub(super) fn committed(mut self) {
         self.has_dated = false;
         let mut memory = self.lease_table.lock();
@@ -260,7 +261,7 @@ impl Drop for JobUses {
             return;
         }
         let mut memory = self.lease_table.lock();
-        // Also where nobody knows whether it was committed.
+        // Done even if it is unknown whether the transaction was committed.
         for (cell, due_at) in self.dates.drain() {
             memory.cursors.date(cell, due_at);
         }

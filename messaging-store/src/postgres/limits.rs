@@ -1,7 +1,7 @@
-//! What processes tell each other of limits.
+//! Exchange of the use of shared limits between processes.
 //!
-//! Each has a row for every bucket that it took from, with the sum of what it took. Others read the rows and know by how
-//! much they grew since they looked last. A row that stood still for two minutes says nothing any more.
+//! Each process has a row for every bucket that it took from, with the sum of its takings. Others read the rows and
+//! compute the growth since their last look. A row that was unchanged for two minutes is ignored.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,19 +15,19 @@ use super::reads::Reads;
 use crate::row::get;
 use crate::sql::params;
 
-/// The most rows that one look reads: more buckets are not told of at a time.
+/// Maximum number of rows in one look: rows of further buckets are not read.
 const MAX_ROWS: i64 = 100_000;
 
-/// The bytes of the id of a process, or of a bucket.
+/// Id of a process, or of a bucket.
 type Id = [u8; 16];
 
-/// Tells others of takings, and hears of theirs.
+/// Announces the takings of this process, and reads those of others.
 #[derive(Debug)]
 pub(super) struct Limits {
     reads: Reads,
-    /// This process, among others.
+    /// Id of this process.
     process: Id,
-    /// The sums of others as they were read last.
+    /// Sums of other processes as they were read last.
     seen: Mutex<HashMap<(Id, Id), i64>>,
 }
 
@@ -38,7 +38,7 @@ impl Limits {
         Self { reads, process, seen: Mutex::default() }
     }
 
-    /// By how much the sums of others have grown.
+    /// Returns the growth of the sums of other processes.
     fn growth(&self, rows: Vec<Row>) -> Vec<Taking> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut *seen);
@@ -54,7 +54,7 @@ impl Limits {
     }
 }
 
-/// What another process took from a bucket.
+/// The sum that another process took from a bucket.
 struct Row {
     bucket: [u8; 16],
     process: Id,

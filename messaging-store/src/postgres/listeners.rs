@@ -1,9 +1,10 @@
-//! What automations hear of: notes, which are part of the transaction of their cause, so that none is ever missing.
+//! Events that automations listen for, and the notes kept of them. A note is part of the transaction of its cause, so
+//! that none is ever missing.
 //!
-//! Several processes write. Whoever may note takes a lock of the workspace that others may share, and reads then what
-//! its automations listen for; whoever changes that takes the lock alone. So an automation begins to hear after the last
-//! commit that did not know of it has ended. Notes are gathered in the transaction and written by one statement, before
-//! anything that they depend on changes, or before the commit.
+//! Several processes write. A transaction that may add notes takes the lock of the workspace in shared mode, and then
+//! reads which events its automations listen for; a transaction that changes them takes the lock exclusively. So an
+//! automation begins to listen after the last commit has ended that did not know of it. Notes are gathered in the
+//! transaction and written by one statement, before a change of anything they depend on, or before the commit.
 
 mod hearing;
 
@@ -28,11 +29,11 @@ use crate::tables::automations::listening::{LISTENING_ANYWHERE, Listener, joined
 pub(super) use self::hearing::Hearing;
 pub(super) use crate::happened::{EventHappened, Happened, shard};
 
-/// The lock of a workspace's automations; together with others, and alone.
+/// The lock of a workspace's automations, in shared mode and exclusive.
 const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7045))";
 const ALONE: &str = "SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 7045))";
 
-/// How a write uses what the automations of a workspace are.
+/// Returns the workspace whose automations a write uses, and true if the write changes them.
 fn use_of(write: &Write) -> Option<(WorkspaceId, bool)> {
     Some(match write {
         Write::PutAutomation(put, _) => (put.automation.workspace_id, true),
@@ -53,7 +54,8 @@ fn use_of(write: &Write) -> Option<(WorkspaceId, bool)> {
     })
 }
 
-/// Takes the locks that a transaction will need for its writes about automations, in an order, before it writes anything.
+/// Takes the locks that a transaction needs for its writes about automations, in a fixed order, before it writes
+/// anything.
 pub(super) fn lock(transaction: &mut Transaction, all: &[&Changes]) {
     let mut workspaces: BTreeMap<WorkspaceId, bool> = BTreeMap::new();
     for (workspace, is_alone) in all.iter().flat_map(|changes| changes.writes()).filter_map(use_of) {
@@ -65,7 +67,7 @@ pub(super) fn lock(transaction: &mut Transaction, all: &[&Changes]) {
     }
 }
 
-/// Holds a workspace's automations as they are until the commit, together with others.
+/// Locks the automations of a workspace against changes until the commit, in shared mode.
 pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
     if transaction.hearing.locked.insert(workspace) {
         transaction.run(SHARE, params![uuid(workspace)]);
@@ -88,7 +90,7 @@ async fn of(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<OfW
     if let Some(known) = transaction.hearing.known.get(&workspace) {
         return Ok(Arc::clone(known));
     }
-    // Another statement than the look, which sees what was committed before the lock was given.
+    // A statement separate from the lock, so that it sees everything committed before the lock was granted.
     share(transaction, workspace);
     let listeners = Arc::new(listeners(transaction, workspace).await?);
     keep(transaction, workspace, Arc::clone(&listeners));
@@ -101,12 +103,12 @@ fn keep(transaction: &mut Transaction, workspace: WorkspaceId, listeners: OfWork
     hearing.known.insert(workspace, listeners);
 }
 
-/// The question which automations of workspaces listen.
+/// Query of the listening automations of workspaces.
 pub(super) fn those_of(workspaces: &[WorkspaceId]) -> (&'static str, Params) {
     (LISTENING_ANYWHERE.postgres, params![workspaces.iter().map(|workspace| key(*workspace)).collect::<Vec<_>>()])
 }
 
-/// Keeps the answer to [`those_of`], which was asked under the locks of the workspaces.
+/// Keeps the answer to [`those_of`], which was read under the locks of the workspaces.
 pub(super) fn know_all(transaction: &mut Transaction, workspaces: &[WorkspaceId], rows: &[Row]) -> Result<(), Fault> {
     let mut found: BTreeMap<WorkspaceId, Vec<_>> =
         workspaces.iter().map(|workspace| (*workspace, Vec::new())).collect();
@@ -119,27 +121,27 @@ pub(super) fn know_all(transaction: &mut Transaction, workspaces: &[WorkspaceId]
     Ok(())
 }
 
-/// Keeps that no automation of a workspace listens, whose lock is held.
+/// Records that no automation of a workspace listens; its lock is held.
 pub(super) fn know_none(transaction: &mut Transaction, workspace: WorkspaceId) {
     keep(transaction, workspace, Arc::default());
 }
 
-/// Whether it was looked up that no automation of a workspace listens.
+/// Returns true if it is known that no automation of a workspace listens.
 pub(super) fn is_none(transaction: &Transaction, workspace: WorkspaceId) -> bool {
     transaction.hearing.known.get(&workspace).is_some_and(|listeners| listeners.is_empty())
 }
 
-/// Whether any automation of a workspace listens.
+/// Returns true if any automation of a workspace listens.
 pub(super) async fn is_any(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<bool, Fault> {
     Ok(!of(transaction, workspace).await?.is_empty())
 }
 
-/// Whether runs of a workspace may go on or end by any change of their contact.
+/// Returns true if any change of a contact may move or end one of its runs.
 pub(super) async fn hears_changes(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<bool, Fault> {
     Ok(of(transaction, workspace).await?.iter().any(Listener::hears_changes))
 }
 
-/// Keeps notes of what happened to a contact, by its number, for the automations that listen for it.
+/// Keeps notes of an event of a contact, given by its number, for the automations that listen for it.
 pub(super) async fn hear(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -163,8 +165,8 @@ pub(super) async fn hear(
     Ok(())
 }
 
-/// Writes what was heard: to be called before runs begin, end or change hands, and before an automation listens for
-/// something else.
+/// Writes the gathered notes: to be called before runs begin, end or change hands, and before an automation changes the
+/// events it listens for.
 pub(super) async fn write_notes(transaction: &mut Transaction) -> Result<(), Fault> {
     const HOLD: &str = "SELECT 1 FROM contacts WHERE n = ANY ($1) ORDER BY n FOR NO KEY UPDATE";
     const KEEP: &str = "INSERT INTO automation_notes (automation, shard, n, contact, at, kind, depth, may_enter, event, what)
@@ -182,7 +184,7 @@ pub(super) async fn write_notes(transaction: &mut Transaction) -> Result<(), Fau
     if notes.is_empty() {
         return Ok(());
     }
-    // Whoever begins a run of one of them does so before this or after the commit: a run that begins is never missed.
+    // A run of one of these contacts begins either before this or after the commit, so it is never missed.
     let held: Vec<i64> = notes.iter().filter(|note| !note.may_enter).map(|note| note.contact).collect();
     if !held.is_empty() {
         transaction.run(HOLD, params![held]);
@@ -195,7 +197,7 @@ pub(super) async fn write_notes(transaction: &mut Transaction) -> Result<(), Fau
     Ok(())
 }
 
-/// The parameters of notes, one for each column. The versions of all stand in one; each note knows the first and the last
+/// The parameters of notes, one for each column. The versions of all notes are in one column; each note has the range
 /// of its own.
 fn columns(notes: Vec<NewNote>) -> Result<super::query::Params, Fault> {
     const MANY: Fault = Fault::Malformed("a transaction has too many notes");
@@ -223,7 +225,8 @@ fn columns(notes: Vec<NewNote>) -> Result<super::query::Params, Fault> {
     ])
 }
 
-/// Has the job of a share of the contacts run when something of an automation is due, unless it is the one that commits.
+/// Makes the job of a contact's shard due at the time at which something of an automation is due, unless that job is
+/// the one that commits.
 pub(super) async fn due(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -241,7 +244,8 @@ pub(super) async fn due(
     Ok(())
 }
 
-/// Writes what is written once for all changes of a transaction: notes, and jobs become due. Answers whether any did.
+/// Writes what all changes of the transaction share: notes, and the due times of jobs. Returns true if a job became
+/// due.
 pub(super) async fn settle(transaction: &mut Transaction) -> Result<bool, Fault> {
     write_notes(transaction).await?;
     let mut has_woken = false;
@@ -251,9 +255,9 @@ pub(super) async fn settle(transaction: &mut Transaction) -> Result<bool, Fault>
     Ok(has_woken)
 }
 
-/// The number up to which no transaction that is still open has made notes in a workspace; `None` while it is not known.
+/// Returns the number up to which no open transaction has made notes in a workspace; `None` while it is unknown.
 pub(super) async fn settled_up_to(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Option<i64>, Fault> {
-    // Whoever makes a note has the lock before the note has its number. The number is read first.
+    // A transaction that makes a note has the lock before the note has its number. The number is read first.
     const SQL: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END,
             pg_try_advisory_xact_lock(uuid_hash_extended($1, 7045))
         FROM automation_note_numbers";

@@ -1,4 +1,4 @@
-//! Members of lists: joining and leaving, which others hear of, and letting them go.
+//! Members of lists: joining and leaving, with notes for those that follow changes, and removal of members.
 
 use async_trait::async_trait;
 use messaging_core::changes::Write;
@@ -19,7 +19,7 @@ use crate::row::{get, id};
 use crate::sql::{Value, key, params};
 use crate::tables::lists::ListRows;
 
-/// How many rows a sweep removes in one transaction.
+/// Number of rows that a sweep removes in one transaction.
 const SLICE: usize = 500;
 
 /// A contact that becomes a member of a list.
@@ -31,7 +31,7 @@ pub(super) struct Join {
     pub(super) at: Timestamp,
 }
 
-/// The joins that stand at the front of some writes, of one workspace.
+/// The joins of one workspace at the front of some writes.
 pub(super) fn leading_joins(writes: &[Write]) -> Vec<Join> {
     let joins = writes.iter().map_while(|write| match write {
         Write::JoinList(workspace, list, contact, at) => {
@@ -53,7 +53,7 @@ pub(super) fn leading_joins(writes: &[Write]) -> Vec<Join> {
 pub(super) async fn join(transaction: &mut Transaction, joins: &[Join]) -> Result<(), Fault> {
     macro_rules! join {
         () => {
-            // Both are held, so that neither goes before the membership is there to be seen.
+            // List and contact are locked, so that neither is removed before the membership is visible.
             "WITH l AS MATERIALIZED (
                 SELECT n, id FROM lists
                 WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND id = ANY ($2)
@@ -138,7 +138,7 @@ impl ListRows for Postgres {
     }
 }
 
-/// Lets members of some removed list go; answers how many rows went.
+/// Removes members of some removed list; returns the number of rows removed.
 async fn forget_some(transaction: &mut Transaction, limit: usize) -> Result<usize, Fault> {
     const REMOVED: &str =
         "SELECT l.n, w.workspace FROM lists l JOIN workspace_numbers w ON w.number = l.workspace_number
@@ -150,7 +150,7 @@ async fn forget_some(transaction: &mut Transaction, limit: usize) -> Result<usiz
     }
 }
 
-/// Lets members of a removed list go, and when there are none, the list; answers how many rows went.
+/// Removes members of a removed list, and if there are none, the list; returns the number of rows removed.
 pub(super) async fn forget(
     transaction: &mut Transaction,
     workspace: WorkspaceId,

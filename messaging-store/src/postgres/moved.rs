@@ -1,4 +1,4 @@
-//! The side of a move that is filled.
+//! The target of a move.
 
 use deadpool_postgres::{Client, Manager, ManagerConfig, Pool, RecyclingMethod};
 use futures_util::{StreamExt as _, pin_mut};
@@ -17,14 +17,14 @@ use crate::moving::tables::{NUMBERED, SourceRow, TABLES, Table};
 use crate::open_error::{OpenError, failed};
 use crate::sqlite::moved::Counters;
 
-/// A process that was not seen for so many milliseconds is over.
+/// Milliseconds without a heartbeat after which a process is over.
 const OVER: i64 = 30_000;
 
-/// How the transaction is: it takes long, and waits for nobody else.
+/// Settings of the transaction: it takes long, and waits for no other.
 const SETTINGS: &str =
     "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '5s'";
 
-/// A database that gets everything in one transaction.
+/// A database that receives everything in one transaction.
 pub(crate) struct Target {
     client: Client,
 }
@@ -45,10 +45,10 @@ impl Target {
         Ok(Self { client: connect(url).await.map_err(MoveError::Target)? })
     }
 
-    /// Begins the transaction. No process may come until it ends, none may be there, nor any row.
+    /// Begins the transaction. Until it ends no process may join; there may be no process and no row.
     pub(crate) async fn begin(&self) -> Result<(), MoveError> {
         const SEEN: &str = "SELECT name FROM nodes WHERE seen_at > now_ms() - $1 ORDER BY term LIMIT 1";
-        // Processes that are over may have left their rows.
+        // Ended processes may have left their rows.
         const FORGET: &str = "DELETE FROM writers; DELETE FROM nodes; UPDATE places SET term = NULL";
         let writing = || MoveError::writing("begin to move");
         self.client.batch_execute(SETTINGS).await.map_err(writing())?;
@@ -107,7 +107,7 @@ impl Target {
         Ok(digested)
     }
 
-    /// The rows of a table of the target, counted and with a digest of their content.
+    /// Counts the rows of a table of the target, with a digest of their content.
     pub(crate) async fn digested(&self, table: &Table) -> Result<Digested, MoveError> {
         let reading = || MoveError::writing(format!("read the table {} back", table.name));
         let sql = format!("SELECT {} FROM {}", table.columns, table.name);
@@ -123,7 +123,7 @@ impl Target {
         Ok(digested)
     }
 
-    /// Lets sequences go on behind the numbers that are taken.
+    /// Sets the sequences to continue after the numbers in use.
     pub(crate) async fn go_on_from(&self, counters: Counters) -> Result<(), MoveError> {
         const PLACES: &str = "UPDATE places SET latest = greatest($1,
             coalesce((SELECT max(dated_at) FROM jobs WHERE jobs.place = places.place), 0))";
@@ -142,7 +142,7 @@ impl Target {
         self.client.execute(PLACES, &[&counters.latest]).await.map(drop).map_err(writing())
     }
 
-    /// The attachments that are there.
+    /// Returns the number of attachments, and of their bytes.
     pub(crate) async fn blobs(&self) -> Result<MovedBlobs, MoveError> {
         let sql = "SELECT count(*), coalesce(sum(size), 0)::bigint FROM blobs";
         let row = self.client.query_one(sql, &[]).await.map_err(MoveError::writing("count the attachments"))?;
@@ -150,7 +150,7 @@ impl Target {
         Ok(MovedBlobs { count: number(0), bytes: number(1) })
     }
 
-    /// Commits. Where the connection ends meanwhile another one finds out what became of it.
+    /// Commits. If the connection ends meanwhile, another one finds out the outcome.
     pub(crate) async fn commit(&self, url: &PostgresUrl) -> Committed {
         let error = match self.client.batch_execute("COMMIT").await {
             Ok(()) => {
@@ -166,7 +166,7 @@ impl Target {
             return Committed::No(MoveError::writing("commit")(error));
         }
         let Ok(client) = connect(url).await else { return Committed::Unknown(error) };
-        // The backend of the connection that ended may be at it still, and holds its locks until then.
+        // The backend of the ended connection may still be committing, and holds its locks until then.
         let waited =
             client.batch_execute("SET lock_timeout = '30s'; BEGIN; LOCK TABLE nodes IN ACCESS SHARE MODE; COMMIT");
         if waited.await.is_err() {
@@ -180,7 +180,7 @@ impl Target {
     }
 }
 
-/// The first of the tables that has a row.
+/// Returns the first of the tables that has a row.
 async fn first_with_rows(client: &Client) -> Result<Option<&'static str>, tokio_postgres::Error> {
     let asked = TABLES.iter().map(|table| format!("(SELECT EXISTS (SELECT 1 FROM {}))", table.name));
     let sql = format!("SELECT ARRAY[{}]", asked.collect::<Vec<_>>().join(", "));

@@ -1,7 +1,7 @@
-//! Telling what changed: within the process at once, to other processes by `NOTIFY`.
+//! News of changes: passed on within the process at once, and to other processes by `NOTIFY`.
 //!
-//! A `NOTIFY` in a transaction would have all commits of the server wait for one another, so one connection tells of what
-//! was committed, every [`GATHER`] at most. News may be lost: what is remembered expires, and due work is looked for.
+//! A `NOTIFY` in a transaction would make all commits of the server wait for one another, so one connection announces
+//! the commits, at most once every [`GATHER`]. News may be lost: caches expire, and due work is looked for anyway.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,16 +19,16 @@ use super::connecting::{Driver, OnRuntime};
 use super::connection_health::ConnectionHealth;
 use super::fault::Fault;
 
-/// The channel on which processes of one database tell each other.
+/// Channel on which the processes of one database notify each other.
 const CHANNEL: &str = "messaging";
 
-/// What is committed meanwhile is told of at once.
+/// Commits within this time are announced together.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How long is waited before a lost connection is made again, and before others are told again.
+/// Time before a lost connection is made again, and before a failed announcement is repeated.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// How often it is asked whether the other end of the connection is there, on which there may be nothing to hear.
+/// Interval at which the listening connection is checked, since there may be no notifications on it.
 const ASK_EVERY: Duration = Duration::from_secs(2);
 
 /// Time within which the listening connection has to answer.
@@ -37,22 +37,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The bit after those of the topics: places are free, or have another owner.
 const PLACES: u32 = 1 << 31;
 
-/// Tells of changes.
+/// Passes news of changes on.
 #[derive(Debug)]
 pub(super) struct ChangeNotifier {
     /// Sender of news to the subscribers in this process.
     here: watch::Sender<News>,
-    /// What other processes are to be told.
+    /// Mask of the topics that other processes have not been notified of yet.
     pending: AtomicU32,
     wake: Notify,
-    /// What this process is called, so that it does not listen to itself.
+    /// Name of this process, by which it ignores its own notifications.
     name: String,
     health: Arc<ConnectionHealth>,
-    /// Somebody else says that places are free.
+    /// Notified when another process says that places are free.
     pub(super) places: Notify,
 }
 
-/// What other processes have to hear of a commit that the topics do not tell.
+/// Topics of a commit that other processes have to hear of, beyond those in its changes.
 pub(super) fn work_of(changes: &Changes) -> Topics {
     let mut topics = Topics::NONE;
     for write in changes.writes() {
@@ -85,14 +85,14 @@ impl ChangeNotifier {
         self.here.subscribe()
     }
 
-    /// Tells those who listen in this process.
+    /// Notifies the subscribers in this process.
     pub(super) fn tell_here(&self, topics: Topics) {
         if !topics.is_empty() {
             self.here.send_modify(|news| news.tell(topics));
         }
     }
 
-    /// Tells other processes.
+    /// Notifies other processes.
     pub(super) fn tell_others(&self, topics: Topics) {
         self.send(mask_of(topics));
     }
@@ -108,7 +108,7 @@ impl ChangeNotifier {
         }
     }
 
-    /// Sends what is to be told, for as long as the process runs.
+    /// Sends the pending notifications, for as long as the process runs.
     pub(super) async fn tell(self: Arc<Self>, pool: Pool) {
         loop {
             self.wake.notified().await;
@@ -150,7 +150,7 @@ impl ChangeNotifier {
             let mut sql = format!("LISTEN {CHANNEL}");
             let mut has_missed = is_again;
             while let Ok(Ok(())) = timeout(PATIENCE, client.batch_execute(&sql)).await {
-                // Whatever was told while nobody listened.
+                // For notifications that were sent while nobody listened.
                 if std::mem::take(&mut has_missed) {
                     self.tell_here(Topics::ALL);
                 }
@@ -176,12 +176,12 @@ impl ChangeNotifier {
     }
 }
 
-/// What a process tells the others: its name, which may have spaces in it, and a mask of topics in hexadecimal.
+/// Payload of a notification: the name of the process, which may contain spaces, and a mask of topics in hexadecimal.
 fn announcement(name: &str, mask: u32) -> String {
     format!("{name} {mask:x}")
 }
 
-/// Name and mask of an announcement. Of a mask that cannot be read everything may be untrue.
+/// Name and mask in the payload of a notification. If the mask cannot be read, everything may have changed.
 fn announced(text: &str) -> Option<(&str, u32)> {
     let (name, mask) = text.rsplit_once(' ')?;
     Some((name, u32::from_str_radix(mask, 16).unwrap_or(u32::MAX)))

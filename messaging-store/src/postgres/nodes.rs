@@ -1,8 +1,9 @@
-//! The processes of an installation: which live, and who claims the jobs of which places.
+//! The processes of an installation: which of them are alive, and which one claims the jobs of which places.
 //!
-//! Every process says now and then that it is there, and looks who else is; only the database's clock decides who lives.
-//! Whoever was not seen for long is declared dead by anybody: the rows of its term are deleted, which waits for its open
-//! transactions and refuses all that come after. Places go to the living by rendezvous hashing; the owner itself hands over.
+//! Every process renews its row at intervals and reads those of the others; only the clock of the database decides who
+//! is alive. Any process may declare another dead that was not seen for long: it deletes the rows of its term, which
+//! waits for its open transactions and refuses all later ones. Places are assigned to the living by rendezvous hashing;
+//! a living owner hands its places over itself.
 
 mod keys;
 
@@ -26,34 +27,36 @@ use super::writes::Writes;
 use crate::row::get;
 use crate::sql::params;
 
-/// By so many milliseconds a process's clock may differ from the database's; with more it takes no work.
+/// Largest difference in milliseconds between the clock of a process and the database's; a process beyond it claims no
+/// jobs.
 const CLOCK_TOLERANCE: i64 = 1_000;
 
-/// How long a look may take.
+/// Time limit of one look at the other processes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Time within which another term has to begin.
+/// Time within which a new term has to begin.
 const RENEWAL: Duration = Duration::from_secs(15);
 
-/// How long the open transactions of a process that is dead are waited for before they are ended.
+/// Time to wait for the open transactions of a dead process before they are terminated.
 const GRACE: &str = "SET LOCAL lock_timeout = '2s'";
 
-/// How often somebody who is dead is tried to be declared so at a time.
+/// Number of attempts to declare a dead process dead in one look.
 const TRIES: usize = 3;
 
-/// The size of the database is looked at once in so many looks.
+/// The size of the database is measured in one of this many looks.
 const SIZE_EVERY: u64 = 30;
 
-/// How often a process says that it is there, and what follows when one does not.
+/// Interval of heartbeats, and the limits after which a silent process is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heartbeats {
     /// Interval between two heartbeats of one process.
     pub every: Duration,
-    /// After so long without an answer a process starts nothing.
+    /// Time without an answer after which a process starts no work.
     pub silent_after: Duration,
-    /// After so long others declare it dead.
+    /// Time after which others declare the process dead.
     pub dead_after: Duration,
-    /// So long a place that is to go to somebody else is not claimed from while its jobs end. Then it stays for as long.
+    /// Time for which a place that moves to another process is not claimed from while its jobs end. If they have not
+    /// ended by then, the place stays for the same time before the next try.
     pub hand_over: Duration,
 }
 
@@ -78,7 +81,7 @@ pub(super) enum NodeState {
 }
 
 impl NodeState {
-    /// Whether a process in this state claims jobs.
+    /// Returns true if a process in this state claims jobs.
     const fn claims(self) -> bool {
         matches!(self, Self::Working | Self::Idle)
     }
@@ -101,21 +104,21 @@ pub(super) struct Membership {
     lease_table: Arc<LeaseTable>,
     notifier: Arc<ChangeNotifier>,
     options: NodeOptions,
-    /// When the last look began that was answered.
+    /// Start of the last look that was answered.
     heard_at: Mutex<Option<Instant>>,
     offset: AtomicI64,
     is_draining: AtomicBool,
-    /// Since when places are on their way to others, or stay after they were not.
+    /// Places that move to other processes, or could not, each with the time since when.
     leaving: Mutex<HashMap<i16, Instant>>,
-    /// The ids of the secret keys that this process holds, by commas, once it has said so.
+    /// Ids of the secret keys that this process holds, separated by commas; `None` until they are announced.
     keys: Mutex<Option<String>>,
-    /// The sources that this process has, as JSON, once it has said so.
+    /// Sources of this process as JSON; `None` until they are announced.
     sources: Mutex<Option<String>>,
     renewing: tokio::sync::Mutex<()>,
     health: watch::Sender<StoreHealth>,
     looks: AtomicU64,
     database_bytes: AtomicU64,
-    /// How often the term of this process was ended by others.
+    /// Number of times that others ended the term of this process.
     pub(super) fenced: AtomicU64,
 }
 
@@ -128,7 +131,7 @@ pub(super) struct NodeOptions {
     pub(super) connections: String,
     pub(super) slots: usize,
     pub(super) heartbeats: Heartbeats,
-    /// Whether its clock is compared with the database's.
+    /// True if its clock is compared with the database's.
     pub(super) follows_clock: bool,
 }
 
@@ -137,7 +140,7 @@ pub(super) struct NodeOptions {
 struct ClusterNode {
     term: i64,
     works: bool,
-    /// Whether it claims jobs in its present state: false while it drains, and while its clock is wrong.
+    /// True if it claims jobs in its present state: false while it drains, and while its clock is wrong.
     claims: bool,
     is_dead: bool,
 }
@@ -181,7 +184,7 @@ impl Membership {
         self.database_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether the clock of this process is near the database's.
+    /// Returns true if the clock of this process differs from the database's by no more than the tolerance.
     pub(super) fn has_right_clock(&self) -> bool {
         self.offset_ms().abs() <= CLOCK_TOLERANCE
     }
@@ -196,14 +199,14 @@ impl Membership {
         heard_at.is_none_or(|at| at.elapsed() > self.options.heartbeats.silent_after)
     }
 
-    /// Begins: takes a term, and the places that are free.
+    /// Joins the installation: takes a term, and the places that are free.
     pub(super) async fn join(&self) -> Result<(), Fault> {
         let term = self.take_term().await?;
         self.writes.begin_term(term);
         self.look().await
     }
 
-    /// Says that this process is there, and looks after the others, for as long as it runs.
+    /// Renews the heartbeat and looks after the other processes until this process ends.
     pub(super) async fn keep(self: Arc<Self>) {
         let mut has_missed = false;
         loop {
@@ -221,8 +224,8 @@ impl Membership {
         }
     }
 
-    /// One look that takes no longer than it may; answers whether it was answered. Of several in a row that were not, one
-    /// is told of.
+    /// Takes one look within the time limit; returns true if it was answered. Of several in a row that were not, one is
+    /// logged.
     async fn try_to_look(&self, has_missed: bool) -> bool {
         let began = Instant::now();
         match tokio::time::timeout(PATIENCE, self.look()).await {
@@ -236,14 +239,14 @@ impl Membership {
                     tracing::warn!("the database does not answer, so the other processes cannot be seen");
                 }
                 self.writes.0.health.unanswered(began);
-                // Whatever others hear, this one is not asked over the same connection again.
+                // Other processes may still be heard; but these connections are not used again.
                 drop(self.pool.retain(|_, _| false));
             }
         }
         false
     }
 
-    /// Tells whether the database was heard of lately.
+    /// Publishes the health of the store: whether the database was heard recently.
     pub(super) fn tell_health(&self) {
         let state = if self.is_silent() { StoreHealth::IoError } else { StoreHealth::Healthy };
         self.health.send_if_modified(|health| {
@@ -255,7 +258,7 @@ impl Membership {
         });
     }
 
-    /// The term of this process was ended, if it was this one: goes on under another.
+    /// Begins a new term if `ended` is the current one, which others have ended.
     pub(super) async fn renew(&self, ended: i64) -> Result<(), Fault> {
         self.writes.0.health.answer(Instant::now(), RENEWAL, self.begin_anew(ended)).await
     }
@@ -270,21 +273,21 @@ impl Membership {
         let term = self.take_term().await?;
         self.leaving().clear();
         self.writes.begin_term(term);
-        // What is left of the former term is of no use to anybody.
+        // Nobody needs the rows of the former term.
         self.end_term(ended, None).await?;
         self.say(term).await?;
         self.notifier.places.notify_one();
         Ok(())
     }
 
-    /// One look: says that this process is there, declares dead who is not, and settles who owns which place.
+    /// Takes one look: renews the heartbeat, declares dead processes dead, and settles the owners of places.
     pub(super) async fn look(&self) -> Result<(), Fault> {
         let term = self.writes.term();
         let said = self.state();
         if !self.say(term).await? {
             return self.renew(term).await;
         }
-        // What the answer tells of the clock is not to wait for the next look.
+        // The clock difference in the answer is not to wait for the next look.
         if self.state() != said && !self.say(term).await? {
             return self.renew(term).await;
         }
@@ -312,7 +315,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Says that this process is there; answers whether its term still is.
+    /// Renews the heartbeat; returns false if the term is over.
     async fn say(&self, term: i64) -> Result<bool, Fault> {
         const SQL: &str = "UPDATE nodes SET seen_at = now_ms(), state = $2, clock_offset_ms = $3
             WHERE term = $1 AND EXISTS (SELECT 1 FROM writers WHERE writers.term = $1) RETURNING now_ms()";
@@ -359,7 +362,7 @@ impl Membership {
             .collect()
     }
 
-    /// Takes free places that are to be this process's, and hands over those that are to be another's.
+    /// Takes free places that are assigned to this process, and hands over those that are assigned to others.
     async fn settle(&self, term: i64, living: &[i64]) -> Result<(), Fault> {
         const SQL: &str = "SELECT place, CASE WHEN EXISTS (SELECT 1 FROM nodes WHERE nodes.term = places.term)
             THEN term END FROM places";
@@ -410,7 +413,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Claims nothing more of the places that are to be another's; answers those of which nothing runs any more.
+    /// Stops claiming from places that are assigned to others; returns those in which nothing runs any more.
     fn leave(&self, mine: &[(i16, Option<i64>)]) -> Vec<(i16, i64)> {
         let mut leaving = self.leaving();
         let mut handed = Vec::new();
@@ -420,7 +423,7 @@ impl Membership {
             let Some(to) = to else { continue };
             let since = leaving.entry(*place).or_insert_with(Instant::now).elapsed();
             if since > self.options.heartbeats.hand_over && self.state().claims() {
-                // What runs takes long: it goes on, and so does the rest of the place, until another try.
+                // Its jobs take long: they continue, and so does claiming from the place, until another try.
                 self.lease_table.lock().leaving.remove(place);
                 if since > self.options.heartbeats.hand_over * 2 {
                     leaving.remove(place);
@@ -439,7 +442,7 @@ impl Membership {
         self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a term; refused while the database is sealed under a secret key that this process does not hold.
+    /// Takes a term; fails while the database is sealed under a secret key that this process does not hold.
     async fn take_term(&self) -> Result<i64, Fault> {
         const SQL: &str = "WITH node AS (
                 INSERT INTO nodes (term, name, version, works, state, connections, clock_offset_ms, seen_at, keys, sources)
@@ -461,12 +464,12 @@ impl Membership {
         get(&row, 0)
     }
 
-    /// Says which secret keys this process holds, also whenever it takes another term.
+    /// Announces the secret keys that this process holds, also for all later terms.
     pub(super) async fn announce_keys(&self, ids: &[String]) -> Result<(), Fault> {
         let keys = ids.join(",");
         loop {
             let term = {
-                // So that no term begins meanwhile with the keys of before.
+                // So that no term begins meanwhile with the former keys.
                 let _turn = self.renewing.lock().await;
                 *self.keys() = Some(keys.clone());
                 let (mut connection, term) = (self.connection().await?, self.writes.term());
@@ -479,12 +482,12 @@ impl Membership {
         }
     }
 
-    /// Says which sources this process has, also whenever it takes another term.
+    /// Announces the sources of this process, also for all later terms.
     pub(super) async fn announce_sources(&self, sources: String) -> Result<(), Fault> {
         const SQL: &str = "UPDATE nodes SET sources = $2 WHERE term = $1";
         loop {
             let term = {
-                // So that no term begins meanwhile with the sources of before.
+                // So that no term begins meanwhile with the former sources.
                 let _turn = self.renewing.lock().await;
                 *self.sources() = Some(sources.clone());
                 let (connection, term) = (self.connection().await?, self.writes.term());
@@ -497,7 +500,7 @@ impl Membership {
         }
     }
 
-    /// After so many milliseconds without a word a process is declared dead.
+    /// Milliseconds without a heartbeat after which a process is declared dead.
     pub(super) fn dead_after_ms(&self) -> i64 {
         millis(self.options.heartbeats.dead_after)
     }
@@ -510,7 +513,7 @@ impl Membership {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a term, if its process was not seen for so long; answers whether it was ended.
+    /// Ends a term, if its process was not seen for `unseen_for`; returns true if it was ended.
     async fn end_term(&self, term: i64, unseen_for: Option<Duration>) -> Result<bool, Fault> {
         for _ in 1..TRIES {
             match self.try_to_end(term, unseen_for).await {
@@ -521,7 +524,7 @@ impl Membership {
                 }
                 outcome => return outcome,
             }
-            // A transaction of it that is still open, on a connection that perhaps nobody has any more.
+            // Terminates an open transaction of the process, on a connection that perhaps nobody holds any more.
             let connection = self.connection().await?;
             let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                 WHERE application_name = (SELECT connections FROM nodes WHERE term = $1)
@@ -547,13 +550,13 @@ impl Membership {
         Ok(true)
     }
 
-    /// Claims nothing more; each place goes to whoever lives once nothing of it is in work here.
+    /// Stops claiming; each place is handed to a living process as soon as none of its jobs is in work here.
     pub(super) fn hand_over(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
         self.notifier.places.notify_one();
     }
 
-    /// Leaves in order: whoever lives takes the places at once.
+    /// Leaves the installation: living processes take the places at once.
     pub(super) async fn part(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
         let ended = tokio::time::timeout(PATIENCE, self.end_term(self.writes.term(), None)).await;
@@ -571,7 +574,7 @@ fn millis(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// What the clock of this process says, in milliseconds.
+/// Current time by the clock of this process, in milliseconds.
 fn own_clock() -> i64 {
     SystemClock.now().as_millis()
 }

@@ -1,4 +1,4 @@
-//! How a transaction looks and tells while writes are queued.
+//! Queries of a transaction while its writes are queued, and notes for those that follow changes.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;
@@ -32,7 +32,7 @@ impl<Q: Queries> Answers for Q {
     }
 }
 
-/// The same query for the columns of keys.
+/// Turns a query into the same one for columns of keys.
 pub(super) fn by_columns<T>(mut query: Query<T>, keys: Vec<Params>) -> Query<T> {
     let mut columns = Vec::new();
     for key in keys {

@@ -1,9 +1,9 @@
-//! The change outbox: which contacts changed in what a dynamic segment reads.
+//! The change outbox: contacts with changes in data that dynamic segments read.
 //!
-//! An entry is part of the transaction of the change, so none is ever missing. Whoever may note takes a lock of the
-//! workspace that others may share, and reads then what its segments read; whoever changes that takes the lock alone. So a
-//! segment begins to be followed after the last commit that did not know of it has ended. Entries are gathered in the
-//! transaction and written by one statement before it commits.
+//! An entry is part of the transaction of the change, so none is ever missing. A transaction that may add entries takes
+//! the lock of the workspace in shared mode, and then reads the read mask of its segments; a transaction that changes
+//! the mask takes the lock exclusively. So a segment begins to be followed after the last commit has ended that did not
+//! know of it. Entries are gathered in the transaction and written by one statement before it commits.
 
 mod noted;
 
@@ -21,30 +21,30 @@ use crate::sql::{Params, key, params};
 
 pub(super) use self::noted::Outbox;
 
-/// The first number of the locks of workspaces; the second is made of the workspace's id.
+/// First number of the locks of workspaces; the second is derived from the id of the workspace.
 const SUBSCRIBERS_LOCK: i32 = 0x7365_6701;
 
-/// What the dynamic segments of a workspace read.
+/// Read mask of a workspace: the data that its dynamic segments read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkspaceReadMask {
     mask: ReadMask,
-    /// What is noted was caused by so many automations in a row.
+    /// Number of automations in a row that led to the noted changes.
     depth: u8,
 }
 
 impl WorkspaceReadMask {
-    /// The same for what was caused by so many automations in a row.
+    /// Returns the same mask for changes that this many automations in a row led to.
     pub(super) const fn caused_at(self, depth: u8) -> Self {
         Self { depth, ..self }
     }
 }
 
-/// The number of a mask as a parameter.
+/// A mask as the parameter of a statement.
 pub(super) fn mask_param(mask: ReadMask) -> i64 {
     i64::from(mask.bits())
 }
 
-/// The mask of a stored number.
+/// The mask stored as a number.
 pub(super) fn mask_of(bits: i64) -> ReadMask {
     ReadMask::from_bits(u32::try_from(bits).unwrap_or(0))
 }
@@ -55,7 +55,7 @@ pub(super) fn lock_number(workspace: WorkspaceId) -> i32 {
     i32::from_le_bytes([a, b, c, d])
 }
 
-/// What the dynamic segments of a workspace read; `None` when it has none.
+/// Returns the read mask of a workspace; `None` if it has no dynamic segments.
 pub(super) async fn read_mask(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -76,13 +76,13 @@ async fn look(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<R
     Ok(mask)
 }
 
-/// The question what the dynamic segments of workspaces read.
+/// Query of the read masks of workspaces.
 pub(super) fn masks_of(workspaces: &[WorkspaceId]) -> (&'static str, Params) {
     const SQL: &str = "SELECT workspace, read_mask FROM workspace_numbers WHERE workspace = ANY ($1)";
     (SQL, params![workspaces.iter().map(|workspace| key(*workspace)).collect::<Vec<_>>()])
 }
 
-/// Keeps the answer to [`masks_of`], which was asked under the locks of the workspaces.
+/// Keeps the answer to [`masks_of`], which was read under the locks of the workspaces.
 pub(super) fn know_all(transaction: &mut Transaction, workspaces: &[WorkspaceId], rows: &[Row]) -> Result<(), Fault> {
     for workspace in workspaces {
         know(transaction, *workspace, ReadMask::NONE);
@@ -93,17 +93,17 @@ pub(super) fn know_all(transaction: &mut Transaction, workspaces: &[WorkspaceId]
     Ok(())
 }
 
-/// Keeps what the dynamic segments of a workspace read, whose lock is held.
+/// Keeps the read mask of a workspace whose lock is held.
 pub(super) fn know(transaction: &mut Transaction, workspace: WorkspaceId, mask: ReadMask) {
     transaction.outbox.masks.insert(workspace, mask);
 }
 
-/// What the dynamic segments of a workspace read, if that was looked up.
+/// Returns the read mask of a workspace, if it was looked up.
 pub(super) fn known(transaction: &Transaction, workspace: WorkspaceId) -> Option<ReadMask> {
     transaction.outbox.masks.get(&workspace).copied()
 }
 
-/// Takes the lock of a workspace together with others who note.
+/// Takes the lock of a workspace in shared mode.
 pub(super) fn share(transaction: &mut Transaction, workspace: WorkspaceId) {
     if transaction.outbox.locked.insert(workspace) {
         let keys = params![SUBSCRIBERS_LOCK, lock_number(workspace)];
@@ -122,7 +122,7 @@ pub(super) fn share_all(transaction: &mut Transaction, workspaces: &[WorkspaceId
     }
 }
 
-/// Takes the lock of a workspace alone, before what its segments read is changed. What was known of it is known no more.
+/// Takes the lock of a workspace exclusively, before its read mask is changed, and drops what was known of it.
 pub(super) fn lock_alone(transaction: &mut Transaction, workspace: WorkspaceId) {
     let keys = params![SUBSCRIBERS_LOCK, lock_number(workspace)];
     transaction.run("SELECT pg_advisory_xact_lock($1::integer, $2::integer)", keys);
@@ -130,7 +130,7 @@ pub(super) fn lock_alone(transaction: &mut Transaction, workspace: WorkspaceId) 
     transaction.outbox.masks.remove(&workspace);
 }
 
-/// The same, if it meets some mask; `None` when nobody reads any of them.
+/// Returns the read mask of a workspace if it overlaps `mask`; `None` if no segment reads any of it.
 pub(super) async fn read_mask_in(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -176,19 +176,19 @@ pub(super) async fn note_contact(
     Ok(())
 }
 
-/// Forgets what was noted of a contact that is erased.
+/// Drops the noted changes of a contact that is erased.
 pub(super) fn forget(transaction: &mut Transaction, contact: i64) {
     transaction.outbox.contacts.remove(&contact);
 }
 
-/// Queues the statements that write what was noted, in the order of the contacts: the last thing before a commit.
+/// Queues the statements that write the gathered changes, in the order of the contacts: the last step before a commit.
 pub(super) fn settle(transaction: &mut Transaction) {
     const BY_NUMBER: &str = "INSERT INTO changed_contacts (contact, read_mask, mark, depth)
         SELECT u.contact, u.mask, 1, u.depth
         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u (contact, mask, depth)
         ON CONFLICT (contact) DO UPDATE SET read_mask = changed_contacts.read_mask | excluded.read_mask,
             mark = changed_contacts.mark + 1, depth = greatest(changed_contacts.depth, excluded.depth)";
-    // A contact that goes meanwhile gets no entry.
+    // A contact that is erased meanwhile gets no entry.
     const BY_ID: &str = "INSERT INTO changed_contacts (contact, read_mask, mark, depth)
         SELECT c.n, u.mask & w.read_mask, 1, u.depth
         FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[]) AS u (workspace, contact, mask, depth)

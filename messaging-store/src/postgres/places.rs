@@ -1,16 +1,17 @@
-//! Where lanes belong, and to whom.
+//! Places, which divide the lanes among the processes, and their owners.
 
 use messaging_core::domain::delivery::lane::Lane;
 
 /// The number of places that lanes are divided into.
 pub(super) const PLACES: i16 = 256;
 
-/// Lanes beside a lane that are looked at for one that lies with a process. Of a hundred processes each has a lane in about
-/// a hundred.
+/// Number of routed variants of a lane that are tried to find one in a place of a given process. With a hundred
+/// processes about one in a hundred fits.
 const ROUTES: u16 = 4096;
 
-/// The place of a lane, for ever the same. What shares pace or turns lies together: the lanes of a domain, of a webhook
-/// and its backlog, and those of a workspace that name nothing of their own. A lane beside another one lies elsewhere.
+/// The place of a lane, which never changes. Lanes that share pace or turns are in the same place: the lanes of a
+/// domain, of a webhook and its backlog, and those of a workspace that name nothing of their own. A routed variant of a
+/// lane is in another place.
 pub(crate) fn place_of(lane: &Lane) -> i16 {
     let hash = match (lane.resource().split_once(':'), lane.flow().workspace) {
         (Some((_, name)), _) => match lane.route() {
@@ -23,7 +24,7 @@ pub(crate) fn place_of(lane: &Lane) -> i16 {
     i16::from(hash.to_be_bytes()[0])
 }
 
-/// The first of a lane and those beside it that lies in one of these places.
+/// Returns the lane or its first routed variant that is in one of these places.
 pub(super) fn lane_in(lane: &Lane, places: &[i16]) -> Option<Lane> {
     if places.is_empty() {
         return None;
@@ -32,12 +33,13 @@ pub(super) fn lane_in(lane: &Lane, places: &[i16]) -> Option<Lane> {
     std::iter::once(lane.unrouted()).chain(beside).find(|lane| places.contains(&place_of(lane)))
 }
 
-/// The number of the advisory lock of a lane.
+/// Number of the advisory lock of a lane.
 pub(super) fn lock_of(lane: &Lane) -> i64 {
     hash(lane.as_str().as_bytes()).cast_signed()
 }
 
-/// Whose a place is to be, of the terms of those who work: as few places as possible change hands when one comes or goes.
+/// Returns the owner of a place among the terms of the workers: as few places as possible change hands when one comes
+/// or goes.
 pub(super) fn owner(place: i16, terms: &[i64]) -> Option<i64> {
     let weight = |term: i64| hash(&[&place.to_be_bytes()[..], &term.to_be_bytes()].concat());
     terms.iter().copied().max_by_key(|term| (weight(*term), *term))
@@ -72,14 +74,14 @@ mod tests {
         assert_eq!(lane(t, 1, "webhook:x"), lane(t, 1, "webhook-backlog:x"));
         assert_eq!(lane(t, 1, "segments"), lane(t, 1, "segment-changes"));
         assert_eq!(lane(t, 1, "sms"), lane(b, 1, "sms"));
-        // Stored in databases.
+        // These values are stored in databases.
         let known = ["email:a.example", "imports", "upkeep:contents"].map(|text| place_of(&text.into()));
         assert_eq!(known, [26, 62, 108]);
     }
 
     #[test]
     fn every_process_has_a_lane_beside_each() {
-        // So few that none is without a place.
+        // So few terms that each has a place.
         let terms: Vec<i64> = (1..=20).collect();
         let lane = Lane::new(JobClass::Bulk, WorkspaceId::from_bytes([1; 16]), "email:a.example").of_sender("cmp_1");
         for term in &terms {
@@ -90,7 +92,7 @@ mod tests {
                 (found.resource(), found.sender(), found.unrouted()),
                 ("email:a.example", Some("cmp_1"), lane.clone())
             );
-            // From there it leads back.
+            // The search also leads back to the lane itself.
             assert_eq!(lane_in(&found, &[place_of(&lane)]), Some(lane.clone()));
         }
         assert_eq!(lane_in(&lane, &[]), None);

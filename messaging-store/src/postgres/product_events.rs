@@ -1,4 +1,4 @@
-//! What only PostgreSQL does with product events in this way: adding them, and what is asked about many.
+//! Product events on PostgreSQL: adding them, and questions about many.
 
 mod activity;
 mod append;
@@ -25,7 +25,7 @@ use crate::tables::product_events::{ActivityByName, EventRows};
 
 pub(super) use self::append::{append, name_of, names_of};
 
-/// Something that events named, and was found.
+/// A record that events named, as it was found.
 enum EventReference {
     Contact(ContactId),
     Owner(Identifier, ContactId),
@@ -33,7 +33,8 @@ enum EventReference {
 }
 
 impl EventReference {
-    /// From the columns: 0 to 4 for a contact, an owner by external id, email or phone, and an event; a name; two ids.
+    /// Reads the columns: 0 to 4 for a contact, a contact by external id, email or phone, and an event; a name; two
+    /// ids.
     fn read(row: &Row) -> Result<Self, Fault> {
         let named = |kind: fn(String) -> Identifier| Ok(Self::Owner(kind(get(row, 1)?), id(row, 3)?));
         match get::<i32>(row, 0)? {
@@ -46,7 +47,7 @@ impl EventReference {
     }
 }
 
-/// Of the identifiers of an event the first that is somebody's decides.
+/// Of the identifiers of an event, the first that belongs to a contact decides.
 fn known(found: Vec<EventReference>, identifiers: Vec<Vec<Identifier>>) -> Known {
     let mut known = Known::default();
     let mut owners = HashMap::new();
@@ -76,7 +77,7 @@ fn known(found: Vec<EventReference>, identifiers: Vec<Vec<Identifier>>) -> Known
 #[async_trait]
 impl EventRows for Postgres {
     async fn known_to(&self, workspace: WorkspaceId, named: Named, since: Timestamp) -> Result<Known, StoreError> {
-        // One statement, so that all is of one moment.
+        // One statement, for one moment.
         const SQL: &str = "WITH w AS (SELECT number FROM workspace_numbers WHERE workspace = $1)
             SELECT 0, NULL::text, NULL::uuid, id FROM contacts
                 WHERE workspace_number = (SELECT number FROM w) AND id = ANY ($2)

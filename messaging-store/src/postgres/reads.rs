@@ -21,13 +21,13 @@ use super::shared_reads::SharedReads;
 use crate::row::get;
 use crate::sql::Params;
 
-/// How long a read may take with all its waits: a statement of ours ends within five seconds.
+/// Maximum time for a read with all its waits: a statement of this store ends within five seconds.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// What was asked over a connection, given up after so long, has not reached anybody.
+/// Time after which a connection whose read was given up is not used again: the query may have reached nobody.
 const SUSPICIOUS: Duration = Duration::from_secs(1);
 
-/// Answers reads. Each takes a connection for as long as it lasts.
+/// Executes reads. Each takes a connection for as long as it lasts.
 #[derive(Debug, Clone)]
 pub(super) struct Reads {
     pool: Pool,
@@ -54,13 +54,13 @@ impl Reads {
         Ok(connection)
     }
 
-    /// How many round trips to the database reads have made: one each, but for snapshots, which are counted once.
+    /// Number of round trips to the database for reads: one each, except for snapshots, which count once.
     pub(super) fn round_trips(&self) -> u64 {
         self.round_trips.load(Ordering::Relaxed)
     }
 
-    /// The rows of some keys, asked for by one statement for all who ask by the same text at the same time. Its parameters
-    /// are the columns of the keys, and its last column is the number of the key that a row is of, from 1.
+    /// Returns the rows of some keys, read by one statement for all callers with the same text at the same time. Its
+    /// parameters are the columns of the keys, and its last column is the number of the key that a row is of, from 1.
     pub(super) async fn by_keys<T>(
         &self,
         sql: &'static str,
@@ -71,7 +71,7 @@ impl Reads {
         Ok(rows.iter().map(read).collect::<Result<_, _>>()?)
     }
 
-    /// The rows of several queries that are sent together, each answered for itself.
+    /// Returns the rows of several queries that are sent together, each in its own answer.
     pub(super) async fn rows_of_each(&self, queries: Vec<(&'static str, Params)>) -> Result<Vec<Vec<Row>>, Fault> {
         let since = Instant::now();
         let connection = self.connection(since).await?;
@@ -79,7 +79,7 @@ impl Reads {
         connection.answered(rows)
     }
 
-    /// The first row of a query, if there is one.
+    /// Returns the first row of a query, if there is one.
     pub(super) async fn one<T>(
         &self,
         sql: &'static str,
@@ -89,7 +89,7 @@ impl Reads {
         Ok(super::query::one(&mut self.clone(), sql, params, read).await?)
     }
 
-    /// All rows of a query.
+    /// Returns all rows of a query.
     pub(super) async fn many<T>(
         &self,
         sql: &'static str,
@@ -99,7 +99,8 @@ impl Reads {
         Ok(super::query::many(&mut self.clone(), sql, params, read).await?)
     }
 
-    /// The same as [`one`](Self::one) for what many ask for at the same time, such as the settings of a workspace.
+    /// Like [`one`](Self::one), for a query that many callers make at the same time, such as for the settings of a
+    /// workspace.
     pub(super) async fn one_shared<T>(
         &self,
         sql: &'static str,
@@ -109,7 +110,7 @@ impl Reads {
         Ok(self.shared_rows(sql, params).await?.first().map(read).transpose()?)
     }
 
-    /// The same as [`many`](Self::many) for what many ask for at the same time.
+    /// Like [`many`](Self::many), for a query that many callers make at the same time.
     pub(super) async fn many_shared<T>(
         &self,
         sql: &'static str,
@@ -130,7 +131,7 @@ impl Reads {
         self.shared.answer(question, self.connection(since), send).await
     }
 
-    /// Several reads of one moment.
+    /// Begins a snapshot for several reads of one moment.
     pub(super) async fn snapshot(&self) -> Result<Snapshot, Fault> {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let since = Instant::now();
@@ -190,7 +191,7 @@ impl Source for Reads {
     }
 }
 
-/// The rows of queries that are sent in one go.
+/// Returns the rows of queries that are sent together.
 async fn each(connection: Option<&Object>, queries: &[(&'static str, Params)]) -> Result<Vec<Vec<Row>>, Fault> {
     let connection = connection.ok_or(Fault::Unhealthy)?;
     let prepared = &prepared(connection, queries.iter().map(|(sql, _)| *sql)).await?;
@@ -207,7 +208,7 @@ async fn query(connection: Option<&Object>, sql: &'static str, params: &Params) 
     Ok(connection.query(&statement, &as_refs(params)).await?)
 }
 
-/// A connection over which something is asked. Where no answer has come for long, nobody uses it again.
+/// A connection in use by a read. If no answer came for long, it is not used again.
 #[derive(Debug)]
 pub(super) struct ReadConnection {
     connection: Option<Object>,
@@ -219,12 +220,12 @@ impl ReadConnection {
         Self { connection: Some(connection), since: Instant::now() }
     }
 
-    /// The connection for somebody who sees to it.
+    /// Takes the connection out of this guard.
     fn take(mut self) -> Option<Object> {
         self.connection.take()
     }
 
-    /// The answer; the connection is free for others, unless none came.
+    /// Returns the answer; the connection goes back to the pool, unless none came.
     fn answered<T>(mut self, answer: Result<T, Fault>) -> Result<T, Fault> {
         if !matches!(answer, Err(Fault::NoAnswer)) {
             drop(self.connection.take());
@@ -241,11 +242,11 @@ impl Drop for ReadConnection {
     }
 }
 
-/// The database at one moment. One that is dropped before [`Snapshot::end`] takes its connection with it.
+/// The database at one moment. If it is dropped before [`Snapshot::end`], its connection is closed.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     connection: Option<Object>,
-    /// `None` where answers take as long as they take.
+    /// `None` if there is no time limit for answers.
     health: Option<Arc<ConnectionHealth>>,
 }
 
@@ -257,19 +258,19 @@ impl Snapshot {
         }
     }
 
-    /// Gives the connection back.
+    /// Ends the snapshot and returns the connection to the pool.
     pub(super) async fn end(mut self) -> Result<(), Fault> {
         self.rows("COMMIT", Params::new()).await?;
         drop(self.connection.take());
         Ok(())
     }
 
-    /// The rows of several queries, which are sent together.
+    /// Returns the rows of several queries, which are sent together.
     pub(super) async fn rows_of_each(&mut self, queries: Vec<(&'static str, Params)>) -> Result<Vec<Vec<Row>>, Fault> {
         self.answer(each(self.connection.as_ref(), &queries)).await
     }
 
-    /// Looks at the rows of a query one by one, however many there are.
+    /// Calls `visit` with each row of a query, of any number: rows are not held in memory.
     pub(super) async fn each_row(
         &mut self,
         sql: &'static str,

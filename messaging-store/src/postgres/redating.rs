@@ -1,9 +1,9 @@
 //! Jobs that were dated by a wrong clock.
 //!
 //! Several processes follow the clock of the database, which may be set as well: it leaves jobs that are due on a date
-//! that is years ahead. Each job keeps when it was dated, and each place nearly the latest of these times. When that lies
-//! in the future, the clock has been set back: every job of the place that was dated in the future is dated anew, as long
-//! after now as it was due after its date.
+//! that is years ahead. Each job stores the time when it was dated, and each place approximately the latest of these
+//! times. If that is in the future, the clock has been set back: every job of the place that was dated in the future
+//! gets a new date, as long after now as it was due after its old date.
 //!
 //! Jobs in work are left alone, because their claims name their due times.
 
@@ -17,17 +17,17 @@ use super::fault::Fault;
 use super::transaction::Transaction;
 use crate::sql::{Params, params};
 
-/// Jobs that are dated anew in one transaction.
+/// Number of jobs that get new dates in one transaction.
 const SLICE: u64 = 20_000;
 
-/// By so many milliseconds the clock may be behind what it said before, and nothing is done; the latest time is
-/// written once in as many.
+/// Milliseconds by which the clock may be behind an earlier time without effect; the latest time is also stored at most
+/// once in that time.
 const TOLERANCE: i64 = 60_000;
 
-/// A clock that says less was never set (2020-01-01): what it says is no reason to change a date.
+/// A clock before this (2020-01-01) was never set: its time is no reason to change a date.
 const BELIEVED: i64 = 1_577_836_800_000;
 
-/// A job of a place was dated. Writes the time down when it is much later than what was written last.
+/// Notes that a job of a place was dated, and stores the time if it is much later than the stored one.
 pub(super) fn note(transaction: &mut Transaction, place: i16, time: i64) {
     if transaction.uses.is_later(place, time, TOLERANCE) {
         let sql = "UPDATE places SET latest = $2 WHERE place = $1 AND latest < $2::bigint - $3::bigint";
@@ -35,20 +35,20 @@ pub(super) fn note(transaction: &mut Transaction, place: i16, time: i64) {
     }
 }
 
-/// Whether the clock must have been set back since it said a time.
+/// Returns true if the clock must have been set back since it showed a time.
 pub(super) fn is_ahead(time: i64, now: Timestamp) -> bool {
     let now = now.as_millis();
     now >= BELIEVED && time > now.saturating_add(TOLERANCE)
 }
 
-/// The question when jobs of a process's places were dated, the latest of them nearly.
+/// Query of the latest time given to jobs of a process's places, as far as it is stored.
 pub(super) fn latest_of(term: i64) -> (&'static str, Params) {
     ("SELECT coalesce(max(latest), 0) FROM places WHERE term = $1", params![term])
 }
 
 impl PostgresStore {
-    /// Dates jobs of this process's places anew, if the clock has been set back since the latest was dated. Answers whether
-    /// it did.
+    /// Gives jobs of this process's places new dates, if the clock was set back after the latest one was dated. Returns
+    /// true if it was.
     pub(super) async fn redate(&self, claim: &Claim, latest: i64) -> Result<bool, Fault> {
         let leased: Vec<Uuid> = {
             let mut memory = self.lease_table.lock();

@@ -1,4 +1,4 @@
-//! What only PostgreSQL does with captures in this way.
+//! Captures on PostgreSQL.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ impl CaptureRows for Postgres {
     }
 
     async fn trim_rows_of_captures(&self, keep: usize, limit: usize) -> Result<u64, StoreError> {
-        // From workspace to workspace by the index, whatever they have captured.
+        // From workspace to workspace by the index, with any number of captures.
         const SQL: &str = "WITH RECURSIVE spaces (workspace) AS (
                 (SELECT workspace FROM captures ORDER BY workspace LIMIT 1)
                 UNION ALL

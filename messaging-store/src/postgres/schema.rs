@@ -1,8 +1,8 @@
 //! Brings the schema up to date.
 //!
-//! Servers of two versions work on one database while they are replaced one by one. So a migration only adds: a column has a
-//! default, a table is one that older programs do not ask for. What they use goes away a release later, and the migration
-//! that takes it away names the last migration that a program must know to be let in:
+//! Servers of two versions work on one database while they are replaced one by one. So a migration only adds: a column
+//! has a default, a table is one that older programs do not read. A table or column that they use is removed a release
+//! later, and that migration names the last migration that a program must know to be admitted:
 //! `UPDATE schema_compatibility SET oldest_reader = N`.
 
 use std::error::Error;
@@ -16,23 +16,23 @@ use super::fault::Fault;
 use crate::migrations::{self, Applied, POSTGRES};
 use crate::open_error::{OpenError, failed};
 
-/// What was attempted where nothing can be written, with what to do.
+/// Attempted action if the database is read-only, with a remedy, for messages of errors.
 const READ_ONLY: &str = "write to the database: its server is a standby or read-only, so name the primary in the URL, or all \
                          hosts with target_session_attrs=read-write";
 
-/// A number of ours for the lock under which one program at a time changes the schema.
+/// Number of the advisory lock under which one program at a time changes the schema.
 const LOCK: i64 = 0x6d65_7373_6167_6501;
 
-/// What a change of the schema takes: as long as its tables are large, and another program's change before it.
+/// Timeouts for a change of the schema: none for large tables, and 30 minutes to wait for another program's change.
 const PATIENCE: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '30min'";
 
-/// How long a change waits for a table. Whoever else wants the table meanwhile, such as a running server, waits behind it.
+/// Time that a change waits for a table. Other users of the table, such as a running server, wait behind it meanwhile.
 const TABLE_PATIENCE: &str = "SET LOCAL lock_timeout = '4s'";
 
-/// The time, as migrations note it.
+/// Current time in the format of the history of migrations.
 const NOW: &str = r#"to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"#;
 
-/// Applies what is missing. To a database without our tables only with `create`.
+/// Applies the missing migrations. A database without our tables is only set up if `create`.
 pub(super) async fn bring_up_to_date(pool: &Pool, create: bool) -> Result<(), OpenError> {
     let mut connection = pool.get().await.map_err(not_connected)?;
     let version = "SELECT to_regclass('refinery_schema_history') IS NOT NULL";
@@ -80,7 +80,7 @@ async fn check_encoding(connection: &Client) -> Result<(), OpenError> {
     if encoding == "UTF8" { Ok(()) } else { Err(OpenError::Encoding(encoding)) }
 }
 
-/// Applies what is missing, in one transaction, which one program at a time does.
+/// Applies the missing migrations in one transaction, by one program at a time.
 async fn apply(connection: &mut Client) -> Result<(), Box<dyn Error + Send + Sync>> {
     let transaction = connection.transaction().await?;
     transaction.batch_execute(PATIENCE).await?;
@@ -94,14 +94,14 @@ async fn apply(connection: &mut Client) -> Result<(), Box<dyn Error + Send + Syn
     Ok(transaction.commit().await?)
 }
 
-/// Whether a newer schema says that a program may work with it which knows the migrations up to a number.
+/// Returns true if a newer schema admits a program that knows the migrations up to `known`.
 async fn lets_in(connection: &Client, known: i64) -> Result<bool, OpenError> {
     let sql = "SELECT oldest_reader FROM schema_compatibility";
     let row = connection.query_one(sql, &[]).await.map_err(failed("read whom the schema lets in"))?;
     Ok(row.get::<_, i64>(0) <= known)
 }
 
-/// A schema that was not changed, with what to do where that is known.
+/// Error for a schema that was not changed, with a remedy if one is known.
 fn not_changed(error: Box<dyn Error + Send + Sync>) -> OpenError {
     let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
     let attempt = match code {
@@ -117,14 +117,14 @@ fn not_changed(error: Box<dyn Error + Send + Sync>) -> OpenError {
     OpenError::Failed { attempt, source: error }
 }
 
-/// A process that could not take part in the installation.
+/// Error for a process that could not join the installation.
 pub(super) fn not_joined(fault: Fault) -> OpenError {
     let is_read_only =
         matches!(&fault, Fault::Postgres(error) if error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION));
     failed(if is_read_only { READ_ONLY } else { "take part in the installation" })(fault)
 }
 
-/// What was attempted where a server refuses us, with what to do where that is known.
+/// Attempted action if a server refuses the connection, with a remedy if one is known, for messages of errors.
 fn refused(error: &PoolError) -> &'static str {
     let code = match error {
         PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.code(),
@@ -142,7 +142,7 @@ fn refused(error: &PoolError) -> &'static str {
     }
 }
 
-/// Whether a server is away, which may pass, or refuses us, which does not.
+/// Error for a failed connection: an absent server, which may come back, or a refusal, which is final.
 fn not_connected(error: PoolError) -> OpenError {
     let is_away = match &error {
         PoolError::Backend(error) => {
@@ -158,7 +158,7 @@ fn not_connected(error: PoolError) -> OpenError {
         _ => false,
     };
     let attempt = refused(&error);
-    // The pool has words of its own around what the server says.
+    // The pool adds its own text to that of the server.
     let source: Box<dyn Error + Send + Sync> = match error {
         PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),
         error => error.into(),

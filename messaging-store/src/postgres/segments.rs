@@ -1,8 +1,8 @@
 //! Segments and their members.
 //!
-//! What finds members is beside this: [`evaluate`] finds whom filters match, with [`values`], [`tables`] and [`tree`];
-//! [`members`] calculates a segment as a whole, the outbox and [`follow`] keep it, [`preview`] counts without keeping,
-//! [`asks`] answers automations. Looks at contacts are snapshots of some tenths of a second at most.
+//! [`evaluate`] finds the contacts that filters match, with [`values`], [`tables`] and [`tree`]; [`members`] calculates
+//! a whole segment, the outbox and [`follow`] keep it up to date, [`preview`] counts without storing, [`asks`] answers
+//! questions of automations. Contacts are read in snapshots of some tenths of a second at most.
 
 mod asks;
 mod evaluate;
@@ -42,9 +42,9 @@ pub(super) use self::follow::tell_of_address;
 pub(super) use self::members::remove_contact;
 pub(super) use self::preview::{Parts, contact_count};
 
-/// How many rows a sweep removes in one transaction.
+/// Number of rows that a sweep removes in one transaction.
 const SLICE: usize = 2000;
-/// How often a transaction that met another one is tried again.
+/// Number of attempts of a transaction that collides with others.
 const TRIES: usize = 4;
 
 pub(super) async fn put(transaction: &mut Transaction, segment: &Segment, expect: Expect) -> Result<(), Fault> {
@@ -61,7 +61,7 @@ pub(super) async fn put(transaction: &mut Transaction, segment: &Segment, expect
     renew_read_mask(transaction, workspace).await
 }
 
-/// What a segment reads; `None` when it is not there.
+/// Read mask of a segment; `None` if it does not exist.
 async fn stored_mask(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -82,13 +82,13 @@ pub(super) async fn delete(transaction: &mut Transaction, workspace: WorkspaceId
     renew_read_mask(transaction, workspace).await
 }
 
-/// Stores with the number of the workspace what its dynamic segments read.
+/// Stores the read mask of all dynamic segments of a workspace with its number.
 async fn renew_read_mask(transaction: &mut Transaction, workspace: WorkspaceId) -> Result<(), Fault> {
     const RENEW: &str = "UPDATE workspace_numbers w SET read_mask = s.read_mask
         FROM (SELECT coalesce(bit_or(read_mask), 0) AS read_mask FROM segments
               WHERE workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1) AND NOT removed) s
         WHERE w.workspace = $1 AND w.read_mask <> s.read_mask";
-    // Nobody will look for them; they are about people and shall not stay.
+    // These rows are read by nobody any more, and personal data shall not stay.
     const FORGET: &str = "DELETE FROM changed_addresses WHERE workspace_number =
         (SELECT number FROM workspace_numbers WHERE workspace = $1 AND read_mask & $2 = 0)";
     transaction.run(RENEW, params![uuid(workspace)]);
@@ -98,7 +98,7 @@ async fn renew_read_mask(transaction: &mut Transaction, workspace: WorkspaceId) 
     Ok(())
 }
 
-/// Lets members of removed segments go, and the segments that have none left; answers how many rows went.
+/// Removes members of removed segments, and the segments that have none left; returns the number of rows removed.
 async fn forget(transaction: &mut Transaction, limit: u64) -> Result<u64, Fault> {
     const REMOVED: &str = "SELECT n FROM segments WHERE removed ORDER BY n LIMIT 1 FOR UPDATE SKIP LOCKED";
     const MEMBERS: &str = "DELETE FROM segment_members WHERE ctid = ANY (ARRAY (
@@ -108,7 +108,7 @@ async fn forget(transaction: &mut Transaction, limit: u64) -> Result<u64, Fault>
     let room = i64::try_from(limit).unwrap_or(i64::MAX);
     let gone = transaction.execute(MEMBERS, params![n, room]).await?;
     if gone < limit {
-        // Whoever adds members keeps the segment locked until they are there: these were all.
+        // A transaction that adds members keeps the segment locked until they are committed: these were all.
         transaction.run("DELETE FROM segment_sizes WHERE segment = $1", params![n]);
         return Ok(gone + transaction.execute("DELETE FROM segments WHERE n = $1", params![n]).await?);
     }
@@ -116,8 +116,8 @@ async fn forget(transaction: &mut Transaction, limit: u64) -> Result<u64, Fault>
 }
 
 impl Postgres {
-    /// Begins a transaction that is kept only if a job's claim is held until it ends. What it writes may be lost in a crash:
-    /// whoever runs the job anew finds it again.
+    /// Begins a transaction that is kept only if the claim of a job is held until it ends. A crash may lose its writes:
+    /// the next run of the job makes them again.
     async fn begin_for(&self, job: &JobHandle) -> Result<Transaction, Fault> {
         let mut transaction = self.writes.begin().await?;
         transaction.run("SET LOCAL synchronous_commit = off", params![]);
@@ -126,7 +126,7 @@ impl Postgres {
     }
 }
 
-/// Writes in a transaction under the claim of a job; again if it met another one.
+/// Writes in a transaction under the claim of a job; repeats it if it collided with another one.
 macro_rules! write_for {
     ($store:expr, $job:expr, $transaction:ident => $write:expr) => {{
         let mut tries = 0;

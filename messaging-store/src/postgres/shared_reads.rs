@@ -1,9 +1,8 @@
-//! One statement for everybody who asks the same at the same time.
+//! One statement for all callers who read the same at the same time.
 //!
-//! Whoever asks first waits for a connection. Whoever asks the same until it is there waits for that answer instead of a
-//! connection: a read sees everything that was committed before it was asked for, because it is sent after that. So the
-//! settings of a workspace are read once for a hundred of its messages where a hundred are under way, and nothing is
-//! remembered.
+//! The first caller waits for a connection. Callers of the same query wait for its answer until it is sent, instead of
+//! a connection: a read sees everything that was committed before it was requested, because it is sent after that. So
+//! the settings of a workspace are read once for a hundred of its messages that are under way, and nothing is cached.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +18,7 @@ pub(super) type Question = (&'static str, String);
 
 type ReplySenders<A> = Vec<oneshot::Sender<Result<A, StoreError>>>;
 
-/// What is asked and not sent yet.
+/// Queries that were not sent yet, with the callers that wait for their answers.
 #[derive(Debug)]
 pub(super) struct SharedReads<A>(Mutex<HashMap<Question, ReplySenders<A>>>);
 
@@ -30,7 +29,7 @@ impl<A> Default for SharedReads<A> {
 }
 
 impl<A: Clone> SharedReads<A> {
-    /// The answer to a question, that is sent once the connection is there.
+    /// Returns the answer to a query that is sent as soon as there is a connection.
     pub(super) async fn answer<C, S: Future<Output = Result<A, Fault>>>(
         &self,
         question: Question,
@@ -44,7 +43,7 @@ impl<A: Clone> SharedReads<A> {
                     if let Ok(answer) = others.await {
                         return answer;
                     }
-                    // Whoever was to send it has gone away.
+                    // The caller that was to send the query went away.
                 }
             }
         };
@@ -56,13 +55,13 @@ impl<A: Clone> SharedReads<A> {
         };
         let answer = answer.map_err(StoreError::from);
         for one in waiting {
-            // Nobody may wait any more.
+            // The caller may have gone away.
             let _ = one.send(again(&answer));
         }
         answer
     }
 
-    /// The task to send the question or, where another has it, a place to wait for the answer.
+    /// Returns the task of sending the query or, if another caller has it, a receiver for the answer.
     fn ask(&self, question: &Question) -> Result<PendingQuestion<'_, A>, oneshot::Receiver<Result<A, StoreError>>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(waiting) = all.get_mut(question) {
@@ -76,7 +75,7 @@ impl<A: Clone> SharedReads<A> {
     }
 }
 
-/// A question that somebody is about to send. When that is given up, those who wait ask anew.
+/// A query that a caller is about to send. If the caller gives up, the waiting callers ask anew.
 struct PendingQuestion<'a, A> {
     all: &'a Mutex<HashMap<Question, ReplySenders<A>>>,
     /// `None` once it is sent.
@@ -84,7 +83,7 @@ struct PendingQuestion<'a, A> {
 }
 
 impl<A> PendingQuestion<'_, A> {
-    /// Who waits for the answer; whoever asks from now on asks anew.
+    /// Takes the callers that wait for the answer; later callers ask anew.
     fn send(mut self) -> ReplySenders<A> {
         self.take()
     }
@@ -101,7 +100,7 @@ impl<A> Drop for PendingQuestion<'_, A> {
     }
 }
 
-/// The same answer for another.
+/// Copies an answer for another caller.
 fn again<A: Clone>(answer: &Result<A, StoreError>) -> Result<A, StoreError> {
     match answer {
         Ok(answer) => Ok(answer.clone()),
@@ -109,7 +108,7 @@ fn again<A: Clone>(answer: &Result<A, StoreError>) -> Result<A, StoreError> {
     }
 }
 
-/// The same error for another.
+/// Copies an error for another caller.
 pub(super) fn copy_of(error: &StoreError) -> StoreError {
     match error {
         StoreError::Unavailable => StoreError::Unavailable,
@@ -132,7 +131,7 @@ mod tests {
         ("SELECT $1", "[7]".to_owned())
     }
 
-    /// A connection that comes when the sender says so, and an answer likewise.
+    /// A result that comes when its sender is used.
     type Later<T> = oneshot::Receiver<Result<T, Fault>>;
 
     async fn later<T>(receiver: Later<T>) -> Result<T, Fault> {
@@ -152,7 +151,7 @@ mod tests {
         assert_eq!(shared.answer(other, ready(Ok(())), |()| ready(Ok(8))).await.unwrap(), 8);
         connect.send(Ok(())).unwrap();
         assert!(poll!(&mut first).is_pending());
-        // Something may be committed while the question is on its way: who asks now must see it.
+        // A commit may come while the query is on its way: a later caller must see it.
         assert_eq!(shared.answer(question(), ready(Ok(())), |()| ready(Ok(2))).await.unwrap(), 2);
         tell.send(Ok(1)).unwrap();
         assert_eq!((first.await.unwrap(), second.await.unwrap()), (1, 1));
@@ -175,7 +174,7 @@ mod tests {
         drop(first);
         assert_eq!(second.await.unwrap(), 3);
 
-        // Gone while the answer was on its way.
+        // The caller goes away while the answer is on its way.
         let mut first = Box::pin(shared.answer(question(), ready(Ok(())), |()| pending()));
         assert!(poll!(&mut first).is_pending());
         assert_eq!(shared.answer(question(), ready(Ok(())), |()| ready(Ok(4))).await.unwrap(), 4);

@@ -38,14 +38,14 @@ pub(super) struct Slots {
     pub(super) health: Arc<ConnectionHealth>,
     /// The present term; 0 before the first one begins.
     term: AtomicI64,
-    /// One permit for each slot. Whoever holds a permit finds a slot in `free`.
+    /// One permit for each slot. A holder of a permit finds a slot in `free`.
     permits: Arc<Semaphore>,
-    /// The numbers of the slots that no transaction has.
+    /// Numbers of the slots that are not in use.
     free: Mutex<Vec<i64>>,
     /// The number of the last transaction of this process, whatever its slot and term.
     last_transaction: AtomicI64,
     pub(super) counters: TransactionCounters,
-    /// What this process saw last of subscriptions.
+    /// Subscriptions as this process saw them last.
     pub(super) known_subscriptions: KnownSubscriptions,
 }
 
@@ -157,8 +157,8 @@ impl Slot {
         &self.slots.health
     }
 
-    /// Finds out whether the transaction was committed, after the answer to its commit was lost. If it was not, this
-    /// also makes sure that it never will be. Asks until an answer comes, at most for [`SLOT_TIMEOUT`].
+    /// Finds out if the transaction was committed, after the answer to its commit was lost. If it was not, this also
+    /// makes sure that it never will be. Asks until an answer comes, at most for [`SLOT_TIMEOUT`].
     pub(super) async fn outcome(&self) -> Outcome {
         let until = Instant::now() + SLOT_TIMEOUT;
         loop {
@@ -198,7 +198,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // The permit is released after this, so whoever gets it finds the slot.
+        // The permit is released after this, so its next holder finds the slot.
         self.slots.free.lock().unwrap_or_else(PoisonError::into_inner).push(self.number);
     }
 }

@@ -1,8 +1,8 @@
-//! What segments and automations want to hear of, looked up for all writes of a transaction at once.
+//! Subscriptions of segments and automations, looked up for all writes of a transaction at once.
 //!
-//! Writes that may concern them look themselves where nothing is known yet, each with a round trip. A transaction that
-//! knows its writes beforehand looks once, in the round trip that begins it: under the shared locks of the workspaces, as
-//! [`outbox`] and [`listeners`] say. Whatever changes subscriptions later in the transaction forgets what was looked up.
+//! A write whose subscriptions are not known yet looks them up itself, with a round trip. A transaction that knows its
+//! writes beforehand looks once, in the round trip that begins it: under the shared locks of the workspaces, as in
+//! [`outbox`] and [`listeners`]. A change of subscriptions later in the transaction drops what was looked up.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use super::{listeners, outbox, product_events};
 use crate::happened::counted_kind;
 use crate::sql::{key, params};
 
-/// What a write needs to know of its workspace.
+/// Knowledge of its workspace that a write needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// What segments read and automations listen for.
+    /// The data that segments read, and the events that automations listen for.
     Subscriptions(WorkspaceId),
-    /// Nothing, and it may change what the others need: it takes the lock of the workspace alone.
+    /// None, and the write may change the subscriptions: it takes the lock of the workspace exclusively.
     Change(WorkspaceId),
 }
 
-/// What a write needs; `None` where it is nothing.
+/// Returns the knowledge that a write needs; `None` if it needs none.
 fn need(write: &Write) -> Option<Need> {
     Some(match write {
         Write::AppendEvent(event) if counted_kind(event.kind).is_some() => Need::Subscriptions(event.workspace_id),
@@ -39,8 +39,8 @@ fn need(write: &Write) -> Option<Need> {
     })
 }
 
-/// Looks up what the writes of a transaction need to know of subscriptions, and the numbers of the names of their product
-/// events. Where this process has seen all of it before, nothing is asked: the database confirms it with the writes.
+/// Looks up the subscriptions that the writes of a transaction need, and the numbers of the names of their product
+/// events. If this process has seen all of them before, nothing is queried: the database confirms them with the writes.
 pub(super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> Result<(), Fault> {
     let (mut wanted, mut changed) = (BTreeSet::new(), BTreeSet::new());
     for write in all.iter().flat_map(|changes| changes.writes()) {
@@ -50,7 +50,7 @@ pub(super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> 
             None => continue,
         };
     }
-    // Whoever takes a lock alone takes it before anybody shares it here.
+    // An exclusive lock is taken before any shared lock here.
     wanted.retain(|workspace| !changed.contains(workspace));
     if wanted.is_empty() {
         return Ok(());
@@ -66,7 +66,7 @@ pub(super) async fn look_up(transaction: &mut Transaction, all: &[&Changes]) -> 
     Ok(())
 }
 
-/// The names of product events that have no known number.
+/// Names of product events without a known number.
 fn unknown_names(transaction: &mut Transaction, all: &[&Changes]) -> BTreeSet<(WorkspaceId, String)> {
     let mut unknown = BTreeSet::new();
     for write in all.iter().flat_map(|changes| changes.writes()) {
@@ -89,7 +89,7 @@ fn unknown_names(transaction: &mut Transaction, all: &[&Changes]) -> BTreeSet<(W
     unknown
 }
 
-/// Goes by what was seen last, and has the database confirm it.
+/// Relies on the subscriptions seen last, and has the database confirm them.
 fn assume(transaction: &mut Transaction, workspaces: Vec<WorkspaceId>, masks: &[ReadMask]) {
     const SQL: &str = "SELECT expect_rows((SELECT count(*)
             FROM unnest($1::uuid[], $2::bigint[]) AS known (workspace, mask)

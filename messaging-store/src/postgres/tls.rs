@@ -1,4 +1,4 @@
-//! TLS of connections, as `sslmode` asks for it.
+//! TLS of connections, according to `sslmode`.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::open_error::{OpenError, failed};
 
 const ATTEMPT: &str = "prepare TLS for the connections to the database";
 
-/// What protects connections to a database.
+/// Creates the TLS connector for connections to a database.
 pub(super) fn connector(url: &PostgresUrl) -> Result<MakeRustlsConnect, OpenError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let signed_by: Option<Arc<dyn ServerCertVerifier>> = match (url.verification(), url.roots()) {
@@ -31,7 +31,7 @@ pub(super) fn connector(url: &PostgresUrl) -> Result<MakeRustlsConnect, OpenErro
             let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
             Some(built.map_err(failed(ATTEMPT))?)
         }
-        // Those that the system trusts.
+        // Authorities that the system trusts.
         _ => Some(Arc::new(Verifier::new(Arc::clone(&provider)).map_err(failed(ATTEMPT))?)),
     };
     let names_matter = url.verification() == Verification::Full;
@@ -45,10 +45,10 @@ pub(super) fn connector(url: &PostgresUrl) -> Result<MakeRustlsConnect, OpenErro
     Ok(MakeRustlsConnect::new(config))
 }
 
-/// Looks at the certificate of a server as closely as libpq does at the same `sslmode`.
+/// Verifies the certificate of a server as strictly as libpq does with the same `sslmode`.
 #[derive(Debug)]
 struct ServerVerifier {
-    /// `None`: by whomever.
+    /// `None` if any signer is accepted.
     signed_by: Option<Arc<dyn ServerCertVerifier>>,
     names_matter: bool,
     provider: Arc<CryptoProvider>,
@@ -65,7 +65,7 @@ impl ServerCertVerifier for ServerVerifier {
     ) -> Result<ServerCertVerified, Error> {
         let Some(signed_by) = &self.signed_by else { return Ok(ServerCertVerified::assertion()) };
         match signed_by.verify_server_cert(certificate, intermediates, name, ocsp, now) {
-            // The chain is looked at before the name.
+            // The chain is verified before the name.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if !self.names_matter => Ok(ServerCertVerified::assertion()),

@@ -1,11 +1,11 @@
 //! The open transaction of a commit.
 //!
-//! Statements are queued and sent together: what a commit writes, with its `BEGIN` and `COMMIT`, is one round trip, unless
-//! a write has to look at something first. Each statement says how many rows it must touch; the database itself raises an
-//! error when that is not so (`expect_rows`), which takes the whole transaction with it.
+//! Statements are queued and sent together: the writes of a commit, with `BEGIN` and `COMMIT`, take one round trip,
+//! unless a write has to read something first. Each statement says how many rows it must touch; the database itself
+//! raises an error if another number is touched (`expect_rows`), which aborts the whole transaction.
 //!
-//! Rows that many commits add to the same table are gathered into one statement, which takes columns as arrays: what 128
-//! requests add takes as many statements as what one adds.
+//! Rows that many commits add to the same table are gathered into one statement, which takes columns as arrays: 128
+//! requests take as many statements as one.
 
 mod settle;
 
@@ -39,21 +39,21 @@ use super::slots::{Outcome, Slot};
 use crate::counter_deltas::CounterDeltas;
 use crate::sql::{Params, Value, params};
 
-/// How long statements that were sent together may take, each of which ends within five seconds.
+/// Maximum time for statements that were sent together, each of which ends within five seconds.
 const ANSWER: Duration = Duration::from_secs(15);
 
-/// How many rows a statement must touch.
+/// Number of rows that a statement must touch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rows {
-    /// Whatever it finds.
+    /// Any number.
     Any,
-    /// So many; another number is a conflict.
+    /// This number; another is a conflict.
     Exactly(i64),
-    /// One; none raises something of its own.
+    /// One; if there is none, the statement raises its own error.
     OneOr(Raises),
-    /// One for each row that was gathered; another number is a conflict.
+    /// One for each gathered row; another number is a conflict.
     Gathered,
-    /// One for each row that was gathered; another number raises something of its own.
+    /// One for each gathered row; another number raises an error of the statement's own.
     GatheredOr(Raises),
 }
 
@@ -62,7 +62,7 @@ enum Rows {
 struct Queued {
     sql: &'static str,
     params: Params,
-    /// What was gathered, in the place of parameters.
+    /// Gathered rows, passed as parameters.
     gathered: Vec<Vec<Value>>,
     rows: Rows,
 }
@@ -78,39 +78,40 @@ impl Queued {
 pub(super) struct Transaction {
     connection: Option<Object>,
     queue: Vec<Queued>,
-    /// From here on the queue has nothing that may look at rows which are gathered.
+    /// Index of the first queued statement from which on rows can be gathered: no later one may read gathered rows.
     gathers_from: usize,
-    /// Whether it serves a single commit, which changes rows one after the other.
+    /// True if the transaction serves a single commit, whose rows are changed one after the other.
     is_alone: bool,
-    /// What counters change by, written once before it ends.
+    /// Changes of counters, written once before the transaction ends.
     pub(super) deltas: CounterDeltas,
-    /// What changed of contacts that segments read, written once before it ends.
+    /// Changes of contacts that segments read, written once before the transaction ends.
     pub(super) outbox: Outbox,
-    /// Whether the transaction may go by what this process saw last of subscriptions.
+    /// True if the transaction may rely on the subscriptions that this process saw last.
     pub(super) may_assume: bool,
-    /// Workspaces of whose subscriptions it does.
+    /// Workspaces for which it has relied on them.
     pub(super) assumed: Vec<WorkspaceId>,
-    /// What the transaction knows of automations that listen, and the notes it will write for them.
+    /// Automations that listen, as far as the transaction has read them, and the notes it will write for them.
     pub(super) hearing: Hearing,
-    /// What writes about automations have to know.
+    /// Rows that writes about automations have looked up.
     pub(super) looked_up: LookupCache,
-    /// By how much numbers of contacts and members change, written in the same way.
+    /// Changes of the numbers of contacts and members, written once before the transaction ends.
     pub(super) counts: CountDeltas,
-    /// Numbers of names of product events, which stay for ever.
+    /// Numbers of names of product events, which never change.
     pub(super) event_names: HashMap<(WorkspaceId, String), i64>,
-    /// By how many automations in a row the present changes were caused.
+    /// Number of automations in a row that led to the present changes.
     pub(super) depth: u8,
     /// The job whose commit is applied.
     pub(super) own_job: Option<Lane>,
-    /// Whether it wakes lanes that its writes do not name.
+    /// True if it wakes lanes that its writes do not name.
     pub(super) has_woken: bool,
-    /// The jobs that it names.
+    /// Jobs that it names.
     pub(super) uses: JobUses,
     slot: Slot,
 }
 
 impl Transaction {
-    /// Begins one that touches a slot first, see [`Writes::begin`](super::writes::Writes::begin). Nothing is sent yet.
+    /// Creates a transaction that first touches a slot, see [`Writes::begin`](super::writes::Writes::begin). Nothing is
+    /// sent yet.
     pub(super) fn begin(connection: Object, slot: Slot) -> Self {
         let begin = Queued::new("BEGIN", Vec::new(), Rows::Any);
         let sql = "UPDATE writers SET n = $3 WHERE term = $1 AND slot = $2 AND n < $3";
@@ -136,24 +137,24 @@ impl Transaction {
         }
     }
 
-    /// The way to the database.
+    /// Health of the connection to the database.
     pub(super) fn health(&self) -> Arc<ConnectionHealth> {
         Arc::clone(self.slot.health())
     }
 
-    /// The term under which it writes.
+    /// Term under which the transaction writes.
     pub(super) const fn term(&self) -> i64 {
         self.slot.term
     }
 
-    /// Says that it serves several commits: their changes of rows that are there are gathered, past statements of each
-    /// other. If the order matters after all, or a row changes at the same moment, a statement touches too few rows, and
-    /// each commit is tried alone.
+    /// Makes the transaction serve several commits: their changes of existing rows are gathered, past statements of
+    /// each other. If the order matters after all, or a row changes at the same moment, a statement touches too few
+    /// rows, and each commit is tried alone.
     pub(super) const fn serve_several(&mut self) {
         self.is_alone = false;
     }
 
-    /// What this process saw last of subscriptions.
+    /// Subscriptions as this process saw them last.
     pub(super) fn known_subscriptions(&self) -> &KnownSubscriptions {
         self.slot.known_subscriptions()
     }
@@ -170,7 +171,7 @@ impl Transaction {
         self.gathers_from = self.queue.len();
     }
 
-    /// Queues a statement that must touch so many rows; anything else is a conflict. It has no `RETURNING`.
+    /// Queues a statement that must touch this number of rows; another number is a conflict. It has no `RETURNING`.
     pub(super) fn run_exactly(&mut self, rows: usize, sql: &'static str, params: Params) {
         self.queue.push(Queued::new(sql, params, Rows::Exactly(super::row::sql_limit(rows))));
         self.gathers_from = self.queue.len();
@@ -192,13 +193,13 @@ impl Transaction {
         self.gather(sql, row, Rows::Any);
     }
 
-    /// The same for a statement that must touch as many rows as were queued for it; anything else is a conflict. It has no
-    /// `RETURNING`.
+    /// Like `add_row`, for a statement that must touch as many rows as were queued for it; another number is a
+    /// conflict. It has no `RETURNING`.
     pub(super) fn add_one_row(&mut self, sql: &'static str, row: Params) {
         self.gather(sql, row, Rows::Gathered);
     }
 
-    /// Removes a row, if it is there, by its key. `many` takes columns of keys as arrays, and serves several commits.
+    /// Removes a row by its key, if it exists. `many` takes columns of keys as arrays, and serves several commits.
     pub(super) fn remove_row(&mut self, one: &'static str, many: &'static str, key: Params) {
         if self.is_alone {
             self.run(one, key);
@@ -217,7 +218,7 @@ impl Transaction {
         }
     }
 
-    /// The same for the row of a claimed job; where it is gone, the claim is lost.
+    /// Like `change_one_row`, for the row of a claimed job; if the row is gone, the claim is lost.
     pub(super) fn change_claimed_row(&mut self, one: &'static str, many: &'static str, key: usize, row: Params) {
         if self.is_alone {
             self.run_claimed(one, row);
@@ -226,7 +227,7 @@ impl Transaction {
         }
     }
 
-    /// The place of a queued statement by which further rows may be changed.
+    /// Index of a queued statement to which further changed rows may be added.
     fn open_change(&self, sql: &'static str) -> Option<usize> {
         let open = self.queue.iter().skip(self.gathers_from).rposition(|queued| queued.sql == sql)?;
         Some(open + self.gathers_from)
@@ -252,14 +253,14 @@ impl Transaction {
         column::add(&mut self.queue[open].gathered, row);
     }
 
-    /// Runs a statement now; answers how many rows it touched.
+    /// Runs a statement now; returns the number of rows it touched.
     pub(super) async fn execute(&mut self, sql: &'static str, params: Params) -> Result<u64, Fault> {
         let queue = self.take_queue();
         let last = Queued::new(sql, params, Rows::Any);
         Ok(self.send_with(queue, last).await?.touched)
     }
 
-    /// Sends what is queued, and several queries behind it; answers the rows of each.
+    /// Sends the queue, and several queries behind it; returns the rows of each.
     pub(super) async fn rows_of_each(&mut self, queries: Vec<(&'static str, Params)>) -> Result<Vec<Vec<Row>>, Fault> {
         let queue = self.take_queue();
         let asked = queries.into_iter().map(|(sql, params)| Queued::new(sql, params, Rows::Any)).collect();
@@ -271,13 +272,13 @@ impl Transaction {
         std::mem::take(&mut self.queue)
     }
 
-    /// Sends what is queued.
+    /// Sends the queue.
     pub(super) async fn flush(&mut self) -> Result<(), Fault> {
         let queue = self.take_queue();
         self.send(queue, Vec::new()).await.map(drop)
     }
 
-    /// Sends what is queued and `COMMIT`. Known here and to [`settle`] alone, where what was gathered is written first.
+    /// Sends the queue and `COMMIT`. Called by [`settle`] alone, after it has written the gathered changes.
     async fn send_commit(mut self) -> Result<(), Fault> {
         let queue = self.take_queue();
         let commit = Queued::new("COMMIT", Vec::new(), Rows::Any);
@@ -317,7 +318,7 @@ impl Transaction {
         }
     }
 
-    /// Ends it, as if it had not been.
+    /// Rolls the transaction back.
     pub(super) async fn roll_back(mut self) {
         let Some(connection) = &self.connection else { return };
         let ended = async { Ok(connection.batch_execute("ROLLBACK").await?) };
@@ -326,13 +327,13 @@ impl Transaction {
         }
     }
 
-    /// Sends statements and one that is asked for its answer.
+    /// Sends statements, the last of which returns an answer.
     async fn send_with(&mut self, queue: Vec<Queued>, last: Queued) -> Result<Answer, Fault> {
         Ok(self.send(queue, vec![last]).await?.pop().unwrap_or_default())
     }
 
-    /// Sends statements and those that are asked for their answers, and waits for as long as an answer may take. Where none
-    /// comes, the connection is given up.
+    /// Sends statements, of which `asked` return answers, and waits at most for the time that an answer may take. If
+    /// none comes, the connection is given up.
     async fn send(&mut self, queue: Vec<Queued>, asked: Vec<Queued>) -> Result<Vec<Answer>, Fault> {
         self.slot.counters().round_trips.fetch_add(1, Ordering::Relaxed);
         let answer = self.try_to_send(queue, asked);
@@ -343,7 +344,7 @@ impl Transaction {
         outcome
     }
 
-    /// Sends statements in one go and waits for all answers; answers what those say that are asked.
+    /// Sends statements in one go and waits for all of them; returns the answers of those in `asked`.
     async fn try_to_send(&self, queue: Vec<Queued>, asked: Vec<Queued>) -> Result<Vec<Answer>, Fault> {
         let Some(connection) = &self.connection else { return Err(Fault::Unhealthy) };
         let mut all: Vec<(&'static str, Params, bool)> = Vec::with_capacity(queue.len() + asked.len());

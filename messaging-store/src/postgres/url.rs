@@ -1,4 +1,4 @@
-//! Where a database is, and how its connections are protected.
+//! URLs of databases, and the verification of their servers.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
-/// The URL of a PostgreSQL database, as libpq takes it. It is shown without its password.
+/// The URL of a PostgreSQL database, in libpq's syntax. Its `Display` and `Debug` hide the password.
 #[derive(Clone)]
 pub struct PostgresUrl(Arc<Parts>);
 
@@ -15,24 +15,24 @@ struct Parts {
     config: Config,
     verification: Verification,
     roots: Option<PathBuf>,
-    /// Without the password.
+    /// Text of the URL without the password.
     shown: String,
-    /// As it was given.
+    /// Text as it was given.
     text: String,
 }
 
-/// What is looked at of the server's certificate.
+/// Extent to which the server's certificate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verification {
-    /// Nothing: the connection is only kept from listeners.
+    /// Not at all: the connection is only encrypted.
     None,
-    /// Whether a trusted authority has signed it.
+    /// It must be signed by a trusted authority.
     Chain,
-    /// Whether a trusted authority has signed it, and for this host.
+    /// It must be signed by a trusted authority, and be valid for this host.
     Full,
 }
 
-/// A text that is no URL of a PostgreSQL database.
+/// Error for a text that is no URL of a PostgreSQL database.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "--database must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with sslmode (disable, prefer, require, verify-ca, \
@@ -58,7 +58,7 @@ impl PostgresUrl {
         let (ssl, verification) = match mode.as_deref() {
             None | Some("prefer") => (SslMode::Prefer, Verification::None),
             Some("disable") => (SslMode::Disable, Verification::None),
-            // As with libpq: with a file of roots it is verified who has signed the certificate.
+            // As with libpq: with a file of roots, the signer of the certificate is verified.
             Some("require") if roots.is_some() => (SslMode::Require, Verification::Chain),
             Some("require") => (SslMode::Require, Verification::None),
             Some("verify-ca") => (SslMode::Require, Verification::Chain),
@@ -71,7 +71,7 @@ impl PostgresUrl {
             return Err(malformed("it names no host".to_owned()));
         }
         config.ssl_mode(ssl);
-        // Of several hosts the one that takes writes is meant: a standby takes none.
+        // Of several hosts the one that takes writes is needed: a standby takes none.
         if config.get_hosts().len() > 1 && !rest.iter().any(|pair| pair.starts_with("target_session_attrs=")) {
             config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         }
@@ -79,7 +79,7 @@ impl PostgresUrl {
         Ok(Self(Arc::new(Parts { config, verification, roots, shown, text })))
     }
 
-    /// Whether a text begins like such a URL.
+    /// Returns true if a text begins like the URL of a PostgreSQL database.
     pub fn is_one(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
@@ -121,7 +121,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     messaging_core::error::Chain(error).to_string()
 }
 
-/// The URL with stars in the place of its password, wherever that stands.
+/// Replaces the password of a URL by stars, wherever it stands.
 fn without_password(text: &str) -> String {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -143,7 +143,7 @@ fn without_password(text: &str) -> String {
     format!("{scheme}://{authority}/{path}{query}")
 }
 
-/// A value of a query without its percent signs.
+/// Decodes the percent signs in a value of a query.
 fn decoded(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();

@@ -1,4 +1,4 @@
-//! Values as parameters of PostgreSQL, and rows of it.
+//! Values as parameters of PostgreSQL, and rows from it.
 
 use std::error::Error;
 
@@ -26,7 +26,7 @@ impl ToSql for Value {
             (Self::Text(text), _) if <&str as ToSql>::accepts(ty) => text.to_sql(ty, out),
             (Self::Bytes(bytes), &Type::BYTEA) => bytes.as_ref().to_sql(ty, out),
             (Self::Id(id), &Type::UUID) => Uuid::from_bytes(*id).to_sql(ty, out),
-            // Digests and the like, which are as long as an id by chance.
+            // Digests and other bytes that have the length of an id by chance.
             (Self::Id(id), &Type::BYTEA) => id.as_slice().to_sql(ty, out),
             (Self::List(members), _) => list_to_sql(members, ty, out),
             _ => Err(format!("a parameter of type {ty} is not {self:?}").into()),
@@ -40,7 +40,7 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-/// An array of members, each of which is what its type says.
+/// Encodes an array, whose members have the type of its elements.
 fn list_to_sql(members: &[Value], ty: &Type, out: &mut BytesMut) -> Outcome {
     let Kind::Array(member) = ty.kind() else { return Err(format!("{ty} is no array").into()) };
     let dimension = ArrayDimension { len: i32::try_from(members.len())?, lower_bound: 1 };
@@ -84,7 +84,7 @@ impl row::Row for Row {
     }
 }
 
-/// A cell, whatever its type.
+/// A cell of any type.
 struct PostgresCell<'a>(Cell<'a>);
 
 impl<'a> FromSql<'a> for PostgresCell<'a> {
@@ -115,7 +115,7 @@ impl<'a> FromSql<'a> for PostgresCell<'a> {
 mod tests {
     use super::*;
 
-    /// What a value becomes on the wire.
+    /// Encoding of a value on the wire.
     fn wire(value: &dyn ToSql, ty: &Type) -> (BytesMut, bool) {
         let mut out = BytesMut::new();
         let is_null = matches!(value.to_sql_checked(ty, &mut out).unwrap(), IsNull::Yes);

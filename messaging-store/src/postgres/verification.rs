@@ -1,4 +1,4 @@
-//! Comparing what is kept with the rows: each comparison is one snapshot. Rows are counted by the database.
+//! Comparison of stored counters with the rows: each is one snapshot. The database counts the rows.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -59,13 +59,13 @@ impl Verifier for Postgres {
     }
 }
 
-/// What the rows of a workspace's messages say: the database answers how many are alike. What is kept in memory is a sum for
-/// each variant, link and channel.
+/// Counts the rows of a workspace's messages, of which the database groups equal ones. Memory holds one sum for each
+/// variant, link and channel.
 pub(super) async fn recount(on: &mut impl Queries, workspace: WorkspaceId) -> Result<Recount, Fault> {
     const MESSAGES: &str = "SELECT channel, campaign, coalesce(variant, 0), automation IS NOT NULL,
             count(*), status, seen, skip::bigint
         FROM messages WHERE workspace = $1 AND is_test IS NULL GROUP BY 1, 2, 3, 4, 6, 7, 8";
-    // Not by functions of JSON, which refuse U+0000.
+    // Without functions of JSON, which refuse U+0000.
     const VISITS: &str = "SELECT m.channel, m.campaign, coalesce(m.variant, 0)::bigint,
             m.automation IS NOT NULL, count(*), e.kind, coalesce(strpos(e.meta, '\"machine\":true') > 0, false)
         FROM messages m JOIN message_events e ON e.workspace = m.workspace AND e.message = m.id AND e.kind IN (6, 7)
@@ -104,7 +104,7 @@ pub(super) async fn recount(on: &mut impl Queries, workspace: WorkspaceId) -> Re
     Ok(recount)
 }
 
-/// From the first columns: the channel, the campaign, the variant, whether there is an automation.
+/// Reads channel, campaign, variant and the presence of an automation from the first columns.
 fn counted_in(row: &Row) -> Result<CountedIn, Fault> {
     let variant = get(row, 2)?;
     Ok(CountedIn {
@@ -114,7 +114,7 @@ fn counted_in(row: &Row) -> Result<CountedIn, Fault> {
     })
 }
 
-/// What so many messages count for that each count for the same.
+/// Multiplies the counts of a message by a number of equal messages.
 fn times(one: Counts, messages: i64) -> Counts {
     one.iter().map(|(counter, number)| (counter, number * messages)).collect()
 }

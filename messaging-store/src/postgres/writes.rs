@@ -1,7 +1,7 @@
-//! Who may write: the term of this process, and its transactions.
+//! The right of this process to write: its term, and its transactions.
 //!
-//! Every transaction that writes first touches one of the rows of its term, its [slot](super::slots). Whoever declares the
-//! process dead deletes them, and what still comes is refused.
+//! Every transaction that writes first touches one of the rows of its term, its [slot](super::slots). A process that
+//! declares this one dead deletes these rows, and all later writes are refused.
 
 use std::sync::Arc;
 
@@ -29,17 +29,17 @@ impl Writes {
         Self(Arc::new(Slots::new(pool, slots, lease_table, notifier, health)))
     }
 
-    /// The present term.
+    /// Current term.
     pub(super) fn term(&self) -> i64 {
         self.0.term()
     }
 
-    /// Goes on under another term; all claims are dropped.
+    /// Continues under another term; all claims are dropped.
     pub(super) fn begin_term(&self, term: i64) {
         self.0.begin_term(term);
     }
 
-    /// Begins a transaction that writes, under the present term. Nothing is sent yet.
+    /// Begins a transaction that writes, under the current term. Nothing is sent yet.
     pub(super) async fn begin(&self) -> Result<Transaction, Fault> {
         let (connection, slot) = self.0.take().await?;
         Ok(Transaction::begin(connection, slot))

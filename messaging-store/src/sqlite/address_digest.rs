@@ -1,15 +1,15 @@
-//! Digests that suppressed addresses are found by: an address may be longer than a key should be.
+//! Digests by which suppressed addresses are found: an address may be longer than a key should be.
 
 use messaging_core::domain::security::digest::Digest;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
-/// What an address is found by.
+/// Digest by which an address is found.
 pub(super) fn digest(address: &str) -> [u8; 32] {
     *Digest::of(address).as_bytes()
 }
 
-/// Gives a connection `address_digest`, for statements that look up addresses that they read themselves.
+/// Defines the function `address_digest` for a connection, for statements that look up addresses they have read.
 pub(super) fn define_digest(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     connection.create_scalar_function("address_digest", 1, flags, |call| {

@@ -1,7 +1,7 @@
-//! Audiences of campaigns: who is in them, as it is found ([`scan`], [`preview`]), and which addresses are taken
+//! Audiences of campaigns: finding their contacts ([`scan`], [`preview`]), and addresses that are taken
 //! ([`taken_addresses`]).
 //!
-//! What is found is found on the thread for scans, in looks of some milliseconds, each of which is one snapshot.
+//! Contacts are found on the thread for scans, in looks of some milliseconds, each of which is one snapshot.
 
 mod preview;
 mod scan;
@@ -29,7 +29,7 @@ use super::row::sql_limit;
 use crate::tables::audiences::AudienceRows;
 use crate::tables::audiences::walk::Walk;
 
-/// Lets go up to `limit` rows of a campaign that was removed, in steps of a few megabytes; answers how many went.
+/// Removes up to `limit` rows of a removed campaign, in steps of a few megabytes; returns the number removed.
 pub(super) fn forget_campaign(connection: &Connection, campaign: i64, limit: usize) -> Result<usize, Fault> {
     let mut forgotten = 0;
     for (sql, most) in [

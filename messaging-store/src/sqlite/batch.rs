@@ -20,20 +20,20 @@ use super::writer::Commit;
 use crate::observed::Observed;
 use crate::tables::counters;
 
-/// How long background work may take in a batch of its own: requests that come meanwhile wait for it.
+/// Maximum time for background work in a batch of its own: requests that come meanwhile wait for it.
 const BACKGROUND_SLICE: Duration = Duration::from_millis(5);
 
-/// How long background work may take in a batch together with requests.
+/// Maximum time for background work in a batch together with requests.
 const RIDING_SLICE: Duration = Duration::from_millis(2);
 
-/// Commits what waits, many sets of changes at a time.
+/// Commits waiting changes, many sets at a time.
 pub(super) struct WriteBatch {
     observed: Arc<Observed>,
     /// Kept for its capacity.
     batch: Vec<(Commit, Result<(), Fault>)>,
 }
 
-/// How applying a set of changes failed.
+/// Kind of failure of a set of changes.
 enum ApplyFailure {
     /// Refused before anything was written.
     Clean(Fault),
@@ -42,12 +42,12 @@ enum ApplyFailure {
 }
 
 impl WriteBatch {
-    /// A batch whose commits are told to whoever observes them.
+    /// Creates a batch whose commits are reported to the observer.
     pub(super) fn new(observed: Arc<Observed>) -> Self {
         Self { observed, batch: Vec::new() }
     }
 
-    /// Commits all of the foreground and as much of the background as fits, and answers.
+    /// Commits all of the foreground and as much of the background as fits, and answers the callers.
     pub(super) fn commit(
         &mut self,
         writing: &mut WriteConnection,
@@ -106,8 +106,8 @@ impl WriteBatch {
         self.batch = batch;
     }
 
-    /// Applies everything without savepoints; `false` when something has to be undone. `batch` then
-    /// holds what was taken, applied or not.
+    /// Applies everything without savepoints; returns false if a change has to be undone. `batch` then holds the
+    /// commits that were taken, applied or not.
     fn apply_in_hope(
         writing: &mut WriteConnection,
         foreground: &mut VecDeque<Commit>,
@@ -151,7 +151,7 @@ impl WriteBatch {
                     writing.statement("ROLLBACK TO one")?;
                     Err(fault)
                 }
-                // SQLite gave up the whole transaction: the disk is full, or worse.
+                // SQLite rolled the whole transaction back: the disk is full, or worse.
                 Err(ApplyFailure::Clean(fault) | ApplyFailure::Dirty(fault)) => return Err(fault),
             };
             writing.statement("RELEASE one")?;
@@ -164,8 +164,8 @@ impl WriteBatch {
         let (mark, counted) = (writing.index.mark(), writing.deltas.mark());
         let begun = writing.subscribers.begin(changes);
         let is_reply = |write: &&Write| matches!(write, Write::Remember(_));
-        // The remembered reply is what conflicts most, and no other write reads it: tried first, its
-        // conflict leaves nothing to undo.
+        // The stored reply causes the most conflicts, and no other write reads it: tried first, its conflict leaves
+        // nothing to undo.
         let (first, rest) = (changes.writes().iter().filter(is_reply), changes.writes().iter());
         for (done, write) in first.chain(rest.filter(|write| !is_reply(write))).enumerate() {
             let prepared = if is_erasure(write) { writing.erase() } else { writing.overwrite(overwriting_for(write)) };
@@ -197,7 +197,7 @@ impl WriteBatch {
     }
 }
 
-/// Tells of commits that are durable, before their callers hear: what they count then is counted.
+/// Reports durable commits to the observer, before their callers hear: an observer may count them by then.
 fn tell(observer: &dyn CommitObserver, batch: &[(Commit, Result<(), Fault>)], sync: Duration) {
     let mut commits = 0;
     for (commit, _) in batch.iter().filter(|(_, outcome)| outcome.is_ok()) {
@@ -209,7 +209,7 @@ fn tell(observer: &dyn CommitObserver, batch: &[(Commit, Result<(), Fault>)], sy
     }
 }
 
-/// Whether a write erases what is about a person.
+/// Returns true if a write erases personal data.
 fn is_erasure(write: &Write) -> bool {
     matches!(
         write,
@@ -224,7 +224,7 @@ fn is_erasure(write: &Write) -> bool {
     )
 }
 
-/// What is about a person is overwritten thoroughly when it is replaced, too.
+/// Replaced personal data is overwritten thoroughly, too.
 fn overwriting_for(write: &Write) -> Overwriting {
     if matches!(write, Write::PutContacts(..)) { Overwriting::Pages } else { Overwriting::Rows }
 }

@@ -4,9 +4,9 @@
 //! the blob's id. Ids begin with their time, so a directory holds a quarter of an hour, and the oldest
 //! blobs are found without looking at the others.
 //!
-//! Until the commit that names it is done, a blob has another name in a directory of its own, so that the few that
-//! a crash left there are found without looking at the database for all others. Moving it is not synced: what a power
-//! cut undoes is found in that directory, by readers as well.
+//! Until the commit that names it is done, a blob has another name in a directory of its own, so that the few that a
+//! crash left there are found without checking all others against the database. Its move is not synced: a blob whose
+//! move a power cut undid is found in that directory, by readers as well.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -24,15 +24,15 @@ use super::fault::Fault;
 use super::off_thread::off_thread;
 use crate::files::{UNFINISHED, directory_above, in_directory, names, naming, read, remove_file, write_durably};
 
-/// Sources up to this size are kept in their row.
+/// Largest source that is kept in its row.
 const INLINE: usize = 64 << 10;
-/// How many characters of an id name its directory: twenty bits of milliseconds are left out.
+/// Number of characters of an id that name its directory: twenty bits of milliseconds are left out.
 const DIRECTORY: usize = 6;
-/// Where captured sources are, beside the directories of blobs.
+/// Directory of captured sources, beside the directories of blobs.
 const CAPTURES: &str = "captures";
-/// Where blobs are until a commit has kept them, beside those directories; with the id of their message in the name.
+/// Directory of blobs that no commit has kept yet, beside those directories; their names include the id of the message.
 const PENDING: &str = "pending";
-/// Whether a captured source goes to a file.
+/// Returns true if a captured source is stored in a file.
 pub(super) fn is_large(source: &[u8]) -> bool {
     source.len() > INLINE
 }
@@ -77,7 +77,7 @@ impl BlobFiles {
         Ok(naming(&path, read(&path))?)
     }
 
-    /// Removes the sources of captures, those that have a file.
+    /// Removes the sources of those captures that have a file.
     pub(super) async fn delete_captures(&self, captures: Vec<(WorkspaceId, MessageId)>) -> Result<(), Fault> {
         let files = self.clone();
         off_thread(move || {
@@ -101,7 +101,7 @@ impl BlobFiles {
         .await
     }
 
-    /// Blobs of a workspace, kept or not.
+    /// Lists blobs of a workspace, kept or not.
     pub(super) fn list_of(&self, workspace: WorkspaceId, limit: usize) -> io::Result<Vec<BlobId>> {
         let mut found: Vec<BlobId> =
             self.pending()?.filter(|blob| blob.workspace_id == workspace).map(|blob| blob.id).collect();
@@ -131,7 +131,7 @@ impl BlobFiles {
         .await
     }
 
-    /// Moves blobs to their places, those that are not there yet.
+    /// Moves blobs to their places, if they are not there yet.
     pub(super) async fn keep(&self, blobs: Vec<MessageBlob>) -> Result<(), Fault> {
         let files = self.clone();
         off_thread(move || blobs.iter().try_for_each(|blob| files.keep_one(*blob))).await
@@ -146,7 +146,7 @@ impl BlobFiles {
         })
     }
 
-    /// Where a blob is until a commit has kept it.
+    /// Path of a blob until a commit has kept it.
     pub(super) fn pending_path(&self, blob: MessageBlob) -> PathBuf {
         let MessageBlob { workspace_id, message_id, id } = blob;
         self.root.join(PENDING).join(format!("{id}.{workspace_id}.{message_id}"))
@@ -161,14 +161,14 @@ impl BlobFiles {
         Ok(self.pending()?.find(|blob| blob.workspace_id == workspace && blob.id == id))
     }
 
-    /// Reads a blob wherever it is.
+    /// Reads a blob from either place.
     pub(super) fn read_blob(&self, workspace: WorkspaceId, id: BlobId) -> io::Result<Option<Bytes>> {
         let place = self.blob_path(workspace, id);
         if let Some(bytes) = read(&place)? {
             return Ok(Some(bytes));
         }
         let Some(pending) = self.find_pending(workspace, id)? else {
-            // Moved between the two looks.
+            // It was moved between the two reads.
             return read(&place);
         };
         match read(&self.pending_path(pending))? {
@@ -185,7 +185,7 @@ impl BlobFiles {
         self.root.join(CAPTURES).join(directory_of(message)).join(format!("{message}.{workspace}"))
     }
 
-    /// Blobs with a time before `before`, oldest first.
+    /// Lists blobs whose ids have a time before `before`, oldest first.
     pub(super) fn list_before(&self, before: Timestamp, limit: usize) -> io::Result<Vec<(WorkspaceId, BlobId)>> {
         let bound = first_id(before);
         let mut directories = names(&self.root)?;
@@ -212,7 +212,7 @@ fn directory_of(id: impl Id) -> String {
     text.chars().skip(text.len() - 26).take(DIRECTORY).collect()
 }
 
-/// The least id with a time.
+/// Smallest id with a given time.
 pub(super) fn first_id(time: Timestamp) -> BlobId {
     BlobId::from_bytes((u128::try_from(time.as_millis()).unwrap_or(0) << 80).to_be_bytes())
 }
@@ -223,7 +223,7 @@ fn parse_pending(name: &str) -> Option<MessageBlob> {
     Some(MessageBlob { workspace_id: workspace.parse().ok()?, message_id: message.parse().ok()?, id: id.parse().ok()? })
 }
 
-/// Whether a file is named after a workspace, written to its end or not.
+/// Returns true if a file is named after a workspace, whether it was written to its end or not.
 fn is_of(name: &str, workspace: WorkspaceId) -> bool {
     let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
     name.split_once('.').is_some_and(|(_, of)| of == workspace.to_string())
@@ -234,13 +234,13 @@ fn parse_name(name: &str) -> Option<(BlobId, WorkspaceId)> {
     Some((id.parse().ok()?, workspace.parse().ok()?))
 }
 
-/// Removes a file, and its directory when that was the last one.
+/// Removes a file, and its directory if it is then empty.
 fn remove(path: &Path) -> io::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(UNFINISHED);
     remove_file(path)?;
     remove_file(Path::new(&unfinished))?;
-    // Fails when it is not empty, as it should.
+    // Fails if the directory is not empty, as it should.
     let _ = fs::remove_dir(directory_above(path));
     Ok(())
 }

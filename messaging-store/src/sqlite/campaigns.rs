@@ -1,6 +1,6 @@
-//! What only SQLite does with rows of campaigns in this way.
+//! Rows of campaigns on SQLite.
 //!
-//! Messages that wait to be released are in [`waiting`], how all of it goes in [`forget`].
+//! Messages that wait to be released are in [`waiting`], the removal of rows in [`forget`].
 
 mod forget;
 mod sends_look;
@@ -34,7 +34,7 @@ impl CampaignRows for Sqlite {
     }
 }
 
-/// Lets go what is known of the sends to a contact that is removed.
+/// Removes the sends to a contact that is removed.
 pub(super) fn delete_contact_sends(connection: &Connection, contact: i64) -> Result<(), Fault> {
     connection.prepare_cached("DELETE FROM contact_sends WHERE contact = ?1")?.execute([contact])?;
     Ok(())

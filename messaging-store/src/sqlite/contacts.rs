@@ -1,4 +1,4 @@
-//! What only SQLite does with contacts and their tags in this way: writing them, and finding many.
+//! Contacts on SQLite: writing them with their tags, and finding many.
 
 mod list;
 mod rows;
@@ -46,7 +46,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Puts contacts of one workspace: what they share is looked up once.
+/// Stores contacts of one workspace: shared data is looked up once.
 fn put_of(
     connection: &Connection,
     subscribers: &mut ChangeSubscribers,
@@ -132,7 +132,7 @@ fn insert(
     tags.add(n, contact.tags.iter())
 }
 
-/// Answers the number of the contact and, if that is asked, what of it changed.
+/// Updates a contact; returns its number and, if asked for, the mask of its changes.
 fn update(
     connection: &Connection,
     workspace_number: i64,
@@ -151,7 +151,7 @@ fn update(
                 |column, text: &Option<String>| -> Result<bool, Fault> { Ok(text_at(row, column)? == text.as_deref()) };
             let same_identifiers =
                 same(1, &contact.external_id)? && same(2, &contact.email)? && same(3, &contact.phone)?;
-            // Tags that are the same need not be read.
+            // Unchanged tags need not be parsed.
             let held_tags = if same(4, &tags_text)? { None } else { Some(or_empty::<Vec<String>>(row, 4)?) };
             Ok((row.get::<_, i64>(0)?, same_identifiers, held_tags))
         },
@@ -183,7 +183,7 @@ fn update(
             tags_text,
             attributes_text(contact),
         ])?;
-    // Apart, because naming an indexed column rewrites its index even if it stays the same.
+    // A statement of its own, because naming an indexed column rewrites its index even if it stays the same.
     if !same_identifiers {
         connection
             .prepare_cached("UPDATE contacts SET external_id = ?2, email = ?3, phone = ?4 WHERE n = ?1")?
@@ -196,7 +196,7 @@ fn update(
     Ok((n, changed))
 }
 
-/// What is another than it was, apart from identifiers and tags. To be asked before it is stored.
+/// Mask of the fields that differ from the stored contact, apart from identifiers and tags. To be read before storing.
 fn changes(connection: &Connection, n: i64, contact: &Contact) -> Result<ReadMask, Fault> {
     const SQL: &str =
         "SELECT updated_at, locale, timezone, marketing_email, sms, attributes FROM contacts WHERE n = ?1";
@@ -250,11 +250,11 @@ impl ContactRows for Sqlite {
         workspace: WorkspaceId,
         identifiers: Vec<Identifier>,
     ) -> Result<Vec<Stored<Contact>>, StoreError> {
-        /// Looking up more than this takes longer than waking a thread.
+        /// Looking up more identifiers than this takes longer than waking a thread.
         const FEW: usize = 8;
         let few = identifiers.len() <= FEW;
         let read = move |connection: &Connection| {
-            // One transaction: of one moment, and locked once instead of once for every look-up.
+            // One transaction: for one moment, and one lock instead of one for every look-up.
             let connection = connection.unchecked_transaction()?;
             let Some(workspace_number) = workspace_number(&connection, workspace)? else { return Ok(Vec::new()) };
             let mut by_external_id = connection.prepare_cached(BY_EXTERNAL_ID)?;

@@ -1,4 +1,4 @@
-//! How SQLite carries out statements and answers queries.
+//! Execution of statements and queries on SQLite.
 
 use messaging_core::ids::WorkspaceId;
 use messaging_core::ports::store::{RemovedRows, StoreError};
@@ -48,7 +48,7 @@ impl Statements for &Connection {
 }
 
 impl Sqlite {
-    /// Answers a query on the thread that it is for.
+    /// Runs a query on the thread for its kind.
     async fn answer<T, A: Send + 'static>(
         &self,
         query: Query<T>,
@@ -83,7 +83,7 @@ impl Database for Sqlite {
             return Ok(Vec::new());
         }
         self.answer(query, move |mut connection, query| {
-            // Locked once instead of once for every look-up.
+            // One lock instead of one for every look-up.
             let of_one_moment = if keys.len() > 1 { Some(connection.unchecked_transaction()?) } else { None };
             let found = at_once(connection.gathered(query, keys));
             drop(of_one_moment);

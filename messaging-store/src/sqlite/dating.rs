@@ -1,4 +1,4 @@
-//! What is known of when jobs were dated; see [`super::redating`].
+//! Latest date given to jobs, by which a clock that was set back is noticed; see [`super::redating`].
 
 use messaging_core::time::Timestamp;
 use rusqlite::Connection;
@@ -6,19 +6,19 @@ use rusqlite::Connection;
 use super::fault::Fault;
 use super::installation_values;
 
-/// By so many milliseconds the clock may be behind what it said before, and nothing is done; the latest time is
-/// written once in as many.
+/// Milliseconds by which the clock may be behind an earlier time without effect; the latest time is also stored at most
+/// once in that time.
 const TOLERANCE: i64 = 60_000;
 
-/// A clock that says less was never set (2020-01-01): what it says is no reason to change a date.
+/// A clock before this (2020-01-01) was never set: its time is no reason to change a date.
 const BELIEVED: i64 = 1_577_836_800_000;
 
-/// What is known about the dates of jobs.
+/// State of the search for jobs with wrong dates.
 #[derive(Debug, Default)]
 pub(super) struct Redating {
-    /// The latest time that is written down; `None` when that has to be read.
+    /// Latest time as stored; `None` if it has to be read.
     pub(super) latest: Option<i64>,
-    /// The job after which to go on, while jobs are dated anew.
+    /// Key of the job after which redating continues; `None` while no jobs are redated.
     pub(super) resume_after: Option<JobKey>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct JobKey {
 }
 
 impl Redating {
-    /// Something was dated. Writes the time down when it is much later than what was written last.
+    /// Notes that something was dated, and stores the time if it is much later than the stored one.
     pub(super) fn note(&mut self, connection: &Connection, time: Timestamp) -> Result<(), Fault> {
         let time = time.as_millis();
         if self.latest.is_none_or(|latest| time > latest.saturating_add(TOLERANCE))
@@ -42,24 +42,24 @@ impl Redating {
         Ok(())
     }
 
-    /// A job was met that is not due yet and was dated at `dated_at`.
+    /// Notes a job that is not due yet and was dated at `dated_at`.
     pub(super) fn found(&mut self, dated_at: Timestamp, now: Timestamp) {
         if self.resume_after.is_none() && is_ahead(dated_at.as_millis(), now) {
             self.resume_after = Some(JobKey::default());
         }
     }
 
-    /// The row may have been changed, by somebody else or by a roll-back.
+    /// Drops the cached time: the row may have been changed, by another program or by a roll-back.
     pub(super) fn forget(&mut self) {
         self.latest = None;
     }
 
-    /// Whether jobs are still to be dated anew.
+    /// Returns true while jobs are being redated.
     pub(super) fn is_under_way(&self) -> bool {
         self.resume_after.is_some()
     }
 
-    /// The latest time that is written down.
+    /// Returns the latest time as stored.
     pub(super) fn latest(&mut self, connection: &Connection) -> Result<i64, Fault> {
         if let Some(latest) = self.latest {
             return Ok(latest);
@@ -70,7 +70,7 @@ impl Redating {
         Ok(latest)
     }
 
-    /// Writes down that a time is the latest.
+    /// Stores a time as the latest.
     pub(super) fn write(&mut self, connection: &Connection, time: i64) -> Result<(), Fault> {
         installation_values::set(connection, installation_values::LATEST, &time.to_string())?;
         self.latest = Some(time);
@@ -78,7 +78,7 @@ impl Redating {
     }
 }
 
-/// Whether the clock must have been set back since it said a time.
+/// Returns true if the clock must have been set back since it showed a time.
 pub(super) fn is_ahead(time: i64, now: Timestamp) -> bool {
     let now = now.as_millis();
     now >= BELIEVED && time > now.saturating_add(TOLERANCE)

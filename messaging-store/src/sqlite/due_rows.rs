@@ -1,17 +1,17 @@
-//! Finding rows whose time is over in a table that stands in the order of arrival.
+//! Search for rows whose time is over in a table in the order of arrival.
 //!
-//! The oldest rows stand first, as a rule. Rows that arrived while the clock was wrong are dated in the future
-//! and stay at the front for years. So when the front holds nothing that is due, the rows behind it are looked
-//! at as well, a window at a time, from where the last look ended.
+//! The oldest rows usually come first. Rows that arrived while the clock was wrong are dated in the future and stay at
+//! the front for years. So if the front has no due rows, the rows behind it are examined as well, a window at a time,
+//! from the end of the last look.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::fault::Fault;
 
-/// How far the looks behind the front of a table have come.
+/// Progress of the looks behind the front of a table.
 #[derive(Debug, Default)]
 pub(super) struct DueRows {
-    /// The number of the last row that was looked at; 0 to begin behind the front.
+    /// Number of the last row examined; 0 to begin behind the front.
     reached: AtomicI64,
 }
 
@@ -19,12 +19,12 @@ pub(super) struct DueRows {
 pub(super) struct Dated<T> {
     /// Its number, by which the table is ordered.
     pub(super) n: i64,
-    /// What identifies it, if its time is over.
+    /// Identifies the row, if its time is over.
     pub(super) due: Option<T>,
 }
 
 impl DueRows {
-    /// At most `limit` rows that are due. `window` answers the rows after a number, in order, at most `size`.
+    /// Returns at most `limit` due rows. `window` returns at most `size` rows after a number, in order.
     pub(super) fn find<T>(
         &self,
         size: usize,
@@ -72,7 +72,7 @@ mod tests {
             found.extend(now);
         }
         assert_eq!(found, [9, 10, 17]);
-        // Round and round: what becomes due later is found as well.
+        // The search starts over at the end: a row that becomes due later is found as well.
         table.push((21, true));
         let again: Vec<i64> = (0..10).flat_map(|_| find(&rows, &table, 9)).collect();
         assert!(again.contains(&21), "{again:?}");

@@ -1,14 +1,14 @@
-//! Whether the database is a copy: the number of its latest start, kept in it and in a file beside it.
+//! Detection of a copied database: the number of its latest start, kept in it and in a file beside it.
 //!
-//! Contract section 22. Every start and every orderly stop raises both. A database that was copied without the file, or
-//! put back in the place of a later one, meets a file that is not there or tells another number. A database has a name of
-//! its own, drawn at its first start, and the file a line for each name: several databases in one directory do not meet in
-//! it.
+//! Contract section 22. Every start and every orderly stop raises both numbers. A database that was copied without the
+//! file, or restored in the place of a later one, finds no file, or another number in it. A database has a name of its
+//! own, drawn at its first start, and the file has a line for each name: so several databases in one directory are kept
+//! apart.
 //!
-//! A process may end between two writes, so a start first says in the database that it is about to raise the number
-//! ([`EPOCH_RAISED`]), then writes the file, then the database. Only while the database says so, the file may tell the
-//! number that is to come. A rule such as "one apart is good enough" would accept an older database that was put back
-//! after a single restart.
+//! A process may end between two writes, so a start first marks in the database that it is about to raise the number
+//! ([`EPOCH_RAISED`]), then writes the file, then the database. Only while that mark is set, the file may have the next
+//! number. A rule such as "one apart is good enough" would accept an older database that was restored after a single
+//! restart.
 
 use std::fs::File;
 use std::path::Path;
@@ -23,7 +23,7 @@ use super::fault::Fault;
 use super::installation_values::{EPOCH, EPOCH_OF, EPOCH_RAISED, FENCE, get, remove, set};
 use crate::files::{random_name, read, write_durably};
 
-/// Lines of other databases that are kept, the latest.
+/// Maximum number of lines of other databases that are kept; the latest ones.
 const MAX_OTHERS: usize = 64;
 
 /// The start numbers of one database, as kept in it and in the file beside it.
@@ -37,12 +37,12 @@ struct Epochs {
     file: InFile,
 }
 
-/// What the file says of a database.
+/// The entry of a database in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InFile {
-    /// Nothing, or there is none.
+    /// No entry, or no file.
     Absent,
-    /// Something else than numbers.
+    /// Not a number.
     Unreadable,
     /// A number.
     Number(u64),
@@ -82,7 +82,7 @@ impl EpochFile {
         }
     }
 
-    /// The text with a database's next number.
+    /// Text of the file with the next number of a database.
     fn with(mut self, name: &str, next: u64) -> String {
         self.lines.retain(|(_, known)| known != name);
         self.lines.drain(..self.lines.len().saturating_sub(MAX_OTHERS));
@@ -91,7 +91,7 @@ impl EpochFile {
     }
 }
 
-/// The file while no other process changes it.
+/// The file, locked against other processes.
 struct Locked<'a> {
     path: &'a Path,
     _directory: File,
@@ -114,8 +114,8 @@ impl Epochs {
         Ok(Self { stored: number(EPOCH)?, raised: number(EPOCH_RAISED)?, file: file.says_of(name) })
     }
 
-    /// Whether the database is not the one that was started last beside this file. `is_new` is one that was made just
-    /// now: there is nothing in it that could be sent twice.
+    /// Returns true if the database is not the one that was started last beside this file. `is_new`: it was created
+    /// just now, so nothing in it could be sent twice.
     fn tell_of_a_copy(self, is_new: bool) -> bool {
         match (self.stored, self.file) {
             _ if is_new => false,
@@ -147,8 +147,8 @@ pub(super) fn begin(connection: &Connection, file: &Path, is_new: bool) -> Resul
         set(connection, FENCE, &Fence::held(SystemClock.now()).to_text())?;
     }
     match raise(connection, locked, &name, epochs) {
-        // Database and file tell the same number or the one that is to come, so it is no copy, and reading goes on. A copy
-        // that somebody takes now and puts back later is not noticed until a start has raised the number.
+        // Database and file have the same number or the next one, so it is no copy, and reading goes on. A copy that is
+        // made now and restored later is not noticed until a start has raised the number.
         Err(fault) if fault.trouble() == Some(StoreHealth::Full) => {
             tracing::warn!(error = %Chain(&fault), "the disk is full: the number of this start cannot be kept");
             // A commit that found no space leaves its transaction open.
@@ -164,13 +164,13 @@ pub(super) fn end(connection: &Connection, file: &Path) -> Result<(), Fault> {
     let locked = Locked::open(file)?;
     let epochs = Epochs::read(connection, &locked.file, &name)?;
     if epochs.tell_of_a_copy(false) {
-        // The file was replaced while we ran; the next start is to find out.
+        // The file was replaced while this process ran; the next start is to find out.
         return Ok(());
     }
     raise(connection, locked, &name, epochs)
 }
 
-/// Each step is durable before the next.
+/// Raises the numbers; each step is durable before the next.
 fn raise(connection: &Connection, locked: Locked<'_>, name: &str, epochs: Epochs) -> Result<(), Fault> {
     let next = epochs.next();
     set(connection, EPOCH_RAISED, &next.to_string())?;
@@ -209,7 +209,7 @@ mod tests {
             assert!(is_copy(Some(7), None, same(file)), "{file}");
         }
         assert!(is_copy(Some(7), Some(8), same(9)));
-        // Whatever is in the directory, what is new cannot have been sent.
+        // A new database has sent nothing yet, whatever else is in the directory.
         assert!(!Epochs { stored: None, raised: None, file: same(3) }.tell_of_a_copy(true));
     }
 

@@ -1,4 +1,4 @@
-//! What only SQLite does with the log of events: a position in it is a number.
+//! The log of events on SQLite: a position in it is a number.
 
 use async_trait::async_trait;
 use messaging_core::domain::message::{Message, MessageEvent};
@@ -13,7 +13,7 @@ use crate::pages::sql_limit;
 use crate::tables::event_log::LogRows;
 use crate::tables::messages::{MESSAGE_COLUMNS, event_columns, with_event};
 
-/// The numbers of a millisecond, see [`log`](crate::tables::event_log::log).
+/// Count of numbers for each millisecond, see [`log`](crate::tables::event_log::log).
 const A_MILLISECOND: i64 = 1024;
 
 fn first_number(at: Timestamp) -> i64 {

@@ -1,4 +1,4 @@
-//! What an error of SQLite means.
+//! Classes of errors of SQLite.
 
 use std::io::ErrorKind;
 
@@ -8,8 +8,8 @@ use rusqlite::{ErrorCode, ffi};
 pub(super) use crate::fault::{Fault, expect_one};
 
 impl Fault {
-    /// The failure of a `COMMIT`. A full disk stops it before its last frame, and a lock before its first;
-    /// after any other failure of the disk the frames may be there, or come to be.
+    /// Classifies the failure of a `COMMIT`. A full disk stops it before its last frame, and a lock before its first;
+    /// after any other failure of the disk the frames may be in the log, or still reach it.
     pub(crate) fn of_commit(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::SystemIoFailure) => Self::NotDurable(error),
@@ -17,7 +17,7 @@ impl Fault {
         }
     }
 
-    /// What the failure says about the store as a whole; `None` when it concerns this work alone.
+    /// The state of the store that follows from the fault; `None` if it concerns only this operation.
     pub(crate) fn trouble(&self) -> Option<StoreHealth> {
         match self {
             Self::Sqlite(error) | Self::NotDurable(error) => trouble(error),
@@ -41,7 +41,7 @@ fn trouble(error: &rusqlite::Error) -> Option<StoreHealth> {
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Some(StoreHealth::Locked),
         ErrorCode::SystemIoFailure => match error.sqlite_error()?.extended_code {
             ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => Some(StoreHealth::SyncFailed),
-            // The index of the log, which is in memory on no disk but the database's.
+            // The index of the log, which is on the disk of the database.
             ffi::SQLITE_IOERR_SHMSIZE => Some(StoreHealth::Full),
             _ => Some(StoreHealth::IoError),
         },
@@ -54,17 +54,17 @@ impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         let is_check = error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_CONSTRAINT_CHECK);
         match error.sqlite_error_code() {
-            // The schema's other constraints are keys: somebody else was first.
+            // Other constraints of the schema are keys: another commit was first.
             Some(ErrorCode::ConstraintViolation) if !is_check => Self::Conflict,
             _ => Self::Sqlite(error),
         }
     }
 }
 
-/// Whether the same changes will fail again.
+/// Returns true if the same changes will fail again.
 pub(crate) fn is_refusal(error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {
-        // Of constraints only checks come here.
+        // Of constraint violations only those of checks arrive here.
         Some(code) => matches!(
             code,
             ErrorCode::TooBig

@@ -1,7 +1,7 @@
-//! Whether the store takes writes, and how much disk is left.
+//! Health of the store: whether it takes writes, and the space left on its disk.
 //!
-//! Who finds something wrong reports it: the writer a failed commit, the checkpoint thread a failed sync. What
-//! refuses and what waits reads one atomic. Only the writer declares the store healthy again, by writing.
+//! Each part reports the faults it meets: the writer a failed commit, the checkpoint thread a failed sync. All others
+//! read one atomic. Only the writer declares the store healthy again, after a successful write.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use tokio::sync::watch;
 use super::connection::{PAGE_SIZE, WAL_LIMIT, log_path};
 use super::fault::Fault;
 
-/// The least that is kept free unless the installation says otherwise (contract section 22).
+/// Smallest number of bytes kept free unless the installation has a setting (contract section 22).
 const MIN_RESERVE: u64 = 32 << 20;
 /// On a small disk the log is moved into the database when it is longer than this part of what is free.
 const LOG_SHARE: u64 = 8;
 /// A log shorter than this is never called long.
 const MIN_LOG: u64 = 4 << 20;
-/// What may be added between two looks at the disk; see `LOOK_PAGES` of the checkpoints.
+/// Bytes that may be added between two checks of the disk space; see `LOOK_PAGES` of the checkpoints.
 const BETWEEN_LOOKS: u64 = 8 << 20;
 /// Stands for a free space that the system does not tell.
 const UNKNOWN: u64 = u64::MAX;
@@ -32,7 +32,7 @@ const UNKNOWN: u64 = u64::MAX;
 pub(super) struct Health {
     database: PathBuf,
     log: PathBuf,
-    /// What [`Health::state`] answers; an index into [`StoreHealth::ALL`].
+    /// Return value of [`Health::state`], as an index into [`StoreHealth::ALL`].
     published: AtomicU8,
     parts: Mutex<Parts>,
     changes: watch::Sender<StoreHealth>,
@@ -43,7 +43,7 @@ pub(super) struct Health {
     database_bytes: AtomicU64,
 }
 
-/// What the state is made of: a fault outweighs the space that is left.
+/// The two parts of the state: a fault outweighs the lack of space.
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     fault: StoreHealth,
@@ -51,7 +51,7 @@ struct Parts {
 }
 
 impl Health {
-    /// The health of a database that nothing is known against; looks at the space at once.
+    /// A healthy state, which is then corrected by a first check of the disk space.
     pub(super) fn new(database: &Path, reserve: Option<u64>) -> Self {
         let parts = Parts { fault: StoreHealth::Healthy, space: StoreHealth::Healthy };
         let health = Self {
@@ -69,24 +69,24 @@ impl Health {
         health
     }
 
-    /// The state.
+    /// Current state.
     pub(super) fn state(&self) -> StoreHealth {
         StoreHealth::ALL[usize::from(self.published.load(Ordering::Acquire))]
     }
 
-    /// Whether something is wrong that only the writer can find to be right again.
+    /// Returns the fault of the store, if there is one other than lack of space; only a successful write ends it.
     pub(super) fn fault(&self) -> Option<StoreHealth> {
         let state = self.state();
         let is_space = matches!(state, StoreHealth::BelowReserve | StoreHealth::ReserveUsed);
         (!state.is_healthy() && !is_space).then_some(state)
     }
 
-    /// Whether the log must not be moved into the database: it may have a hole.
+    /// Returns true if the log must not be moved into the database because it may have a hole.
     pub(super) fn distrusts_log(&self) -> bool {
         matches!(self.state(), StoreHealth::IoError | StoreHealth::SyncFailed | StoreHealth::Broken)
     }
 
-    /// Whether changes may be committed now.
+    /// Returns true if the changes may be committed now: if space is short, only those that add nothing.
     pub(super) fn admits(&self, changes: &Changes) -> bool {
         match self.state() {
             StoreHealth::Healthy => true,
@@ -95,7 +95,7 @@ impl Health {
         }
     }
 
-    /// Whether files may be written now.
+    /// Fails if no files may be written now.
     pub(super) fn admits_files(&self) -> Result<(), Fault> {
         if self.state().is_healthy() { Ok(()) } else { Err(Fault::Unhealthy) }
     }
@@ -113,7 +113,7 @@ impl Health {
         }
     }
 
-    /// Takes notice of what failed, if it was the disk or the lock.
+    /// Records a fault if its cause is the disk or the lock.
     pub(super) fn report(&self, fault: &Fault) {
         if let Some(trouble) = fault.trouble() {
             if trouble == StoreHealth::Full {
@@ -130,15 +130,15 @@ impl Health {
         }
     }
 
-    /// Takes notice of what failed in a checkpoint. That there is no space or that somebody is in the way says
-    /// nothing about commits, and the checkpoint is tried again.
+    /// Records a fault of a checkpoint. Lack of space and a lock held by another program say nothing about commits and
+    /// are left out; the checkpoint is tried again.
     pub(super) fn report_of_checkpoint(&self, fault: &Fault) {
         if matches!(fault.trouble(), Some(StoreHealth::IoError | StoreHealth::SyncFailed)) {
             self.report(fault);
         }
     }
 
-    /// The writer has written.
+    /// Ends a fault after a successful write.
     pub(super) fn recovered(&self) {
         self.set(|parts| {
             if !parts.fault.is_final() {
@@ -147,7 +147,7 @@ impl Health {
         });
     }
 
-    /// Nothing will be written any more.
+    /// Ends the store for good: nothing will be written any more.
     pub(super) fn end(&self, how: StoreHealth) {
         self.set(|parts| {
             if !parts.fault.is_final() {
@@ -156,7 +156,7 @@ impl Health {
         });
     }
 
-    /// Looks how much space is left, and how long the files are.
+    /// Measures the free space and the lengths of the files.
     pub(super) fn look_at_space(&self) {
         let log = fs::metadata(&self.log).map_or(0, |metadata| metadata.len());
         self.log_bytes.store(log, Ordering::Relaxed);
@@ -178,15 +178,15 @@ impl Health {
         self.set(|parts| parts.space = space);
     }
 
-    /// Whether the disk has room for a database of `pages` pages, which is what moving the log makes of it. Trying
-    /// without it would take the space that is left, where outcomes can still be stored, and move nothing.
+    /// Returns true if the disk has room for a database of `pages` pages, the length after the log was moved. A move
+    /// without that room would move nothing and take the space in which outcomes can still be stored.
     pub(super) fn has_room_for(&self, pages: u64) -> bool {
         let length = fs::metadata(&self.database).map_or(0, |metadata| metadata.len());
         let growth = pages.saturating_mul(PAGE_SIZE.unsigned_abs()).saturating_sub(length);
         growth == 0 || free_bytes(&self.database).is_none_or(|free| free >= growth)
     }
 
-    /// From which length in bytes the log is long: it is kept short where there is little space.
+    /// Length in bytes above which the log is too long; shorter where little space is free.
     pub(super) fn log_limit(&self) -> u64 {
         let most = WAL_LIMIT.unsigned_abs();
         (self.free.load(Ordering::Relaxed) / LOG_SHARE).clamp(MIN_LOG, most)
@@ -224,7 +224,7 @@ fn default_reserve(log: u64) -> u64 {
     MIN_RESERVE.max(log.saturating_mul(2))
 }
 
-/// What whoever is not privileged may still write on the disk of a file.
+/// Bytes that an unprivileged user may still write on the disk of a file; `None` if the system does not say.
 pub(super) fn free_bytes(path: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(path).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))

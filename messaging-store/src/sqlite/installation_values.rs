@@ -1,4 +1,4 @@
-//! What holds for the database as a whole: rows of the table `installation`, by name.
+//! Values that apply to the whole database: rows of the table `installation`, by name.
 
 use messaging_core::changes::SwitchSecretKey;
 use rusqlite::{Connection, OptionalExtension as _};
@@ -9,13 +9,13 @@ pub(super) use crate::tables::installation::{FENCE, KEY_CHECK, SECRET_KEY};
 /// The token of the program that does the jobs.
 pub(super) const OWNER: &str = "owner";
 
-/// Nearly the latest time that a job was dated at, in milliseconds.
+/// Latest time given to a job, in milliseconds; stored only from time to time.
 pub(super) const LATEST: &str = "latest";
 
-/// The ids of the secret keys that the program which does the jobs holds, by commas.
+/// Ids of the secret keys that the program which does the jobs holds, separated by commas.
 pub(super) const HELD_KEYS: &str = "held_keys";
 
-/// The sources of the program that does the jobs, as JSON; there while it runs, and after it was killed.
+/// Sources of the program that does the jobs, as JSON; present while it runs, and after it was killed.
 pub(super) const OWN_SOURCES: &str = "own_sources";
 
 /// The number of the latest start.
@@ -24,7 +24,7 @@ pub(super) const EPOCH: &str = "epoch";
 /// The name under which the file of latest starts keeps the number of this database.
 pub(super) const EPOCH_OF: &str = "epoch_of";
 
-/// There while a start raises the number of the latest one: the file may be one ahead.
+/// Present while a start raises the number of the latest one: the file may be one ahead.
 pub(super) const EPOCH_RAISED: &str = "epoch_raised";
 
 /// Reads a value.
@@ -36,7 +36,7 @@ pub(super) fn get(connection: &Connection, name: &str) -> Result<Option<String>,
     Ok(value)
 }
 
-/// Writes a value over whatever there is.
+/// Writes a value, in place of an existing one.
 pub(super) fn set(connection: &Connection, name: &str, value: &str) -> Result<(), Fault> {
     connection
         .prepare_cached(
@@ -47,7 +47,7 @@ pub(super) fn set(connection: &Connection, name: &str, value: &str) -> Result<()
     Ok(())
 }
 
-/// Makes another secret key the one that secrets are sealed under, if the program that does the jobs holds it.
+/// Makes another secret key the one that seals secrets, if the program that does the jobs holds it.
 pub(super) fn switch_secret_key(connection: &Connection, switch: &SwitchSecretKey) -> Result<(), Fault> {
     let is_held = get(connection, HELD_KEYS)?.is_some_and(|held| held.split(',').any(|held| held == switch.key));
     if !is_held || get(connection, KEY_CHECK)?.as_ref() != Some(&switch.before) {

@@ -24,10 +24,11 @@ use super::row;
 use super::write_connection::WriteConnection;
 use crate::tables::operator_queue::stored_job;
 
-/// Lanes that are read at a time.
+/// Number of lanes in one read.
 const LANES_AT_A_TIME: usize = 256;
 
-/// Lanes that one claim puts aside before it lets others have the writer; the next claim goes on.
+/// Maximum number of lanes that one claim puts aside before it lets other work have the writer; the next claim
+/// continues.
 const MAX_PASSED: usize = 4096;
 
 pub(super) fn enqueue(connection: &Connection, index: &mut LaneIndex, job: &NewJob) -> Result<(), Fault> {
@@ -59,7 +60,7 @@ pub(super) fn finish(connection: &Connection, index: &mut LaneIndex, handle: &Jo
     expect_one(rows)
 }
 
-/// Removes a job that nobody has claimed. Its lane is found to be empty when it is looked at next.
+/// Removes a job that is not claimed. Its lane is found to be empty when it is next looked at.
 pub(super) fn remove(connection: &Connection, index: &LaneIndex, place: &JobPlace) -> Result<(), Fault> {
     if index.is_leased(place.id) {
         return Err(Fault::Conflict);
@@ -72,7 +73,7 @@ pub(super) fn remove(connection: &Connection, index: &LaneIndex, place: &JobPlac
     Ok(())
 }
 
-/// Dates a claimed job anew with what it wants to know next time: it did not fail.
+/// Gives a claimed job a new date and a new payload: it did not fail.
 pub(super) fn reschedule(
     connection: &Connection,
     index: &mut LaneIndex,
@@ -84,7 +85,7 @@ pub(super) fn reschedule(
     move_to(connection, index, handle, (to.due_at, to.at), SQL, &&to.payload[..])
 }
 
-/// Dates a claimed job anew as it is, after a run without an end.
+/// Gives a claimed job a new date after a run that did not end it.
 pub(super) fn put_back(
     connection: &Connection,
     index: &mut LaneIndex,
@@ -96,7 +97,7 @@ pub(super) fn put_back(
     move_to(connection, index, handle, (to.due_at, to.at), SQL, &to.is_failure)
 }
 
-/// Ends the claim of a job, which is due at another time from now on; `sql` also sets something to `value`.
+/// Ends the claim of a job and gives it a new date; `sql` also sets a further column to `value`.
 fn move_to(
     connection: &Connection,
     index: &mut LaneIndex,
@@ -179,7 +180,7 @@ impl Jobs for SqliteStore {
         let lanes = lanes.to_vec();
         self.readers
             .read(move |connection| {
-                // Of one moment, and locked once.
+                // One transaction: for one moment, and one lock.
                 let connection = connection.unchecked_transaction()?;
                 let mut count = connection.prepare_cached(SQL)?;
                 let most = row::sql_limit(most);
@@ -274,7 +275,7 @@ fn find_lost(writing: &mut WriteConnection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The earliest time in a lane's row; `PARKED` when all are parked.
+/// Earliest time in the row of a lane; `PARKED` if all lanes are parked.
 fn next_time(connection: &Connection) -> Result<Option<Timestamp>, Fault> {
     let next = connection
         .prepare_cached("SELECT next_at FROM lanes INDEXED BY lanes_by_time ORDER BY next_at LIMIT 1")?
@@ -283,26 +284,26 @@ fn next_time(connection: &Connection) -> Result<Option<Timestamp>, Fault> {
     Ok(next.map(Timestamp::from_millis))
 }
 
-/// A lane that waits to be looked at.
+/// A lane that waits for its turn.
 struct WaitingLane {
     next_at: Timestamp,
     turn: i64,
     lane: String,
 }
 
-/// One claim being served.
+/// State of one claim while it shares out jobs.
 struct Round<'a> {
     claim: &'a Claim,
     held: HeldLanes<'a>,
     claimed: Vec<ClaimedJob>,
-    /// How many of each lane, all its senders together.
+    /// Number of jobs given to each lane, for all its senders together.
     given: HashMap<String, usize>,
-    /// How many lanes were put aside.
+    /// Number of lanes that were put aside.
     passed: usize,
 }
 
 impl Round<'_> {
-    /// Lets the flows that have something due take turns until enough is claimed.
+    /// Lets the flows with due jobs take turns until enough is claimed.
     fn visit_flows(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<(), Fault> {
         let mut flows = std::mem::take(index.flows());
         let outcome = flows.due(connection, self.claim.now).and_then(|due| {
@@ -320,7 +321,8 @@ impl Round<'_> {
         outcome
     }
 
-    /// Looks at the lanes of a flow, those that waited longest first, until enough is claimed. Answers how many.
+    /// Visits the lanes of a flow, those that waited longest first, until enough is claimed. Returns the number
+    /// claimed.
     fn visit_lanes(
         &mut self,
         connection: &Connection,
@@ -369,7 +371,7 @@ impl Round<'_> {
         Ok(lanes.collect::<Result<_, _>>()?)
     }
 
-    /// Claims what may be claimed of a lane until so many are claimed in all, and says when to look at it again.
+    /// Claims jobs of a lane, within its share, until `enough` are claimed in all, and sets the time of its next look.
     fn visit(
         &mut self,
         connection: &Connection,
@@ -386,7 +388,7 @@ impl Round<'_> {
         let share = self.claim.shares.get(shared).copied().unwrap_or(self.claim.per_lane);
         let given = self.given.get(shared).copied().unwrap_or(0);
         if given >= share {
-            // It keeps its place before those that had a turn.
+            // The lane keeps its place before lanes that had a turn.
             self.passed += 1;
             return Ok(());
         }
@@ -397,7 +399,7 @@ impl Round<'_> {
         outcome
     }
 
-    /// Claims what is due in a lane until so many are claimed in all.
+    /// Claims due jobs of a lane until enough are claimed in all.
     fn claim_of(
         &mut self,
         connection: &Connection,
@@ -418,7 +420,7 @@ impl Round<'_> {
                 continue;
             }
             if due_at > now {
-                // Left alone while it was in work, and now nobody holds it any more.
+                // Skipped while it was in work; now nobody holds it any more.
                 index.redating().found(row::time(row, 5)?, now);
                 return index.rest(connection, name.to_owned(), Some(due_at));
             }

@@ -1,12 +1,12 @@
-//! What the writer remembers about claimed jobs, and the `lanes` table it keeps by it.
+//! Leases of claimed jobs, in the memory of the writer, and the table `lanes`, which is kept in step with them.
 //!
-//! A lane's row says when to look at the lane next. Leases are in memory only: exactly one process
-//! works on a SQLite database, so when it is gone, so are its claims, and the next one finds every
-//! unfinished job at once. A lane with nothing to claim because everything due in it is leased, or
-//! because the claimer holds it, is *parked*: its row says [`PARKED`], and memory knows until when.
+//! The row of a lane holds the time at which to look at the lane next. Leases are in memory only: exactly one process
+//! works on a SQLite database, so when it is gone, so are its claims, and the next one finds every unfinished job at
+//! once. A lane with nothing to claim because everything due in it is leased, or because the claimer holds it back, is
+//! *parked*: its row says [`PARKED`], and the time to look at it again is in memory.
 //!
-//! Leases and holds are measured by the monotonic clock: setting the date neither ends nor lengthens one. Due
-//! times are dates; what happens to those that a wrong clock gave is in [`super::redating`].
+//! Leases and holds are measured by the monotonic clock: setting the date neither ends nor lengthens one. Due times are
+//! dates; [`super::redating`] corrects those that a wrong clock gave.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -25,42 +25,42 @@ use super::dating::Redating;
 use super::fault::Fault;
 use super::flows::Flows;
 
-/// The time in the row of a parked lane.
+/// Value of `next_at` in the row of a parked lane.
 pub(super) const PARKED: i64 = i64::MAX;
 
-/// How many lanes' times are remembered to save look-ups.
+/// Maximum number of lanes whose times are remembered to save look-ups.
 const MAX_KNOWN: usize = 10_000;
 
-/// Leases, parked lanes, and what the open transaction did to them.
+/// Leases, parked lanes, and a log of the open transaction by which both can be undone.
 #[derive(Debug)]
 pub(super) struct LaneIndex {
     leases: HashMap<JobId, Lease>,
     /// Lanes with a lease, and held ones.
     lanes: HashMap<String, LaneState>,
-    /// Parked lanes by the moment they are to be looked at again.
+    /// Parked lanes by the time at which to look at them again.
     wakes: BTreeSet<(Monotonic, String)>,
-    /// Parked lanes that are not held, by the time when their next job is due that nobody holds.
+    /// Parked lanes that are not held, by the due time of the first of their jobs that is not leased.
     laters: BTreeSet<(Timestamp, String)>,
     /// Parked lanes that the claimer holds, without those of `withheld`.
     held: HashSet<String>,
-    /// Parked lanes that the claimer leaves alone altogether, for as long as `withholding` stays what it is: there may be
-    /// many, and claims do not look at them one by one.
+    /// Parked lanes whose jobs are not claimed at all while `withholding` is unchanged: there may be many, and claims
+    /// do not look at them one by one.
     withheld: HashSet<String>,
     withholding: Withholding,
     /// For lanes that are not parked: their row exists and its time is this or earlier. Saves the
     /// upsert when a job is added to a lane that will be looked at before it is due anyway.
     known: HashMap<String, Timestamp>,
-    /// What the open transaction did that memory or the lanes' rows have to follow, in order.
+    /// Actions of the open transaction that memory or the rows of lanes have to follow, in order.
     log: Vec<Entry>,
-    /// Whether the open transaction has changed rows of `lanes`.
+    /// True if the open transaction has changed rows of `lanes`.
     rows_changed: bool,
     last_token: u64,
     last_turn: i64,
-    /// Whether jobs have to be dated anew.
+    /// State of the search for jobs that a wrong clock dated.
     redating: Redating,
-    /// The flows whose jobs are claimed in turn, and whose turn is next.
+    /// Flows whose jobs are claimed in turn, with the next one to be served.
     flows: Flows,
-    /// Rows may say `PARKED` without memory knowing until when: after a start or a failed commit.
+    /// True if rows may say `PARKED` while memory has no time for them: after a start or a failed commit.
     lost: bool,
 }
 
@@ -68,8 +68,8 @@ pub(super) struct LaneIndex {
 struct Lease {
     token: u64,
     until: Monotonic,
-    /// Whether the job is wanted again as soon as it is put back. May say so where the transaction that wanted it was
-    /// rolled back: then it is looked at in vain.
+    /// True if the job is due again as soon as it is put back. Stays true if the transaction that wanted the job is
+    /// rolled back: the lane is then looked at in vain.
     is_woken: bool,
 }
 
@@ -82,11 +82,11 @@ struct LaneState {
 
 #[derive(Debug, Clone, Copy)]
 struct Parked {
-    /// When the first lease ends, or the hold.
+    /// End of the first lease, or of the hold.
     until: Monotonic,
-    /// The earliest due time of a job that nobody holds.
+    /// Earliest due time of a job that is not leased.
     later: Option<Timestamp>,
-    /// Held by the claimer, with the time since when it waits.
+    /// Time since when the lane waits while the claimer holds it back.
     held_since: Option<Timestamp>,
 }
 
@@ -96,14 +96,14 @@ enum Entry {
     GivenUp { lane: String, id: JobId, lease: Lease },
 }
 
-/// What a transaction did in one lane.
+/// Effects of a transaction on one lane.
 #[derive(Debug, Default, Clone, Copy)]
 struct Touch {
     earliest: Option<Timestamp>,
     gave_up: bool,
 }
 
-/// What a claim leaves alone altogether.
+/// Conditions for lanes of which nothing is claimed at all: by resource, by workspace, or because they are suspended.
 #[derive(Debug, Default, PartialEq)]
 struct Withholding {
     resources: &'static [&'static str],
@@ -118,21 +118,21 @@ impl Withholding {
     }
 }
 
-/// The lanes that a claim leaves alone.
+/// Lanes from which a claim takes no jobs.
 pub(super) struct HeldLanes<'a> {
-    /// Those that it names, until when.
+    /// Lanes that the claim names, each with the end of its hold.
     pub(super) lanes: HashMap<&'a str, Monotonic>,
     pub(super) claim: &'a Claim,
 }
 
 impl HeldLanes<'_> {
-    /// Until when a lane is left alone, if it is.
+    /// Returns the time until which no job of a lane is claimed, if the lane is held back.
     pub(super) fn until(&self, lane: &str) -> Option<Monotonic> {
         let named = || self.lanes.get(Lane::shared_part(lane)).copied();
         if self.withholds(lane) { Some(Monotonic::NEVER) } else { named() }
     }
 
-    /// Whether a lane is left alone altogether.
+    /// Returns true if a lane is held back with no end.
     fn withholds(&self, lane: &str) -> bool {
         self.claim.withholds_some() && self.claim.withholds(&Lane::parse(lane))
     }
@@ -163,14 +163,14 @@ impl Default for LaneIndex {
 
 // While changes are applied.
 impl LaneIndex {
-    /// A job was added to a lane.
+    /// Notes that a job was added to a lane.
     pub(super) fn note_added(&mut self, lane: &str, due_at: Timestamp) {
         if self.known.get(lane).is_none_or(|next| *next > due_at) {
             self.log.push(Entry::Added { lane: lane.to_owned(), due_at });
         }
     }
 
-    /// Ends a claim, if it is still the current one. Answers whether the job is wanted again at once.
+    /// Ends a claim, if it is still the current one. Returns true if the job is due again at once.
     pub(super) fn give_up(&mut self, handle: &JobHandle) -> Result<bool, Fault> {
         let lease = self.leases.get(&handle.id).copied().filter(|lease| lease.token == handle.token);
         let lease = lease.ok_or(Fault::LeaseLost)?;
@@ -180,7 +180,7 @@ impl LaneIndex {
         Ok(lease.is_woken)
     }
 
-    /// Has a claimed job wanted again as soon as it is put back; answers whether it is claimed.
+    /// Makes a claimed job due as soon as it is put back. Returns true if the job is claimed.
     pub(super) fn wake_when_put_back(&mut self, id: JobId) -> bool {
         let lease = self.leases.get_mut(&id);
         lease.map(|lease| lease.is_woken = true).is_some()
@@ -192,12 +192,12 @@ impl LaneIndex {
         if held { Ok(()) } else { Err(Fault::LeaseLost) }
     }
 
-    /// Where the log stands, for [`LaneIndex::undo_to`].
+    /// Current length of the log, for [`LaneIndex::undo_to`].
     pub(super) fn mark(&self) -> usize {
         self.log.len()
     }
 
-    /// Forgets what was done since the mark.
+    /// Undoes all that was logged after the mark.
     pub(super) fn undo_to(&mut self, mark: usize) {
         self.redating.forget();
         while self.log.len() > mark {
@@ -208,7 +208,7 @@ impl LaneIndex {
         }
     }
 
-    /// The transaction was rolled back. Where rows and memory may differ now, memory gives way.
+    /// Undoes the whole transaction after its rollback. Where rows and memory may differ now, memory is dropped.
     pub(super) fn undo_all(&mut self) {
         self.undo_to(0);
         if std::mem::take(&mut self.rows_changed) {
@@ -217,13 +217,13 @@ impl LaneIndex {
         }
     }
 
-    /// The transaction was committed.
+    /// Empties the log after the commit of the transaction.
     pub(super) fn forget_undo(&mut self) {
         self.log.clear();
         self.rows_changed = false;
     }
 
-    /// Another program wrote: what is known of rows may be wrong. Leases stay, they are ours alone.
+    /// Drops all that is remembered of rows after a commit by another program. Leases stay: only this process has any.
     pub(super) fn distrust_rows(&mut self) {
         self.known.clear();
         self.redating.forget();
@@ -289,7 +289,7 @@ impl LaneIndex {
 
 // While jobs are claimed; see `jobs`.
 impl LaneIndex {
-    /// Gives rows that say `PARKED` their time back when memory does not know it.
+    /// Makes the next claim look at the lanes whose rows say `PARKED`, if memory has no time for them.
     pub(super) fn find_lost(&mut self, connection: &Connection) -> Result<(), Fault> {
         if self.lost {
             connection
@@ -303,28 +303,28 @@ impl LaneIndex {
         Ok(())
     }
 
-    /// Whether a job is claimed, as far as this process knows.
+    /// Returns true if this process has claimed a job.
     pub(super) fn is_leased(&self, id: JobId) -> bool {
         self.leases.contains_key(&id)
     }
 
-    /// A lane has no jobs any more, however it lost them.
+    /// Removes a lane that has no jobs any more.
     pub(super) fn remove_emptied(&mut self, connection: &Connection, lane: &str) -> Result<(), Fault> {
         self.rows_changed = true;
         self.remove(connection, lane)
     }
 
-    /// Whether [`LaneIndex::find_lost`] has something to do.
+    /// Returns true if rows may be parked whose time is not in memory, so that [`LaneIndex::find_lost`] has work.
     pub(super) fn has_lost(&self) -> bool {
         self.lost
     }
 
-    /// Whether a lane was held and no longer is.
+    /// Returns true if a lane that was held back no longer is.
     pub(super) fn has_released(&self, held: &HeldLanes<'_>) -> bool {
         self.held.iter().any(|lane| held.until(lane).is_none())
     }
 
-    /// Lanes that stay held may be held for longer, or not as long.
+    /// Follows changed holds: their ends, and the lanes of which nothing is claimed at all.
     pub(super) fn follow_holds(&mut self, held: &HeldLanes<'_>) {
         let withholding = Withholding::of(held.claim);
         if withholding != self.withholding {
@@ -346,8 +346,7 @@ impl LaneIndex {
         }
     }
 
-    /// Gives parked lanes their place in the queue back that are to be looked at now: their time has
-    /// come, or the claimer no longer holds them.
+    /// Puts parked lanes back into the queue if their time has come or the claimer no longer holds them back.
     pub(super) fn wake(
         &mut self,
         connection: &Connection,
@@ -370,12 +369,12 @@ impl LaneIndex {
         Ok(())
     }
 
-    /// Until when a job is claimed, if it is.
+    /// Returns the end of the lease of a job, if it has one.
     pub(super) fn lease_end(&self, id: JobId, now: Monotonic) -> Option<Monotonic> {
         self.leases.get(&id).map(|lease| lease.until).filter(|until| *until > now)
     }
 
-    /// Claims a job; answers the token of the claim.
+    /// Claims a job; returns the token of the claim.
     pub(super) fn lease(&mut self, lane: &str, id: JobId, until: Monotonic) -> u64 {
         self.last_token = self.last_token.wrapping_add(1);
         let token = self.last_token;
@@ -390,14 +389,14 @@ impl LaneIndex {
         token
     }
 
-    /// Takes back claims whose transaction failed.
+    /// Ends claims whose transaction failed.
     pub(super) fn take_back<'a>(&mut self, handles: impl Iterator<Item = &'a JobHandle>) {
         for handle in handles {
             self.end_claim(handle.lane.as_str(), handle.id);
         }
     }
 
-    /// More of the lane is due than was claimed: it goes to the back of the queue.
+    /// Puts a lane at the back of the queue: more of its jobs are due than were claimed.
     pub(super) fn rotate(&mut self, connection: &Connection, lane: String, now: Timestamp) -> Result<(), Fault> {
         self.last_turn += 1;
         set_time(connection, &lane, now, self.last_turn)?;
@@ -405,7 +404,8 @@ impl LaneIndex {
         Ok(())
     }
 
-    /// Nothing of the lane can be claimed now.
+    /// Sets the time of a lane of which nothing can be claimed now; the lane is parked while it has leases, and removed
+    /// if it has no jobs.
     pub(super) fn rest(
         &mut self,
         connection: &Connection,
@@ -426,7 +426,7 @@ impl LaneIndex {
         Ok(())
     }
 
-    /// The claimer wants to leave the lane alone.
+    /// Parks a lane that the claimer holds back.
     pub(super) fn hold(
         &mut self,
         connection: &Connection,
@@ -443,19 +443,19 @@ impl LaneIndex {
         Ok(())
     }
 
-    /// How long until the first parked lane is to be looked at.
+    /// Returns the time left until the first parked lane is to be looked at.
     pub(super) fn first_wake(&self, now: Timestamp, monotonic: Monotonic) -> Option<Duration> {
         let end = self.wakes.first().map(|(until, _)| until.since(monotonic));
         let due = self.laters.first().map(|(due, _)| due.since(now));
         end.into_iter().chain(due).min()
     }
 
-    /// The state of redating: what is known about the dates of jobs.
+    /// State of the search for jobs that a wrong clock dated.
     pub(super) fn redating(&mut self) -> &mut Redating {
         &mut self.redating
     }
 
-    /// The flows whose jobs are claimed in turn, and whose turn is next.
+    /// Flows whose jobs are claimed in turn, with the next one to be served.
     pub(super) fn flows(&mut self) -> &mut Flows {
         &mut self.flows
     }
@@ -467,8 +467,7 @@ impl LaneIndex {
         }
     }
 
-    /// Due times were changed: every lane is looked at by the next claim, which finds out when it is to be looked
-    /// at again.
+    /// Has the next claim look at every lane after due times were changed; the claim finds out when to look again.
     pub(super) fn look_at_all(&mut self, connection: &Connection) -> Result<(), Fault> {
         self.rows_changed = true;
         connection.prepare_cached("UPDATE lanes SET turn = 0, next_at = 0")?.execute([])?;
@@ -479,7 +478,7 @@ impl LaneIndex {
 }
 
 impl LaneIndex {
-    /// Parks a lane, or changes until when it is.
+    /// Parks a lane, or changes the time until which it is parked.
     fn park_until(&mut self, lane: String, mut parked: Parked) {
         let is_withheld = self.withheld.contains(&lane);
         self.unpark(&lane);

@@ -1,6 +1,7 @@
-//! What automations hear of: notes, which are part of the transaction of their cause, so that none is ever missing.
+//! Events that automations listen for, and the notes kept of them. A note is part of the transaction of its cause, so
+//! that none is ever missing.
 //!
-//! What the automations of a workspace listen for is remembered by the writer: a workspace without automations pays for a
+//! The writer caches which automations of a workspace listen, and for what: a workspace without automations pays for a
 //! look into a map.
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,51 +22,51 @@ use super::waking;
 use crate::database::at_once;
 use crate::tables::automations::listening::{Listener, listeners};
 
-/// Workspaces whose automations are remembered; beyond that the memory starts anew.
+/// Maximum number of workspaces whose automations are cached; beyond that the cache starts anew.
 const MAX_KNOWN: usize = 10_000;
-/// Nodes whose numbers are remembered.
+/// Maximum number of nodes whose numbers are cached.
 const MAX_NODES: usize = 20_000;
 
 /// The automations of a workspace that listen.
 type OfWorkspace = Arc<Vec<Listener>>;
 
-/// What the automations of workspaces listen for, as the writer last saw it, and what the open transaction is to do for
-/// them once.
+/// Listening automations by workspace, as the writer last saw them, and the work that the open transaction does for
+/// them once at its end.
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
     known: HashMap<WorkspaceId, OfWorkspace>,
     /// Numbers of nodes.
     nodes: HashMap<i64, HashMap<String, i64>>,
     known_nodes: usize,
-    /// The number of the last note, once it is known, and whether it is another than the stored one.
+    /// Number of the last note, once it was read; `has_new_notes` is true if it differs from the stored one.
     last_note: Option<i64>,
     has_new_notes: bool,
-    /// Jobs that become due: the automation, the share, its lane, and when.
+    /// Jobs that become due: number of the automation, shard, lane and due time.
     wakes: Vec<((i64, u8), Lane, Timestamp)>,
     /// The job whose commit is applied.
     own_job: Option<Lane>,
-    /// By how many automations the present changes were caused.
+    /// Number of automations in a row that led to the present changes.
     pub(super) depth: u8,
 }
 
-/// Where a set of changes begins.
+/// Position at which a set of changes begins.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark(usize);
 
 impl Listeners {
-    /// Begins a set of changes of a job, if it is one's.
+    /// Begins a set of changes, of a job if one commits them.
     pub(super) fn begin(&mut self, job: Option<&JobHandle>) -> Mark {
         self.own_job = job.map(|job| job.lane.clone());
         Mark(self.wakes.len())
     }
 
-    /// Forgets what was to be done since the mark, and all that is remembered. Numbers of notes are not used again.
+    /// Drops the work added after the mark, and all caches. Numbers of notes are not used again.
     pub(super) fn undo_to(&mut self, Mark(wakes): Mark) {
         self.wakes.truncate(wakes);
         self.forget_known();
     }
 
-    /// Forgets everything: something was undone, or another program has written.
+    /// Drops all caches and pending work: a change was undone, or another program has written.
     pub(super) fn forget_all(&mut self) {
         self.wakes.clear();
         self.last_note = None;
@@ -73,20 +74,20 @@ impl Listeners {
         self.forget_known();
     }
 
-    /// Forgets what is remembered of workspaces.
+    /// Drops the cached automations of all workspaces.
     pub(super) fn forget_known(&mut self) {
         self.known.clear();
         self.nodes.clear();
         self.known_nodes = 0;
     }
 
-    /// Forgets what is remembered of a workspace.
+    /// Drops the cached automations of a workspace.
     pub(super) fn forget(&mut self, workspace: WorkspaceId) {
         self.known.remove(&workspace);
     }
 
-    /// Writes what is written once for all changes of a transaction: the number of the last note, and jobs become due.
-    /// Answers whether any did.
+    /// Writes what all changes of the transaction share: the number of the last note, and the due times of jobs.
+    /// Returns true if a job became due.
     pub(super) fn settle(&mut self, connection: &Connection, index: &mut LaneIndex) -> Result<bool, Fault> {
         if let Some(last) = self.last_note.filter(|_| self.has_new_notes) {
             connection.prepare_cached("UPDATE automation_note_number SET n = ?1")?.execute([last])?;
@@ -104,17 +105,17 @@ impl Listeners {
         Ok(has_woken)
     }
 
-    /// Whether any automation of a workspace listens.
+    /// Returns true if any automation of a workspace listens.
     pub(super) fn is_any(&mut self, connection: &Connection, workspace: WorkspaceId) -> Result<bool, Fault> {
         Ok(!self.of(connection, workspace)?.is_empty())
     }
 
-    /// Whether runs of a workspace may go on or end by any change of their contact.
+    /// Returns true if any change of a contact may move or end one of its runs.
     pub(super) fn hears_changes(&mut self, connection: &Connection, workspace: WorkspaceId) -> Result<bool, Fault> {
         Ok(self.of(connection, workspace)?.iter().any(Listener::hears_changes))
     }
 
-    /// Keeps notes of what happened to a contact, for the automations that listen for it.
+    /// Keeps notes of an event of a contact, for the automations that listen for it.
     pub(super) fn hear(
         &mut self,
         connection: &Connection,
@@ -166,7 +167,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// A number for a note, larger than all before.
+    /// Returns a number for a note, larger than all before.
     pub(super) fn next_note(&mut self, connection: &Connection) -> Result<i64, Fault> {
         let last = match self.last_note {
             Some(last) => last,
@@ -186,7 +187,8 @@ impl Listeners {
         }
     }
 
-    /// Has the job of a share of the contacts run when something of an automation is due, unless it is the one that commits.
+    /// Makes the job of a contact's shard due at the time at which something of an automation is due, unless that job
+    /// is the one that commits.
     pub(super) fn due(
         &mut self,
         connection: &Connection,
@@ -205,7 +207,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// The number of a node, given to it when it has none.
+    /// Returns the number of a node, and assigns one if it has none.
     pub(super) fn node(&mut self, connection: &Connection, automation: i64, id: &str) -> Result<i64, Fault> {
         if let Some(known) = self.nodes.get(&automation).and_then(|nodes| nodes.get(id)) {
             return Ok(*known);
@@ -242,7 +244,7 @@ impl Listeners {
     }
 }
 
-/// Whether a contact has an open run that may go on or end by what happened.
+/// Returns true if a contact has an open run that the event may move or end.
 fn moves_a_run(
     connection: &Connection,
     listener: &Listener,

@@ -1,4 +1,4 @@
-//! Members of lists: joining and leaving, which others hear of, and letting them go.
+//! Members of lists: joining and leaving, with notes for those that follow changes, and removal of members.
 
 use async_trait::async_trait;
 use messaging_core::domain::segment::reads::ReadMask;
@@ -17,7 +17,7 @@ use super::segments::{WorkspaceReadMask, note};
 use crate::pages::sql_limit;
 use crate::tables::lists::ListRows;
 
-/// How many rows a sweep removes in one transaction.
+/// Number of rows that a sweep removes in one transaction.
 const SLICE: usize = 500;
 
 pub(super) fn join(
@@ -72,7 +72,7 @@ impl ListRows for Sqlite {
     }
 }
 
-/// Lets members of a removed list go, and when there are none, the list; answers how many rows went.
+/// Removes members of a removed list, and if there are none, the list; returns the number of rows removed.
 pub(super) fn forget(connection: &Connection, list: i64, limit: usize) -> Result<u64, Fault> {
     let members: Vec<i64> = many(
         connection,

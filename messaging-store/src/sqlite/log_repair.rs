@@ -1,14 +1,14 @@
-//! Making the write-ahead log whole after a failed sync.
+//! Repair of the write-ahead log after a failed sync.
 //!
-//! When a sync fails, the system may have given up pages that were waiting to be written: they look right to
-//! whoever reads the file now, are on no disk, and the next sync succeeds. Frames behind such a hole are lost
-//! with the next power cut, because SQLite reads the log up to the first frame whose checksum is wrong. Moving
-//! the log into the database at once would be worse: the sync that goes before it succeeds, pages from behind
-//! the hole reach the database, and a cut in between leaves a mixture.
+//! When a sync fails, the system may have dropped pages that were waiting to be written: they look right to readers of
+//! the file now, are on no disk, and the next sync succeeds. Frames after such a hole are lost with the next power cut,
+//! because SQLite reads the log up to the first frame whose checksum is wrong. Moving the log into the database at once
+//! would be worse: the sync before it succeeds, pages from after the hole reach the database, and a cut in between
+//! leaves a mixture.
 //!
-//! So the frames are written again in place, which makes their pages wait for the disk again, and the log is
-//! synced. While they are read, their checksums are followed, because a page that was given up may also have
-//! been read anew from the disk, as it was before. Only then is the log moved into the database and emptied.
+//! So the frames are written again in place, which makes their pages wait for the disk again, and the log is synced.
+//! While they are read, their checksums are verified, because a dropped page may also have been read anew from the
+//! disk, in its former state. Only then is the log moved into the database and emptied.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,23 +19,23 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 
-/// The bytes before the first frame.
+/// Number of bytes before the first frame.
 const HEADER: usize = 32;
-/// The bytes before the page of a frame.
+/// Number of bytes in a frame before its page.
 const FRAME_HEADER: usize = 24;
-/// About so much is written at once.
+/// Approximate number of bytes in one write.
 const CHUNK: usize = 1 << 20;
-/// The lowest bit tells the order of bytes in checksums.
+/// Magic number of the log; its lowest bit is the byte order of checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Why the log is not whole.
+/// Reason why the log is not repaired.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unrepaired {
     /// The disk still fails; a later try may work.
     #[error("the log could not be written again")]
     Failed(#[from] Fault),
-    /// Frames of finished commits cannot be read any more: what was acknowledged is what the disk holds, and
-    /// only a new process reads that.
+    /// Frames of finished commits cannot be read any more: the data that counts is on the disk, and only a new process
+    /// reads it from there.
     #[error("the log has lost {0} frames")]
     Lost(u64),
 }
@@ -49,10 +49,10 @@ impl From<rusqlite::Error> for Unrepaired {
 /// Writes the frames of the log again and syncs them. Nothing else may be written meanwhile by this process;
 /// other programs are kept out by the write lock.
 pub(super) fn rewrite(connection: &Connection, log: &Path) -> Result<(), Unrepaired> {
-    // How many frames there are by the index of the log, and how many of them the database holds already.
+    // Number of frames according to the index of the log, and how many of them the database has already.
     let (frames, moved): (i64, i64) =
         connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;
-    // A process that ended as it should has emptied it.
+    // A process that ended normally has emptied the log.
     if fs::metadata(log).map_or(0, |metadata| metadata.len()) <= HEADER as u64 {
         return Ok(());
     }
@@ -71,7 +71,7 @@ pub(super) fn rewrite(connection: &Connection, log: &Path) -> Result<(), Unrepai
     Ok(())
 }
 
-/// Answers how many frames from the start have the right checksums; those were written again.
+/// Writes the frames again whose checksums are right, from the start on; returns their number.
 fn rewrite_frames(file: &File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let mut header = [0; HEADER];
@@ -109,7 +109,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// `None` when the log has not begun or its header is not right.
+    /// `None` if the log has not begun or its header is wrong.
     fn begin(header: &[u8; HEADER]) -> Option<Self> {
         let magic = big_endian(header, 0);
         let page_size = match big_endian(header, 8) {
@@ -124,7 +124,7 @@ impl Chain {
         (magic & !1 == MAGIC && chain.sums == (big_endian(header, 24), big_endian(header, 28))).then_some(chain)
     }
 
-    /// Whether the frame belongs to the log and comes next.
+    /// Returns true if the frame belongs to the log and is the next one.
     fn follow(&mut self, frame: &[u8]) -> bool {
         let (head, page) = frame.split_at(FRAME_HEADER);
         if head[8..16] != self.salts {
@@ -192,7 +192,7 @@ mod tests {
         let mut bytes = std::fs::read(&log).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle..middle + 4096].fill(0);
-        // In place: the connection has the file open.
+        // In place, because the connection has the file open.
         OpenOptions::new().write(true).open(&log).unwrap().write_all_at(&bytes, 0).unwrap();
         let error = rewrite(&connection, &log).unwrap_err();
         assert!(matches!(error, Unrepaired::Lost(lost) if lost > 10), "{error:?}");

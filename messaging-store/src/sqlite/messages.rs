@@ -1,4 +1,4 @@
-//! Letting contents of messages go.
+//! Removal of old contents of messages.
 
 use async_trait::async_trait;
 use messaging_core::domain::message::MessageStatus;
@@ -14,10 +14,10 @@ use crate::pages::sql_limit;
 use crate::row::{numbered, time};
 use crate::tables::messages::ContentRows;
 
-/// How many rows a sweep changes in one transaction.
+/// Number of rows that a sweep changes in one transaction.
 const SLICE: usize = 200;
 
-/// How many contents a sweep looks at: each costs looking up its message.
+/// Number of contents that a sweep examines: each costs looking up its message.
 const CONTENTS: usize = 2_000;
 
 #[async_trait]
@@ -34,17 +34,18 @@ impl ContentRows for Sqlite {
     }
 }
 
-/// A stored content: its row, and whose it is.
+/// A stored content: its row, its workspace and its message.
 type ContentKey = (i64, [u8; 16], [u8; 16]);
 
-/// The oldest contents of settled messages. Contents stand in the order of acceptance.
+/// The oldest contents of settled messages. Contents are in the order of acceptance.
 fn forgettable(
     connection: &Connection,
     rows: &DueRows,
     before: Timestamp,
     limit: usize,
 ) -> Result<Vec<ContentKey>, Fault> {
-    // What a provider has taken (2) is needed for the next message of its chain, should it not arrive.
+    // The content of a message that a provider accepted (2) and that has a fallback ages from its last change on: the
+    // fallback needs it, should this message not arrive.
     const ROWS: &str = "SELECT message_contents.n, message_contents.workspace, message_contents.message,
              CASE WHEN messages.status = 2 AND messages.has_fallback THEN max(messages.created_at, messages.updated_at)
                  ELSE messages.created_at END,

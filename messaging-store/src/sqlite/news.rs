@@ -1,24 +1,24 @@
-//! Telling what changed.
+//! News of commits.
 //!
-//! Of commits through this handle it is known what they change; jobs that notes for automations make due are told by the
-//! writer, which alone knows of them. That another program has committed (the command line
-//! beside a server) SQLite tells by `PRAGMA data_version`, which the writer asks when it begins a transaction, and now
-//! and then while it has nothing to do; then anything may have changed.
+//! The changes of commits through this handle are known; jobs that become due by notes for automations are announced by
+//! the writer, which alone knows of them. Commits of other programs (the command line beside a server) are noticed by
+//! `PRAGMA data_version`, which the writer reads when it begins a transaction, and at intervals while it has nothing to
+//! do; such a commit may have changed anything.
 
 use std::time::{Duration, Instant};
 
 use messaging_core::ports::store::{News, Topic, Topics};
 use tokio::sync::watch;
 
-/// How often it is looked whether another program has committed, and told at most: a program that commits all the time
-/// would otherwise keep everything from being remembered.
+/// Interval at which commits of other programs are looked for, and announced at most: a program that commits all the
+/// time would otherwise keep all caches empty.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What the writer knows of commits by others.
+/// Commits of other programs, as far as the writer has noticed them.
 #[derive(Debug)]
 pub(super) struct ForeignCommits {
     news: watch::Sender<News>,
-    /// Whether something is still to be told.
+    /// True if a commit is still to be announced.
     is_pending: bool,
     told_at: Option<Instant>,
 }
@@ -28,19 +28,19 @@ impl ForeignCommits {
         Self { news, is_pending: false, told_at: None }
     }
 
-    /// Another program has committed.
+    /// Notes a commit of another program.
     pub(super) const fn note(&mut self) {
         self.is_pending = true;
     }
 
-    /// Tells that jobs are due which nobody who committed knows of.
+    /// Announces that jobs are due which no commit has announced.
     pub(super) fn tell_work(&self) {
         let mut work = Topics::NONE;
         work.insert(Topic::Work);
         tell(&self.news, work);
     }
 
-    /// Tells what is to be told, if the last time is long enough ago.
+    /// Announces noted commits, if the last time is long enough ago.
     pub(super) fn tell(&mut self) {
         if self.is_pending && self.told_at.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
             self.is_pending = false;
@@ -50,7 +50,7 @@ impl ForeignCommits {
     }
 }
 
-/// Tells of some topics.
+/// Announces topics.
 pub(super) fn tell(news: &watch::Sender<News>, topics: Topics) {
     if !topics.is_empty() {
         news.send_modify(|news| news.tell(topics));

@@ -33,34 +33,36 @@ use crate::files::{beside, database_directory, make_directory, open_private};
 use crate::observed::Observed;
 use crate::open_error::{OpenError, failed};
 
-/// How long a program that may not migrate waits for the one that does.
+/// Time that a program which may not migrate waits for the one that does.
 const MIGRATION_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Options for opening a SQLite database as a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// The database file; it and its directory are made when they are not there.
+    /// The database file; it and its directory are created if they do not exist.
     pub path: PathBuf,
-    /// Where attachments are kept; `attachments` beside the database unless given.
+    /// Directory of attachments; `attachments` beside the database unless given.
     pub blobs: Option<PathBuf>,
-    /// Where uploaded files are kept until they are read; `uploads` beside the database unless given.
+    /// Directory in which uploaded files are kept until they are read; `uploads` beside the database unless given.
     pub uploads: Option<PathBuf>,
-    /// Whether this program does the jobs. Only one such program may work on a database at a time;
-    /// others (the command line) may read and write while it runs.
+    /// True if this program does the jobs. Only one such program may work on a database at a time; others (the command
+    /// line) may read and write while it runs.
     pub exclusive: bool,
-    /// The number of threads that only read; 0 for none: what is read is then read where it is asked for, which is for
-    /// programs that wait for it anyway.
+    /// Number of threads that only read. With 0, reads run on the calling thread, for programs that wait for them
+    /// anyway.
     pub readers: usize,
-    /// How many commits may wait before further ones are refused as `Unavailable`.
+    /// Maximum number of commits that wait; further ones are refused as `Unavailable`.
     pub queue_capacity: usize,
-    /// Bytes to be kept free on the disk of the database: below them what adds is refused. Unless given, 32 MiB
-    /// or twice the length of the write-ahead log, whichever is more.
+    /// Bytes to be kept free on the disk of the database; with less, writes that add data are refused. Unless given, 32
+    /// MiB or twice the length of the write-ahead log, whichever is more.
     pub disk_reserve: Option<u64>,
-    /// The file with the number of the latest start, by which a copy of the database is told: see
-    /// [`Installation::fence`](messaging_core::ports::store::Installation::fence). Unless given, copies are not noticed,
-    /// but for those that [`back_up`](crate::backup::back_up) made. Only the program that does the jobs keeps it.
+    /// The file with the number of the latest start, by which a copy of the database is recognized: see
+    /// [`Installation::fence`](messaging_core::ports::store::Installation::fence). Unless given, copies are not
+    /// noticed, except for those that [`back_up`](crate::backup::back_up) made. Only the program that does the jobs
+    /// keeps it.
     pub epoch: Option<PathBuf>,
-    /// Whether the database goes with the process: nothing waits for the disk, nor for company on the way there.
+    /// True if the database need not outlive the process: nothing waits for the disk, nor for further commits to share
+    /// a batch.
     pub temporary: bool,
 }
 
@@ -82,8 +84,8 @@ impl SqliteOptions {
 }
 
 impl SqliteStore {
-    /// Opens a database, makes it when it is not there, and brings its schema up to date. Blocks for
-    /// a few milliseconds.
+    /// Opens a database, creates it if it does not exist, and brings its schema up to date. Blocks for a few
+    /// milliseconds.
     pub fn open(options: SqliteOptions) -> Result<Self, OpenError> {
         let SqliteOptions { path, blobs, uploads, exclusive, readers, queue_capacity, disk_reserve, epoch, temporary } =
             options;
@@ -152,7 +154,7 @@ impl SqliteStore {
     }
 }
 
-/// Makes this process the owner of the database: whoever was it and still runs, past the lock file, finds another
+/// Makes this process the owner of the database: a former owner that still runs, past the lock file, finds another
 /// token and stops.
 fn take_over(connection: &rusqlite::Connection) -> Result<String, OpenError> {
     let mut random = [0_u8; 16];
@@ -164,8 +166,7 @@ fn take_over(connection: &rusqlite::Connection) -> Result<String, OpenError> {
     Ok(token)
 }
 
-/// Makes directory and file, readable by the owner alone. SQLite gives its other files the mode of
-/// the database.
+/// Creates directory and file, readable by the owner alone. SQLite gives its other files the mode of the database.
 fn make_files(path: &Path) -> Result<(), OpenError> {
     if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_directory(directory).map_err(FileError::of("make the directory", directory))?;
@@ -177,8 +178,8 @@ fn make_files(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// A database file that SQLite cannot work with, and what to do where the cause is known: SQLite itself calls a full disk
-/// or a read-only one a failed read or a file that cannot be opened.
+/// Error for a database file that SQLite cannot work with, with a remedy if the cause is known: on a full or a
+/// read-only disk SQLite itself only reports a failed read or a file that cannot be opened.
 fn unusable(error: rusqlite::Error, path: &Path) -> OpenError {
     // Less than a page and what SQLite keeps beside it.
     const NOTHING: u64 = 64 << 10;
@@ -196,7 +197,7 @@ fn unusable(error: rusqlite::Error, path: &Path) -> OpenError {
     }
 }
 
-/// Whether the file system of a path is mounted read-only.
+/// Returns true if the file system of a path is mounted read-only.
 fn is_read_only(path: &Path) -> bool {
     rustix::fs::statvfs(path).is_ok_and(|found| found.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
 }
@@ -208,7 +209,7 @@ fn own(database: &Path) -> Result<Ownership, OpenError> {
     Ok(Ownership { _lock: lock, database: Arc::new(file) })
 }
 
-/// The lock of the program that works on the database; `None` when another one has it. The lock file stands beside
+/// Takes the lock of the program that works on the database; `None` if another one has it. The lock file stands beside
 /// the database itself, whatever links lead there.
 fn lock(database: &Path) -> Result<Option<File>, OpenError> {
     let mut path = database.canonicalize().map_err(failed("find the database"))?.into_os_string();
@@ -218,7 +219,7 @@ fn lock(database: &Path) -> Result<Option<File>, OpenError> {
         let file = open_private(OpenOptions::new().write(true).create(true).truncate(false), &path)
             .map_err(FileError::of("open the lock file", &path))?;
         match file.try_lock() {
-            // Whoever locked a file that was removed meanwhile has locked nothing.
+            // A lock on a file that was removed meanwhile locks nothing.
             Ok(()) if is_at(&file, &path).map_err(failed("look at the lock file"))? => return Ok(Some(file)),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
@@ -227,7 +228,7 @@ fn lock(database: &Path) -> Result<Option<File>, OpenError> {
     }
 }
 
-/// Whether the open file is the one at the path.
+/// Returns true if the open file is the one at the path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -239,7 +240,7 @@ fn is_at(file: &File, path: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// Whether the open file is the one at the path: open files cannot be removed.
+/// Returns true if the open file is the one at the path: open files cannot be removed.
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> std::io::Result<bool> {
     Ok(true)

@@ -1,4 +1,4 @@
-//! How the writer looks and tells while it applies a write.
+//! Queries of the writer while it applies a write, and notes for those that follow changes.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;

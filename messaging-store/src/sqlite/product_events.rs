@@ -1,4 +1,4 @@
-//! What only SQLite does with product events in this way: adding them, and what is asked about many.
+//! Product events on SQLite: adding them, and questions about many.
 
 mod activity;
 
@@ -47,7 +47,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// Adds events of one workspace: what they share is looked up once.
+/// Adds events of one workspace: shared data is looked up once.
 fn append_of(
     connection: &Connection,
     deltas: &mut CounterDeltas,
@@ -55,7 +55,7 @@ fn append_of(
     workspace: WorkspaceId,
     events: &[ProductEvent],
 ) -> Result<(), Fault> {
-    // Where there are no contacts, that of the event is gone.
+    // In a workspace without contacts the contact of the event is gone.
     let workspace_number = workspace_number(connection, workspace)?.ok_or(Fault::Conflict)?;
     let mut contact = connection.prepare_cached("SELECT n FROM contacts WHERE workspace_number = ?1 AND id = ?2")?;
     let mut insertion = connection
@@ -97,7 +97,7 @@ fn append_of(
     Ok(())
 }
 
-/// The number of a name, given to it when it has none.
+/// Returns the number of a name, and assigns one if it has none.
 fn make_name(connection: &Connection, workspace_number: i64, name: &str) -> Result<i64, Fault> {
     let sql = "SELECT n FROM event_names WHERE workspace_number = ?1 AND name = ?2";
     if let Some(number) = one(connection, sql, params![workspace_number, name], |row| Ok(row.get(0)?))? {
@@ -107,7 +107,7 @@ fn make_name(connection: &Connection, workspace_number: i64, name: &str) -> Resu
     Ok(connection.prepare_cached(sql)?.query_row(params![workspace_number, name], |row| row.get(0))?)
 }
 
-/// Remembers what callers call their events, in one workspace.
+/// Stores the unique ids that callers give their events, in one workspace.
 struct UniqueIds<'a> {
     workspace_number: i64,
     insertion: CachedStatement<'a>,
@@ -119,7 +119,7 @@ impl<'a> UniqueIds<'a> {
         let insertion = connection.prepare_cached(
             "INSERT OR IGNORE INTO event_unique_ids (event, workspace_number, received_at, unique_id) VALUES (?1, ?2, ?3, ?4)",
         )?;
-        // One that counts no more: it is too old, or of somebody who was erased.
+        // Removes a unique id that is void: it is too old, or its contact was erased.
         let removal = connection.prepare_cached(
             "DELETE FROM event_unique_ids WHERE workspace_number = ?1 AND unique_id = ?2 AND (received_at < ?3 OR NOT EXISTS (
                  SELECT 1 FROM product_events e LEFT JOIN deleted_contacts d ON d.n = e.contact
@@ -143,7 +143,7 @@ impl<'a> UniqueIds<'a> {
     }
 }
 
-/// Looks up what some events name.
+/// Looks up the contacts and events that some events name.
 fn look_up(connection: &Connection, workspace_number: i64, named: Named, since: Timestamp) -> Result<Known, Fault> {
     const EVENT: &str = "SELECT e.id, c.id FROM event_unique_ids u CROSS JOIN product_events e ON e.n = u.event
         LEFT JOIN deleted_contacts d ON d.n = e.contact
@@ -178,7 +178,7 @@ fn look_up(connection: &Connection, workspace_number: i64, named: Named, since: 
     Ok(known)
 }
 
-/// The contact that is called so.
+/// Returns the contact with an identifier.
 fn owner(connection: &Connection, workspace_number: i64, identifier: &Identifier) -> Result<Option<ContactId>, Fault> {
     let Some(n) = identified(connection, workspace_number, identifier)? else { return Ok(None) };
     one(connection, "SELECT id FROM contacts WHERE n = ?1", [n], |row| id(row, 0))
@@ -187,11 +187,11 @@ fn owner(connection: &Connection, workspace_number: i64, identifier: &Identifier
 #[async_trait]
 impl EventRows for Sqlite {
     async fn known_to(&self, workspace: WorkspaceId, named: Named, since: Timestamp) -> Result<Known, StoreError> {
-        /// Looking up more than this takes longer than waking a thread.
+        /// Looking up more names than this takes longer than waking a thread.
         const FEW: usize = 8;
         let few = named.contacts.len() + named.identifiers.len() + named.unique_ids.len() <= FEW;
         let read = move |connection: &Connection| {
-            // One transaction: of one moment, and locked once instead of once for every look-up.
+            // One transaction: for one moment, and one lock instead of one for every look-up.
             let connection = connection.unchecked_transaction()?;
             match workspace_number(&connection, workspace)? {
                 Some(workspace_number) => look_up(&connection, workspace_number, named, since),

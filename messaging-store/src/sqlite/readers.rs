@@ -1,8 +1,8 @@
 //! The threads that read, each with a connection of its own.
 //!
-//! Looking up a row by its key takes less time than waking a thread. Such point reads are taken where they
-//! are asked for, on connections kept for them; when those are taken, by a thread like everything else. Without threads
-//! all reads are taken where they are asked for, one after the other.
+//! Looking up a row by its key takes less time than waking a thread. Such point reads run on the calling thread, on
+//! connections kept for them; if those are in use, on a reader thread like all others. Without threads all reads run on
+//! the calling thread, one after the other.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,11 +21,11 @@ use super::fault::Fault;
 
 type WriterTask = Box<dyn FnOnce(Result<&Connection, Fault>) + Send>;
 
-/// The longest read: none of ours takes a part of it. One that does is given up, because the log cannot start
-/// over while somebody reads from its beginning.
+/// Maximum time for a read, many times longer than any read of the store takes. A longer one is interrupted, because
+/// the log cannot start over while a reader uses its beginning.
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// A connection, and since when it reads.
+/// A connection, and the start of its read.
 #[derive(Debug)]
 struct Reader {
     connection: Connection,
@@ -48,7 +48,7 @@ impl Reader {
         Ok(Self { connection, clock })
     }
 
-    /// The connection, for one read that begins now.
+    /// Returns the connection for one read that begins now.
     fn begin(&self) -> &Connection {
         self.clock.began.store(self.clock.millis(), Ordering::Relaxed);
         &self.connection
@@ -73,7 +73,7 @@ pub(super) struct Readers {
     point_reads: Vec<Mutex<Option<Reader>>>,
     path: PathBuf,
     capacity: usize,
-    /// False if all reads are done on the thread that asks.
+    /// False if all reads run on the calling thread.
     has_threads: bool,
 }
 
@@ -86,7 +86,7 @@ struct Queue {
 #[derive(Default)]
 struct QueueState {
     tasks: VecDeque<WriterTask>,
-    /// How many threads sleep: waking costs a system call, and under load nobody sleeps.
+    /// Number of sleeping threads: waking costs a system call, and under load none sleeps.
     sleeping: usize,
     closed: bool,
 }
@@ -98,7 +98,7 @@ impl std::fmt::Debug for Queue {
 }
 
 impl Readers {
-    /// Starts the threads, if there are to be any; each opens its connection when it has something to read.
+    /// Starts the threads, if there are to be any; each opens its connection on its first read.
     pub(super) fn start(path: &Path, threads: usize, capacity: usize) -> std::io::Result<Self> {
         let queue = Arc::<Queue>::default();
         let mut handles = Vec::new();
@@ -129,7 +129,7 @@ impl Readers {
         }
     }
 
-    /// Gives the read back when no connection is free.
+    /// Runs a read on this thread; gives it back if no connection is free or can be opened.
     fn glance_here<T, F>(&self, read: F) -> Result<Result<T, StoreError>, F>
     where
         F: FnOnce(&Connection) -> Result<T, Fault>,
@@ -151,7 +151,7 @@ impl Readers {
         Err(read)
     }
 
-    /// Runs a read on this thread, after those of others.
+    /// Runs a read on this thread, after those of other callers.
     fn read_here<T, F>(&self, read: F) -> Result<T, StoreError>
     where
         F: FnOnce(&Connection) -> Result<T, Fault>,
@@ -183,8 +183,8 @@ impl Readers {
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
-    /// Runs a read that takes as long as it takes, as one transaction on a connection of its own. While it runs, the log
-    /// cannot start over.
+    /// Runs a read without a time limit, as one transaction on a connection of its own. While it runs, the log cannot
+    /// start over.
     pub(super) async fn read_at_length<T, F>(&self, read: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -199,7 +199,7 @@ impl Readers {
         Ok(task.await.map_err(|_| Fault::Panicked)??)
     }
 
-    /// Lets the threads finish what waits, and waits for them.
+    /// Lets the threads finish the waiting reads, and waits for their end.
     pub(super) fn close(&self) {
         self.queue.lock().closed = true;
         self.queue.wake.notify_all();
@@ -212,7 +212,7 @@ impl Readers {
     }
 }
 
-/// The connection of a reader, for one read that begins now; opened the first time.
+/// Returns the connection of a reader for one read that begins now; opened the first time.
 fn begin<'a>(reader: &'a mut Option<Reader>, path: &Path) -> Result<&'a Connection, Fault> {
     if reader.is_none() {
         *reader = Some(Reader::open(path, LONGEST)?);

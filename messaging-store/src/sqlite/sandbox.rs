@@ -1,4 +1,4 @@
-//! What only SQLite does with captures: large sources are in files.
+//! Captures on SQLite: large sources are in files.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use crate::pages::sql_limit;
 use crate::row::id;
 use crate::tables::sandbox::CaptureRows;
 
-/// How many rows a sweep removes in one transaction.
+/// Number of rows that a sweep removes in one transaction.
 const SLICE: usize = 100;
 
 #[async_trait]

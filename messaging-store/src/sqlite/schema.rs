@@ -7,10 +7,10 @@ use rusqlite::{Connection, OptionalExtension as _};
 use crate::migrations::{self, Applied, SQLITE};
 use crate::open_error::{OpenError, failed};
 
-/// The time, as migrations note it.
+/// SQL of the current time in the format of the history of migrations.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
-/// How the schema of a database relates to ours.
+/// Relation of the schema of a database to the schema of this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Current,
@@ -18,12 +18,12 @@ pub(super) enum State {
     Older,
 }
 
-/// Whether the database has no schema yet.
+/// Returns true if the database has no schema yet.
 pub(super) fn is_absent(connection: &Connection) -> Result<bool, OpenError> {
     Ok(version(connection).map_err(failed("read the schema's version"))?.is_none())
 }
 
-/// Looks at the history; one that this program cannot go on with is an error. Two look-ups, so that a start stays fast.
+/// Reads the history; fails if this program cannot work with it. Two look-ups, so that a start stays fast.
 pub(super) fn state(connection: &Connection) -> Result<State, OpenError> {
     let known = migrations::latest(SQLITE);
     let found = version(connection).map_err(failed("read the schema's version"))?;
@@ -35,7 +35,7 @@ pub(super) fn state(connection: &Connection) -> Result<State, OpenError> {
     }
 }
 
-/// Applies what is missing, in one transaction.
+/// Applies the missing migrations, in one transaction.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
     let found = version(connection).map_err(failed("read the schema's version"))?.map(|(found, _)| found);
     let known = migrations::latest(SQLITE);
@@ -65,7 +65,8 @@ fn apply(connection: &mut Connection) -> Result<(), Box<dyn Error + Send + Sync>
     Ok(transaction.commit()?)
 }
 
-/// The latest number in the history, and whether the history began with the schema of this program; `None` without one.
+/// Latest number in the history, and true if the history began with the schema of this program; `None` without a
+/// history.
 fn version(connection: &Connection) -> rusqlite::Result<Option<(i64, bool)>> {
     let has_history = connection
         .query_row("SELECT 1 FROM sqlite_schema WHERE name = 'refinery_schema_history'", [], |_| Ok(()))

@@ -1,9 +1,9 @@
 //! Segments and their members.
 //!
-//! What finds members is beside this: [`compile`] makes SQL of a filter, [`probe`] tests values
-//! for it, [`evaluate`] runs it; [`members`] calculates a segment as a whole, [`outbox`] and [`follow`] keep
-//! it, [`preview`] counts without keeping. All of that runs on one thread of its own, in looks of some
-//! milliseconds, so that it never takes more than one processor and no other read waits for it.
+//! [`compile`] translates filters to SQL, [`probe`] tests values for it, [`evaluate`] runs it; [`members`] calculates a
+//! whole segment, [`outbox`] and [`follow`] keep it up to date, [`preview`] counts without storing. All of that runs on
+//! one thread of its own, in looks of some milliseconds, so that it never uses more than one processor and no other
+//! read waits for it.
 
 mod compile;
 mod evaluate;
@@ -51,7 +51,7 @@ pub(super) use follow::tell_of_address;
 pub(super) use members::remove_contact;
 pub(super) use outbox::{ReadMasks, WorkspaceReadMask, note};
 
-/// How many rows a sweep removes in one transaction.
+/// Number of rows that a sweep removes in one transaction.
 const SLICE: usize = 500;
 
 pub(super) fn put(
@@ -74,7 +74,7 @@ pub(super) fn delete(
     renew_read_mask(connection, read_masks, workspace)
 }
 
-/// Stores with the number of the workspace what its dynamic segments read.
+/// Stores the read mask of all dynamic segments of a workspace with its number.
 fn renew_read_mask(
     mut connection: &Connection,
     read_masks: &mut ReadMasks,
@@ -90,7 +90,7 @@ fn renew_read_mask(
     let subscriptions = at_once(connection.many(run_subscriptions(workspace)))?;
     let hears = subscriptions.iter().any(|subscription| subscription.everything);
     if !read_mask.intersects(ReadMask::SUPPRESSIONS) && !hears {
-        // Nobody will look for them; they are about people and shall not stay.
+        // These rows are read by nobody any more, and personal data shall not stay.
         connection
             .prepare_cached("DELETE FROM changed_addresses WHERE workspace_number = ?1")?
             .execute([workspace_number])?;
@@ -202,7 +202,7 @@ impl SegmentRows for Sqlite {
     }
 }
 
-/// Lets members of a removed segment go, and when there are none, the segment; answers how many rows went.
+/// Removes members of a removed segment, and if there are none, the segment; returns the number of rows removed.
 fn forget(connection: &Connection, segment: i64, limit: usize) -> Result<u64, Fault> {
     let members: Vec<i64> = many(
         connection,

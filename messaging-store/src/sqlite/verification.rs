@@ -1,4 +1,4 @@
-//! Comparing what is kept with the rows: each comparison is one read transaction on a connection of its own.
+//! Comparison of stored counters with the rows: each is one read transaction on a connection of its own.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -56,8 +56,8 @@ impl Verifier for Sqlite {
     }
 }
 
-/// What the rows of a workspace's messages say, all of which are looked at once. What is kept in memory is a sum for each
-/// variant, link and channel.
+/// Counts the rows of a workspace's messages, each of which is read once. Memory holds one sum for each variant, link
+/// and channel.
 pub(super) fn recount(connection: &Connection, workspace: WorkspaceId) -> Result<Recount, Fault> {
     const MESSAGES: &str = "SELECT id, status, channel, campaign, variant, automation, seen, skip, links FROM messages
         NOT INDEXED WHERE workspace = ?1 AND is_test IS NULL";
@@ -95,7 +95,7 @@ pub(super) fn recount(connection: &Connection, workspace: WorkspaceId) -> Result
     Ok(recount)
 }
 
-/// How often a message was opened and its links followed.
+/// Number of times that a message was opened and its links followed.
 fn visited(statement: &mut CachedStatement<'_>, workspace: WorkspaceId, message: [u8; 16]) -> Result<Counts, Fault> {
     let mut counts = Counts::default();
     let mut rows = statement.query(params![workspace.to_bytes(), message])?;

@@ -1,7 +1,7 @@
-//! The connection that writes, and what the writer remembers with it.
+//! The connection that writes, and the data that the writer keeps in memory beside it.
 //!
-//! It begins transactions and ends them, keeps the log short, and finds out whether a store that was not healthy is
-//! so again. What a transaction writes is the caller's: a batch of commits ([`super::batch`]), or a task.
+//! It begins transactions and ends them, keeps the log short, and finds out whether an unhealthy store is healthy
+//! again. The writes of a transaction come from the caller: a batch of commits ([`super::batch`]), or a task.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,35 +22,35 @@ use super::log_repair::{self, Unrepaired};
 use super::news::ForeignCommits;
 use crate::counter_deltas::CounterDeltas;
 
-/// How often a store that is not healthy tries whether it is again.
+/// Interval at which an unhealthy store probes whether it is healthy again.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// How long such a try waits for another program's transaction: requests are refused meanwhile, so it is not
-/// in a hurry, but tasks wait for it.
+/// Time that a probe waits for a transaction of another program. Requests are refused meanwhile, so it need not be
+/// quick, but tasks wait for it.
 const PROBE_BUSY: Duration = Duration::from_millis(50);
 
-/// How much a try writes after the disk was full: about what a batch writes.
+/// Bytes that a probe writes after the disk was full: about as many as a batch.
 const PROBE_BYTES: i64 = 64 << 10;
 
-/// What the writer thread works with.
+/// Connection and state of the writer thread.
 pub(super) struct WriteConnection {
     pub(super) connection: Connection,
     pub(super) index: LaneIndex,
     pub(super) deltas: CounterDeltas,
     pub(super) subscribers: ChangeSubscribers,
-    /// The token of this process if it does the jobs.
+    /// Token of this process if it does the jobs.
     owner: Option<String>,
-    /// Tells whether another program has written since.
+    /// `PRAGMA data_version` as last read: it changes when another program has written.
     data_version: i64,
-    /// The same at the last look for news.
+    /// `PRAGMA data_version` at the last look for news.
     news_version: i64,
-    /// How thoroughly what is deleted is overwritten at the moment.
+    /// Extent to which deleted data is overwritten at the moment.
     overwriting: Overwriting,
     pub(super) checkpoints: Arc<Checkpoints>,
     pub(super) health: Arc<Health>,
     others: ForeignCommits,
     reopen: Reopen,
-    /// When the store last tried whether it is healthy again.
+    /// Time of the last probe.
     last_probe: Option<Instant>,
 }
 
@@ -80,13 +80,13 @@ impl WriteConnection {
         }
     }
 
-    /// Prepares to erase something in the running transaction: it is to be in no file afterwards.
+    /// Prepares to erase data in the running transaction: no file shall contain it afterwards.
     pub(super) fn erase(&mut self) -> Result<(), Fault> {
         self.checkpoints.note_erasure();
         self.overwrite(Overwriting::Pages)
     }
 
-    /// Has what is deleted from now on overwritten this thoroughly.
+    /// Sets the extent to which data deleted from now on is overwritten.
     pub(super) fn overwrite(&mut self, wanted: Overwriting) -> Result<(), Fault> {
         if wanted != self.overwriting {
             connection::overwrite(&self.connection, wanted)?;
@@ -95,8 +95,7 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// Runs something in a transaction of its own that a power cut may undo: for what is not lost
-    /// thereby, only done again.
+    /// Runs `work` in a transaction of its own that a power cut may undo: for work that is then simply done again.
     pub(super) fn undurably<T>(
         &mut self,
         work: impl FnOnce(&Connection, &mut LaneIndex, &mut ChangeSubscribers) -> Result<T, Fault>,
@@ -130,12 +129,12 @@ impl WriteConnection {
         Ok(outcome?.0)
     }
 
-    /// Looks at what the writer knows, outside of any transaction.
+    /// Reads the database and the state of lanes, outside of any transaction.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Connection, &LaneIndex) -> Result<T, Fault>) -> Result<T, Fault> {
         look(&self.connection, &self.index)
     }
 
-    /// The same, where what is learned by looking is kept.
+    /// Like `look`, and may add to the state of lanes.
     pub(super) fn look_and_note<T>(
         &mut self,
         look: impl FnOnce(&Connection, &mut LaneIndex) -> Result<T, Fault>,
@@ -143,17 +142,17 @@ impl WriteConnection {
         look(&self.connection, &mut self.index)
     }
 
-    /// What the writer remembers of lanes and leases.
+    /// State of lanes and leases.
     pub(super) fn index(&mut self) -> &mut LaneIndex {
         &mut self.index
     }
 
-    /// Whether this process claims the jobs of the database.
+    /// Returns true if this process claims the jobs of the database.
     pub(super) fn is_worker(&self) -> bool {
         self.owner.is_some()
     }
 
-    /// Starts the log over when it has become too long.
+    /// Starts the log over if it has become too long.
     pub(super) fn keep_log_short(&self) {
         if !self.checkpoints.restart_wanted() || self.health.fault().is_some() {
             return;
@@ -175,12 +174,12 @@ impl WriteConnection {
         }
     }
 
-    /// Tells that jobs are due which nobody who committed knows of.
+    /// Announces that jobs are due which no commit has announced.
     pub(super) fn tell_work(&self) {
         self.others.tell_work();
     }
 
-    /// Tells whether another program has committed. `is_idle`: whether there is time to look; a transaction looks anyway.
+    /// Announces commits of other programs. `is_idle`: there is time to look; a transaction looks anyway.
     pub(super) fn look_for_news(&mut self, is_idle: bool) {
         if is_idle && let Ok(version) = self.read_data_version() {
             self.note_others(version);
@@ -195,7 +194,7 @@ impl WriteConnection {
         }
     }
 
-    /// Finds out, now and then while the store is not healthy, whether it is again.
+    /// While the store is unhealthy, probes at intervals whether it is healthy again.
     pub(super) fn look_after_health(&mut self) {
         let Some(fault) = self.health.fault().filter(|fault| !fault.is_final()) else { return };
         if self.last_probe.is_some_and(|last| last.elapsed() < PROBE_EVERY) {
@@ -217,10 +216,10 @@ impl WriteConnection {
         }
     }
 
-    /// Brings everything that was committed to the disk, by another way than the one that failed: the log is
-    /// written and synced again, moved into the database, and emptied.
+    /// Brings everything that was committed to the disk, by another way than the one that failed: the log is written
+    /// and synced again, moved into the database, and emptied.
     fn make_log_whole(&mut self) -> Result<(), Unrepaired> {
-        // What a connection whose commit failed still keeps in memory is not worth knowing.
+        // Data that a connection with a failed commit still has in memory is of no use.
         self.connection = self.reopen.writer()?;
         self.data_version = 0;
         self.overwriting = Overwriting::Rows;
@@ -233,7 +232,7 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// Writes something small durably, as commits are.
+    /// Writes a little data durably, like a commit.
     fn probe(&mut self, fault: StoreHealth) -> Result<(), Fault> {
         self.connection.busy_timeout(PROBE_BUSY)?;
         let outcome = self.write_probe(if fault == StoreHealth::Full { PROBE_BYTES } else { 1 });
@@ -256,7 +255,7 @@ impl WriteConnection {
         if bytes > 1 { put(1) } else { Ok(()) }
     }
 
-    /// Ends the store: nothing that is written behind a hole in the log would last.
+    /// Ends the store: nothing that is written after a hole in the log would last.
     fn give_up(&mut self, frames: u64) {
         tracing::error!(frames, "the write-ahead log lost frames that were not on the disk; restart the server");
         // The last connection that is closed moves the log into the database. The next process shall do that,
@@ -288,8 +287,8 @@ impl WriteConnection {
         Ok(())
     }
 
-    /// Fails when another process has made itself the owner: nothing may be claimed or written here any more.
-    /// Looks only when another process has written.
+    /// Fails if another process has made itself the owner: this one may claim and write nothing more. Looks only if
+    /// another process has written.
     pub(super) fn ensure_owner(&self) -> Result<(), Fault> {
         if self.read_data_version()? == self.data_version { Ok(()) } else { self.check_owner() }
     }
@@ -316,7 +315,7 @@ impl WriteConnection {
         Ok(self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
     }
 
-    /// Undoes the open transaction, also in what is remembered.
+    /// Undoes the open transaction, also in memory.
     pub(super) fn roll_back(&mut self) {
         if !self.connection.is_autocommit()
             && let Err(error) = self.connection.execute_batch("ROLLBACK")
@@ -328,7 +327,7 @@ impl WriteConnection {
         self.subscribers.forget_all();
     }
 
-    /// Runs a statement that is kept prepared.
+    /// Runs a statement and keeps it prepared.
     pub(super) fn statement(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([]).map(drop)
     }

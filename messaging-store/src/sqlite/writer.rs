@@ -1,9 +1,8 @@
-//! The one thread that writes.
+//! The only thread that writes.
 //!
-//! It takes all the changes that are waiting, applies them in one transaction, commits once, and
-//! answers everybody. While a commit waits for the disk, the next changes gather; no request waits for
-//! others. Background work does, for some milliseconds: it comes in crowds, and a page that many commits
-//! change is written once for all of them.
+//! It takes all waiting changes, applies them in one transaction, commits once, and answers all callers. While a commit
+//! waits for the disk, the next changes gather; no request waits for others. Background work does wait, for some
+//! milliseconds: there is much of it at a time, and a page that many commits change is written once for all of them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,46 +20,46 @@ use super::fault::Fault;
 use super::news::LOOK_EVERY;
 use super::write_connection::WriteConnection;
 
-/// The most commits of a queue that one transaction takes.
+/// Maximum number of commits that one transaction takes from a queue.
 const MAX_BATCH: usize = 512;
 
-/// While requests come, background work rides along with their commits instead of making them wait for
-/// one of its own, but not with every one: what gathers over this time costs little more than one alone.
-/// This long after the last request it goes alone, or with the records of attempts, which nobody hurries for.
+/// While requests come, background work joins their commits instead of making them wait for one of its own, but at most
+/// once in this interval: the work that gathers in it costs little more than a single commit. This long after the last
+/// request it is committed alone, or with records of attempts, which are not urgent.
 const RIDE_EVERY: Duration = Duration::from_millis(20);
 
 /// Without requests, batches of background work follow one another at this distance, or as soon as
 /// [`CROWD`] commits wait.
 const ALONE_EVERY: Duration = Duration::from_millis(8);
 
-/// So many commits of background work make a batch worth its sync.
+/// This many commits of background work make a batch worth its sync.
 const CROWD: usize = 256;
 
 type WriterTask = Box<dyn FnOnce(&mut WriteConnection) + Send>;
 
-/// Changes, and who waits for them.
+/// Changes, and the caller who waits for them.
 pub(super) struct Commit {
     pub(super) changes: Changes,
-    /// Whether it is a request's, which background work keeps out of the way of.
+    /// True if the commit belongs to a request; background work makes way for it.
     is_request: bool,
-    /// When it was handed over.
+    /// Time when it was handed over.
     since: Instant,
     reply: oneshot::Sender<Result<(), Fault>>,
 }
 
 impl Commit {
-    /// How long its caller has waited.
+    /// Time for which its caller has waited.
     pub(super) fn waited(&self) -> Duration {
         self.since.elapsed()
     }
 
-    /// Tells the caller; one that went away does not mind.
+    /// Sends the outcome to the caller; a caller that is gone is ignored.
     pub(super) fn answer(self, outcome: Result<(), Fault>) {
         let _ = self.reply.send(outcome);
     }
 }
 
-/// Hands work to the thread.
+/// Handle that passes work to the writer thread.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Arc<WriterQueue>,
@@ -87,17 +86,17 @@ struct QueueState {
 /// State of the writer thread: awake, or asleep until certain work arrives.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Sleep {
-    /// Nothing: it looks by itself.
+    /// The thread checks for work by itself.
     #[default]
     Awake,
     /// Any work.
     ForWork,
-    /// Its time, requests, tasks, or a crowd of background work.
+    /// Until a deadline, a request, a task, or a crowd of background work.
     ForCompany,
 }
 
 impl QueueState {
-    /// Whether the thread is to be woken for what was just put.
+    /// Returns true if the thread has to be woken for what was just put into a queue.
     fn wakes(&self) -> bool {
         match self.sleep {
             Sleep::Awake => false,
@@ -116,8 +115,8 @@ impl std::fmt::Debug for WriterQueue {
 }
 
 impl Writer {
-    /// Starts the thread, which has `commit` write what it takes: all of the requests, and as much of the rest as fits.
-    /// Background work that is `alone` waits for no company.
+    /// Starts the thread, which passes the commits it takes to `commit`: all of the foreground, and as much of the
+    /// background as fits. With `alone`, background work does not wait for others.
     pub(super) fn start<C>(
         mut writing: WriteConnection,
         mut commit: C,
@@ -147,7 +146,7 @@ impl Writer {
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
-    /// Runs something on the thread, between two transactions.
+    /// Runs a task on the thread, between two transactions.
     pub(super) async fn task<T, F>(&self, task: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -161,7 +160,7 @@ impl Writer {
         Ok(answer.await.map_err(|_| Fault::Panicked)??)
     }
 
-    /// Writes something in a transaction of its own that a power cut may undo; see [`WriteConnection::undurably`].
+    /// Writes in a transaction of its own that a power cut may undo; see [`WriteConnection::undurably`].
     pub(super) async fn undurably<T, F>(&self, write: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -170,7 +169,8 @@ impl Writer {
         self.task(move |writing| writing.undurably(|connection, _, _| write(connection))).await
     }
 
-    /// The same under the claim of a job: fails, and writes nothing, when that is lost. Automations may hear of it.
+    /// Like `undurably`, under the claim of a job: fails, and writes nothing, if the claim is lost. `write` may pass
+    /// changes to the segments and automations that follow them.
     pub(super) async fn undurably_for<T, F>(&self, job: &JobHandle, write: F) -> Result<T, CommitError>
     where
         T: Send + 'static,
@@ -192,7 +192,7 @@ impl Writer {
         self.claimed_task(move |writing| writing.require_leases(&jobs)).await
     }
 
-    /// A task that may find a claim lost.
+    /// Runs a task that may find a claim lost.
     async fn claimed_task<T, F>(&self, task: F) -> Result<T, CommitError>
     where
         T: Send + 'static,
@@ -201,7 +201,7 @@ impl Writer {
         Ok(self.task(move |writing| Ok(task(writing))).await??)
     }
 
-    /// Lets the thread finish what waits, and waits for it.
+    /// Lets the thread finish the waiting work, and waits for its end.
     pub(super) fn close(&self) {
         self.queue.lock().closed = true;
         self.queue.wake.notify_one();
@@ -239,30 +239,30 @@ impl WriterQueue {
     }
 }
 
-/// What the thread took from the queue.
+/// Work that the thread took from the queue.
 #[derive(Default)]
 struct PendingWork {
     tasks: VecDeque<WriterTask>,
     foreground: VecDeque<Commit>,
-    /// What did not fit into the time of one batch stays here for the next.
+    /// Commits that did not fit into the time of one batch stay here for the next.
     background: VecDeque<Commit>,
-    /// When the last batch with a request was taken.
+    /// Time when the last batch with a request was taken.
     last_request: Option<Instant>,
-    /// When background work last rode along with requests.
+    /// Time when background work last joined a batch with requests.
     last_ride: Option<Instant>,
-    /// When background work last went alone.
+    /// Time when background work last had a batch of its own.
     last_alone: Option<Instant>,
-    /// Whether background work stays out of this batch.
+    /// True if background work stays out of this batch.
     background_waits: bool,
-    /// Whether background work never stays out of a batch.
+    /// True if background work never stays out of a batch.
     alone: bool,
 }
 
 impl PendingWork {
-    /// Waits for work, or until it is time to look after the health of the store; `false` when there is no
-    /// work and will be none.
+    /// Waits for work, or until the health of the store has to be checked; returns false if there is no work and will
+    /// be none.
     fn fill(&mut self, queue: &WriterQueue) -> bool {
-        // What the last batch had no time for does not wait again.
+        // Commits that the last batch had no time for do not wait again.
         let is_left = !self.background.is_empty() && !self.background_waits;
         let mut waiting = queue.lock();
         loop {
@@ -314,7 +314,7 @@ impl PendingWork {
     }
 }
 
-/// How much is left of an interval that began with something.
+/// Rest of an interval that began at `since`; zero if it never began.
 fn left_of(interval: Duration, since: Option<Instant>, now: Instant) -> Duration {
     since.map_or(Duration::ZERO, |since| interval.saturating_sub(now.duration_since(since)))
 }
@@ -324,7 +324,7 @@ fn take(from: &mut VecDeque<Commit>, into: &mut VecDeque<Commit>) {
     into.extend(from.drain(..room));
 }
 
-/// Writes what takes its turn; the parameters are those of [`Writer::start`].
+/// Runs the thread: writes the work that is due. The parameters are those of [`Writer::start`].
 fn run(
     queue: &WriterQueue,
     writing: &mut WriteConnection,
@@ -347,7 +347,7 @@ fn run(
     }
 }
 
-/// A panic is a bug, and must not be the end of the store: whoever waits is told by a dropped reply.
+/// Runs `work` and survives its panics, which are bugs but must not end the store: waiting callers get a dropped reply.
 fn survive(writing: &mut WriteConnection, work: impl FnOnce(&mut WriteConnection)) {
     if catch_unwind(AssertUnwindSafe(|| work(writing))).is_err() {
         writing.abandon();

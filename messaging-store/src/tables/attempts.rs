@@ -1,4 +1,4 @@
-//! What was said on the wire.
+//! Transaction logs of delivery attempts.
 
 use async_trait::async_trait;
 use messaging_core::domain::delivery::attempt::{KEPT_ATTEMPTS, MessageAttempt};

@@ -1,8 +1,8 @@
-//! Audiences of campaigns, as they were frozen.
+//! Frozen audiences of campaigns.
 //!
-//! Beside this: which addresses are left out ([`left_out`]), contacts as messages are made for them ([`recipients`]), and
-//! what is found of contacts before that ([`scanned_piece`], [`walk`], [`tally`]), which each database finds in its own
-//! way.
+//! In its modules: addresses that are left out ([`left_out`]), contacts for whom messages are created ([`recipients`]),
+//! and the facts about contacts before that ([`scanned_piece`], [`walk`], [`tally`]), which each database finds in its
+//! own way.
 
 mod keys;
 mod left_out;
@@ -37,7 +37,7 @@ use crate::sql::{Sql, key, params, sql};
 
 pub(crate) use self::left_out::{forget as forget_left_out, forget_old as forget_old_left_out, put as leave_out};
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait AudienceRows {
     /// See [`Audiences::audience_piece`].
@@ -48,7 +48,7 @@ pub(crate) trait AudienceRows {
         piece: Option<u64>,
     ) -> Result<AudiencePiece, StoreError>;
 
-    /// See [`Audiences::taken_addresses`]; the digests rise, and each comes once.
+    /// See [`Audiences::taken_addresses`]; the digests are ascending and distinct.
     async fn taken(
         &self,
         workspace: WorkspaceId,
@@ -182,7 +182,7 @@ impl<D: Database + AudienceRows> Audiences for SqlStore<D> {
             " AND kind = $3 AND due_at = $4 AND piece >= $5 ORDER BY piece LIMIT $6"
         ));
         let (kind, due_at) = set_key(set);
-        // Beyond all pieces there is none.
+        // There are no pieces beyond this number.
         let Ok(from) = i64::try_from(from) else { return Ok(Vec::new()) };
         let mut bounds = key_of((workspace_id, campaign_id));
         bounds.extend(params![kind, due_at, from, sql_limit(limit)]);

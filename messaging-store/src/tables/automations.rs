@@ -1,8 +1,8 @@
-//! Automations, their runs, and what these have to hear of.
+//! Automations, their runs, and the events that they listen for.
 //!
-//! Beside this: runs and what they did ([`runs`]), reading notes ([`notes`]), entries of contacts ([`entries`]), moments of
-//! dates ([`dates`]), counts ([`counts`]), questions about contacts ([`asks`]), who listens ([`listening`]), what becomes of all that when contacts go
-//! ([`departed`]), and how it goes itself ([`forget`]).
+//! In its modules: runs and their steps ([`runs`]), reading notes ([`notes`]), entries of contacts ([`entries`]),
+//! moments of dates ([`dates`]), counts ([`counts`]), questions about contacts ([`asks`]), listening ([`listening`]),
+//! rows of removed contacts ([`departed`]), and the removal of old rows ([`forget`]).
 
 pub(crate) mod asks;
 mod counts;
@@ -101,8 +101,8 @@ pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: Automa
     on.run(SQL, key_of((workspace, id)))
 }
 
-/// A conflict unless the automation is in a state. On PostgreSQL the lock of the workspace's automations is held, which
-/// whoever changes one takes alone.
+/// Raises a conflict unless the automation is in a state. On PostgreSQL the lock of the workspace's automations is
+/// held, which a change of an automation takes exclusively.
 pub(crate) fn expect(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
@@ -114,7 +114,7 @@ pub(crate) fn expect(
     on.expect(1, SQL, params![key(workspace), key(id), status_number(status)])
 }
 
-/// What the runs of a workspace wait for, of those versions that wait for anything.
+/// Query of the events that the runs of a workspace wait for; versions that wait for none are left out.
 pub(crate) fn run_subscriptions(workspace: WorkspaceId) -> Query<RunSubscription> {
     const SQL: Sql = sql!(
         "SELECT v.interest FROM automations a {CROSS} JOIN automation_versions v ON v.automation = a.n

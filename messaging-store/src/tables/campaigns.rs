@@ -1,4 +1,4 @@
-//! Campaigns and how far the work on them has come.
+//! Campaigns and their progress.
 
 mod messages;
 
@@ -22,13 +22,13 @@ use crate::row::{document, get, id as id_of, record, stored, time};
 use crate::send_times;
 use crate::sql::{Sql, key, params, sql};
 
-/// On PostgreSQL whoever changes the state of a campaign waits for those that expect it, and those that come later wait
-/// for the change. A lock of the row would let the others pass in front of it for ever.
+/// On PostgreSQL a transaction that changes the state of a campaign waits for those that expect the state, and later
+/// ones wait for the change. A row lock would let the others overtake it for ever.
 const LOCK: Sql = sql!(sqlite: "", postgres: "SELECT pg_advisory_xact_lock(uuid_hash_extended($1, 7016))");
 const LOCK_SHARED: Sql =
     sql!(sqlite: "", postgres: "SELECT pg_advisory_xact_lock_shared(uuid_hash_extended($1, 7016))");
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait CampaignRows {
     /// See [`Campaigns::waiting_tracks`].
@@ -74,7 +74,7 @@ pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: Campai
     )
 }
 
-/// A conflict unless the campaign is in a state.
+/// Raises a conflict unless the campaign is in a state.
 pub(crate) fn expect(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
@@ -90,7 +90,7 @@ pub(crate) fn expect(
 pub(crate) fn put_progress(on: &mut dyn Statements, progress: &CampaignProgress, expect: Expect) -> Result<(), Fault> {
     let mut row = params![key(progress.workspace_id), key(progress.campaign_id), document(progress)?];
     match expect {
-        // On PostgreSQL the campaign stays until the transaction ends.
+        // On PostgreSQL the campaign cannot be removed until the transaction ends.
         Expect::Absent => on.run_one(
             sql!(
                 sqlite: "INSERT INTO campaign_progress (campaign, revision, doc)
@@ -120,8 +120,8 @@ pub(crate) fn put_contact_sends(on: &mut dyn Statements, sends: &ContactSends, e
     let channel = number(&Channel::ALL, &sends.channel);
     let (contact, bytes) = (key(sends.contact_id), send_times::to_bytes(&times));
     match expect {
-        // The first revision is a time, so that a row that was let go and came again is not taken for the one that was
-        // read before.
+        // The first revision is a time, so that a row that was removed and added again is not mistaken for the one that
+        // was read before.
         Expect::Absent => on.run_one(
             sql!(
                 sqlite: "INSERT INTO contact_sends (contact, channel, revision, times, last_at)
@@ -134,7 +134,7 @@ pub(crate) fn put_contact_sends(on: &mut dyn Statements, sends: &ContactSends, e
             ),
             params![key(sends.workspace_id), contact, channel, last.unwrap_or(1), bytes, last.unwrap_or(0)],
         ),
-        // A row without times stays until it is let go, for the same reason.
+        // A row without times stays until a sweep removes it, for the same reason.
         Expect::Revision(revision) => on.run_one(
             sql!(
                 "UPDATE contact_sends SET revision = (revision + 1) & 4294967295, times = $5, last_at = $6

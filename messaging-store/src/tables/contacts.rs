@@ -16,7 +16,7 @@ use crate::tables::search;
 pub(crate) use self::rows::CONTACT_COLUMNS;
 pub(crate) use self::rows::{attributes_text, contact, contact_columns, identifier, matches, tags_text, text_columns};
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait ContactRows {
     /// See [`Contacts::contacts_identified`].

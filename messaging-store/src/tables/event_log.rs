@@ -14,7 +14,7 @@ use crate::pages::sql_limit;
 use crate::row::time;
 use crate::sql::{Sql, key, params, sql};
 
-/// What each database does in its own way: positions are not the same.
+/// Methods that each database implements in its own way, because their positions differ.
 #[async_trait]
 pub(crate) trait LogRows {
     /// See [`EventLog::events_after`].
@@ -29,8 +29,8 @@ pub(crate) trait LogRows {
     async fn position_at(&self, workspace: WorkspaceId, time: Timestamp) -> Result<LogPosition, StoreError>;
 }
 
-/// Adds an event at the end. SQLite's numbers begin with 1,024 for each millisecond; those of more entries run ahead of the
-/// clock, which does no harm.
+/// Adds an event at the end. On SQLite each millisecond has 1,024 numbers; with more entries the numbers run ahead of
+/// the clock, which does no harm.
 pub(crate) fn log(on: &mut dyn Statements, event: &LogEvent) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         sqlite: "INSERT INTO event_log (workspace, n, message, at, event) VALUES (
@@ -117,7 +117,7 @@ impl<D: Database + LogRows> EventLog for SqlStore<D> {
     }
 
     async fn forget_log(&self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
-        // On SQLite a look at the front of each workspace's part.
+        // On SQLite this reads the front of each workspace's part.
         const SQL: Sql = sql!(
             sqlite: "DELETE FROM event_log WHERE (workspace, n) IN (
                 SELECT l.workspace, l.n FROM workspaces w

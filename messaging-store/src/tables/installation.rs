@@ -48,14 +48,14 @@ pub(crate) trait Processes {
     /// Stores the source addresses of this process, as JSON.
     async fn announce_own_sources(&self, sources: String) -> Result<(), StoreError>;
 
-    /// What the processes that live have said of their sources, those first that started first.
+    /// Returns the announced sources of the living processes, in the order of their starts.
     async fn sources_of_nodes(&self) -> Result<Vec<SaidSources>, StoreError>;
 
     /// See [`Sources::lane_of_node`](messaging_core::ports::store::Sources::lane_of_node).
     async fn lane_claimed_by(&self, lane: &Lane, joined: i64) -> Result<Option<Lane>, StoreError>;
 }
 
-/// What a process has said of its sources.
+/// Announced sources of a process.
 pub(crate) struct SaidSources {
     /// Its name.
     pub(crate) node: String,

@@ -16,7 +16,7 @@ use crate::pages::{below, one_more, sql_limit};
 use crate::row::{Row, count, get, id, time};
 use crate::sql::{Sql, Value, key, params, sql};
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait ListRows {
     /// See [`Lists::forget_members`].
@@ -54,7 +54,7 @@ macro_rules! select {
     };
 }
 
-/// Gives a workspace a number when it has none.
+/// Gives a workspace a number if it has none.
 pub(crate) fn number_workspace(on: &mut dyn Statements, workspace: WorkspaceId) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         sqlite: "INSERT INTO workspace_numbers (workspace, newest, contacts)
@@ -94,7 +94,8 @@ pub(crate) fn put(on: &mut dyn Statements, list: &ContactList, expect: Expect) -
     }
 }
 
-/// Removes a list. On PostgreSQL whoever joins it at this moment holds the row: they end before, or find no list.
+/// Removes a list. On PostgreSQL a transaction that adds a member locks the row: it ends before the removal, or finds
+/// no list.
 pub(crate) fn delete(on: &mut dyn Statements, workspace: WorkspaceId, id: ListId) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         sqlite: concat!(

@@ -30,7 +30,7 @@ pub(crate) use self::events::append as append_event;
 pub(crate) use self::list::{MessageMatcher, rows_between, span};
 pub(crate) use self::rows::{MESSAGE_COLUMNS, event_columns, message, message_columns, with_event};
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait ContentRows {
     /// See [`Messages::forget_contents`].
@@ -72,7 +72,7 @@ pub(crate) fn insert(on: &mut dyn Statements, message: &Message, content: &Messa
     on.gather(MESSAGE, values(message)?)
 }
 
-/// Stores a message without its content: one of a campaign has none of its own.
+/// Stores a message without its content: a message of a campaign has none of its own.
 pub(crate) fn insert_row(on: &mut dyn Statements, message: &Message) -> Result<(), Fault> {
     const SQL: Sql = sql!(sqlite: insert!(sqlite "NULL"), postgres: insert!(postgres));
     on.gather(SQL, values(message)?)
@@ -126,7 +126,7 @@ pub(crate) fn change_status(on: &mut dyn Statements, movement: &MoveMessage) -> 
     )
 }
 
-/// A message by its id, with something of its content behind its columns. PostgreSQL's text takes many keys.
+/// Selects a message by its id, with part of its content after its columns. PostgreSQL's text takes many keys.
 macro_rules! with_content {
     ($what:literal) => {
         sql!(
@@ -165,7 +165,7 @@ impl<D: Database + ContentRows> Messages for SqlStore<D> {
         workspace: WorkspaceId,
         id: MessageId,
     ) -> Result<Option<(Message, Option<u64>)>, StoreError> {
-        // The length stands in the row, or at its beginning: what holds the value itself is not read.
+        // The length is in the row, or at the start of the content: the value itself is not read.
         const SQL: Sql = with_content!("length(request)");
         let query = Query::new(SQL, Vec::new(), move |row| {
             Ok((message(workspace, row)?, get::<Option<u32>>(row, MESSAGE_COLUMNS)?.map(u64::from)))

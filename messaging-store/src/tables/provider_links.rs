@@ -1,4 +1,4 @@
-//! Providers' names for messages, and which messages came in.
+//! Names that providers give to messages, and notes of inbound messages.
 
 use async_trait::async_trait;
 use messaging_core::domain::channel::Channel;
@@ -14,10 +14,10 @@ use crate::pages::number;
 use crate::row::{get, id, numbered, time};
 use crate::sql::{Sql, key, params, sql};
 
-/// How many old ones go when a new one comes: more than one, so that they become fewer.
+/// Number of old names removed when a new one is added: more than one, so that they become fewer.
 const FORGOTTEN_AT_A_TIME: i64 = 2;
 
-/// Keeps a name, and lets go of some old ones.
+/// Stores a name, and removes some old ones.
 pub(crate) fn put(on: &mut dyn Statements, link: &ProviderLink) -> Result<(), Fault> {
     const PUT: Sql = sql!(
         "INSERT INTO provider_links (workspace, channel, provider, name, message, at) VALUES ($1, $2, $3, $4, $5, $6)
@@ -35,7 +35,7 @@ pub(crate) fn put(on: &mut dyn Statements, link: &ProviderLink) -> Result<(), Fa
     on.run(FORGET, params![*at - KEPT, FORGOTTEN_AT_A_TIME])
 }
 
-/// Notes what came in, and lets go of some old ones; a conflict when it is noted.
+/// Notes an inbound message, and removes some old notes; a conflict if it is noted already.
 pub(crate) fn note_inbound(
     on: &mut dyn Statements,
     workspace: WorkspaceId,

@@ -13,7 +13,7 @@ use crate::pages::{below, number, one_more};
 use crate::row::{Row, get, id, numbered, time};
 use crate::sql::{Sql, key, params, sql};
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait CaptureRows {
     /// The source of a capture that has none in its row.
@@ -23,7 +23,8 @@ pub(crate) trait CaptureRows {
     async fn trim_rows_of_captures(&self, keep: usize, limit: usize) -> Result<u64, StoreError>;
 }
 
-/// Stores a capture, in the place of an earlier one of its message. A source may stand in a file, written before.
+/// Stores a capture, in place of an earlier one of its message. With `is_in_file` its source was written to a file
+/// before.
 pub(crate) fn put(on: &mut dyn Statements, capture: &Capture, is_in_file: bool) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         sqlite: "INSERT OR REPLACE INTO captures

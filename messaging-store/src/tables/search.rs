@@ -1,13 +1,13 @@
 //! The index by which contacts and messages are searched.
 //!
-//! A row holds what is searched of some neighbors. It is small enough that a million of them are looked through in the
-//! time of a request, and says nothing that the rows themselves do not say: contacts are compared anew, messages by the
-//! texts of the index, because what they say is rendered. One call looks at no more than so many blocks and rows, and its
-//! page may be short, or empty, and go on.
+//! A row holds the searched texts of some neighbors. It is so small that a million of them are searched in the time of
+//! a request, and contains nothing that the rows themselves do not: contacts are compared anew, messages by the texts
+//! of the index, because their texts are rendered. One call examines a limited number of blocks and rows, and its page
+//! may be short, or empty, and still have a next one.
 //!
-//! What is written to contacts and messages does not wait for the index. Triggers note which blocks of contacts have
-//! changed, and those are looked at beside the ones that the index finds; messages that the index does not have yet are
-//! compared by their rows.
+//! Writes of contacts and messages do not wait for the index. Triggers note the blocks of changed contacts, and those
+//! are examined besides the ones that the index finds; messages that the index does not have yet are compared by their
+//! rows.
 
 mod contacts;
 mod messages;

@@ -13,7 +13,7 @@ use crate::pages::number;
 use crate::row::get;
 use crate::sql::{Params, Sql, key, params, sql};
 
-/// Counts one more, if the streak is as long as it was when it was read.
+/// Counts one more, if the streak still has the length that was read.
 pub(crate) fn lengthen(on: &mut dyn Statements, streak: &Streak) -> Result<(), Fault> {
     let Streak { workspace_id, channel, address, length } = streak;
     let mut row = by(*workspace_id, *channel, address);
@@ -52,7 +52,7 @@ fn by(workspace: WorkspaceId, channel: Channel, address: &str) -> Params {
     params![key(workspace), number(&Channel::ALL, &channel), digest(address)]
 }
 
-/// What an address is found by: it may be longer than an index of PostgreSQL takes.
+/// Key of an address, which may be longer than an index of PostgreSQL takes.
 pub(crate) fn digest(address: &str) -> Vec<u8> {
     Digest::of(address).as_bytes().to_vec()
 }

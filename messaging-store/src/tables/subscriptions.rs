@@ -1,4 +1,4 @@
-//! What is recorded of contacts on public lists. Who is a member is in `list_members`.
+//! Subscriptions of contacts to public lists. Members are in `list_members`.
 
 use messaging_core::changes::Expect;
 use messaging_core::domain::audience::subscription::{Proof, Subscription, SubscriptionStatus};
@@ -15,7 +15,7 @@ use crate::pages::{below, number, one_more, sql_limit};
 use crate::row::{Row, document, get, id, record, time};
 use crate::sql::{Sql, Value, key, params, sql};
 
-/// The part of a record that no query looks at.
+/// The part of a record that no query reads.
 #[derive(Serialize, Deserialize)]
 struct Doc {
     proof: Proof,
@@ -63,7 +63,7 @@ pub(crate) async fn put(on: &mut impl OpenCommit, subscription: &Subscription, e
             )
         };
     }
-    // List and contact are held, so that neither goes before the record is there to be seen.
+    // List and contact are locked, so that neither is removed before the record is visible.
     const INSERT: Sql = sql!(sqlite: insert!(""), postgres: insert!("FOR KEY SHARE OF l, c"));
     const UPDATE: Sql = sql!(concat!(
         "UPDATE list_subscriptions SET status = $4, since = $5, doc = $6, revision = revision + 1
@@ -122,7 +122,7 @@ fn subscription(workspace_id: WorkspaceId, row: &dyn Row) -> Result<Stored<Subsc
     Ok(Stored { record, revision: get(row, 0)? })
 }
 
-/// Some contacts on some lists.
+/// Query of the subscriptions of some contacts to some lists.
 pub(super) fn among(workspace: WorkspaceId, lists: &[ListId], contacts: &[ContactId]) -> Query<Stored<Subscription>> {
     const SQL: Sql = sql!(
         sqlite: concat!(
@@ -137,7 +137,7 @@ pub(super) fn among(workspace: WorkspaceId, lists: &[ListId], contacts: &[Contac
     Query::new(SQL, params![key(workspace), lists, contacts], move |row| subscription(workspace, row))
 }
 
-/// One contact on all lists.
+/// Query of the subscriptions of one contact to all lists.
 pub(super) fn of(workspace: WorkspaceId, contact: ContactId, limit: usize) -> Query<Stored<Subscription>> {
     const SQL: Sql = sql!(concat!(
         select!(),
@@ -149,7 +149,7 @@ pub(super) fn of(workspace: WorkspaceId, contact: ContactId, limit: usize) -> Qu
     Query::new(SQL, of, move |row| subscription(workspace, row))
 }
 
-/// A page and one more of those with a status on a list, newest contact first.
+/// Query of a page, and one more, of the subscriptions with a status on a list, newest contact first.
 pub(super) fn listing(
     workspace: WorkspaceId,
     list: ListId,
@@ -162,7 +162,7 @@ pub(super) fn listing(
     Query::new(SQL, bounds, move |row| Ok(subscription(workspace, row)?.record))
 }
 
-/// Those who are asked to confirm for a long time, of all workspaces.
+/// Query of old subscriptions that wait for confirmation, of all workspaces.
 pub(super) fn unconfirmed(before: Timestamp, limit: usize) -> Query<Stored<Subscription>> {
     const SQL: Sql = sql!(
         "SELECT s.revision, s.status, s.since, s.doc, l.id, c.id, w.workspace

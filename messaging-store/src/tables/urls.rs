@@ -12,13 +12,13 @@ use crate::pages::sql_limit;
 use crate::row::get;
 use crate::sql::{Sql, key, params, sql};
 
-/// How many rows one call looks at.
+/// Maximum number of rows that one call reads.
 const MAX_SCANNED: usize = 20_000;
 
-/// How many rows are read at a time.
+/// Number of rows in one read.
 const AT_A_TIME: usize = 1000;
 
-/// Stores a target unless it is there.
+/// Stores a target unless it is stored already.
 pub(crate) fn put(on: &mut dyn Statements, workspace: WorkspaceId, url: &str) -> Result<(), Fault> {
     on.run(
         sql!("INSERT INTO urls (workspace, key, url) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"),

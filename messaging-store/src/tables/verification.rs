@@ -1,7 +1,7 @@
-//! Comparing what is kept with the rows.
+//! Comparison of stored counters with the rows.
 //!
-//! Each comparison is of one moment whatever is written meanwhile, and takes as long as it takes. On PostgreSQL counts are
-//! sums over shards.
+//! Each comparison is of one moment, whatever is written meanwhile, and has no time limit. On PostgreSQL stored counts
+//! are sums over shards.
 
 mod automations;
 mod jobs;
@@ -23,16 +23,16 @@ use crate::sql::{Sql, key, params, sql};
 
 pub(crate) use self::jobs::verify as message_jobs;
 
-/// The low bits of a contact's number tell the contacts of a workspace apart.
+/// Number of low bits in a contact's number that number the contacts within the workspace.
 const COUNT_BITS: i64 = 40;
 
-/// What each database does in its own way.
+/// Methods that each database implements in its own way.
 #[async_trait]
 pub(crate) trait Verifier {
-    /// Has [`workspace_of`] answered by a snapshot.
+    /// Runs [`workspace_of`] on a snapshot.
     async fn verify_rows_of(&self, workspace: WorkspaceId) -> Result<Verified, StoreError>;
 
-    /// Has [`message_jobs`] answered by a snapshot.
+    /// Runs [`message_jobs`] on a snapshot.
     async fn verify_rows_of_jobs(&self, kind: &'static str, message_of: MessageOfJob) -> Result<Verified, StoreError>;
 
     /// See [`Verification::contents_after`].
@@ -62,7 +62,7 @@ impl<D: Database + Verifier> Verification for SqlStore<D> {
     }
 }
 
-/// Compares everything of a workspace.
+/// Compares all counters of a workspace.
 pub(crate) async fn workspace_of(on: &mut impl Snapshot, workspace: WorkspaceId) -> Result<Verified, Fault> {
     const NUMBER: Sql = sql!("SELECT number FROM workspace_numbers WHERE workspace = $1");
     let mut verified = Verified::default();
@@ -75,7 +75,7 @@ pub(crate) async fn workspace_of(on: &mut impl Snapshot, workspace: WorkspaceId)
     Ok(verified)
 }
 
-/// Contacts of the workspace, and members of its lists and segments.
+/// Compares the numbers of contacts of the workspace, and of members of its lists and segments.
 async fn contacts(
     on: &mut impl Answers,
     workspace: WorkspaceId,
@@ -122,14 +122,14 @@ async fn contacts(
     Ok(())
 }
 
-/// Product events by name and quarter of an hour.
+/// Compares product events by name and quarter of an hour.
 async fn product_events(on: &mut impl Answers, number: i64, verified: &mut Verified) -> Result<(), Fault> {
     const NAMES: Sql = sql!("SELECT n, name FROM event_names WHERE workspace_number = $1");
     const KEPT: Sql = sql!(
         "SELECT name, quarter, CAST(sum(events) AS bigint) FROM product_event_activity
          WHERE name IN (SELECT n FROM event_names WHERE workspace_number = $1) GROUP BY name, quarter"
     );
-    // Divided downwards, also before 1970.
+    // Rounded down, also before 1970.
     const ROWS: Sql = sql!(
         "SELECT name, (at - CASE WHEN at < 0 THEN 899999 ELSE 0 END) / 900000 AS quarter, count(*) FROM product_events
          WHERE contact BETWEEN $1 AND $2 GROUP BY name, quarter"
@@ -144,7 +144,7 @@ async fn product_events(on: &mut impl Answers, number: i64, verified: &mut Verif
     Ok(())
 }
 
-/// The numbers that contacts of a workspace have.
+/// Range of the numbers of a workspace's contacts.
 const fn range(workspace_number: i64) -> (i64, i64) {
     let first = workspace_number << COUNT_BITS;
     (first, first | ((1 << COUNT_BITS) - 1))

@@ -50,7 +50,7 @@ impl InstallationFixture {
         restore(&self.file(), &data, &mut |_| {}).map(|_| data)
     }
 
-    /// What is in the directory besides the data and the backup.
+    /// Names in the directory besides the data and the backup.
     fn others(&self) -> Vec<String> {
         let mut names = names(self.root.path());
         names.retain(|name| name != "data" && name != "backup.tar");
@@ -93,7 +93,7 @@ async fn attach(store: &SqliteStore, bytes: &'static [u8]) -> (WorkspaceId, Blob
     (blob.workspace_id, blob.id)
 }
 
-/// Stores an attachment that its message names in its content, as an accepted one does. Answers where its file is.
+/// Stores an attachment that its message names in its content, as an accepted one does. Returns the path of its file.
 async fn accept(fixture: &InstallationFixture, store: &SqliteStore, bytes: &'static [u8]) -> PathBuf {
     let message = bare_message(id());
     let blob = MessageBlob { workspace_id: message.workspace_id, message_id: message.id, id: id() };
@@ -149,7 +149,7 @@ async fn everything_comes_back_and_is_fenced() {
     assert_eq!(fixture.others(), [] as [&str; 0]);
     let beside: Vec<_> = names(&fixture.data()).into_iter().filter(|name| name.starts_with('.')).collect();
     assert_eq!(beside, [] as [&str; 0], "no link is left");
-    // What comes later is not in it, and what it is a copy of goes on.
+    // Later data is not in the backup, and the original continues.
     let later = user();
     put(&store, [Write::put(later.clone(), Expect::Absent)]).await;
     store.close().await;
@@ -169,7 +169,7 @@ async fn everything_comes_back_and_is_fenced() {
     }
     let fence = restored.fence().await.unwrap();
     assert!(fence.is_some());
-    // Once somebody has decided it stays so.
+    // A decision of the operator stays.
     put(&restored, [Write::PutFence(None, fence)]).await;
     restored.close().await;
     assert!(!is_fenced(&data).await);
@@ -201,7 +201,7 @@ async fn a_damaged_file_is_refused_and_leaves_nothing() {
     }
     refuse(&[&whole[..], &[0]].concat(), "one more byte");
     refuse(b"not a backup at all", "something else");
-    // Also in a directory that was there, which stays.
+    // Also in an existing directory, which stays.
     fs::create_dir(fixture.root.path().join("empty")).unwrap();
     assert!(fixture.restore("empty").is_err());
     assert_eq!(names(&fixture.root.path().join("empty")), [] as [&str; 0]);
@@ -243,7 +243,7 @@ async fn what_a_kill_left_is_removed_and_the_restore_goes_through() {
     let fixture = InstallationFixture::new();
     open(&fixture.data()).close().await;
     fixture.back_up(false).unwrap();
-    // Killed while it unpacked, and while it moved what was checked to its place.
+    // Killed while it unpacked, and while it moved checked files to their place.
     let data = fixture.root.path().join("restored");
     for (directory, moved) in [(".restoring-00", &[][..]), (".restored", &["secret.key", "epoch"][..])] {
         fs::create_dir_all(data.join(directory).join("attachments")).unwrap();
@@ -283,7 +283,7 @@ async fn a_copy_without_its_number_is_fenced_and_a_move_is_not() {
     assert!(is_fenced(&at("copied")).await);
     assert!(is_fenced(&at("copied")).await, "until somebody ends it");
 
-    // Put back in the place of the later one, after one restart and after several.
+    // Restored in the place of the later one, after one restart and after several.
     copy(&fixture.data(), &at("old"), &["messaging.db"]);
     for restarts in [1, 3] {
         for _ in 0..restarts {
@@ -294,7 +294,7 @@ async fn a_copy_without_its_number_is_fenced_and_a_move_is_not() {
         assert!(is_fenced(&at("back")).await, "{restarts}");
         fs::remove_dir_all(at("back")).unwrap();
     }
-    // Beside a file of before.
+    // Beside a file of an earlier state.
     copy(&fixture.data(), &at("late"), &["messaging.db"]);
     fs::write(at("late").join("epoch"), "1\n").unwrap();
     assert!(is_fenced(&at("late")).await);
@@ -316,7 +316,7 @@ async fn several_databases_in_one_directory_do_not_fence_one_another() {
     for name in ["messaging.db", "other.db", "messaging.db", "other.db", "messaging.db"] {
         assert!(!is_fenced(name).await, "{name}");
     }
-    // A copy in the same directory, of which whoever starts later is told.
+    // A copy in the same directory: the one that starts later is fenced.
     fs::copy(data.join("messaging.db"), data.join("copy.db")).unwrap();
     assert!(!is_fenced("messaging.db").await);
     assert!(is_fenced("copy.db").await);
@@ -327,7 +327,7 @@ async fn several_databases_in_one_directory_do_not_fence_one_another() {
 async fn a_database_that_is_put_back_after_its_server_stopped_is_fenced() {
     let fixture = InstallationFixture::new();
     let store = open(&fixture.data());
-    // As it is while the server works.
+    // The state while the server works.
     let connection = rusqlite::Connection::open(fixture.data().join("messaging.db")).unwrap();
     let aside = fixture.root.path().join("aside.db");
     connection.execute("VACUUM INTO ?1", [aside.to_str().unwrap()]).unwrap();
@@ -341,11 +341,11 @@ async fn a_database_that_is_put_back_after_its_server_stopped_is_fenced() {
 #[tokio::test]
 async fn a_version_without_numbers_and_a_new_database_are_not_fenced() {
     let fixture = InstallationFixture::new();
-    // As versions before wrote it.
+    // As earlier versions wrote it.
     SqliteStore::open(SqliteOptions::new(fixture.data().join("messaging.db"))).unwrap().close().await;
     assert!(!is_fenced(&fixture.data()).await);
     assert!(!is_fenced(&fixture.data()).await);
-    // Whoever begins anew in the same directory has nothing to send twice.
+    // A new database in the same directory has nothing to send twice.
     for entry in names(&fixture.data()).iter().filter(|name| name.starts_with("messaging.db")) {
         fs::remove_file(fixture.data().join(entry)).unwrap();
     }

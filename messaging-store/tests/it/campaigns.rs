@@ -1,4 +1,4 @@
-//! What SQLite does with campaigns of many messages.
+//! Campaigns of many messages on SQLite.
 
 use messaging_conformance::sample::{at, bare_message, campaign, id};
 use messaging_conformance::{first, put};
@@ -8,12 +8,12 @@ use messaging_core::ports::store::campaigns::CampaignMessageFilter;
 use messaging_core::ports::store::{Campaigns as _, Messages as _, PageRequest};
 use messaging_store::{SqliteOptions, SqliteStore};
 
-/// The place of a status in [`CampaignMessageFilter::Statuses`].
+/// Bit of a status in [`CampaignMessageFilter::Statuses`].
 fn bit(status: MessageStatus) -> u16 {
     1 << MessageStatus::ALL.iter().position(|one| *one == status).unwrap()
 }
 
-/// The oldest of more messages than a page looks at has bounced; all others went well.
+/// The oldest of more messages than a page reads has bounced; all others went well.
 #[tokio::test]
 async fn what_went_wrong_with_a_large_campaign_is_found_at_once() {
     let place = tempfile::tempdir().unwrap();
@@ -40,7 +40,7 @@ async fn what_went_wrong_with_a_large_campaign_is_found_at_once() {
     let found = store.messages(workspace, &filter, first(10)).await.unwrap();
     assert_eq!((found.items.as_slice(), found.next), (&[bounced.message][..], None));
 
-    // Others are looked for among all, so many at a time.
+    // Other states are searched for among all messages, a limited number at a time.
     let deferred = CampaignMessageFilter::Statuses(bit(MessageStatus::Deferred));
     let begun = store.campaign_messages(workspace, of, deferred, first(10)).await.unwrap();
     assert!(begun.items.is_empty() && begun.next.is_some());

@@ -12,7 +12,7 @@ mod verification;
 mod workspace_ends;
 
 mod conformance {
-    //! What every store must do, on SQLite.
+    //! The conformance suite on SQLite.
 
     use std::future::{Ready, ready};
     use std::path::Path;
@@ -24,7 +24,7 @@ mod conformance {
     use messaging_core::ports::{BlobStore, Uploads};
     use messaging_store::{SqliteOptions, SqliteStore};
 
-    /// Options for a database that is there and has no row.
+    /// Options for an existing database without rows.
     fn fresh(directory: &Path) -> SqliteOptions {
         static FRESH: FreshFile = FreshFile::new();
         let options = SqliteOptions::new(directory.join("messaging.db"));
@@ -74,7 +74,7 @@ mod conformance {
     messaging_conformance::blob_conformance_tests!(super::open_blobs);
     messaging_conformance::upload_conformance_tests!(super::open_uploads);
 
-    /// The suite fits what is no directory.
+    /// The suite also fits a blob store that is no directory.
     mod in_memory {
         use super::*;
 

@@ -62,7 +62,7 @@ async fn differences(store: &dyn Store) -> (u64, Vec<String>) {
     (checked, found)
 }
 
-/// An installation with something of nearly everything.
+/// An installation with data of nearly every kind.
 pub(crate) struct Filled {
     pub(crate) directory: TempDir,
     pub(crate) store: SqliteStore,
@@ -73,12 +73,12 @@ pub(crate) struct Filled {
     upload: UploadFile,
 }
 
-/// Longer than a piece, and not a whole number of them.
+/// Bytes longer than a piece, and not a whole number of pieces.
 fn long(byte: u8) -> Bytes {
     vec![byte; 700_001].into()
 }
 
-/// A path that is stopped.
+/// A stopped path.
 fn gmail() -> PathRow {
     PathRow {
         ip: ip(7).into(),
@@ -214,7 +214,7 @@ impl Filled {
         Self { directory, store, workspace, seen, blob, pending, upload }
     }
 
-    /// What is read over the ports.
+    /// Everything that is read over the ports, as text.
     async fn told(&self, store: &dyn Store) -> Vec<String> {
         let (workspace, page) = (self.workspace, || first(50));
         let seen = self.seen.id;
@@ -301,7 +301,7 @@ async fn what_was_moved_is_read_like_what_was_there() {
     assert_eq!(rest.iter().map(|(at, event, _)| (*at, event.id)).collect::<Vec<_>>(), [(log[1].0, log[1].1.id)]);
     assert_eq!(store.fence().await.unwrap(), None);
 
-    // Numbers go on, and so does work.
+    // Numbers continue, and so does work.
     put(
         &store,
         [
@@ -335,7 +335,7 @@ async fn the_source_is_fenced_and_nothing_else_of_it_changes() {
     assert!(store.fence().await.unwrap().is_some());
     assert_eq!(filled.told(&store).await, before);
     store.close().await;
-    // A fence moves along.
+    // A fence is moved along.
     let Some(another) = Database::create().await else { return };
     moved(filled.directory.path(), &another).await.unwrap();
     let store = PostgresStore::open(another.options()).await.unwrap();
@@ -388,7 +388,7 @@ async fn what_cannot_be_moved_leaves_the_target_empty_and_the_source_as_it_was()
     store.close().await;
 }
 
-/// What cases of the suite leave behind is moved: together they leave something of everything.
+/// Moves what cases of the suite leave behind: together they leave data of every kind.
 mod after_cases {
     use super::*;
 

@@ -1,7 +1,7 @@
-//! What every store must do, on PostgreSQL.
+//! Tests of the store on PostgreSQL.
 //!
-//! The tests start a server of their own from Debian's packages, or whatever `PG_BIN` or `PATH` leads to. Without one they
-//! say so and pass, unless `REQUIRE_POSTGRES` is set.
+//! The tests start a server of their own from Debian's packages, or from `PG_BIN` or `PATH`. Without one they say so
+//! and pass, unless `REQUIRE_POSTGRES` is set.
 
 mod batches;
 mod bucket_server;
@@ -25,7 +25,7 @@ use messaging_store::PostgresStore;
 use messaging_conformance::cluster::Database;
 use tokio_postgres::{Client, NoTls};
 
-/// A connection for statements that no store makes.
+/// Connects for statements that no store makes.
 pub(crate) async fn connect(database: &Database) -> Client {
     let (client, connection) = tokio_postgres::connect(&database.url, NoTls).await.unwrap();
     tokio::spawn(connection);

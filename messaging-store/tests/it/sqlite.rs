@@ -1,4 +1,4 @@
-//! What SQLite alone does: files, locks, schemas, restarts, a full queue.
+//! Behaviour of SQLite alone: files, locks, schemas, restarts, a full queue.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -189,7 +189,7 @@ async fn a_restart_finds_what_a_wrong_clock_dated() {
     assert_eq!(next_due(&store).await, Some(at(700)));
 }
 
-/// What is on the disk at the moment a commit returns is what a power cut would leave.
+/// A power cut leaves exactly what is on the disk at the moment a commit returns.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_returned_commit_is_in_the_files() {
     let place = tempfile::tempdir().unwrap();
@@ -210,7 +210,7 @@ async fn a_returned_commit_is_in_the_files() {
     }
 }
 
-/// What a person asked to be erased is not left in the log either, behind the place where it starts over.
+/// Erased personal data does not remain in the log either, behind the place where it starts over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_erased_is_in_no_file_soon() {
     let place = tempfile::tempdir().unwrap();
@@ -346,7 +346,7 @@ async fn a_server_hears_of_what_others_commit() {
     let visitor = SqliteStore::open(beside(place.path())).unwrap();
     let mut news = server.news();
     let mut since = *news.borrow_and_update();
-    // What opening made it hear is over once its own commits are the last.
+    // News caused by opening the stores is over once the server's own commits are the last.
     for (store, is_other) in [(&visitor, true), (&server, false), (&visitor, true)] {
         put(store, [Write::put(user(), Expect::Absent)]).await;
         let heard = async {
@@ -387,7 +387,8 @@ fn blob_of(workspace_id: WorkspaceId, blob: BlobId) -> MessageBlob {
     MessageBlob { workspace_id, message_id: id(), id: blob }
 }
 
-/// What a kill leaves between the commit and the move of the file: the sweep moves it, and it is read meanwhile.
+/// A kill between the commit and the move of the file leaves this: the sweep moves the file, and until then it can be
+/// read.
 #[tokio::test]
 async fn a_file_that_a_kill_kept_from_its_place_is_read_and_put_there() {
     let place = tempfile::tempdir().unwrap();
@@ -423,7 +424,7 @@ async fn a_scan_that_finds_little_goes_on_in_the_next_slice() {
     let mut rare = bare_message(workspace);
     rare.tags = vec!["rare".to_owned()];
     put(&store, [insert(&rare)]).await;
-    // More than one call looks at.
+    // More rows than one call reads.
     let common = (0..25_000).map(|_| Write::InsertMessage(Box::new(bare_message(workspace)), content("{}")));
     store.commit(common.collect(), Priority::Background).await.unwrap();
     let filter = MessageFilter { tag: Some("rare".to_owned()), ..MessageFilter::default() };

@@ -1,4 +1,4 @@
-//! What is left of a workspace that was removed: nothing in any table and no file, and all of another one.
+//! Remains of a removed workspace: nothing in any table and no file, while another one keeps everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ use crate::moving::{Filled, moved, path};
 
 /// Tables that keep the id of a removed workspace.
 const TOMBSTONES: [&str; 2] = ["ending_workspaces", "workspace_numbers"];
-/// Tables that are not filled here: of the installation, of people, or written by the store itself.
+/// Tables that are not filled here: of the installation, of users, or written by the store itself.
 const NOT_FILLED: &[&str] = &[
     "automation_note_number",
     "ending_workspaces",
@@ -43,7 +43,7 @@ const NOT_FILLED: &[&str] = &[
     "workspace_numbers",
     "workspaces",
 ];
-/// Tables that others name rows of, before those.
+/// Tables with rows that others name, filled before those.
 const PARENTS: &[&str] = &[
     "api_keys",
     "automations",
@@ -77,7 +77,7 @@ async fn begin(store: &dyn Store, workspace: WorkspaceId) {
     put(store, [Write::put(ending, Expect::Revision(stored.revision))]).await;
 }
 
-/// Removes everything, files through their ports.
+/// Removes all rows, and files through their ports.
 async fn remove(store: &dyn Store, workspace: WorkspaceId) {
     for blob in store.blobs().blobs_of(workspace, 100).await.unwrap() {
         store.blobs().remove_blobs(&[(workspace, blob)]).await.unwrap();
@@ -89,7 +89,7 @@ async fn remove(store: &dyn Store, workspace: WorkspaceId) {
     put(store, [Write::EndWorkspace(workspace)]).await;
 }
 
-/// Rows of a workspace in tables of SQLite, made up by the names and types of their columns.
+/// Fills tables of SQLite with rows of a workspace, made up from the names and types of their columns.
 struct Fill<'a> {
     connection: &'a Connection,
     workspace: WorkspaceId,
@@ -104,7 +104,7 @@ impl<'a> Fill<'a> {
         Self { connection, workspace, number, next: number * 1_000_000 }
     }
 
-    /// Adds a row to each table; answers the rows by table.
+    /// Adds a row to each table; returns the rows by table.
     fn all(&mut self) -> BTreeMap<String, Vec<Value>> {
         let all = tables(self.connection);
         let mut order: Vec<String> = PARENTS.iter().map(|name| (*name).to_owned()).collect();
@@ -153,7 +153,7 @@ impl<'a> Fill<'a> {
             }
             ("tickets" | "quarantined", "doc", _) | ("suspensions", "scope", _) => Value::Text(format!("{{\"workspace_id\":\"{}\"}}", self.workspace)),
             (_, "doc" | "filter" | "interest" | "lanes" | "head", _) => Value::Text(format!("{{\"id\":\"{n}\"}}")),
-            // Somebody's session, whatever they are a member of.
+            // A session of any user, whatever they are a member of.
             ("sessions", "user", _) | (_, _, "BLOB") => Value::Blob(id::<WorkspaceId>().to_bytes().to_vec()),
             (_, _, "INTEGER") => Value::Integer(n),
             _ => Value::Text(format!("text {n} of {}", self.workspace)),
@@ -191,7 +191,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// The values of a row as texts, bytes also as what they may be read as.
+/// The values of a row as texts; bytes also in each form in which they may be read.
 fn told(row: &[Value]) -> String {
     let mut text = String::new();
     for value in row {
@@ -231,7 +231,7 @@ async fn of_a_removed_workspace_no_row_and_no_file_is_left() {
     drop(connection);
 
     let store = SqliteStore::open(SqliteOptions::new(&file)).unwrap();
-    // A lane whose jobs are left alone is parked, and goes as well.
+    // A lane whose jobs are left alone is parked, and is removed as well.
     let mut claim = Claim::new(at(10), Monotonic::new(Duration::ZERO), Duration::from_mins(1));
     claim.withheld = &["sms"];
     assert_eq!(store.claim(claim).await.unwrap().iter().filter(|job| job.handle.lane.resource() == "sms").count(), 0);

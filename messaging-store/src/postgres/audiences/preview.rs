@@ -1,7 +1,7 @@
 //! Counting an audience without freezing it.
 //!
-//! Like the preview of a segment: parts that are spread over all contacts, so that what is too large for the time is
-//! estimated from everywhere.
+//! As in the preview of a segment, parts are examined that are spread over all contacts, so that an audience that is
+//! too large for the time limit is estimated from all parts.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;
@@ -26,17 +26,17 @@ const PART: i64 = 8192;
 /// Approximate number of contacts in a part if filters are evaluated.
 const FILTERED_PART: i64 = 512;
 
-/// State of a preview that is being counted: the parts still to look at, and the counts so far.
+/// State of a preview: the parts still to examine, and the counts so far.
 struct PreviewProgress {
     parts: Parts,
     /// The number of contacts in the workspace.
     contacts: u64,
-    /// The ranges of numbers that were looked at.
+    /// Ranges of numbers that were examined.
     seen: Vec<RangeInclusive<i64>>,
     tally: Tally,
 }
 
-/// How many there are of each verdict.
+/// Counts the contacts of an audience by verdict.
 pub(super) async fn preview(
     reads: &Reads,
     workspace: WorkspaceId,
@@ -59,7 +59,7 @@ pub(super) async fn preview(
     }
 }
 
-/// Looks at some more contacts; answers whether that was all.
+/// Examines some more contacts; returns true if those were the last.
 async fn go_on(
     on: &mut Snapshot,
     workspace: WorkspaceId,
@@ -88,7 +88,7 @@ impl PreviewProgress {
         Ok(Self { parts, contacts, seen: Vec::new(), tally: Tally::default() })
     }
 
-    /// Looks at the first contacts of a part, of one piece; the rest is put back.
+    /// Examines the first contacts of a part, all in one piece; the rest is put back.
     async fn look(&mut self, on: &mut Snapshot, scan: &Scan, part: RangeInclusive<i64>) -> Result<(), Fault> {
         let (start, end) = part.into_inner();
         let Some(first) = scan.first_in(on, &(start..=end)).await? else {
@@ -113,7 +113,7 @@ impl PreviewProgress {
         Ok(self.tally.preview(query, part))
     }
 
-    /// How many contacts stand in the ranges that were looked at.
+    /// Number of contacts in the ranges that were examined.
     async fn contacts_seen(&self, on: &mut Snapshot) -> Result<u64, Fault> {
         const SEEN: &str = "SELECT coalesce(sum(c.number), 0)::bigint
             FROM unnest($1::bigint[], $2::bigint[]) AS r (first, last)

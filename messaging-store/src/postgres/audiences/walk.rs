@@ -12,7 +12,7 @@ use super::scan::Scan;
 use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::walk::{Scanning, Walk};
 
-/// How long one snapshot may be looked at.
+/// Maximum time for reading one snapshot.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 struct InSnapshot<'a> {
@@ -38,7 +38,7 @@ impl Scanning for InSnapshot<'_> {
     }
 }
 
-/// What is known of the contacts of a piece; of the first one in which somebody may match with `None`.
+/// Returns the facts about the contacts of a piece; `None` stands for the first piece with a contact that may match.
 pub(super) async fn piece(
     reads: &Reads,
     workspace: WorkspaceId,

@@ -1,5 +1,5 @@
-//! What becomes of runs, entries and notes when their contact goes: those of an erased one are deleted a slice at a time,
-//! those of a merged one go on with the contact that it becomes.
+//! Runs, entries and notes of a contact that is removed: those of an erased one are deleted a slice at a time, those of
+//! a merged one pass to the contact into which it is merged.
 
 use messaging_core::changes::MoveRuns;
 use messaging_core::domain::automation::run::RunStatus;
@@ -17,7 +17,7 @@ use crate::automation_rows::RunPosition;
 use crate::counter_deltas::AutomationCounter;
 use crate::tables::automations::{departed_number, end_departure};
 
-/// Deletes a slice of the runs of a contact that is gone. Its notes lead nowhere and go when they are worked off.
+/// Deletes a slice of the runs of an erased contact. Its notes have no effect and are removed when they are worked off.
 pub(in super::super) async fn delete(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -36,7 +36,7 @@ pub(in super::super) async fn delete(
     })
     .await?;
     for (automation, _, version, position) in &runs {
-        // Those that ended stay counted.
+        // Ended runs stay counted.
         if position.status.is_open() {
             position.count(&mut transaction.deltas, *automation, -1);
         }
@@ -46,9 +46,10 @@ pub(in super::super) async fn delete(
     end_departure(transaction, workspace, id, n)
 }
 
-/// Gives all that is kept of a contact that is about to go to the one that it is merged into.
+/// Passes all rows of a contact to the one that it is merged into; the contact itself is removed next.
 pub(in super::super) async fn merge(transaction: &mut Transaction, change: &MoveRuns) -> Result<(), Fault> {
-    // Nobody tells or begins anything of the two until the commit. Always in the order of the numbers.
+    // Locks both contacts, so that no note or run of theirs is added until the commit. Always in the order of the
+    // numbers.
     const HOLD: &str = "SELECT 1 FROM contacts WHERE id = ANY ($2)
             AND workspace_number = (SELECT number FROM workspace_numbers WHERE workspace = $1)
         ORDER BY n FOR UPDATE";
@@ -77,7 +78,7 @@ pub(in super::super) async fn merge(transaction: &mut Transaction, change: &Move
     Ok(())
 }
 
-/// What becomes due by a move: an automation, and when.
+/// Automations with work that a move makes due, each with its due time.
 type Due = Vec<(i64, Timestamp)>;
 
 async fn move_runs(transaction: &mut Transaction, from: i64, to: i64) -> Result<Due, Fault> {
@@ -112,7 +113,7 @@ async fn move_fires(transaction: &mut Transaction, automations: &[i64], from: i6
     many(transaction, SQL, key, |row| Ok((column(row, 0)?, time(row, 1)?))).await
 }
 
-/// Notes come last in their new share: whoever works that off must not take away what was not there when it was read.
+/// Moved notes come last in their new shard, so that its job does not remove notes which were not there when it read.
 async fn move_notes(transaction: &mut Transaction, automations: &[i64], from: i64, to: i64) -> Result<Due, Fault> {
     const SQL: &str = "WITH old AS (
             DELETE FROM automation_notes

@@ -1,4 +1,4 @@
-//! What a transaction knows of automations, contacts and runs.
+//! Automations, contacts and runs that a transaction has looked up.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use messaging_core::ids::{AutomationId, ContactId, RunId, WorkspaceId};
 
 use crate::tables::automations::PriorRun;
 
-/// What a transaction has looked up.
+/// Numbers and runs that a transaction has looked up.
 #[derive(Debug, Default)]
 pub(in super::super) struct LookupCache {
     pub(super) automations: HashMap<(WorkspaceId, AutomationId), i64>,
@@ -17,7 +17,7 @@ pub(in super::super) struct LookupCache {
 }
 
 impl LookupCache {
-    /// Forgets the number of an automation that is being removed.
+    /// Drops the number of an automation that is being removed.
     pub(super) fn forget(&mut self, workspace: WorkspaceId, automation: AutomationId) {
         self.automations.remove(&(workspace, automation));
     }

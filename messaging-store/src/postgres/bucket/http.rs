@@ -1,4 +1,4 @@
-//! The HTTP client by which a bucket is reached.
+//! The HTTP client for the bucket of an object store.
 
 use std::error::Error as StdError;
 use std::io;
@@ -19,16 +19,16 @@ use object_store::client::{
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
-/// How long a connection may take.
+/// Time limit for connecting.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a request may take until its answer begins.
+/// Time limit for a request until its answer begins.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a connection is kept that nobody uses.
+/// Time an idle connection is kept.
 const IDLE: Duration = Duration::from_mins(1);
-/// Connections that are kept while nobody uses them.
+/// Maximum number of idle connections.
 const MAX_IDLE: usize = 8;
 
-/// Makes clients of our HTTP and TLS libraries.
+/// Creates clients of the HTTP and TLS libraries of this program.
 #[derive(Debug)]
 pub(super) struct Connector;
 
@@ -54,7 +54,7 @@ impl HttpConnector for Connector {
     }
 }
 
-/// A client with its connections.
+/// A client with its pool of connections.
 #[derive(Debug)]
 struct Pooled(Client<HttpsConnector<TcpConnector>, HttpRequestBody>);
 

@@ -1,4 +1,4 @@
-//! What is stored of contacts that are about to change.
+//! Stored data of contacts that are about to change.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,7 +17,7 @@ use crate::row::{get, id, time};
 use crate::sql::{Value, key, params};
 use crate::tables::contacts::{attributes_text, tags_text, text_columns};
 
-/// A contact as it is stored, and held until the transaction ends.
+/// A contact as it is stored, locked until the transaction ends.
 #[derive(Debug)]
 pub(super) struct LockedContact {
     pub(super) n: i64,
@@ -27,11 +27,11 @@ pub(super) struct LockedContact {
     tags: Option<String>,
     updated_at: Timestamp,
     consent: Consent,
-    /// Read only where somebody asks for changes.
+    /// Only read if a change has to be found.
     attributes: Option<String>,
 }
 
-/// Reads contacts by id; `is_asked` says whether anybody asks for what changes of them.
+/// Reads contacts by id and locks them; `is_asked`: their changes have to be found.
 pub(super) async fn read(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -71,7 +71,7 @@ impl LockedContact {
         CONTACT_FIELDS.into_iter().filter_map(named)
     }
 
-    /// The tags it has, unless they are the same as those of what becomes of it.
+    /// Returns the stored tags, unless they are the same as those of the new contact.
     pub(super) fn other_tags(&self, contact: &Contact) -> Result<Option<Vec<String>>, Fault> {
         if self.tags == tags_text(contact)? {
             return Ok(None);
@@ -97,8 +97,8 @@ impl LockedContact {
     }
 }
 
-/// Follows identifiers through puts that one statement makes at once: a conflict when one is taken before it is free.
-/// Answers the numbers of the contacts that give one up which another of them takes; they have to lose theirs before.
+/// Checks the identifiers in puts that one statement makes at once: a conflict if one is taken before it is free.
+/// Returns the numbers of the contacts that give one up which another of them takes; they have to lose theirs before.
 pub(super) fn hand_over(puts: &[PutContact], held: &HashMap<ContactId, LockedContact>) -> Result<Vec<i64>, Fault> {
     let mut owners: HashMap<Identifier, ContactId> = HashMap::new();
     for (id, held) in held {

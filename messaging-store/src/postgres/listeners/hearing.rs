@@ -1,4 +1,4 @@
-//! What a transaction carries for automations until it is written.
+//! Notes for automations that a transaction gathers until they are written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub(super) struct NewNote {
     pub(super) may_enter: bool,
     pub(super) event: Option<i64>,
     pub(super) what: Vec<u8>,
-    /// Where the contact may not enter, it is kept if an open run of the contact has one of these versions.
+    /// If the contact may not enter, the note is kept only if an open run of the contact has one of these versions.
     pub(super) versions: Vec<i64>,
 }
 
-/// What a transaction knows of listeners, and what it is to do for them before it ends. Nothing of it is true later.
+/// Listeners that a transaction knows, and the work it does for them before it ends. Valid for the transaction alone.
 #[derive(Debug, Default)]
 pub(in super::super) struct Hearing {
     /// The workspaces whose locks are held.
@@ -35,17 +35,17 @@ pub(in super::super) struct Hearing {
     pub(super) known: HashMap<WorkspaceId, OfWorkspace>,
     pub(super) lanes: HashMap<i64, Arc<[Lane]>>,
     pub(super) notes: Vec<NewNote>,
-    /// Jobs that become due, and when.
+    /// Jobs that become due, with their due times.
     pub(super) wakes: BTreeMap<(i64, u8), (Lane, Timestamp)>,
 }
 
 impl Hearing {
-    /// Forgets what is known of a workspace.
+    /// Drops the listeners of a workspace.
     pub(in super::super) fn forget(&mut self, workspace: WorkspaceId) {
         self.known.remove(&workspace);
     }
 
-    /// Has the job of a share of the contacts run at a moment, or before if it is to anyway.
+    /// Makes the job of a shard of the contacts due at a moment, if it is not due earlier.
     pub(super) fn wake(&mut self, automation: i64, shard: u8, at: Timestamp) {
         let Some(lane) = self.lanes.get(&automation).and_then(|lanes| lanes.get(usize::from(shard))) else { return };
         let wake = self.wakes.entry((automation, shard)).or_insert_with(|| (lane.clone(), at));

@@ -1,7 +1,7 @@
 //! Questions of automations about contacts, answered for many at once.
 //!
-//! All questions are answered in one snapshot. Filters that are equal are evaluated together, each contact with the span of
-//! events that counts for it; those that count from the present are equal only as of the same moment.
+//! All questions are answered in one snapshot. Equal filters are evaluated together, each contact with its own span of
+//! events; filters with conditions relative to the present are equal only as of the same moment.
 
 use jiff::tz::TimeZone;
 use messaging_core::domain::segment::values::Present;
@@ -14,7 +14,7 @@ use super::super::row::uuid;
 use super::evaluate::{ContactSpan, Evaluation};
 use crate::tables::automations::asks::{after, by_filter};
 
-/// Whether each question's filter matches its contact; whoever is gone does not match.
+/// Returns for each question whether its filter matches its contact; an erased contact does not match.
 pub(in super::super) async fn answers(
     on: &mut Snapshot,
     workspace: WorkspaceId,

@@ -1,8 +1,8 @@
-//! Whom filters match, found for many contacts at once.
+//! Evaluation of filters for many contacts at once.
 //!
-//! Contacts are read with the columns that the filters need, and core tests the values. Whoever is not decided by them is
-//! asked about in the other tables, by one statement for each question, all of them sent together. Then core's tree is
-//! decided. All of it is of the moment of a snapshot.
+//! Contacts are read with the columns that the filters need, and core tests the values. For contacts not decided by
+//! their values, the other tables are queried with one statement for each question, all sent together. Then core's tree
+//! is decided. All reads are from one snapshot.
 
 use std::ops::RangeInclusive;
 
@@ -22,10 +22,10 @@ use super::tables::{Columns, InTable, Names, OfLeaf, place};
 use super::tree::Tree;
 use super::values::{CandidateContact, ColumnSelection, Value, asked_columns};
 
-/// How many contacts are best evaluated together.
+/// Number of contacts that are best evaluated together.
 pub(in super::super) const PIECE: usize = 2000;
 
-/// Filters that are ready to be evaluated, good for the moment they were made in.
+/// Filters that are ready to be evaluated, for one moment.
 #[derive(Debug)]
 pub(in super::super) struct Evaluation {
     workspace: WorkspaceId,
@@ -35,7 +35,7 @@ pub(in super::super) struct Evaluation {
     wanted: ColumnSelection,
 }
 
-/// When and where a query is asked.
+/// Moment and time zone of a query.
 pub(super) fn present(query: &MemberQuery) -> Present {
     Present { now: query.now, zone: query.zone.clone() }
 }
@@ -45,40 +45,40 @@ pub(super) fn present(query: &MemberQuery) -> Present {
 enum Question {
     Always(bool),
     Value(Value),
-    /// It holds when the answer of the table is this.
+    /// The leaf holds if the answer of the table is this.
     Table(InTable, bool),
 }
 
-/// A question of an automation: about whom, and which events count.
+/// A contact of an automation that a question is about, and the events that count.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct ContactSpan {
     /// The contact.
     pub(in super::super) contact: Uuid,
-    /// The event after which the entry was.
+    /// Event of the entry; only later events count.
     pub(in super::super) after: Option<Uuid>,
-    /// The last event that counts; all when there is none.
+    /// Last event that counts; all if `None`.
     pub(in super::super) up_to: Option<Uuid>,
 }
 
-/// What was found of the contacts of a range.
+/// Result of evaluating the contacts of a range.
 #[derive(Debug)]
 pub(in super::super) struct EvaluatedRange {
-    /// The contacts, by number, in their order.
+    /// Contacts by number, in their order.
     pub(in super::super) numbers: Vec<i64>,
-    /// For each contact which of the filters match.
+    /// For each contact, one value for each filter: true if it matches.
     holds: Vec<bool>,
     filters: usize,
-    /// Where the rest of the range begins; `None` when that was all.
+    /// Start of the rest of the range; `None` if the whole range was evaluated.
     pub(in super::super) rest: Option<i64>,
 }
 
 impl EvaluatedRange {
-    /// The contacts, and which of the filters match each.
+    /// Contacts, each with one value for each filter: true if it matches.
     pub(in super::super) fn each(&self) -> impl Iterator<Item = (i64, &[bool])> {
         self.numbers.iter().copied().zip(self.holds.chunks(self.filters.max(1)))
     }
 
-    /// The contacts whom the first filter matches.
+    /// Contacts that the first filter matches.
     pub(in super::super) fn matching(&self) -> Vec<i64> {
         let matches = |(contact, holds): (i64, &[bool])| (holds.first() == Some(&true)).then_some(contact);
         self.each().filter_map(matches).collect()
@@ -86,7 +86,7 @@ impl EvaluatedRange {
 }
 
 impl Evaluation {
-    /// Prepares filters for the contacts of a workspace; `None` when it has none.
+    /// Prepares filters for the contacts of a workspace; `None` if it has none.
     pub(in super::super) async fn new(
         on: &mut Snapshot,
         workspace: WorkspaceId,
@@ -96,7 +96,7 @@ impl Evaluation {
         Self::prepare(on, workspace, present, filters, false).await
     }
 
-    /// The same for a question of automations.
+    /// Like `new`, for a question of automations.
     pub(in super::super) async fn of_ask(
         on: &mut Snapshot,
         workspace: WorkspaceId,
@@ -131,7 +131,7 @@ impl Evaluation {
         Ok(Some(Self { workspace, workspace_number, trees, questions, wanted }))
     }
 
-    /// Evaluates the first contacts of a range of numbers, at most so many.
+    /// Evaluates the first contacts of a range of numbers, at most `limit`.
     pub(in super::super) async fn in_range(
         &self,
         on: &mut Snapshot,
@@ -162,7 +162,7 @@ impl Evaluation {
         Ok(EvaluatedRange { numbers, holds, filters: self.trees.len(), rest })
     }
 
-    /// Those of some contacts whom the filter matches, by number; in the order of `numbers`.
+    /// Returns the contacts of `numbers` that the filter matches, in their order.
     pub(in super::super) async fn among(&self, on: &mut Snapshot, numbers: &[i64]) -> Result<Vec<i64>, Fault> {
         const SQL: &str = concat!(
             "SELECT ",
@@ -186,7 +186,8 @@ impl Evaluation {
         Ok(candidates.iter().zip(holds).filter(|(_, holds)| *holds).map(|(one, _)| one.n).collect())
     }
 
-    /// Whether the filter matches each of some contacts with a span of events of its own. Whoever is gone does not match.
+    /// Returns for each contact, with its own span of events, whether the filter matches it. An erased contact does not
+    /// match.
     pub(in super::super) async fn answers(&self, on: &mut Snapshot, asked: &[ContactSpan]) -> Result<Vec<bool>, Fault> {
         const SQL: &str = concat!(
             "SELECT ",
@@ -215,8 +216,8 @@ impl Evaluation {
         Ok(answers)
     }
 
-    /// Which filters match each of some contacts. `range` holds all contacts of the workspace that are asked about, if they
-    /// are asked about together and in their order.
+    /// Evaluates each filter for each candidate. `range`: the range of numbers that the candidates were read from, if
+    /// they were read as a range.
     async fn evaluate(
         &self,
         on: &mut Snapshot,
@@ -253,7 +254,7 @@ impl Evaluation {
         Ok(holds)
     }
 
-    /// The answer to a question about a contact, if its values or what was found before tell.
+    /// Returns the answer to a question about a contact, if its values or earlier answers decide it.
     fn by_value(&self, known: &mut AnswerTable, place: usize, number: usize, row: &Row) -> Result<Option<bool>, Fault> {
         let answer = known.of(place, number);
         if answer.is_none() {
@@ -266,7 +267,7 @@ impl Evaluation {
         Ok(*answer)
     }
 
-    /// Asks the other tables about contacts that are not decided.
+    /// Queries the other tables about contacts that are not decided.
     async fn ask_tables(
         &self,
         on: &mut Snapshot,
@@ -303,7 +304,7 @@ impl Evaluation {
                 } else {
                     Some(place(row)?)
                 };
-                // Members of a range who are decided already are not asked about.
+                // Members in the range that are decided already are skipped.
                 if let Some(place) = found.and_then(|found| open.get(found)) {
                     *known.of(*place, number) = Some(expected);
                 }
@@ -313,7 +314,7 @@ impl Evaluation {
     }
 }
 
-/// What is known of contacts: the answers to all questions, contact by contact.
+/// Known answers to all questions, contact by contact.
 struct AnswerTable {
     answers: Vec<Option<bool>>,
     questions: usize,

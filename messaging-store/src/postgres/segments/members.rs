@@ -1,9 +1,9 @@
-//! Calculating the members of a segment as a whole.
+//! Calculation of the members of a whole segment.
 //!
-//! A slice of contacts is compared in one snapshot, which takes most of the time, and the difference is written in a few
-//! short transactions. What changes in between is noted like every change and worked off afterwards; only a contact that
-//! is erased in between must not become a member again: whoever writes members takes a lock of the workspace alone that
-//! whoever erases a contact shares.
+//! A slice of contacts is compared in one snapshot, which takes most of the time, and the difference is written in a
+//! few short transactions. Changes in between are noted like all others and followed afterwards; only a contact that is
+//! erased in between must not become a member again: a transaction that writes members takes the members lock of the
+//! workspace exclusively, and one that erases a contact takes it in shared mode.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -24,14 +24,14 @@ use super::evaluate::{Evaluation, PIECE, present};
 use crate::segment_moves::compare;
 use crate::tables::segments::Difference;
 
-/// How long one snapshot may be looked at.
+/// Maximum time for reading one snapshot.
 const SLICE_TIME: Duration = Duration::from_millis(100);
-/// More moves than this end a look, so that memory stays bounded.
+/// Number of moves after which a look ends, so that memory stays bounded.
 const MAX_MOVES: usize = 50_000;
-/// The first number of the locks of members; the second is made of the workspace's id.
+/// First number of the locks of members; the second is derived from the id of the workspace.
 const MEMBERS: i32 = 0x7365_6702;
 
-/// Compares members and filter for as many contacts as fit a look; `None` when there is no such segment.
+/// Compares members and filter for as many contacts as fit a look; `None` if the segment does not exist.
 pub(super) async fn difference(
     reads: &Reads,
     workspace: WorkspaceId,
@@ -62,7 +62,7 @@ async fn compared(
     let mut difference =
         Difference { workspace, id, now: query.now, segment, moves: Vec::new(), erased: 0, next: None };
     let mut start = first.saturating_add(from.map_or(0, place_number).max(0));
-    // What was needed before does not count, so that every look gets somewhere.
+    // The preparation does not count, so that every look makes progress.
     let began = Instant::now();
     while start <= last {
         let evaluated = evaluation.in_range(on, &(start..=last), PIECE).await?;
@@ -79,7 +79,7 @@ async fn compared(
     Ok(Some(difference))
 }
 
-/// Writes some moves; answers how many joined and how many left.
+/// Writes some moves; returns the numbers of contacts that joined and left.
 pub(super) async fn write(
     transaction: &mut Transaction,
     difference: &Difference,
@@ -105,21 +105,20 @@ pub(super) async fn write(
     Ok((joined.len() as u64, left.len() as u64))
 }
 
-/// Whether a segment was not removed meanwhile; it is not until the transaction ends.
+/// Returns true if a segment was not removed meanwhile; it cannot be removed until the transaction ends.
 pub(super) async fn segment_exists(transaction: &mut Transaction, segment: i64) -> Result<bool, Fault> {
     const SQL: &str = "SELECT n FROM segments WHERE n = $1 AND NOT removed FOR SHARE";
     Ok(one(transaction, SQL, params![segment], |_| Ok(())).await?.is_some())
 }
 
-/// Makes those of some contacts members who are to be, or lets those go who are not, and counts them; answers whom it
-/// concerned.
+/// Adds or removes members of a segment and counts them; returns the contacts whose membership changed.
 pub(super) async fn change(
     transaction: &mut Transaction,
     segment: i64,
     moves: &[(i64, bool)],
     member: bool,
 ) -> Result<HashSet<i64>, Fault> {
-    // A contact may be gone.
+    // A contact may have been erased.
     const JOIN: &str = "INSERT INTO segment_members (segment, contact)
         SELECT $1, c.n FROM unnest($2::bigint[]) AS u (n) JOIN contacts c ON c.n = u.n
         ON CONFLICT DO NOTHING RETURNING contact";
@@ -139,7 +138,7 @@ pub(super) async fn change(
     Ok(changed.into_iter().collect())
 }
 
-/// Takes the lock of a workspace's members alone.
+/// Takes the members lock of a workspace exclusively.
 pub(super) fn lock_alone(transaction: &mut Transaction, workspace: WorkspaceId) {
     let keys = params![MEMBERS, outbox::lock_number(workspace)];
     transaction.run("SELECT pg_advisory_xact_lock($1::integer, $2::integer)", keys);

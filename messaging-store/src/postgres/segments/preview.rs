@@ -1,7 +1,7 @@
-//! Counting who matches without keeping it.
+//! Counting the contacts that match, without storing the result.
 //!
-//! Contacts are looked at in small ranges of their numbers that are spread over all of them, the newest first, so that a
-//! workspace that is too large for the time is estimated from everywhere. The order is the same every time.
+//! Contacts are examined in small ranges of their numbers that are spread over all of them, the newest first, so that a
+//! workspace that is too large for the time limit is estimated from all parts. The order is the same every time.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -21,17 +21,17 @@ use super::evaluate::{Evaluation, PIECE, present};
 use crate::sampling::{is_over, spread};
 use crate::tables::segments::tally::{MatchCount, Tally};
 
-/// How long one snapshot may be looked at.
+/// Maximum time for reading one snapshot.
 const LOOK: Duration = Duration::from_millis(100);
-/// How many contacts stand in a part, about.
+/// Approximate number of contacts in a part.
 const PART: i64 = 512;
 
-/// Ranges of the numbers of a workspace's contacts that wait to be looked at, in an order that spreads them.
+/// Ranges of the numbers of a workspace's contacts that are still to be examined, in an order that spreads them.
 #[derive(Debug)]
 pub(in super::super) struct Parts(VecDeque<RangeInclusive<i64>>);
 
 impl Parts {
-    /// Parts with so many contacts each, if these stand evenly. None when there are no contacts.
+    /// Creates parts of about `of_each` contacts each, if the numbers are evenly spread. None if there are no contacts.
     pub(in super::super) async fn new(
         on: &mut impl Queries,
         workspace_number: i64,
@@ -55,12 +55,12 @@ impl Parts {
         Ok(Self((0..count).map(part).collect()))
     }
 
-    /// The next part; `None` when all were looked at.
+    /// Returns the next part; `None` if all were examined.
     pub(in super::super) fn next(&mut self) -> Option<RangeInclusive<i64>> {
         self.0.pop_front()
     }
 
-    /// What is left of a part that is too large waits until all others had their turn.
+    /// Puts back the rest of a part that is too large; it waits until all others had their turn.
     pub(in super::super) fn put_back(&mut self, part: RangeInclusive<i64>) {
         self.0.push_back(part);
     }
@@ -70,7 +70,7 @@ impl Parts {
     }
 }
 
-/// What is asked, and what was found so far.
+/// A count in progress: the question, and the result so far.
 struct Count<'a> {
     workspace: WorkspaceId,
     present: Present,
@@ -84,7 +84,7 @@ struct CountProgress {
     tally: Tally,
 }
 
-/// Counts who matches a query, and each of the conditions.
+/// Counts the contacts that match a query, and those that match each of the conditions.
 pub(super) async fn counted(
     reads: &Reads,
     workspace: WorkspaceId,
@@ -108,7 +108,7 @@ pub(super) async fn counted(
 }
 
 impl Count<'_> {
-    /// Looks at some more contacts; answers whether that was all.
+    /// Examines some more contacts; returns true if those were the last.
     async fn go_on(&mut self, on: &mut Snapshot) -> Result<bool, Fault> {
         let filters = self.filters.iter().copied();
         let evaluation = Evaluation::new(on, self.workspace, &self.present, filters).await?;
@@ -119,7 +119,7 @@ impl Count<'_> {
             let progress = CountProgress::begin(on, self.workspace, self.filters.len(), self.sample).await?;
             self.progress.insert(progress)
         };
-        // What was needed before does not count, so that every look gets somewhere.
+        // The preparation does not count, so that every look makes progress.
         let began = Instant::now();
         while began.elapsed() < LOOK
             && let Some(part) = progress.parts.next()
@@ -135,7 +135,7 @@ impl Count<'_> {
         Ok(progress.parts.is_empty())
     }
 
-    /// The result of the count: sizes, exact if all contacts were looked at, and a sample.
+    /// Result of the count: sizes, exact if all contacts were examined, and a sample.
     async fn counted(self, on: &mut Snapshot) -> Result<MatchCount, Fault> {
         let Some(progress) = self.progress else { return Ok(MatchCount::nobody(self.filters.len())) };
         let exact = progress.parts.is_empty();
@@ -143,7 +143,7 @@ impl Count<'_> {
     }
 }
 
-/// How many contacts a workspace has, by its number.
+/// Number of contacts in a workspace, which is given by its number.
 pub(in super::super) async fn contact_count(on: &mut impl Queries, workspace_number: i64) -> Result<u64, Fault> {
     const SQL: &str = "SELECT coalesce(sum(contacts), 0)::bigint FROM contact_counts WHERE workspace_number = $1";
     Ok(one(on, SQL, params![workspace_number], |row| count(row, 0)).await?.unwrap_or(0))

@@ -1,7 +1,7 @@
-//! Questions about what other tables hold of contacts.
+//! Questions about contacts that other tables answer: lists, segments, suppressions and events.
 //!
-//! Each is one statement for all contacts of a piece. It answers the places of those for whom it holds, or rows that are
-//! tested here, where core decides about values in them.
+//! Each question is one statement for all contacts of a batch. It returns the places of the contacts for which the
+//! answer is yes, or rows that are tested here, if core decides about values in them.
 
 use std::collections::HashMap;
 
@@ -27,23 +27,23 @@ type Members = Vec<(Vec<String>, ValueTest)>;
 /// A question about another table.
 #[derive(Debug)]
 pub(super) enum InTable {
-    /// Whether it is a member of a list, by number.
+    /// Membership of a list, by number.
     List(i64),
-    /// Whether it is recorded on a public list, by number, as one who is asked to confirm.
+    /// Record on a public list, by number, of a contact that was asked to confirm.
     Unconfirmed(i64),
-    /// Whether it is recorded on a public list, by number, as one who has left.
+    /// Record on a public list, by number, of a contact that has left.
     Left(i64),
-    /// Whether it is a member of a segment, by number.
+    /// Membership of a segment, by number.
     Segment(i64),
-    /// Whether any of its addresses is suppressed.
+    /// Suppression of any address of the contact in a channel.
     Suppressed(Channel),
-    /// How many product events it has, of a name by number.
+    /// Number of product events of a name, given by its number, that the contact has in a span.
     Events { name: i64, span: Span, count: Count, properties: Members },
-    /// How many events messages to it have.
+    /// Number of events of messages to the contact in a span.
     Messages { of: Box<OfMessages>, span: Span, count: Count, url: Members },
 }
 
-/// Which messages and events of them count.
+/// Selects the messages and the kind of their events that count.
 #[derive(Debug)]
 pub(super) struct OfMessages {
     channel: Option<i64>,
@@ -51,29 +51,29 @@ pub(super) struct OfMessages {
     automation: Option<Uuid>,
     template: Option<Uuid>,
     kind: i64,
-    /// Whether a machine may have caused such events, which do not count then.
+    /// True if machines may cause events of this kind; those that a machine caused do not count.
     by_machines: bool,
 }
 
-/// When events must have happened.
+/// Time span in which events must have happened, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     from: i64,
     until: i64,
-    /// Since the entry of who is asked about, instead.
+    /// Counts from the entry of the contact into the automation instead.
     since_entry: bool,
 }
 
-/// What a leaf comes to, once names are known.
+/// A leaf of a filter after the names in it were looked up.
 #[derive(Debug)]
 pub(super) enum OfLeaf {
     /// The leaf has the same result for every contact.
     Always(bool),
-    /// It holds when the question's answer is this.
+    /// The leaf holds if the answer to the question is this.
     Asked(InTable, bool),
 }
 
-/// The numbers of what leaves name.
+/// Numbers of the lists, segments and events that leaves name.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     lists: HashMap<ListId, i64>,
@@ -82,7 +82,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Looks up what some leaves name.
+    /// Looks up the numbers of everything that some leaves name.
     pub(super) async fn of(on: &mut Snapshot, workspace_number: i64, leaves: &[&Leaf]) -> Result<Self, Fault> {
         const LISTS: &str = "SELECT id, n FROM lists WHERE workspace_number = $1 AND id = ANY($2) AND NOT removed";
         const SEGMENTS: &str =
@@ -122,8 +122,9 @@ impl Names {
 }
 
 impl OfLeaf {
-    /// What a leaf that is not about a value comes to. What does not exist has no members and no events. `is_ask`: about a
-    /// contact of an automation, who may have entered it.
+    /// Translates a leaf that is not about a value. A list or segment that does not exist has no members, and a name
+    /// that does not exist has no events. `is_ask`: the question is about a contact of an automation, who may have
+    /// entered it.
     pub(super) fn new(
         leaf: &Leaf,
         names: &Names,
@@ -202,8 +203,8 @@ impl Span {
     }
 }
 
-/// Contacts of whom something is asked, as parameters: numbers, ids, the ids of events after which the entry was, and up to
-/// which they count. Their places are counted from 1.
+/// Contacts that a question is about, as parameters: numbers, ids, and the ids of events after which and up to which
+/// events count. Their places are counted from 1.
 pub(super) struct Columns {
     numbers: Vec<i64>,
     ids: Vec<Uuid>,
@@ -224,7 +225,7 @@ impl Columns {
     }
 }
 
-/// The least number, the most, and how many rows decide.
+/// Smallest and largest number that satisfy the count, and the number of rows that are enough to decide.
 fn bounds(count: Count) -> (i64, i64, i64) {
     match count {
         Count::AtLeast(least) => (i64::from(least), i64::from(least), i64::from(least)),
@@ -233,7 +234,7 @@ fn bounds(count: Count) -> (i64, i64, i64) {
     }
 }
 
-/// Product events of a contact, as they are asked for by parameters 1 to 7.
+/// SQL of the product events of a contact; takes parameters 1 to 7.
 macro_rules! events_sql {
     ($columns:literal) => {
         concat!(
@@ -246,7 +247,7 @@ macro_rules! events_sql {
     };
 }
 
-/// Events of messages to a contact, as they are asked for by parameters 1 to 13. The fences keep the order: messages of a
+/// SQL of the events of messages to a contact; takes parameters 1 to 13. The fences keep the order: messages of a
 /// contact first, then the events of each.
 macro_rules! messages_sql {
     ($columns:literal) => {
@@ -274,7 +275,7 @@ macro_rules! asked_sql {
     };
 }
 
-/// The same where parameter 14 holds the ids of the contacts.
+/// Like `asked_sql`, with the ids of the contacts in parameter 14.
 macro_rules! asked_by_id_sql {
     () => {
         "unnest($1::bigint[], $2::uuid[], $3::uuid[], $14::uuid[]) WITH ORDINALITY AS c (n, after, up_to, id, place)"
@@ -282,7 +283,8 @@ macro_rules! asked_by_id_sql {
 }
 
 impl InTable {
-    /// For a group of contacts the statement that answers its members in a range of numbers, and the group's number.
+    /// For membership of a group, returns the statement that reads its members in a range of numbers, and the number of
+    /// the group.
     pub(super) const fn members_sql(&self) -> Option<(&'static str, i64)> {
         match self {
             Self::List(n) => {
@@ -303,7 +305,7 @@ impl InTable {
         }
     }
 
-    /// The statement that answers places, unless rows are to be tested here.
+    /// Returns the statement that returns places, unless rows are to be tested here.
     pub(super) fn places(
         &self,
         workspace: WorkspaceId,
@@ -363,7 +365,7 @@ impl InTable {
         })
     }
 
-    /// The places for which it holds, counted from 0, where rows are tested here.
+    /// Returns the places for which the question holds, counted from 0, if rows are tested here.
     pub(super) async fn tested(
         &self,
         on: &mut Snapshot,

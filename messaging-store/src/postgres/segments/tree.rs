@@ -14,7 +14,7 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    /// The tree of a filter; its leaves are added to the questions unless they are there already.
+    /// Builds the tree of a filter; its leaves are added to the questions unless they are there already.
     pub(super) fn of<'f>(filter: &'f Filter, questions: &mut Vec<&'f Leaf>) -> Self {
         match filter {
             Filter::Everyone => Self::All(Vec::new()),
@@ -38,12 +38,12 @@ impl Tree {
         }
     }
 
-    /// Whether it holds, by answers to the questions; `None` when that depends on one that is not answered yet.
+    /// Returns the value of the tree by answers to the questions; `None` if it depends on one that is not answered yet.
     pub(super) fn decide(
         &self,
         answer: &mut impl FnMut(usize) -> Result<Option<bool>, Fault>,
     ) -> Result<Option<bool>, Fault> {
-        // What one part alone decides: a false one that not all hold, a true one that any does.
+        // Value of one part that decides the whole: false for "all", true for "any".
         let (parts, decisive) = match self {
             Self::Question(number) => return answer(*number),
             Self::Not(part) => return Ok(part.decide(answer)?.map(|holds| !holds)),

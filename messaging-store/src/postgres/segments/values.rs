@@ -1,6 +1,7 @@
 //! Questions about the values of a contact.
 //!
-//! What a value must be is decided by core and not in SQL, so that every store means the same. This finds the column.
+//! Conditions on values are decided by core and not in SQL, so that they mean the same in every store. This module
+//! finds the columns.
 
 use messaging_core::domain::audience::contact::fields::{CONTACT_FIELDS, ContactField};
 use messaging_core::domain::channel::Channel;
@@ -14,8 +15,8 @@ use super::super::fault::Fault;
 use super::super::row::get;
 use crate::tables::segments::keys::attribute_addresses;
 
-/// The columns of a contact that questions read. The first three parameters say which of the long ones are wanted: the
-/// texts of the contact, its tags, its attributes.
+/// Columns of a contact that questions read. The first three parameters select the long ones: the texts of the contact,
+/// its tags, its attributes.
 macro_rules! asked_columns {
     () => {
         concat!(
@@ -38,7 +39,7 @@ const PHONE: usize = FIRST_TEXT + ContactField::Phone as usize;
 const TAGS: usize = FIRST_TEXT + CONTACT_FIELDS.len();
 const ATTRIBUTES: usize = TAGS + 1;
 
-/// Which of the long columns are read.
+/// Selection of the long columns that are read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ColumnSelection {
     pub(super) texts: bool,
@@ -46,14 +47,14 @@ pub(super) struct ColumnSelection {
     pub(super) attributes: bool,
 }
 
-/// A contact of whom something is asked.
+/// A contact that a question is about.
 #[derive(Debug)]
 pub(super) struct CandidateContact {
     pub(super) n: i64,
     pub(super) id: Uuid,
-    /// Where the question stands among those that were asked.
+    /// Index of its question.
     pub(super) place: usize,
-    /// The event after which its entry was, and up to which events count.
+    /// Event of its entry; only later events count, up to `up_to`.
     pub(super) after: Option<Uuid>,
     pub(super) up_to: Option<Uuid>,
     /// The columns of `asked_columns`.
@@ -63,22 +64,22 @@ pub(super) struct CandidateContact {
 /// A question about a value.
 #[derive(Debug)]
 pub(super) enum Value {
-    /// About a text in a column.
+    /// A text in a column.
     Text(usize, ValueTest),
-    /// About the email address, which is stored in its one spelling.
+    /// The email address, which is stored in its one spelling.
     Email(ValueTest),
-    /// About a time in a column.
+    /// A time in a column.
     Time(usize, ValueTest),
-    /// About an attribute: the keys from the outside in.
+    /// An attribute: the keys from the outside in.
     Attribute(Vec<String>, ValueTest),
-    /// About the tags.
+    /// The tags.
     Tags(TagsTest),
-    /// What it agreed to, in a column, is exactly this.
+    /// True if the consent in a column is exactly this.
     Consent(usize, Option<bool>),
 }
 
 impl Value {
-    /// The question of a leaf; `None` when it is about other tables. Adds to what is wanted of contacts.
+    /// Translates a leaf; `None` if it is about other tables. Adds the columns it reads to `wanted`.
     pub(super) fn of(leaf: &Leaf, present: &Present, wanted: &mut ColumnSelection) -> Option<Self> {
         Some(match leaf {
             Leaf::Field(field, test) => {
@@ -110,7 +111,7 @@ impl Value {
         })
     }
 
-    /// The answer for a contact.
+    /// Returns the answer for a contact.
     pub(super) fn holds(&self, contact: &Row) -> Result<bool, Fault> {
         let text = |column| get::<Option<&str>>(contact, column);
         Ok(match self {
@@ -124,13 +125,13 @@ impl Value {
     }
 }
 
-/// Which columns hold addresses for a channel.
+/// Selects the columns that hold addresses for a channel.
 pub(super) fn want_addresses(channel: Channel, wanted: &mut ColumnSelection) {
     wanted.texts |= matches!(channel, Channel::Email | Channel::Sms | Channel::Whatsapp | Channel::Viber);
     wanted.attributes |= matches!(channel, Channel::Telegram | Channel::Push | Channel::Viber);
 }
 
-/// The addresses of a contact for a channel, on Viber for any service, as the suppression list spells them.
+/// Returns the addresses of a contact for a channel, on Viber for any service, in the spelling of the suppression list.
 pub(super) fn addresses(channel: Channel, contact: &Row) -> Result<Vec<String>, Fault> {
     let text = |column| get::<Option<&str>>(contact, column);
     let in_column = match channel {

@@ -1,14 +1,14 @@
-//! Committing a transaction: what was gathered in it is written first.
+//! Commit of a transaction: changes gathered in it are written first.
 //!
-//! What writes it stands above the transaction, as functions over an open one, so this does too. Nothing else can
-//! commit an open transaction, so nobody can forget what was gathered.
+//! The functions that write them take an open transaction and are in a layer above it, and so is this module. Nothing
+//! else can commit an open transaction, so gathered changes cannot be forgotten.
 
 use super::super::fault::Fault;
 use super::super::{listeners, outbox};
 use super::Transaction;
 
 impl Transaction {
-    /// Writes what was gathered, sends what is queued and commits. Fails without a trace, but for
+    /// Writes the gathered changes, sends the queue and commits. If it fails, nothing is kept, except perhaps with
     /// [`Fault::OutcomeUnknown`].
     pub(in super::super) async fn commit(mut self) -> Result<(), Fault> {
         if let Err(fault) = listeners::settle(&mut self).await {

@@ -1,7 +1,7 @@
 //! Counting an audience without freezing it.
 //!
-//! Like the preview of a segment: parts that are spread over all contacts, so that what is too large for the time is
-//! estimated from everywhere.
+//! As in the preview of a segment, parts are examined that are spread over all contacts, so that an audience that is
+//! too large for the time limit is estimated from all parts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::sampling::{is_over, is_small, spread};
 use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::tally::{Tally, nobody};
 
-/// What is asked, and what was found so far.
+/// A preview in progress: the question, and the result so far.
 pub(super) struct Count {
     workspace: WorkspaceId,
     query: Arc<AudienceQuery>,
@@ -25,16 +25,16 @@ pub(super) struct Count {
 }
 
 struct PreviewProgress {
-    /// The numbers that contacts had when counting began.
+    /// Range of the numbers of contacts when counting began.
     first: i64,
     last: i64,
     /// The number of contacts in the workspace.
     contacts: u64,
-    /// How many numbers a part has.
+    /// Number of contact numbers in a part.
     width: i64,
-    /// How many parts were looked at.
+    /// Number of parts examined so far.
     parts: i64,
-    /// How many numbers stood in them.
+    /// Number of contact numbers in those parts.
     seen: i64,
     tally: Tally,
 }
@@ -44,7 +44,7 @@ impl Count {
         Self { workspace, query: Arc::clone(query), progress: None }
     }
 
-    /// Looks at some more contacts; answers whether that was all.
+    /// Examines some more contacts; returns true if those were the last.
     pub(super) fn go_on(&mut self, connection: &Connection) -> Result<bool, Fault> {
         let connection = &*connection.unchecked_transaction()?;
         let Some(mut scan) = Scan::begin(connection, self.workspace, &self.query)? else { return Ok(true) };
@@ -64,7 +64,7 @@ impl Count {
         Ok(true)
     }
 
-    /// Whether what was counted since then is enough for an estimate.
+    /// Returns true if the preview ends with an estimate now: its time is over and the workspace is not small.
     pub(super) fn is_over(&self, began: Instant) -> bool {
         is_over(self.progress.as_ref().map_or(0, |progress| progress.contacts), began)
     }
@@ -85,7 +85,7 @@ impl PreviewProgress {
             first: *bounds.start(),
             last: *bounds.end(),
             contacts,
-            // A set is passed by as a whole; filters are evaluated one contact at a time, which few contacts stand.
+            // Sets are stepped over as a whole; filters are evaluated contact by contact, of which few fit a step.
             width: if scan.evaluates() && !is_small(contacts) { scan.step() } else { PIECE.cast_signed() },
             parts: 0,
             seen: 0,

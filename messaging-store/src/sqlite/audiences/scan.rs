@@ -1,4 +1,4 @@
-//! What there is to know of the contacts of a range of numbers, by set algebra.
+//! Facts about the contacts in a range of numbers, found by set algebra.
 //!
 //! Each list and static segment is a range of its index and becomes a set of bits; only filters are evaluated contact by
 //! contact. Contacts are read last, and only those that match.
@@ -27,7 +27,7 @@ use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::audiences::walk::{Scanning, Walk};
 use crate::tables::segments::keys::attribute_addresses;
 
-/// How long one look may take: others wait for the thread meanwhile.
+/// Time limit of one look: other reads wait for the thread meanwhile.
 pub(super) const LOOK: Duration = Duration::from_millis(25);
 
 /// Most contacts in a step of a look if no filter is evaluated: some milliseconds.
@@ -114,7 +114,7 @@ impl<'c> Scan<'c> {
         }))
     }
 
-    /// The numbers that contacts of the workspace have, up to the newest.
+    /// Range of the numbers of the contacts of the workspace, up to the newest.
     pub(super) fn bounds(&self) -> Result<RangeInclusive<i64>, Fault> {
         let sql = "SELECT newest FROM workspace_numbers WHERE number = ?1";
         let newest: i64 = one(self.connection, sql, [self.workspace_number], |row| Ok(row.get(0)?))?.unwrap_or(0);
@@ -122,23 +122,23 @@ impl<'c> Scan<'c> {
         Ok(first..=first | newest)
     }
 
-    /// How many contacts the workspace has.
+    /// Number of contacts in the workspace.
     pub(super) fn contacts(&self) -> Result<u64, Fault> {
         let sql = "SELECT contacts FROM workspace_numbers WHERE number = ?1";
         Ok(one(self.connection, sql, [self.workspace_number], |row| count(row, 0))?.unwrap_or(0))
     }
 
-    /// How many contacts a step may concern.
+    /// Maximum number of contacts in a step.
     pub(super) const fn step(&self) -> i64 {
         if self.evaluation.is_some() { FILTERED_STEP } else { STEP }
     }
 
-    /// Whether contacts are evaluated one by one.
+    /// Returns true if filters are evaluated contact by contact.
     pub(super) const fn evaluates(&self) -> bool {
         self.evaluation.is_some()
     }
 
-    /// The first contact of a range that may match.
+    /// Returns the first contact of a range that may match.
     pub(super) fn first_in(&self, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
         const CONTACT: &str = "SELECT n FROM contacts WHERE n BETWEEN ?1 AND ?2 ORDER BY n LIMIT 1";
         const IN_LIST: &str =
@@ -159,7 +159,7 @@ impl<'c> Scan<'c> {
         Ok(least)
     }
 
-    /// Adds what is known of the contacts of a range, which belong to one piece.
+    /// Adds the facts about the contacts of a range, which belong to one piece.
     pub(super) fn read(&mut self, range: &RangeInclusive<i64>, scanned: &mut ScannedPiece) -> Result<(), Fault> {
         let mut wanted = Bits::default();
         for list in &self.lists {
@@ -187,7 +187,7 @@ impl<'c> Scan<'c> {
             suppressed: &mut self.suppressed,
             scanned,
         };
-        // Looking up a contact costs about as much as passing by three.
+        // Looking up a contact costs about as much as stepping over three.
         if i64::from(wanted.len()) * 3 < range.end() - range.start() {
             let (piece, _) = place_of(range.start().cast_unsigned());
             for place in wanted.iter() {
@@ -230,7 +230,7 @@ impl Scanning for Scan<'_> {
     }
 }
 
-/// Reads more of a piece, in one snapshot; answers whether that was all.
+/// Reads more of a piece, in one snapshot; returns true if those were the last contacts.
 pub(super) fn walk_on(
     connection: &Connection,
     workspace: WorkspaceId,
@@ -243,7 +243,7 @@ pub(super) fn walk_on(
     at_once(walk.go_on(&mut scan, look))
 }
 
-/// What is known of one contact; `None` if it does not match.
+/// Returns the facts about one contact; `None` if it does not match.
 pub(super) fn facts_of(
     connection: &Connection,
     workspace: WorkspaceId,
@@ -258,7 +258,7 @@ pub(super) fn facts_of(
     Ok(scanned.facts_at(place(number)))
 }
 
-/// Notes contacts that match.
+/// Records contacts that match.
 struct MatchRecorder<'f, 'c> {
     workspace: WorkspaceId,
     channel: Channel,
@@ -290,7 +290,7 @@ impl MatchRecorder<'_, '_> {
         } else if let Some(address) = address {
             let facts = &mut self.scanned.facts;
             facts.addressed.insert(place);
-            // Whoever is excluded is so in any case.
+            // A contact that is excluded needs no other reason.
             if !facts.excluded.contains(place) && self.suppressed.contains(address)? {
                 facts.suppressed.insert(place);
             }
@@ -312,7 +312,7 @@ fn members(
     Ok(())
 }
 
-/// The numbers of those that are there.
+/// Numbers of the records that exist.
 fn numbers<I: Copy>(ids: &[I], number: impl Fn(I) -> Result<Option<i64>, Fault>) -> Result<Vec<i64>, Fault> {
     ids.iter().filter_map(|id| number(*id).transpose()).collect()
 }

@@ -1,8 +1,9 @@
-//! Whether addresses are suppressed, for very many of them.
+//! Membership tests of very many addresses in the suppression list.
 //!
-//! Looking an address up costs about a microsecond, as much as everything else about its contact. Reading the
-//! suppression list once costs a fifth of that for each of its addresses, and it is mostly much smaller than a piece of an
-//! audience. So a few are looked up; then the list is read, and only what seems to be on it is looked up.
+//! Looking up an address costs about a microsecond, as much as all other work for its contact. Reading the suppression
+//! list once costs a fifth of that for each of its addresses, and it is usually much smaller than a piece of an
+//! audience. So the first addresses are looked up; then the list is read, and only addresses that seem to be on it are
+//! looked up.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
@@ -15,12 +16,12 @@ use super::super::address_digest::digest;
 use super::super::fault::Fault;
 use super::super::row::number;
 
-/// So many addresses are looked up before the list is read.
+/// Number of addresses that are looked up before the list is read.
 const FEW: usize = 1000;
-/// A list that is longer is not read to its end: looking up all addresses of a piece costs less.
+/// Length above which a list is not read to its end: looking up all addresses of a piece costs less.
 const LONGEST: usize = 200_000;
 
-/// The suppression list of a channel, of the moment of the connection's transaction.
+/// The suppression list of a channel, in the snapshot of the connection's transaction.
 pub(super) struct Suppressed<'c> {
     connection: &'c Connection,
     workspace: [u8; 16],
@@ -31,9 +32,9 @@ pub(super) struct Suppressed<'c> {
 }
 
 enum SuppressionCache {
-    /// Nothing yet; how many were looked up.
+    /// Not read yet; the number of addresses that were looked up.
     Nothing(usize),
-    /// Hashes of all addresses. Some others may have the same.
+    /// Hashes of all addresses. Other addresses may have the same hash.
     Hashes(HashSet<u64, Hashing>),
     /// The list is too long to be read.
     TooLong,
@@ -54,7 +55,7 @@ impl<'c> Suppressed<'c> {
         })
     }
 
-    /// Whether an address, spelled as the list spells it, is on it.
+    /// Returns true if an address, in the spelling of the list, is on it.
     pub(super) fn contains(&mut self, address: &str) -> Result<bool, Fault> {
         if let SuppressionCache::Nothing(looked_up) = &mut self.known {
             *looked_up += 1;

@@ -23,7 +23,7 @@ use super::preview::Count;
 use super::scan::walk_on;
 use crate::tables::audiences::walk::Walk;
 
-/// What the numbers of the contacts count: around the ends of pieces, and pieces apart.
+/// Numbers of the contacts within the workspace: around the ends of pieces, and pieces apart.
 const COUNTS: [i64; 9] = [1, 2, 65_535, 65_536, 65_537, 131_071, 131_072, 10_000_000, 10_000_001];
 /// Long enough for everything.
 const LONG: Duration = Duration::from_mins(10);
@@ -37,7 +37,7 @@ struct AudienceFixture {
 }
 
 impl AudienceFixture {
-    /// A workspace whose contacts have these counts, beside another one with many.
+    /// A workspace with contacts of these numbers, beside another one with many.
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("messaging.db");
@@ -64,7 +64,7 @@ impl AudienceFixture {
         fixture
     }
 
-    /// Makes the contact whose number has a count.
+    /// Creates the contact with a number within the workspace.
     fn put(&mut self, count: i64) {
         let sql = "UPDATE workspace_numbers SET newest = ?2 - 1 WHERE workspace = ?1";
         self.connection.execute(sql, rusqlite::params![self.workspace.to_bytes(), count]).unwrap();
@@ -79,7 +79,7 @@ impl AudienceFixture {
         contacts::put(&self.connection, &mut self.subscribers, &[put]).unwrap();
     }
 
-    /// A list with some of them.
+    /// A list with some of the contacts.
     fn list(&mut self, byte: u8, counts: &[i64]) -> ListId {
         let time = Timestamp::from_millis(0);
         let id = ListId::from_bytes([byte; 16]);
@@ -110,7 +110,7 @@ impl AudienceFixture {
         id
     }
 
-    /// A piece, in looks of a length; answers how many these were.
+    /// Reads a piece in looks of a given length; returns it with their number.
     fn piece(&self, query: &Arc<AudienceQuery>, piece: Option<u64>, look: Duration) -> (AudiencePiece, usize) {
         let mut walk = Walk::new(piece);
         let mut looks = 1;
@@ -120,7 +120,7 @@ impl AudienceFixture {
         (walk.into_piece(), looks)
     }
 
-    /// All verdicts by count, and the pieces that were looked at.
+    /// All verdicts by number, and the pieces that were read.
     fn verdicts(&self, query: AudienceQuery, look: Duration) -> (BTreeMap<u64, AudienceVerdict>, Vec<u64>) {
         let query = Arc::new(query);
         let (mut verdicts, mut pieces, mut next) = (BTreeMap::new(), Vec::new(), None);

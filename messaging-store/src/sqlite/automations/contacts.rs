@@ -1,5 +1,5 @@
-//! What becomes of runs, entries and notes when their contact goes: those of an erased one are deleted a slice at a time,
-//! those of a merged one go on with the contact that it becomes.
+//! Runs, entries and notes of a contact that is removed: those of an erased one are deleted a slice at a time, those of
+//! a merged one pass to the contact into which it is merged.
 
 use messaging_core::changes::MoveRuns;
 use messaging_core::domain::automation::run::RunStatus;
@@ -17,13 +17,13 @@ use crate::automation_rows::RunPosition;
 use crate::counter_deltas::{AutomationCounter, CounterDeltas};
 use crate::tables::automations::{departed_number, end_departure};
 
-/// The automations of a workspace, removed ones too.
+/// Automations of a workspace, removed ones too.
 fn of_workspace(connection: &Connection, workspace: WorkspaceId) -> Result<Vec<i64>, Fault> {
     let sql = "SELECT n FROM automations WHERE workspace = ?1";
     many(connection, sql, [workspace.to_bytes()], |row| Ok(row.get(0)?))
 }
 
-/// Deletes a slice of the runs of a contact that is gone. Its notes lead nowhere and go when they are worked off.
+/// Deletes a slice of the runs of an erased contact. Its notes have no effect and are removed when they are worked off.
 pub(in super::super) fn delete(
     connection: &Connection,
     deltas: &mut CounterDeltas,
@@ -41,7 +41,7 @@ pub(in super::super) fn delete(
         Ok((row.get::<_, i64>(0)?, row.get::<_, [u8; 16]>(1)?, row.get(2)?, position))
     })?;
     for (automation, run, version, position) in runs {
-        // Those that ended stay counted.
+        // Ended runs stay counted.
         if position.status.is_open() {
             position.count(deltas, automation, -1);
         }
@@ -51,7 +51,7 @@ pub(in super::super) fn delete(
     end_departure(&mut &*connection, workspace, id, n)
 }
 
-/// Gives all that is kept of a contact that is about to go to the one that it is merged into.
+/// Passes all rows of a contact to the one that it is merged into; the contact itself is removed next.
 pub(in super::super) fn merge(
     connection: &Connection,
     listeners: &mut Listeners,
@@ -92,7 +92,7 @@ pub(in super::super) fn merge(
     Ok(())
 }
 
-/// Notes come last in their new share: whoever works that off must not take away what was not there when it was read.
+/// Moved notes come last in their new shard, so that its job does not remove notes which were not there when it read.
 fn move_notes(
     connection: &Connection,
     listeners: &mut Listeners,

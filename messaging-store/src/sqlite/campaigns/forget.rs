@@ -1,4 +1,4 @@
-//! Letting go what belongs to removed campaigns, and sends that no cap asks for any more.
+//! Removal of the rows of removed campaigns, and of sends that no cap counts any more.
 
 use std::sync::PoisonError;
 
@@ -13,13 +13,13 @@ use super::super::fault::Fault;
 use super::super::query::{many, one};
 use crate::pages::sql_limit;
 
-/// How many rows a sweep removes in one transaction.
+/// Number of rows that a sweep removes in one transaction.
 const SLICE: usize = 500;
 
-/// How many rows of sends one look takes in.
+/// Number of rows of sends that one look examines.
 const WINDOW: usize = 10_000;
 
-/// Removes rows of a removed campaign, `?1`, at most `?2`; tried in their order until one finds some.
+/// Statements that remove rows of a removed campaign, `?1`, at most `?2`; tried in their order until one finds some.
 const OF_A_CAMPAIGN: [&str; 6] = [
     "DELETE FROM campaign_waiting WHERE (campaign, track, due_at, message) IN (
          SELECT campaign, track, due_at, message FROM campaign_waiting WHERE campaign = ?1 LIMIT ?2)",
@@ -38,7 +38,7 @@ const OF_A_CAMPAIGN: [&str; 6] = [
 type SendsKey = (i64, i64, i64);
 
 impl Sqlite {
-    /// Lets rows of one removed campaign go, and when there are none, the campaign; answers how many went.
+    /// Removes rows of one removed campaign, and if there are none, the campaign; returns the number of rows removed.
     pub(super) async fn forget_removed_campaigns(&self, limit: usize) -> Result<u64, StoreError> {
         const REMOVED: &str = "SELECT n FROM campaigns INDEXED BY campaigns_removed WHERE removed LIMIT 1";
         let removed = self.readers.read(|connection| one(connection, REMOVED, [], |row| Ok(row.get(0)?))).await?;
@@ -46,7 +46,7 @@ impl Sqlite {
         self.forget_in_slices(limit, SLICE, move |connection, slice| forget(connection, n, slice)).await
     }
 
-    /// Lets sends go that are so old that no cap counts them; looks at the rows behind those of the last time.
+    /// Removes sends that are so old that no cap counts them; examines the rows after those of the last time.
     pub(super) async fn forget_contact_sends(&self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         if limit == 0 {
             return Ok(0);
@@ -74,11 +74,11 @@ fn forget(connection: &Connection, n: i64, limit: usize) -> Result<u64, Fault> {
     if gone > 0 {
         return Ok(gone as u64);
     }
-    // The last: its number is free from then on.
+    // Last: its number is free from then on.
     Ok(connection.prepare_cached("DELETE FROM campaigns WHERE n = ?1 AND removed")?.execute([n])? as u64)
 }
 
-/// Rows whose sends are all older than any cap counts, and the row that was looked at last.
+/// Returns rows whose sends are all older than any cap counts, and the row that was examined last.
 fn stale_sends(
     connection: &Connection,
     after: (i64, i64),

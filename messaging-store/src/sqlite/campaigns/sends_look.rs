@@ -1,8 +1,8 @@
-//! Where the sweep of sends goes on.
+//! Position of the sweep of sends.
 
 use std::sync::Mutex;
 
-/// How far sweeps have looked through the sends: the last row that was looked at, contact and channel.
+/// Position of sweeps in the sends: contact and channel of the last row examined.
 #[derive(Debug)]
 pub(in super::super) struct SendsLook(pub(super) Mutex<(i64, i64)>);
 

@@ -1,10 +1,10 @@
 //! Listing contacts.
 //!
-//! One index drives a listing: that of an identifier, else the members of a list, else those of a segment,
-//! else those of a tag, else the contacts themselves. What else the filter asks for is checked row by row, and one call looks
-//! at no more than [`MAX_SCANNED`] rows. Contacts are numbered in the order of their creation, so the
-//! key of a page is a number. The numbers of a workspace are a range; every listing is bounded by it on both
-//! sides, so that a key that was made up reaches nobody else.
+//! One index drives a listing: that of an identifier, else the members of a list, else those of a segment, else those
+//! of a tag, else the contacts themselves. The rest of the filter is checked row by row, and one call reads at most
+//! [`MAX_SCANNED`] rows. Contacts are numbered in the order of their creation, so the key of a page is a number. The
+//! numbers of a workspace are a range; every listing is limited to it on both sides, so that a forged key reaches no
+//! other workspace.
 
 use messaging_core::domain::audience::contact::{Contact, ContactFilter};
 use messaging_core::ids::WorkspaceId;
@@ -20,10 +20,10 @@ use crate::pages::{numbered_place, place_number};
 use crate::row::time;
 use crate::tables::contacts::{contact, contact_columns, identifier, matches};
 
-/// How many rows one call looks at.
+/// Maximum number of rows that one call reads.
 const MAX_SCANNED: usize = 20_000;
 
-/// The columns of a contact. Its lists are looked up where it was changed after `?4` alone.
+/// Columns of a contact. Its lists are only looked up if it was changed at or after `?4`.
 macro_rules! columns {
     () => {
         concat!(contact_columns!(), "CASE WHEN c.updated_at >= ?4 THEN ", contact_columns!(lists of sqlite), " END")
@@ -85,7 +85,7 @@ pub(super) fn contacts(
         },
         None => None,
     };
-    // The contacts of the workspace, whatever the key says.
+    // Contacts of the workspace, for any key.
     let (lowest, end) = (workspace_number << COUNT_BITS, (workspace_number + 1) << COUNT_BITS);
     let start = match page.after {
         Some(place) => place_number(place).min(end),
@@ -126,7 +126,7 @@ impl ContactMatcher<'_> {
         let (mut scanned, mut last) = (0, 0);
         while let Some(row) = rows.next()? {
             scanned += 1;
-            // The cheap column first; the row is only read further when it agrees.
+            // The cheap column first; the row is only read further if it matches.
             let is_recent = match self.filter.updated_since {
                 Some(since) => time(row, 4)? >= since,
                 None => true,
@@ -135,7 +135,7 @@ impl ContactMatcher<'_> {
                 let (n, stored) = contact(workspace, row)?;
                 if self.matches(connection, n, &stored.record)? {
                     if items.len() == limit {
-                        // The row after the last tells that there is a rest.
+                        // The row after the last shows that there is a rest.
                         return Ok(Slice { items, next: Some(numbered_place(last)) });
                     }
                     items.push(stored.record);

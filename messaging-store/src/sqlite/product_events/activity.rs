@@ -1,4 +1,4 @@
-//! Of how many contacts product events are.
+//! Numbers of contacts with product events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use super::super::query::one;
 use crate::sampling::spread;
 use crate::tables::product_events::{ActivityByName, estimated};
 
-/// How long one look at contacts may take: others wait for the thread meanwhile.
+/// Time limit of one look: other reads wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(25);
 
-/// Time limit for counting contacts; what was not looked at by then is estimated.
+/// Time limit for counting contacts; the rest is estimated.
 pub(super) const COUNTING: Duration = Duration::from_secs(2);
 
-/// How many contacts stand in a piece.
+/// Number of contact numbers in a piece.
 const PIECE: i64 = 512;
 
-/// Counts the contacts of events.
+/// Counts the contacts with events.
 ///
-/// Looked at are small pieces that are spread over all contacts, so that a workspace that is too large for the time is
-/// estimated from everywhere.
+/// Small pieces are examined that are spread over all contacts, so that a workspace that is too large for the time
+/// limit is estimated from all parts.
 pub(super) struct Contacts {
     workspace: WorkspaceId,
     buckets: Arc<Buckets>,
     found: ActivityByName,
     places: HashMap<i64, usize>,
-    /// The count of the newest contact when counting began.
+    /// Number of the newest contact within the workspace when counting began.
     newest: Option<i64>,
-    /// How many pieces were looked at.
+    /// Number of pieces examined so far.
     pieces: i64,
 }
 
@@ -45,7 +45,7 @@ impl Contacts {
         Self { workspace, buckets: Arc::clone(buckets), found, places, newest: None, pieces: 0 }
     }
 
-    /// Looks at some more contacts; answers whether that was all.
+    /// Examines some more contacts; returns true if those were the last.
     pub(super) fn go_on(&mut self, connection: &Connection) -> Result<bool, Fault> {
         const NEWEST: &str = "SELECT newest FROM workspace_numbers WHERE number = ?1";
         const ACTIVE: &str = "SELECT DISTINCT contact, name FROM product_events INDEXED BY product_events_by_contact
@@ -79,7 +79,7 @@ impl Contacts {
         Ok(self.pieces == all)
     }
 
-    /// The result of the count; estimated unless all contacts were looked at.
+    /// Result of the count; estimated unless all contacts were examined.
     pub(super) fn finish(self) -> Vec<EventActivity> {
         estimated(self.found, self.pieces, self.newest.unwrap_or(0) / PIECE + 1)
     }

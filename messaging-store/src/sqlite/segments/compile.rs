@@ -1,9 +1,8 @@
-//! A filter as SQL.
+//! Translation of filters to SQL.
 //!
-//! The text is put together from fragments that stand here and from numbered parameters; nothing that a
-//! user wrote becomes part of it: [`Sql::push`] takes only what was compiled into the program. What a value
-//! must be is tested by the function `passes` (see [`probe`](super::probe)), which finds the test by the
-//! number that is bound beside the value.
+//! The text is put together from fragments in this file and from numbered parameters; nothing that a user wrote becomes
+//! part of it: [`Sql::push`] takes only strings of the program. The condition on a value is tested by the function
+//! `passes` (see [`probe`](super::probe)), which finds the test by the number that is bound beside the value.
 //!
 //! Every condition is 1 or 0, never NULL, so that NOT is the exact complement. Lists of conditions are
 //! balanced trees, because SQLite limits how deep an expression may be.
@@ -29,24 +28,24 @@ use super::super::query::one;
 use super::super::row::number;
 use super::probe::{Probe, Probes};
 
-/// An address in an attribute.
+/// SQL expression of an address in an attribute.
 const OF_ATTRIBUTES: &str = "a.value";
 
-/// A condition over `contacts c`, what is bound to it, and the tests that it names by number.
+/// Conditions on `contacts c`, with their parameters, and the tests that they name by number.
 pub(in super::super) struct Compiled {
-    /// Number of the workspace whose contacts are looked at.
+    /// Number of the workspace whose contacts are examined.
     pub(super) workspace_number: i64,
     /// The conditions, in the order of the filters.
     pub(super) conditions: Vec<String>,
-    /// What is bound, from the first parameter on.
+    /// Values of the parameters, from the first one on.
     pub(super) parameters: Vec<Value>,
     /// The tests.
     pub(super) probes: Probes,
 }
 
-/// Compiles filters for the contacts of a workspace; `None` when it has none.
+/// Compiles filters for the contacts of a workspace; `None` if it has none.
 ///
-/// Names are resolved to numbers here, so what comes out is good for the moment it was made in.
+/// Names are resolved to numbers here, so the result is valid only at the moment of the call.
 pub(in super::super) fn compile<'f>(
     connection: &Connection,
     workspace: WorkspaceId,
@@ -57,8 +56,9 @@ pub(in super::super) fn compile<'f>(
     compile_for(connection, workspace, filters.into_iter().map(|filter| (filter, present.clone())), None)
 }
 
-/// The same for questions of automations, each filter as of its moment, about a contact and a span of events. What is bound begins with the
-/// number of the contact and the ids that [`Span`] names, which the caller binds for each question.
+/// Like `compile`, for questions of automations about a contact and a span of events, each filter as of its own moment.
+/// The first parameters are the number of the contact and the ids in [`Span`], which the caller binds for each
+/// question.
 pub(in super::super) fn compile_asks<'f>(
     connection: &Connection,
     workspace: WorkspaceId,
@@ -68,12 +68,12 @@ pub(in super::super) fn compile_asks<'f>(
     compile_for(connection, workspace, filters, Some(span))
 }
 
-/// Which events count, by their ids, which tell the order of their acceptance.
+/// Range of the events that count, by their ids, which are in the order of acceptance.
 #[derive(Clone, Copy)]
 struct Span {
-    /// Those after this one are since the entry; none when it is NULL.
+    /// Events after this one are since the entry; none if it is NULL.
     after: Parameter,
-    /// Up to and with this one; all when it is NULL.
+    /// Last event that counts; all if it is NULL.
     up_to: Parameter,
 }
 
@@ -105,7 +105,7 @@ fn compile_for<'f>(
     Ok(Some(Compiled { workspace_number, conditions, parameters: sql.parameters, probes: Probes(probes) }))
 }
 
-/// SQL text and what is bound to it.
+/// SQL text and the values of its parameters.
 struct Sql {
     text: String,
     parameters: Vec<Value>,
@@ -139,10 +139,10 @@ struct Compiler<'a> {
     workspace_number: i64,
     sql: Sql,
     probes: Vec<Probe>,
-    /// Where the workspace's id is bound, once it is.
+    /// Parameter with the id of the workspace, once it is bound.
     workspace_parameter: Option<Parameter>,
     present: Present,
-    /// Which events count; all where nobody asks for an automation.
+    /// Range of the events that count; `None`, and all count, unless the question is of an automation.
     span: Option<Span>,
 }
 
@@ -188,7 +188,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// One statement; what it writes stands beside AND, OR and NOT without parentheses around it.
+    /// Writes one condition, which needs no parentheses beside AND, OR and NOT.
     fn leaf(&mut self, leaf: &Leaf) -> Result<(), Fault> {
         match leaf {
             Leaf::Field(field, test) => self.field(*field, test),
@@ -230,7 +230,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Begins a test of a value, which the caller writes.
+    /// Begins a test of a value, which the caller writes next.
     fn passes(&mut self, probe: Probe) {
         self.sql.push("passes(");
         self.sql.bind(i64::try_from(self.probes.len()).unwrap_or(i64::MAX));
@@ -250,7 +250,8 @@ impl Compiler<'_> {
         self.sql.push(")");
     }
 
-    /// `rows` begins a subquery and ends where the number is bound. What does not exist has no members.
+    /// `rows` begins a subquery and ends where the number is bound. A list or segment that does not exist has no
+    /// members.
     fn membership(&mut self, rows: &'static str, n: Option<i64>, member: bool) {
         self.sql.push(if member { "EXISTS " } else { "NOT EXISTS " });
         self.sql.push(rows);
@@ -266,7 +267,7 @@ impl Compiler<'_> {
             Channel::Email => self.listed(channel, "c.email"),
             Channel::Sms | Channel::Whatsapp => self.listed(channel, "c.phone"),
             Channel::Telegram | Channel::Push => self.listed(channel, OF_ATTRIBUTES),
-            // Apart, so that each is looked up by its key.
+            // Two lookups, so that each uses the key.
             Channel::Viber => {
                 self.sql.push("(");
                 self.listed(channel, "c.phone");
@@ -277,7 +278,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether an address of a contact is on the suppression list of a channel.
+    /// Writes the condition that an address of a contact is on the suppression list of a channel.
     fn listed(&mut self, channel: Channel, address: &'static str) {
         self.sql.push("EXISTS (SELECT 1 FROM ");
         if address == OF_ATTRIBUTES {
@@ -377,7 +378,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A comparison of how many rows there are. Looks at no more rows than decide it.
+    /// Compares the number of rows with a count. Reads no more rows than are needed to decide.
     fn counted(&mut self, count: Count, rows: impl FnOnce(&mut Self)) {
         let (least, most) = match count {
             Count::AtLeast(0) => {

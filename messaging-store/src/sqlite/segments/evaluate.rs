@@ -1,7 +1,7 @@
-//! Running compiled conditions over contacts.
+//! Evaluation of compiled conditions for contacts.
 //!
-//! The statements are made for one use: their text depends on the filter, and keeping them would push the
-//! statements that every request uses out of the cache.
+//! The statements are prepared for one use: their text depends on the filter, and caching them would evict the
+//! statements that every request uses.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::compile::Compiled;
 use super::probe;
 use crate::tables::segments::keys::attribute_addresses;
 
-/// What is bound for each question.
+/// Number of parameters bound for each question.
 const ASKED: usize = 3;
 
 /// Conditions that are ready to run. The connection evaluates no others meanwhile.
@@ -34,7 +34,7 @@ pub(in super::super) struct AskEvaluation<'c> {
 }
 
 impl<'c> AskEvaluation<'c> {
-    /// Prepares what [`compile_asks`](super::compile::compile_asks) made.
+    /// Prepares conditions from [`compile_asks`](super::compile::compile_asks).
     pub(in super::super) fn new(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
         let Compiled { conditions, parameters, probes, .. } = compiled;
         define_functions(connection, probes)?;
@@ -42,7 +42,7 @@ impl<'c> AskEvaluation<'c> {
         for condition in &conditions {
             let sql = ["SELECT ", condition, " FROM contacts c WHERE c.n = ?1"].concat();
             let mut statement = connection.prepare(&sql)?;
-            // Those of the others are not there.
+            // The parameters of the other conditions do not occur in this statement.
             for (place, value) in parameters.iter().enumerate().take(statement.parameter_count()).skip(ASKED) {
                 statement.raw_bind_parameter(place + 1, value)?;
             }
@@ -51,7 +51,7 @@ impl<'c> AskEvaluation<'c> {
         Ok(Self { statements })
     }
 
-    /// Whether a condition holds for a contact; `asked` is its number, and the span of events.
+    /// Returns true if a condition holds for a contact; `asked` has its number, and the span of events.
     pub(in super::super) fn holds(&mut self, condition: usize, asked: [&dyn ToSql; ASKED]) -> Result<bool, Fault> {
         let statement = &mut self.statements[condition];
         let bound = asked.into_iter().take(statement.parameter_count());
@@ -66,7 +66,7 @@ impl<'c> AskEvaluation<'c> {
     }
 }
 
-/// Whom a statement looks at.
+/// Contacts that a statement reads.
 enum ContactScope {
     /// The contacts of a range of numbers.
     Range,
@@ -75,17 +75,17 @@ enum ContactScope {
 }
 
 impl<'c> Evaluation<'c> {
-    /// Prepares to find whom the first condition holds for, in ranges of numbers.
+    /// Prepares to find the contacts in ranges of numbers for which the first condition holds.
     pub(in super::super) fn of_ranges(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
         Self::new(connection, compiled, &ContactScope::Range, false)
     }
 
-    /// Prepares to find whom the first condition holds for, among some numbers.
+    /// Prepares to find those of some contacts for which the first condition holds.
     pub(super) fn of_some(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
         Self::new(connection, compiled, &ContactScope::Named, false)
     }
 
-    /// Prepares to find out which of the conditions hold for each contact of a range.
+    /// Prepares to evaluate each condition for each contact of a range.
     pub(super) fn of_each(connection: &'c Connection, compiled: Compiled) -> Result<Self, Fault> {
         Self::new(connection, compiled, &ContactScope::Range, true)
     }
@@ -100,7 +100,7 @@ impl<'c> Evaluation<'c> {
                 sql.push_str(condition);
             }
         }
-        // The range or the array comes after everything else that is bound.
+        // The range or the array follows all other parameters.
         let next = parameters.len() + 1;
         match scope {
             ContactScope::Range => {
@@ -119,12 +119,12 @@ impl<'c> Evaluation<'c> {
         Ok(Self { statement: connection.prepare(&sql)?, parameters })
     }
 
-    /// The numbers of the contacts of a range for whom the condition holds, in their order.
+    /// Numbers of the contacts of a range for which the condition holds, in their order.
     pub(in super::super) fn in_range(&mut self, range: &RangeInclusive<i64>) -> Result<Vec<i64>, Fault> {
         self.numbers([Value::Integer(*range.start()), Value::Integer(*range.end())])
     }
 
-    /// Those of some contacts for whom the condition holds, in their order.
+    /// Returns those of some contacts for which the condition holds, in their order.
     pub(super) fn among(&mut self, numbers: &[i64]) -> Result<Vec<i64>, Fault> {
         self.numbers([Value::Text(serde_json::to_string(numbers)?)])
     }
@@ -139,7 +139,7 @@ impl<'c> Evaluation<'c> {
         Ok(numbers)
     }
 
-    /// Tells of each contact of a range which of the conditions hold.
+    /// Calls a function with each contact of a range and the value of each condition.
     pub(super) fn each_in_range(
         &mut self,
         range: &RangeInclusive<i64>,
@@ -159,7 +159,7 @@ impl<'c> Evaluation<'c> {
     }
 }
 
-/// Gives the connection the functions that conditions call. The tests live in the first of them.
+/// Defines the SQL functions that conditions call. The tests are owned by the first of them.
 fn define_functions(connection: &Connection, probes: probe::Probes) -> Result<(), Fault> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     let probes = Arc::new(probes);
@@ -192,7 +192,7 @@ mod tests {
     use super::super::compile::compile;
     use super::*;
 
-    /// How SQLite goes about a statement, a line for each table.
+    /// Query plan of a statement, a line for each table.
     fn plan(statement: &Statement<'_>, connection: &Connection) -> Vec<String> {
         let sql = statement.expanded_sql().unwrap_or_default();
         let mut explain = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
@@ -229,7 +229,7 @@ mod tests {
         let filter = parse(&filter, "", Purpose::Segment, &mut violations).filter.expect("a filter");
         let query = MemberQuery { filter, now: Timestamp::from_millis(0), zone: TimeZone::UTC };
         let compiled = || compile(&connection, workspace, &query, [&query.filter]).unwrap().unwrap();
-        // The array of a contact's push tokens, and rows that were found and are counted.
+        // The array of a contact's push tokens, and found rows that are counted.
         let walked = ["SCAN a VIRTUAL", "SCAN (subquery"];
         let is_found =
             |line: &String| line.starts_with("SEARCH ") || walked.iter().any(|walked| line.starts_with(walked));

@@ -1,8 +1,8 @@
-//! The change outbox: which contacts changed in what a dynamic segment reads.
+//! The change outbox: contacts with changes in data that dynamic segments read.
 //!
-//! An entry is part of the transaction of the change, so none is ever missing. What the segments of a workspace read
-//! stands with its number and is remembered by the writer: a workspace without dynamic segments pays for a look into a
-//! map.
+//! An entry is part of the transaction of the change, so none is ever missing. The read mask of the segments of a
+//! workspace is stored with its number and cached by the writer: a workspace without dynamic segments pays for a look
+//! into a map.
 
 use std::collections::HashMap;
 
@@ -14,46 +14,46 @@ use super::super::fault::Fault;
 use super::super::numbers::contact_number;
 use super::super::query::one;
 
-/// Workspaces whose read mask is remembered; beyond that the memory starts anew.
+/// Maximum number of workspaces whose read mask is cached; beyond that the cache starts anew.
 const MAX_KNOWN: usize = 10_000;
 
-/// What the dynamic segments of workspaces read, as the writer last saw it.
+/// Read masks of workspaces, as the writer last saw them.
 #[derive(Debug, Default)]
 pub(in super::super) struct ReadMasks {
     known: HashMap<WorkspaceId, WorkspaceReadMask>,
-    /// By how many automations in a row the present changes were caused.
+    /// Number of automations in a row that led to the present changes.
     pub(in super::super) depth: u8,
 }
 
-/// What the dynamic segments of a workspace read.
+/// Read mask of a workspace: the data that its dynamic segments read.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct WorkspaceReadMask {
     mask: ReadMask,
-    /// What is noted was caused by so many automations in a row.
+    /// Number of automations in a row that led to the noted changes.
     depth: u8,
 }
 
 impl WorkspaceReadMask {
-    /// What the dynamic segments of a workspace read at the moment.
+    /// Reads the current read mask of a workspace by its number.
     pub(in super::super) fn of_workspace_number(connection: &Connection, workspace_number: i64) -> Result<Self, Fault> {
         let sql = "SELECT read_mask FROM workspace_numbers WHERE number = ?1";
         let mask = one(connection, sql, [workspace_number], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;
         Ok(Self { mask: mask.unwrap_or(ReadMask::NONE), depth: 0 })
     }
 
-    /// The same for what was caused by so many automations in a row.
+    /// Returns the same mask for changes that this many automations in a row led to.
     pub(in super::super) const fn caused_at(self, depth: u8) -> Self {
         Self { depth, ..self }
     }
 
-    /// What of a mask is read.
+    /// Returns the part of `mask` that the dynamic segments read.
     pub(in super::super) fn in_any(self, mask: ReadMask) -> ReadMask {
         self.mask & mask
     }
 }
 
 impl ReadMasks {
-    /// What the dynamic segments of a workspace read; `None` when it has none.
+    /// Returns the read mask of a workspace; `None` if it has no dynamic segments.
     pub(in super::super) fn of(
         &mut self,
         connection: &Connection,
@@ -73,7 +73,7 @@ impl ReadMasks {
         Ok((!read_mask.mask.is_empty()).then_some(read_mask))
     }
 
-    /// The read mask of a workspace, if it meets some mask; `None` when nobody reads any of them.
+    /// Returns the read mask of a workspace if it overlaps `mask`; `None` if no segment reads any of it.
     pub(in super::super) fn in_mask(
         &mut self,
         connection: &Connection,
@@ -83,12 +83,12 @@ impl ReadMasks {
         Ok(self.of(connection, workspace)?.filter(|read_mask| !read_mask.in_any(mask).is_empty()))
     }
 
-    /// Forgets what is remembered of a workspace.
+    /// Drops the cached read mask of a workspace.
     pub(super) fn forget(&mut self, workspace: WorkspaceId) {
         self.known.remove(&workspace);
     }
 
-    /// Forgets everything: something was undone, or another program has written.
+    /// Drops all cached read masks: a change was undone, or another program has written.
     pub(in super::super) fn forget_all(&mut self) {
         self.known.clear();
     }
@@ -110,7 +110,7 @@ impl ReadMasks {
     }
 }
 
-/// What the dynamic segments of a workspace read, as it stands with the number of the workspace.
+/// Reads the read mask of a workspace, which is stored with its number.
 fn stored(connection: &Connection, workspace: WorkspaceId) -> Result<WorkspaceReadMask, Fault> {
     let sql = "SELECT read_mask FROM workspace_numbers WHERE workspace = ?1";
     let found = one(connection, sql, [workspace.to_bytes()], |row| Ok(ReadMask::from_bits(row.get(0)?)))?;

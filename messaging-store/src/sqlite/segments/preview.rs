@@ -1,7 +1,7 @@
-//! Counting who matches without keeping it.
+//! Counting the contacts that match, without storing the result.
 //!
-//! Contacts are looked at in small pieces that are spread over all of them, the newest first, so that a
-//! workspace that is too large for the time is estimated from everywhere. The order is the same every time.
+//! Contacts are examined in small pieces that are spread over all of them, the newest first, so that a workspace that
+//! is too large for the time limit is estimated from all parts. The order is the same every time.
 
 use std::time::{Duration, Instant};
 
@@ -19,12 +19,12 @@ use crate::database::at_once;
 use crate::sampling::{is_over, is_small, spread};
 use crate::tables::segments::tally::{MatchCount, Tally};
 
-/// How long one look may take: others wait for the thread meanwhile.
+/// Time limit of one look: other reads wait for the thread meanwhile.
 const LOOK: Duration = Duration::from_millis(40);
-/// How many numbers of contacts a piece has at least.
+/// Least number of contact numbers in a piece.
 const PIECE: i64 = 512;
 
-/// What is asked, and what was found so far.
+/// A count in progress: the question, and the result so far.
 pub(super) struct Count {
     workspace: WorkspaceId,
     query: MemberQuery,
@@ -34,11 +34,12 @@ pub(super) struct Count {
 }
 
 struct CountProgress {
-    /// The count of the newest contact when counting began.
+    /// Number of the newest contact within the workspace when counting began.
     newest: i64,
-    /// How many numbers a piece has: many where most contacts are gone, so that a small workspace is looked at whole.
+    /// Number of contact numbers in a piece: large if most contacts are gone, so that a small workspace is examined
+    /// whole.
     width: i64,
-    /// How many pieces were looked at.
+    /// Number of pieces examined so far.
     pieces: i64,
     tally: Tally,
 }
@@ -48,7 +49,7 @@ impl Count {
         Self { workspace, query: query.clone(), conditions: conditions.to_vec(), sample, progress: None }
     }
 
-    /// Looks at some more contacts; answers whether that was all.
+    /// Examines some more contacts; returns true if those were the last.
     pub(super) fn go_on(&mut self, connection: &Connection) -> Result<bool, Fault> {
         let connection = &*connection.unchecked_transaction()?;
         let filters = std::iter::once(&self.query.filter).chain(&self.conditions);
@@ -63,7 +64,7 @@ impl Count {
         let all = progress.pieces_of_all();
         let conditions = compiled.conditions.len();
         let mut evaluation = Evaluation::of_each(connection, compiled)?;
-        // What was needed before does not count, so that every look gets somewhere.
+        // The preparation does not count, so that every look makes progress.
         let began = Instant::now();
         while progress.pieces < all && began.elapsed() < LOOK {
             let start = (workspace_number << COUNT_BITS) | (spread(progress.pieces, all) * progress.width);
@@ -74,12 +75,12 @@ impl Count {
         Ok(progress.pieces == all)
     }
 
-    /// Whether what was found since then is enough for an estimate.
+    /// Returns true if the count ends with an estimate now: its time is over and the workspace is not small.
     pub(super) fn is_over(&self, began: Instant) -> bool {
         is_over(self.progress.as_ref().map_or(0, |progress| progress.tally.contacts), began)
     }
 
-    /// The result of the count: sizes, exact if all contacts were looked at, and a sample.
+    /// Result of the count: sizes, exact if all contacts were examined, and a sample.
     pub(super) fn counted(self, connection: &Connection) -> Result<MatchCount, Fault> {
         let Some(progress) = self.progress else { return Ok(MatchCount::nobody(self.conditions.len() + 1)) };
         let exact = progress.pieces == progress.pieces_of_all();

@@ -1,7 +1,7 @@
 //! Tests of values while a statement runs.
 //!
-//! What a value must be is decided by core and not in SQL, so that every store means the same. This finds the test that
-//! a statement calls by number, and reads the column.
+//! Conditions on values are decided by core and not in SQL, so that they mean the same in every store. This module
+//! finds the test that a statement calls by number, and reads the column.
 
 use messaging_core::domain::segment::filter::{PropertyTest, TagsNeeded, Test};
 use messaging_core::domain::segment::value_test::{TagsTest, ValueTest};
@@ -10,7 +10,7 @@ use rusqlite::types::ValueRef;
 
 use super::super::fault::Fault;
 
-/// The tests of a statement, by the numbers that it calls them by.
+/// The tests of a statement, in the order of the numbers by which it calls them.
 #[derive(Debug)]
 pub(super) struct Probes(pub(super) Vec<Probe>);
 
@@ -30,44 +30,44 @@ pub(super) enum Probe {
 }
 
 impl Probe {
-    /// A test of a text column.
+    /// Creates a test of a text column.
     pub(super) fn text(test: &Test, present: &Present) -> Self {
         Self::Text(ValueTest::new(test, present))
     }
 
-    /// A test of the column of email addresses.
+    /// Creates a test of the column of email addresses.
     pub(super) fn email(test: &Test, present: &Present) -> Self {
         Self::Email(ValueTest::new(test, present))
     }
 
-    /// A test of a column of times.
+    /// Creates a test of a column of times.
     pub(super) fn time(test: &Test, present: &Present) -> Self {
         Self::Time(ValueTest::new(test, present))
     }
 
-    /// A test of a member of an object.
+    /// Creates a test of a member of an object.
     pub(super) fn member(path: &[String], test: &Test, present: &Present) -> Self {
         Self::Members(vec![(path.to_vec(), ValueTest::new(test, present))])
     }
 
-    /// Tests of members of one object.
+    /// Creates tests of members of one object.
     pub(super) fn properties(tests: &[PropertyTest], present: &Present) -> Self {
         Self::Members(tests.iter().map(|one| (one.path.clone(), ValueTest::new(&one.test, present))).collect())
     }
 
-    /// A test of the URL of a click.
+    /// Creates a test of the URL of a click.
     pub(super) fn url(part: &str) -> Self {
         Self::Members(vec![(vec!["url".to_owned()], ValueTest::contains(part))])
     }
 
-    /// A test of tags.
+    /// Creates a test of tags.
     pub(super) fn tags(needs: TagsNeeded, values: &[String]) -> Self {
         Self::Tags(TagsTest::new(needs, values))
     }
 }
 
 impl Probes {
-    /// Whether a column passes the test with a number.
+    /// Returns true if a column passes the test with a number.
     pub(super) fn pass(&self, number: usize, value: ValueRef<'_>) -> Result<bool, Fault> {
         const WRONG_COLUMN: Fault = Fault::Malformed("a column is not of the type that is tested");
         let probe = self.0.get(number).ok_or(Fault::Malformed("a test is not there"))?;

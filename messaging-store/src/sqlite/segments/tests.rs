@@ -1,4 +1,4 @@
-//! What happens between looking and writing.
+//! Changes between reading and writing.
 
 use jiff::tz::TimeZone;
 use messaging_core::changes::{Expect, PutContact};
@@ -93,7 +93,7 @@ impl SegmentFixture {
         self.connection.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    /// How many rows say that somebody is a member, and how many are counted.
+    /// Number of rows of members, and the stored number of members.
     fn members(&self) -> (i64, i64) {
         (self.count("SELECT count(*) FROM segment_members"), self.count("SELECT members FROM segments"))
     }
@@ -102,7 +102,7 @@ impl SegmentFixture {
         self.count("SELECT count(*) FROM changed_contacts")
     }
 
-    /// Writes what a calculation found; answers how many joined and left.
+    /// Writes the result of a calculation; returns the numbers of contacts that joined and left.
     fn write(&self, found: &Difference) -> (u64, u64) {
         let mut subscribers = ChangeSubscribers::default();
         members::write(&self.connection, &mut subscribers.listeners, found, &found.moves, MoveNotes::Written).unwrap()
@@ -148,7 +148,7 @@ fn a_contact_that_changes_once_more_keeps_its_note() {
     let mut fixture = SegmentFixture::new();
     let followed = fixture.look();
     fixture.put(2, Expect::Revision(1));
-    // Everybody reads of a contact that it is there, and nothing that changed.
+    // The segment of everybody reads only the existence of a contact, which did not change.
     assert_eq!(fixture.outbox(), 2);
     let moved = fixture.follow(&followed);
     assert_eq!(moved.iter().map(|one| one.contact).collect::<Vec<_>>(), [SegmentFixture::id(1), SegmentFixture::id(2)]);

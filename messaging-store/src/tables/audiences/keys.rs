@@ -1,4 +1,4 @@
-//! How statements name the campaign that an audience belongs to.
+//! Keys of the campaign of an audience in statements.
 
 use messaging_core::ids::{CampaignId, WorkspaceId};
 
@@ -16,7 +16,8 @@ macro_rules! campaign {
     };
 }
 
-/// Adds a row of the campaign `$2` of the workspace `$1`, which on PostgreSQL stays until the transaction ends.
+/// Adds a row of the campaign `$2` of the workspace `$1`; on PostgreSQL the campaign cannot be removed until the
+/// transaction ends.
 macro_rules! insert {
     ($columns:literal, $values:literal, $otherwise:literal) => {
         sql!(
@@ -34,12 +35,12 @@ macro_rules! insert {
 
 pub(super) use {campaign, insert};
 
-/// The parameters `$1` and `$2`.
+/// Parameters `$1` and `$2`.
 pub(super) fn key_of((workspace, campaign): Of) -> Params {
     params![key(workspace), key(campaign)]
 }
 
-/// A conflict unless a campaign is there.
+/// Raises a conflict unless a campaign exists.
 pub(super) fn expect_campaign(on: &mut dyn Statements, of: Of) -> Result<(), Fault> {
     const SQL: Sql = sql!("SELECT count(*) FROM campaigns WHERE workspace = $1 AND id = $2 AND NOT removed");
     on.expect(1, SQL, key_of(of))

@@ -1,7 +1,7 @@
-//! Which addresses of recipients are left out, because other recipients of the campaign have them.
+//! Addresses of recipients that are left out because other recipients of the campaign have them.
 //!
-//! They are few, and asked for when messages are made and attempted: a row for each piece that has some. Messages are
-//! attempted after their campaign has been sent, so the rows of that one go with a sweep, days later.
+//! They are few, and read when messages are created and attempted: a row for each piece that has some. Messages are
+//! attempted after their campaign has been sent, so its rows are removed by a sweep, days later.
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -21,11 +21,12 @@ use crate::pages::sql_limit;
 use crate::row::{get, record};
 use crate::sql::{Sql, params, sql};
 
-/// So long after a campaign was sent no message of it is attempted any more: the longest of them expire after 72 hours.
+/// Time after a campaign was sent from which no message of it is attempted any more: the longest of them expire after
+/// 72 hours.
 const ATTEMPTED_FOR: Duration = Duration::from_hours(7 * 24);
-/// Pieces that are let go in one step: some megabytes at most.
+/// Number of pieces removed in one step: some megabytes at most.
 const SLICE: usize = 4;
-/// How many campaigns one sweep looks at.
+/// Number of campaigns that one sweep examines.
 const LOOKED_AT: usize = 1000;
 
 pub(crate) fn put(
@@ -58,7 +59,7 @@ pub(crate) fn forget(on: &mut dyn Statements, workspace: WorkspaceId, campaign: 
     on.run(SQL, key_of((workspace, campaign)))
 }
 
-/// Forgets up to `limit` pieces of what is left out for one campaign that was sent long ago; answers how many went.
+/// Removes up to `limit` pieces of one campaign that was sent long ago; returns the number removed.
 pub(crate) async fn forget_old(database: &impl Database, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
     const HELD: Sql = sql!(
         sqlite: "SELECT c.n, c.doc FROM (SELECT DISTINCT campaign FROM campaign_left_out) l
@@ -94,7 +95,7 @@ pub(crate) async fn forget_old(database: &impl Database, now: Timestamp, limit: 
     Ok(forgotten)
 }
 
-/// What is left out for a campaign in some pieces.
+/// Addresses that a campaign leaves out in some pieces.
 #[derive(Debug)]
 pub(super) struct LeftOut {
     workspace: WorkspaceId,
@@ -104,7 +105,7 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    /// Reads the pieces of the contacts with some numbers.
+    /// Reads the pieces that have the contacts with these numbers.
     pub(super) async fn read(
         database: &impl Database,
         of: Of,
@@ -138,7 +139,7 @@ impl LeftOut {
         Ok(Self { workspace: of.0, channel, entries })
     }
 
-    /// Whether an address of the contact with a number is left out.
+    /// Returns true if an address of the contact with a number is left out.
     pub(super) fn contains(&self, number: u64, address: &str) -> bool {
         let (piece, place) = place_of(number);
         !self.entries.is_empty()

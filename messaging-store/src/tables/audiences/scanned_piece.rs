@@ -1,4 +1,4 @@
-//! What was found of contacts of one piece of an audience.
+//! Facts about the contacts of one piece of an audience.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ pub(crate) struct ScannedPiece {
 }
 
 impl ScannedPiece {
-    /// Notes a contact that matches, but for its addresses.
+    /// Notes a contact that matches, without its addresses.
     pub(crate) fn note(&mut self, place: u16, channel: Channel, consent: Option<bool>, zone: Option<&str>) {
         self.facts.matched.insert(place);
         if agrees(channel, Consent { marketing_email: consent, sms: consent }) {
@@ -30,7 +30,7 @@ impl ScannedPiece {
         }
     }
 
-    /// Notes that a contact has addresses in its attributes, and those that are not suppressed.
+    /// Notes that a contact has addresses in its attributes; `free` are those that are not suppressed.
     pub(crate) fn note_addresses<'a>(
         &mut self,
         place: u16,
@@ -46,7 +46,7 @@ impl ScannedPiece {
         }
     }
 
-    /// What is known of one contact; `None` if it does not match.
+    /// Facts about one contact; `None` if it does not match.
     pub(crate) fn facts_at(&self, place: u16) -> Option<ContactFacts> {
         let facts = &self.facts;
         facts.matched.contains(place).then(|| ContactFacts {
@@ -58,7 +58,7 @@ impl ScannedPiece {
         })
     }
 
-    /// The piece, and which one comes next.
+    /// Returns the piece; `next` is the number of the piece that follows.
     pub(crate) fn piece(self, piece: u64, next: Option<u64>) -> AudiencePiece {
         let mut zones: Vec<_> = self.zones.into_iter().collect();
         zones.sort_unstable_by(|one, other| one.0.cmp(&other.0));

@@ -1,4 +1,4 @@
-//! What a preview of an audience has counted.
+//! Counts of a preview of an audience.
 
 use std::collections::HashSet;
 
@@ -8,20 +8,20 @@ use messaging_core::ports::store::audiences::{AudiencePreview, AudienceQuery};
 use super::scanned_piece::ScannedPiece;
 use crate::sampling::{estimated, scaled};
 
-/// More addresses than these are not compared with one another.
+/// Number of addresses up to which duplicates are searched for.
 const MAX_ADDRESSES: usize = 100_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     counts: AudienceCounts,
-    /// Whoever nothing but a duplicate address could stop, and the addresses.
+    /// Contacts whom nothing but a duplicate address may exclude, with the digests of their addresses.
     addresses: Vec<(u64, Vec<u64>)>,
-    /// The number of digests in `addresses`.
+    /// Number of digests in `addresses`.
     kept: usize,
 }
 
 impl Tally {
-    /// Counts what was found in a piece.
+    /// Adds the counts of a piece.
     pub(crate) fn add(&mut self, scanned: ScannedPiece, piece: u64) {
         if !scanned.facts.matched.is_empty() {
             self.counts += scanned.facts.judge().counts();
@@ -37,8 +37,8 @@ impl Tally {
         }
     }
 
-    /// What there is where everybody was looked at, or else about as much as `part` says: how many were looked at of how
-    /// many.
+    /// Result of the preview. `part` is the number of contacts examined and the number of all, by which counts are
+    /// estimated; `None` if all were examined.
     pub(crate) fn preview(self, query: &AudienceQuery, part: Option<(u64, u64)>) -> AudiencePreview {
         let shares = shares_addresses(query.channel, query.viber);
         let exact = part.is_none();
@@ -70,7 +70,7 @@ fn estimate(counts: AudienceCounts, seen: u64, all: u64) -> AudienceCounts {
     }
 }
 
-/// How many have only addresses that contacts before them have.
+/// Number of contacts all of whose addresses belong to earlier contacts.
 fn duplicates(mut addresses: Vec<(u64, Vec<u64>)>) -> u64 {
     addresses.sort_unstable_by_key(|(contact, _)| *contact);
     let mut taken = HashSet::new();

@@ -1,8 +1,9 @@
 //! Reading a piece of an audience.
 //!
-//! A look is one snapshot, and all that is told of a contact is found in one look. So a piece is of one moment unless it
-//! takes longer than a look, as it may with filters; then its contacts are, as are those of two pieces. Holding one
-//! snapshot for as long as slow filters take would keep the database from tidying up.
+//! A look is one snapshot, and all facts about a contact are found in one look. So a piece is of one moment unless it
+//! takes longer than a look, as it may with filters; then each contact is of one moment, but not all of the same, and
+//! the same holds for two pieces. Holding one snapshot for as long as slow filters take would keep the database from
+//! cleaning up.
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -13,16 +14,16 @@ use messaging_core::ports::store::audiences::AudiencePiece;
 use super::scanned_piece::ScannedPiece;
 use crate::fault::Fault;
 
-/// What finds the contacts of an audience, at one moment.
+/// Finds the contacts of an audience, in one snapshot.
 pub(crate) trait Scanning {
-    /// The numbers that contacts of the workspace have, up to the newest.
+    /// Range of the numbers of the contacts of the workspace, up to the newest.
     async fn bounds(&mut self) -> Result<RangeInclusive<i64>, Fault>;
 
-    /// The first contact of a range that may match.
+    /// Returns the first contact of a range that may match.
     async fn first_in(&mut self, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault>;
 
-    /// Adds what is known of the first contacts of a range, which belong to one piece. Answers where the rest of the range
-    /// begins; `None` when that was all.
+    /// Adds the facts about the first contacts of a range, which belong to one piece. Returns the start of the rest of
+    /// the range; `None` if the range is done.
     async fn read_first(
         &mut self,
         range: &RangeInclusive<i64>,
@@ -30,10 +31,10 @@ pub(crate) trait Scanning {
     ) -> Result<Option<i64>, Fault>;
 }
 
-/// What was found of a piece so far; of the first one in which somebody may match with `None`.
+/// Facts found so far about a piece; `None` stands for the first piece with a contact that may match.
 pub(crate) struct Walk {
     piece: Option<u64>,
-    /// The first number that was not looked at.
+    /// The first contact number that was not examined.
     start: Option<i64>,
     scanned: ScannedPiece,
     next: Option<u64>,
@@ -44,7 +45,7 @@ impl Walk {
         Self { piece, start: None, scanned: ScannedPiece::default(), next: None }
     }
 
-    /// Looks at some more contacts; answers whether that was all.
+    /// Examines some more contacts; returns true if those were the last.
     pub(crate) async fn go_on(&mut self, scan: &mut impl Scanning, look: Duration) -> Result<bool, Fault> {
         let bounds = scan.bounds().await?;
         let piece = if let Some(piece) = self.piece {
@@ -57,7 +58,7 @@ impl Walk {
         let Ok(first) = i64::try_from(u128::from(piece) * u128::from(PIECE)) else { return Ok(true) };
         let last = number_at(piece, u16::MAX).cast_signed().min(*bounds.end());
         let mut start = self.start.unwrap_or(first).max(*bounds.start());
-        // What was needed before does not count, so that every look gets somewhere.
+        // The preparation does not count, so that every look makes progress.
         let began = Instant::now();
         while start <= last {
             let Some(rest) = scan.read_first(&(start..=last), &mut self.scanned).await? else { break };

@@ -1,4 +1,4 @@
-//! Questions of automations about contacts: which can be answered together.
+//! Grouping of questions of automations about contacts that can be answered together.
 
 use messaging_core::domain::segment::filter::Filter;
 use messaging_core::ids::EventId;
@@ -8,15 +8,15 @@ use messaging_core::time::Timestamp;
 /// Questions with one filter.
 pub(crate) struct AskGroup<'a> {
     pub(crate) filter: &'a Filter,
-    /// What counts from the present counts from here.
+    /// Moment as of which relative conditions of the filter are evaluated.
     pub(crate) at: Timestamp,
-    /// Whether the filter has conditions that count from the present.
+    /// True if the filter has conditions relative to the present.
     is_relative: bool,
-    /// The questions.
+    /// Indexes of the questions.
     pub(crate) places: Vec<usize>,
 }
 
-/// The questions by their filters.
+/// Groups questions by their filters.
 pub(crate) fn by_filter(asks: &[FilterQuery]) -> Vec<AskGroup<'_>> {
     let mut all: Vec<AskGroup<'_>> = Vec::new();
     for (place, FilterQuery { filter, at, .. }) in asks.iter().enumerate() {
@@ -29,7 +29,7 @@ pub(crate) fn by_filter(asks: &[FilterQuery]) -> Vec<AskGroup<'_>> {
     all
 }
 
-/// The event after which events are since the entry.
+/// The event after which events count as since the entry.
 pub(crate) fn after(span: EventSpan) -> Option<EventId> {
     span.entry_event.or_else(|| span.entered_at.map(EventId::last_of))
 }

@@ -1,4 +1,4 @@
-//! How many runs are where, and how often nodes were reached.
+//! Numbers of runs by state and node, and of visits of nodes.
 
 use messaging_core::ports::store::{AutomationCounts, NodeCounts, StoreError};
 
@@ -8,11 +8,11 @@ use crate::fault::Fault;
 use crate::row::{self, Row, count};
 use crate::sql::{Sql, sql};
 
-/// A row of what is counted.
+/// A row of the counts.
 enum CountRow {
     Runs(u8, u64),
     Node(NodeCounts),
-    /// Of the node before it.
+    /// A branch of the node before it.
     Branch(String, u64),
 }
 
@@ -33,7 +33,7 @@ pub(super) async fn get(database: &impl Database, of: Of) -> Result<AutomationCo
             concat!($($columns, " WHERE automation = ", automation!(), $group),*)
         };
     }
-    // Branches come behind their nodes. One query: of one moment.
+    // Branches follow their nodes. One query, for one moment.
     const SQL: Sql = sql!(
         sqlite: select!(
             "SELECT 0, status, NULL, runs, 0 FROM automation_run_counts" "",

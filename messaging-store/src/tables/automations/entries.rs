@@ -1,4 +1,4 @@
-//! What is known of the entries of contacts.
+//! Entries of contacts into automations.
 
 use messaging_core::changes::{Expect, ExpectEntries};
 use messaging_core::domain::automation::run::{Entry, RunStatus};
@@ -13,7 +13,7 @@ use crate::pages::number;
 use crate::row::{get as column, maybe_time};
 use crate::sql::{Sql, Value, key, params, sql};
 
-/// What is asked for as rows: contacts, and of each a value of its own.
+/// Parameters as a table: contacts, each with a value of its own.
 macro_rules! wanted {
     (sqlite $value:literal, $contacts:literal, $values:literal) => {
         concat!(
@@ -119,7 +119,7 @@ pub(super) async fn get(
     Ok(entries.collect())
 }
 
-/// How often contacts entered after a time.
+/// Number of times that each contact entered after a given time.
 pub(super) async fn since(
     database: &impl Database,
     of: Of,
@@ -151,8 +151,8 @@ pub(super) async fn since(
     database.many(Query::new(SQL, wanted, |row| column(row, 0))).await
 }
 
-/// A conflict unless a contact has entered, or was refused for a reason, fewer times. On PostgreSQL nobody else lets the
-/// contact in until the commit.
+/// Raises a conflict unless a contact has entered, or was refused for a reason, fewer times than the limit. On
+/// PostgreSQL no other transaction lets the contact in until the commit.
 pub(crate) fn expect_fewer(on: &mut dyn Statements, expected: &ExpectEntries) -> Result<(), Fault> {
     const HOLD: Sql = sql!(
         sqlite: "",

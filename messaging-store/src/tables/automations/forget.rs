@@ -1,4 +1,4 @@
-//! Letting go what belongs to removed automations, runs whose history is over, and versions that nobody names.
+//! Removal of the rows of removed automations, of runs whose history is over, and of versions that no run names.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::pages::sql_limit;
 use crate::row::get;
 use crate::sql::{Sql, params, sql};
 
-/// How many rows a sweep removes in one transaction.
+/// Number of rows that a sweep removes in one transaction.
 pub(crate) const SLICE: usize = 500;
-/// How long moments of dates are kept that were taken: longer than any are kept ahead.
+/// Time for which taken moments of dates are kept: longer than any are kept ahead.
 const DATES_KEPT: Duration = Duration::from_hours(7 * 24);
 
-/// Removes rows of a table by a condition on `$1`, at most `$2`; those that nobody holds.
+/// Removes rows of a table by a condition on `$1`, at most `$2`; locked rows are skipped.
 macro_rules! delete {
     ($table:literal, $key:literal, $which:literal) => {
         sql!(
@@ -33,7 +33,7 @@ macro_rules! delete {
     };
 }
 
-/// Removes rows of the removed automation `$1`, at most `$2`; one after another until there are none.
+/// Removes rows of the removed automation `$1`, at most `$2`; each statement is repeated until none are left.
 const OF_AN_AUTOMATION: [Sql; 9] = [
     delete!("automation_notes", "automation, shard, n", "automation = $1"),
     delete!("automation_runs", "automation, id", "automation = $1"),
@@ -53,8 +53,8 @@ const OF_AN_AUTOMATION: [Sql; 9] = [
     delete!("automation_versions", "automation, version", "automation = $1"),
 ];
 
-/// Removes the rest of the removed automation `$1`: few rows, and the automation last, once no row is left that somebody
-/// else held.
+/// Removes the rest of the removed automation `$1`: few rows, and the automation last, once no row is left that another
+/// transaction had locked.
 const LAST: [Sql; 5] = [
     sql!(
         sqlite: "",
@@ -71,10 +71,10 @@ const LAST: [Sql; 5] = [
     ),
 ];
 
-/// Moments of dates before `$1` that were taken.
+/// Removes taken moments of dates before `$1`.
 const FIRES: Sql = delete!("automation_date_fires", "automation, contact, due_at", "taken AND due_at < $1");
 
-/// Versions from `$1` on that are not the present ones, and that no run names.
+/// Removes versions from `$1` on that are not current and that no run names.
 const VERSIONS: Sql = sql!(
     sqlite: "DELETE FROM automation_versions WHERE (automation, version) IN (
         SELECT v.automation, v.version FROM automation_versions v INDEXED BY automation_versions_unused
@@ -123,7 +123,7 @@ fn less(room: usize, gone: u64) -> usize {
     room.saturating_sub(usize::try_from(gone).unwrap_or(room))
 }
 
-/// Repeats a statement whose last parameter is how many rows it may touch, until it finds fewer or there is no room.
+/// Repeats a statement whose last parameter is the maximum number of rows, until it finds fewer or there is no room.
 async fn in_slices(database: &impl Database, sql: Sql, of: i64, room: &mut usize) -> Result<(), StoreError> {
     while *room > 0 {
         let slice = SLICE.min(*room);

@@ -1,4 +1,4 @@
-//! How statements name an automation and its contacts.
+//! Keys of automations and their contacts in statements.
 
 use messaging_core::ids::{AutomationId, WorkspaceId};
 
@@ -28,7 +28,7 @@ macro_rules! contact {
 
 pub(super) use {automation, contact};
 
-/// The parameters `$1` and `$2`.
+/// Parameters `$1` and `$2`.
 pub(super) fn key_of((workspace, automation): Of) -> Vec<Value> {
     params![key(workspace), key(automation)]
 }

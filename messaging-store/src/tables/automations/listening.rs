@@ -1,4 +1,4 @@
-//! Which automations listen, and for what.
+//! Automations that listen, and the events they listen for.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::sql::{Sql, key, params, sql};
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) n: i64,
-    /// What enters contacts, while it is active.
+    /// Events by which contacts enter, while the automation is active.
     pub(crate) entry: Option<EntersBy>,
-    /// What the runs of versions wait for, of those that wait for anything.
+    /// Events that the runs of each version wait for; versions that wait for none are left out.
     pub(crate) runs: Vec<(u32, RunSubscription)>,
     pub(crate) lanes: Arc<[Lane]>,
 }
 
 impl Listener {
-    /// Whether runs may go on or end by any change of their contact.
+    /// Returns true if any change of a contact may move or end one of its runs.
     pub(crate) fn hears_changes(&self) -> bool {
         self.runs.iter().any(|(_, subscription)| subscription.everything)
     }
 }
 
-/// An automation that listens, and what the runs of one of its versions wait for.
+/// An automation that listens, with the subscription of the runs of one of its versions.
 pub(crate) type ListenerOfVersion = (Listener, Option<(u32, RunSubscription)>);
 
-/// Selects what [`listener`] reads.
+/// Selects the columns that [`listener`] reads.
 macro_rules! listening {
     ($columns:literal $condition:literal) => {
         concat!(
@@ -49,18 +49,19 @@ macro_rules! listening {
     };
 }
 
-/// Selects the same of several workspaces, and the workspace behind it; SQLite asks for one at a time.
+/// Like `listening`, for several workspaces, with the workspace in the last column; SQLite reads one workspace at a
+/// time.
 #[cfg(feature = "postgres")]
 pub(crate) const LISTENING_ANYWHERE: Sql =
     sql!(sqlite: "", postgres: listening!(", a.workspace" "a.workspace = ANY ($1)"));
 
-/// The automations of a workspace that listen, in the order of their numbers.
+/// Automations of a workspace that listen, in the order of their numbers.
 pub(crate) async fn listeners(on: &mut impl Answers, workspace: WorkspaceId) -> Result<Vec<Listener>, Fault> {
     const SQL: Sql = sql!(listening!("" "a.workspace = $1"));
     Ok(joined(on.many(Query::new(SQL, params![key(workspace)], listener)).await?))
 }
 
-/// An automation that listens from the columns n, lanes, entry, version and interest.
+/// Reads a listening automation from the columns n, lanes, entry, version and interest.
 pub(crate) fn listener(row: &dyn Row) -> Result<ListenerOfVersion, Fault> {
     let entry = get::<Option<&str>>(row, 2)?.map(EntersBy::read).transpose()?;
     let lanes: Vec<Lane> = record(row, 1)?;
@@ -71,7 +72,7 @@ pub(crate) fn listener(row: &dyn Row) -> Result<ListenerOfVersion, Fault> {
     Ok((Listener { n: get(row, 0)?, entry, runs: Vec::new(), lanes: lanes.into() }, run))
 }
 
-/// Each automation once, with all its versions, which follow one another.
+/// Joins the versions of each automation, which follow one another.
 pub(crate) fn joined(found: Vec<ListenerOfVersion>) -> Vec<Listener> {
     let mut listeners: Vec<Listener> = Vec::new();
     for (listener, run) in found {

@@ -1,7 +1,8 @@
-//! Notes, as they are read and worked off. They are made where their causes are written.
+//! Reading and removing notes. They are added where their causes are written.
 //!
-//! On PostgreSQL transactions commit in another order than that of the numbers of their notes. So the place of a note says,
-//! besides its number, which of those with smaller numbers were there when it was read: [`Settled`]. On SQLite all are.
+//! On PostgreSQL transactions commit in another order than that of the numbers of their notes. So the position of a
+//! note says, besides its number, which notes with smaller numbers existed when it was read: [`Settled`]. On SQLite all
+//! did.
 
 use std::collections::HashMap;
 
@@ -26,19 +27,19 @@ use crate::pages::sql_limit;
 use crate::row::{Row, get as column, id, maybe_id, numbered, or_empty, time};
 use crate::sql::{Sql, Value as Param, key, params, sql};
 
-/// Which notes up to a number are known to have been there: the first half of a place.
+/// The notes up to a number that are known to have existed: the first half of a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Settled {
-    /// All: nobody who was making notes then has a smaller number.
+    /// All: no transaction that was open then has a smaller number.
     All,
-    /// Those of transactions before this one: all of them had ended.
+    /// Those of transactions before this one, all of which had ended.
     Before(i64),
     /// Those of this transaction.
     Of(i64),
 }
 
 impl Settled {
-    /// As it is stored in a place; transactions have positive numbers.
+    /// Value stored in a position; transactions have positive numbers.
     const fn stored(self) -> i64 {
         match self {
             Self::All => 0,
@@ -55,7 +56,7 @@ impl Settled {
     }
 }
 
-/// What a place says: which notes are settled, as stored, and the number of the last one.
+/// Parts of a position: the settled notes, as stored, and the number of the last one.
 fn of_place(place: StoreCursor) -> (i64, i64) {
     let number = i128::from_be_bytes(place.to_bytes());
     #[expect(clippy::cast_possible_truncation, reason = "the halves")]
@@ -83,7 +84,7 @@ fn stored_note(row: &dyn Row) -> Result<StoredNote, Fault> {
     Ok(StoredNote { n: column(row, 0)?, transaction, open_from, note, event: column(row, 7)? })
 }
 
-/// The oldest notes of a share of the contacts, with what they tell of; those of contacts that are gone are passed by.
+/// The oldest notes of a shard of the contacts, with their events; notes of contacts that are gone are skipped.
 pub(super) async fn oldest<D: Database + AutomationRows>(
     database: &D,
     of: Of,
@@ -105,13 +106,13 @@ pub(super) async fn oldest<D: Database + AutomationRows>(
         sqlite: select!("0, 0"),
         postgres: select!("n.tx, pg_snapshot_xmin(pg_current_snapshot())::text::bigint"),
     );
-    // Before the notes: what is settled then is among them.
+    // Read before the notes, so that all settled notes are among them.
     let settled = database.settled_notes(of.0).await?;
     let mut bounds = key_of(of);
     bounds.extend(params![shard, sql_limit(limit)]);
     let found = database.many(Query::new(SQL, bounds, stored_note)).await?;
     let (kind, notes) = told_at_once(found, settled);
-    // What is gone by now is as if it had gone before: notes of a contact that goes do not stay either.
+    // An event that is gone by now counts as gone before: notes of a contact that is removed do not stay either.
     let mut events = product_events(database, of.0, &notes).await?;
     let mut facts = message_facts(database, of.0, &notes).await?;
     let told = |stored: StoredNote| {
@@ -125,9 +126,9 @@ pub(super) async fn oldest<D: Database + AutomationRows>(
     Ok(notes.into_iter().map(told).collect())
 }
 
-/// Of notes in the order of their numbers, those whose places can tell them from what was not there yet. That are all but
-/// for those of transactions that began before one that is still open; when there are no others, those of the first
-/// transaction. So some are told whenever there are any.
+/// Selects, of notes in the order of their numbers, those whose positions exclude notes that did not exist yet. These
+/// are all except the notes of transactions that began after one that is still open; if there are no such notes, those
+/// of the first transaction. So some are returned whenever there are any.
 fn told_at_once(mut found: Vec<StoredNote>, settled: Option<i64>) -> (Settled, Vec<StoredNote>) {
     let Some(first) = found.first() else { return (Settled::All, found) };
     if let Some(settled) = settled
@@ -145,7 +146,7 @@ fn told_at_once(mut found: Vec<StoredNote>, settled: Option<i64>) -> (Settled, V
     (Settled::Of(transaction), found)
 }
 
-/// The product events that notes tell of, by their numbers.
+/// Reads the product events of notes, by their numbers.
 async fn product_events(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -189,7 +190,7 @@ async fn product_events(
     Ok(database.many(query).await?.into_iter().collect())
 }
 
-/// The events of messages that notes tell of, by the numbers of the notes.
+/// Reads the events of messages of notes, by the numbers of the notes.
 async fn message_facts(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -247,7 +248,7 @@ fn message_fact(row: &dyn Row) -> Result<Option<MessageFact>, Fault> {
     }))
 }
 
-/// Takes notes away up to a place, which must be there.
+/// Removes notes up to a position; fails unless the last one exists.
 pub(crate) fn take(on: &mut dyn Statements, take: &TakeNotes) -> Result<(), Fault> {
     macro_rules! delete {
         ($which:literal) => {

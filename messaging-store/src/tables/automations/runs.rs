@@ -1,4 +1,4 @@
-//! Runs, what they did, and the messages that they sent.
+//! Runs, their steps, and the messages that they sent.
 
 use messaging_core::changes::{Expect, PutRun, RunKey};
 use messaging_core::domain::automation::history::RunStep;
@@ -18,7 +18,7 @@ use crate::pages::{below, number, sql_limit};
 use crate::row::{Row, document, get as column, id as id_of, maybe_time, numbered, or_empty, time};
 use crate::sql::{Sql, Value, key, params, sql};
 
-/// How many rows one call of a listing looks at.
+/// Maximum number of rows that one call of a listing reads.
 const MAX_SCANNED: usize = 20_000;
 
 /// Selects the columns that [`run`] reads, of runs `r` and their contacts `c`.
@@ -64,43 +64,43 @@ fn run((workspace, automation): Of, row: &dyn Row) -> Result<Stored<Run>, Fault>
     Ok(Stored { record, revision: column(row, 0)? })
 }
 
-/// What has to be known of a run before it is changed.
+/// State of a run before a change, as far as the change depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PriorRun {
     pub(crate) position: RunPosition,
-    /// Whether its first steps have no row, see [`are_untold`].
+    /// True if its first steps have no row, see [`are_untold`].
     pub(crate) is_untold: bool,
 }
 
 impl PriorRun {
-    /// The run `$2` of the automation `$1` at the revision `$3` and of the contact `$4`.
+    /// Reads the run `$2` of the automation `$1` at the revision `$3` and of the contact `$4`.
     pub(crate) const SQL: Sql = sql!(
         "SELECT status, node, untold FROM automation_runs
          WHERE automation = $1 AND id = $2 AND revision = $3 AND contact = $4"
     );
 
-    /// Reads state, node, and whether it is untold from a column on.
+    /// Reads state, node, and `is_untold` from a column on.
     pub(crate) fn read(row: &dyn Row, at: usize) -> Result<Self, Fault> {
         let position = RunPosition { status: numbered(&RunStatus::ALL, column(row, at)?)?, node: column(row, at + 1)? };
         Ok(Self { position, is_untold: column(row, at + 2)? })
     }
 }
 
-/// A change of a run with the numbers of what it names.
+/// A change of a run with the numbers of the records it names.
 #[derive(Debug)]
 pub(crate) struct NumberedRun<'a> {
     pub(crate) put: &'a PutRun,
     pub(crate) automation: i64,
     pub(crate) contact: i64,
-    /// `None` of one that begins.
+    /// State before the change; `None` for a run that begins.
     pub(crate) before: Option<PriorRun>,
     pub(crate) node: Option<i64>,
-    /// The nodes that sent its messages.
+    /// Nodes that sent its messages.
     pub(crate) senders: Vec<i64>,
 }
 
 impl NumberedRun<'_> {
-    /// Counts it where it stands now.
+    /// Counts the run at its new position.
     pub(crate) fn count(&self, deltas: &mut CounterDeltas) {
         let after = RunPosition { status: self.put.run.status, node: self.node };
         let before = self.before.map(|before| before.position);
@@ -138,7 +138,7 @@ pub(crate) fn write(on: &mut dyn Statements, run: &NumberedRun<'_>) -> Result<()
     write_messages(on, run)
 }
 
-/// The revision before a change; 0 of what is not there.
+/// Revision before a change; 0 for a new record.
 fn revision(expect: Expect) -> u32 {
     match expect {
         Expect::Absent => 0,
@@ -146,8 +146,8 @@ fn revision(expect: Expect) -> u32 {
     }
 }
 
-/// The row itself. On PostgreSQL its contact is there until the commit; while a run begins nobody writes notes of the
-/// contact, so that whoever does afterwards sees the run.
+/// Writes the row itself. On PostgreSQL the contact cannot be erased until the commit; while a run begins no notes of
+/// the contact are written, so that later writers of notes see the run.
 fn write_row(on: &mut dyn Statements, numbered: &NumberedRun<'_>, is_untold: bool) -> Result<(), Fault> {
     macro_rules! update {
         ($of_contact:literal) => {
@@ -251,7 +251,7 @@ pub(super) async fn get(database: &impl Database, of: Of, id: RunId) -> Result<O
     database.one(Query::new(SQL, wanted, move |row| run(of, row)).point()).await
 }
 
-/// A page of runs. They are chosen by their rows alone; what else there is of them is read for the page.
+/// A page of runs. The rows of runs select them; further data is only read for the page.
 pub(super) async fn list(
     database: &impl Database,
     of: Of,
@@ -268,7 +268,7 @@ pub(super) async fn list(
             )
         };
     }
-    // Looking ends with the page, or after so many rows.
+    // The search ends with the page, or after a limited number of rows.
     const MATCHING: Sql = sql!(concat!(
         "SELECT id FROM (SELECT id, status, node FROM automation_runs WHERE automation = ",
         automation!(),
@@ -276,7 +276,7 @@ pub(super) async fn list(
         is_wanted!(),
         " LIMIT $7"
     ));
-    // The sort is of the runs of one contact, of which there are few.
+    // The sort covers the few runs of one contact.
     const OF_CONTACT: Sql = sql!(concat!(
         "SELECT id FROM automation_runs {INDEXED BY automation_runs_by_contact} WHERE contact = ",
         contact!("$4"),
@@ -315,7 +315,7 @@ pub(super) async fn list(
     Ok(Slice { items: those(database, of, ids).await?, next: next.map(StoreCursor::from_bytes) })
 }
 
-/// Runs by their ids, the newest first, without those whose contact is gone.
+/// Reads runs by their ids, the newest first, without those whose contact is gone.
 async fn those(database: &impl Database, of: Of, ids: Vec<[u8; 16]>) -> Result<Vec<Run>, StoreError> {
     macro_rules! select_those {
         ($among:literal) => {
@@ -371,7 +371,7 @@ pub(super) async fn of_message(
     database.one(query.point()).await
 }
 
-/// Runs of a share of the contacts that are due, at most so many.
+/// Due runs of a shard of the contacts, at most `limit`.
 pub(super) async fn due(
     database: &impl Database,
     of: Of,
@@ -389,7 +389,7 @@ pub(super) async fn due(
     database.many(Query::new(SQL, bounds, move |row| run(of, row))).await
 }
 
-/// The open runs of contacts, in the order of those.
+/// Open runs of contacts, in the order of the contacts.
 pub(super) async fn open(
     database: &impl Database,
     of: Of,

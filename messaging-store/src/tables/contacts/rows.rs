@@ -65,16 +65,16 @@ macro_rules! text_columns {
 }
 pub(crate) use text_columns;
 
-/// Where the texts stand among the columns of `contact_columns`.
+/// Index of the first text among the columns of `contact_columns`.
 const TEXTS: usize = 7;
-/// Where the columns after the texts begin.
+/// Index of the first column after the texts.
 const AFTER_TEXTS: usize = TEXTS + CONTACT_FIELDS.len();
 
-/// How many columns those are: where those of a longer selection begin.
+/// Number of columns of `contact_columns`: the index at which further columns of a longer selection begin.
 #[cfg(feature = "postgres")]
 pub(crate) const CONTACT_COLUMNS: usize = AFTER_TEXTS + 3;
 
-/// The lists of a contact.
+/// Reads the lists of a contact.
 fn lists(row: &dyn Row, column: usize) -> Result<Vec<ListId>, Fault> {
     let Some(text) = get::<Option<&str>>(row, column)? else { return Ok(Vec::new()) };
     let id = |digits: &str| Some(ListId::from_bytes(u128::from_str_radix(digits, 16).ok()?.to_be_bytes()));
@@ -84,7 +84,7 @@ fn lists(row: &dyn Row, column: usize) -> Result<Vec<ListId>, Fault> {
     Ok(ids)
 }
 
-/// A contact from the columns of `contact_columns`, with its number.
+/// Reads a contact and its number from the columns of `contact_columns`.
 pub(crate) fn contact(workspace: WorkspaceId, row: &dyn Row) -> Result<(i64, Stored<Contact>), Fault> {
     let attributes = get::<Option<&str>>(row, AFTER_TEXTS + 1)?.map(Attributes::parse).transpose()?;
     let mut record = Contact {
@@ -101,24 +101,24 @@ pub(crate) fn contact(workspace: WorkspaceId, row: &dyn Row) -> Result<(i64, Sto
     Ok((get(row, 0)?, Stored { record, revision: get(row, 2)? }))
 }
 
-/// The tags of a contact as they are stored.
+/// Tags of a contact in their stored form.
 pub(crate) fn tags_text(contact: &Contact) -> Result<Option<String>, Fault> {
     if contact.tags.is_empty() { Ok(None) } else { Ok(Some(document(&contact.tags)?)) }
 }
 
-/// The attributes of a contact as they are stored.
+/// Attributes of a contact in their stored form.
 pub(crate) fn attributes_text(contact: &Contact) -> Option<&str> {
     if contact.attributes.is_empty() { None } else { Some(contact.attributes.json()) }
 }
 
-/// The identifier that a filter asks for, which finds one contact at most.
+/// Identifier in a filter that finds at most one contact.
 pub(crate) fn identifier(filter: &ContactFilter) -> Option<Identifier> {
     let external_id = filter.external_id.clone().map(Identifier::ExternalId);
     let email = || filter.email.clone().map(Identifier::Email);
     external_id.or_else(email).or_else(|| filter.phone.clone().map(Identifier::Phone))
 }
 
-/// Whether a contact is as a filter says, but for its segments.
+/// Returns true if a contact satisfies a filter, apart from its segments.
 pub(crate) fn matches(filter: &ContactFilter, contact: &Contact) -> bool {
     let is = |wanted: &Option<String>, held: &Option<String>| wanted.is_none() || wanted == held;
     is(&filter.external_id, &contact.external_id)

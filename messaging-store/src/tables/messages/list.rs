@@ -1,8 +1,8 @@
 //! Listing messages.
 //!
-//! One index drives a listing: the narrowest that the filter allows. What else the filter asks for is checked row by row,
-//! and one call looks at no more than so many rows. Tags have no index, because it would make accepting a message dearer
-//! than a listing is worth.
+//! One index drives a listing: the narrowest that the filter allows. The rest of the filter is checked row by row, and
+//! one call reads a limited number of rows. Tags have no index, because its cost for every accepted message exceeds its
+//! use for listings.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -23,13 +23,14 @@ use crate::row::{Row, get, numbered};
 use crate::several_statuses;
 use crate::sql::{Params, Sql, key, params, sql};
 
-/// The first status that the index of messages by status holds; the same number stands in its definition.
+/// First status in the index of messages by status; its definition has the same number.
 const FIRST_INDEXED_STATUS: i64 = 4;
 
-/// The same of the index of messages by campaign and status.
+/// First status in the index of messages by campaign and status.
 const FIRST_END_OF_CAMPAIGNS: i64 = 5;
 
-/// Lists the rows that meet a condition. PostgreSQL has those of some states in a table of their own, `message_states`.
+/// Lists the rows that meet a condition. PostgreSQL has the messages in some states in a table of their own,
+/// `message_states`.
 macro_rules! listing {
     ($index:literal $condition:literal) => {
         concat!(
@@ -68,10 +69,10 @@ const BY_STATUS: Sql = sql!(
 );
 const BY_ID: Sql = sql!(listing!("NOT INDEXED" "true"));
 
-/// What the rows of a listing are compared with.
+/// Conditions on the rows of a listing.
 #[derive(Clone)]
 pub(crate) struct MessageMatcher {
-    /// None: any.
+    /// Statuses by number; any if empty.
     statuses: Vec<i64>,
     channel: Option<i64>,
     filter: MessageFilter,
@@ -127,13 +128,13 @@ async fn listing(
     page_of(database, Listing { sql, params, pick: Arc::new(pick) }, start, page.limit).await
 }
 
-/// The ids between which a page of a listing looks: below the first, from the second on.
+/// Range of the ids of a page of a listing: below the first, from the second on.
 pub(crate) fn span(filter: &MessageFilter, page: &PageRequest) -> ([u8; 16], [u8; 16]) {
     let start = below(page).min(filter.until.map_or([0xff; 16], first_id_of));
     (start, filter.since.map_or([0; 16], first_id_of))
 }
 
-/// A page of the messages between two ids that match, also in what their rows tell of what is searched.
+/// A page of the messages between two ids that match, including the search, as far as it concerns their rows.
 pub(crate) async fn rows_between(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -151,13 +152,13 @@ pub(crate) async fn rows_between(
 }
 
 impl MessageMatcher {
-    /// What the rows of a listing with this filter are compared with, but for what is searched.
+    /// Conditions of a filter on the rows of a listing, without its search.
     pub(crate) fn new(filter: &MessageFilter) -> Self {
         let channel = filter.channel.map(|channel| number(&Channel::ALL, &channel));
         Self { statuses: several_statuses::numbers(filter), channel, filter: filter.clone() }
     }
 
-    /// Checks the cheap columns first; the row is only read further when they agree.
+    /// Checks the cheap columns first; further columns are only read if they match.
     pub(crate) fn matches(&self, row: &dyn Row) -> Result<bool, Fault> {
         let filter = &self.filter;
         Ok((self.statuses.is_empty() || self.statuses.contains(&get(row, 1)?))
@@ -184,7 +185,7 @@ impl MessageMatcher {
     }
 }
 
-/// Whether a column holds the id that is wanted, if one is.
+/// Returns true if a column holds the id `wanted`, or if that is `None`.
 fn is_of(row: &dyn Row, column: usize, wanted: Option<impl Id>) -> Result<bool, Fault> {
     Ok(match wanted {
         Some(wanted) => get::<Option<[u8; 16]>>(row, column)? == Some(wanted.to_bytes()),

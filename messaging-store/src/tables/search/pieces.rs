@@ -1,11 +1,11 @@
-//! How many blocks a search reads at once.
+//! Number of blocks that a search reads at once.
 
-/// Blocks that one call looks at.
+/// Maximum number of blocks that one call examines.
 pub(super) const MAX_BLOCKS: usize = 16_384;
-/// Blocks that are read at once at first, and at most.
+/// Number of blocks in the first read, and the maximum in later ones.
 pub(super) const PIECES: (usize, usize) = (256, 8_192);
 
-/// The number of blocks that are read after `piece`, of which a call has looked at `seen`.
+/// Number of blocks to read after a read of `piece` blocks, in a call that has examined `seen`.
 pub(super) fn next_piece(piece: usize, seen: usize) -> usize {
     piece.saturating_mul(4).min(PIECES.1).min(MAX_BLOCKS.saturating_sub(seen))
 }

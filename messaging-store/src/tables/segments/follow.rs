@@ -1,8 +1,8 @@
 //! Following the changes of contacts.
 //!
-//! Notes are read together with whom the changed contacts match now, in one moment of the database. Then each
-//! note is taken away together with what it leads to, if its mark is still the one that was read: a contact
-//! that changed once more keeps its note and is looked at again.
+//! Notes are read together with the segments that the changed contacts match now, in one snapshot of the database. Then
+//! each note is removed in the transaction that writes its moves, if its mark is still the one that was read: a contact
+//! that changed once more keeps its note and is evaluated again.
 
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,15 @@ use crate::segment_moves::compare;
 use crate::sql::{Sql, key, params, sql};
 use crate::tables::numbers;
 
-/// What finds whom filters match, at one moment.
+/// Evaluates filters in one snapshot.
 pub(crate) trait Matching: Answers {
-    /// How long one look may take.
+    /// Time limit of one look: other reads may wait meanwhile.
     const LOOK: Duration;
-    /// How many contacts are looked at together.
+    /// Number of contacts evaluated together.
     const PIECE: usize;
 
-    /// Those of some contacts whom a query matches, by number and in their order; `None` when the workspace has none.
+    /// Returns the contacts among `contacts` that a query matches, by number and in their order; `None` if the
+    /// workspace has none.
     async fn matching(
         &mut self,
         workspace: WorkspaceId,
@@ -37,18 +38,18 @@ pub(crate) trait Matching: Answers {
     ) -> Result<Option<Vec<i64>>, Fault>;
 }
 
-/// A note that was read, and what it leads to.
+/// A note of a changed contact, and the moves that follow from it.
 #[derive(Debug)]
 pub(crate) struct FollowedNote {
     pub(crate) contact: i64,
     pub(crate) id: ContactId,
     pub(crate) mark: i64,
-    /// By how many automations in a row it was caused.
+    /// Number of automations in a row that led to the change.
     pub(crate) depth: u8,
     pub(crate) moves: Vec<Move>,
 }
 
-/// A contact becomes a member of a segment, or ceases to be one, as of some moment.
+/// The entry of a contact into a segment, or its exit, at some time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Move {
     pub(crate) segment: i64,
@@ -58,13 +59,14 @@ pub(crate) struct Move {
 }
 
 impl FollowedNote {
-    /// What is told of a move.
+    /// Notice of a move, for those who observe members.
     pub(crate) fn moved(&self, by: &Move) -> Moved {
         Moved { segment: by.id, contact: self.id, member: by.member }
     }
 }
 
-/// Reads up to `limit` entries of the outbox and what they lead to. Also answers whether there are more.
+/// Reads up to `limit` entries of the outbox and the moves that follow from them. Also returns true if there are more
+/// entries.
 pub(crate) async fn look<M: Matching>(
     on: &mut M,
     workspace: WorkspaceId,
@@ -103,7 +105,7 @@ pub(crate) async fn look<M: Matching>(
     Ok((followed, more))
 }
 
-/// Entries of the outbox, and what changed.
+/// Reads entries of the outbox, each with the changed data as a mask.
 fn outbox(workspace_number: i64, limit: usize) -> Query<(FollowedNote, ReadMask)> {
     const SQL: Sql = sql!(
         "SELECT n.contact, c.id, n.read_mask, n.mark, n.depth FROM changed_contacts n {CROSS} JOIN contacts c ON c.n = n.contact
@@ -116,8 +118,8 @@ fn outbox(workspace_number: i64, limit: usize) -> Query<(FollowedNote, ReadMask)
     })
 }
 
-/// The number of a segment, and who of some contacts has to become or cease to be a member; `None` when there is no such
-/// segment.
+/// Returns the number of a segment and the contacts that have to become or cease to be members; `None` if there is no
+/// such segment.
 async fn moves(
     on: &mut impl Matching,
     workspace: WorkspaceId,
@@ -138,7 +140,7 @@ async fn moves(
     Ok(Some((n, moves)))
 }
 
-/// How many of the first may be written together: so many entries, or so many moves.
+/// Returns how many of the first notes may be written together: at most `outbox` notes, with about `moves` moves.
 pub(crate) fn slice(followed: &[FollowedNote], outbox: usize, moves: usize) -> usize {
     let mut sum = 0;
     let fit = followed.iter().take(outbox).take_while(|one| {
@@ -149,7 +151,8 @@ pub(crate) fn slice(followed: &[FollowedNote], outbox: usize, moves: usize) -> u
     fit.count()
 }
 
-/// A removed list whose members are not let go yet, if a dynamic segment reads lists. They are noted as they go.
+/// Finds a removed list that still has members, if a dynamic segment reads lists. The members are noted as they are
+/// removed.
 pub(super) fn removed_list(workspace: WorkspaceId) -> Query<i64> {
     const SQL: Sql = sql!(concat!(
         "SELECT n FROM lists WHERE removed AND workspace_number = ",

@@ -1,4 +1,4 @@
-//! How statements name a workspace, and how what segments read is read.
+//! Keys of workspaces in statements, and reading of read masks.
 
 use messaging_core::domain::audience::contact::addresses_in;
 use messaging_core::domain::audience::contact::attributes::Attributes;
@@ -18,12 +18,12 @@ macro_rules! workspace_number {
 
 pub(super) use workspace_number;
 
-/// The mask in a column.
+/// Reads the mask in a column.
 pub(crate) fn read_mask(row: &dyn Row, column: usize) -> Result<ReadMask, Fault> {
     Ok(ReadMask::from_bits(get(row, column)?))
 }
 
-/// The addresses that a contact's attributes hold for a channel, as the suppression list spells them.
+/// The addresses in a contact's attributes for a channel, in the spelling of the suppression list.
 pub(crate) fn attribute_addresses(channel: Channel, attributes: Option<&str>) -> Result<Vec<String>, Fault> {
     let Some(json) = attributes else { return Ok(Vec::new()) };
     let addresses = addresses_in(&Attributes::parse(json)?, channel);

@@ -12,15 +12,15 @@ use crate::row::id;
 use crate::sampling::estimated;
 use crate::sql::{Sql, params, sql};
 
-/// How many of the contacts that were looked at match each of some filters, and some whom the first matches.
+/// Counts of the contacts that match each of some filters, and a sample of those that the first one matches.
 pub(crate) struct Tally {
     /// The number of contacts in the workspace.
     pub(crate) contacts: u64,
     seen: u64,
     sizes: Vec<u64>,
-    /// The newest that match.
+    /// The newest contacts that match the first filter.
     sample: BinaryHeap<Reverse<i64>>,
-    /// The most contacts that the sample may have.
+    /// Maximum number of contacts in the sample.
     wanted: usize,
 }
 
@@ -29,7 +29,7 @@ impl Tally {
         Self { contacts, seen: 0, sizes: vec![0; filters], sample: BinaryHeap::new(), wanted }
     }
 
-    /// Counts a contact; `holds` says which of the filters match it.
+    /// Counts a contact; `holds` has one value for each filter, true if it matches.
     pub(crate) fn note(&mut self, contact: i64, holds: &[bool]) {
         self.seen += 1;
         for (size, holds) in self.sizes.iter_mut().zip(holds) {
@@ -43,7 +43,7 @@ impl Tally {
         }
     }
 
-    /// What was found; `exact` if everybody was looked at.
+    /// Result of the count; `exact` if all contacts were examined.
     pub(crate) async fn counted(self, on: &mut impl Answers, exact: bool) -> Result<MatchCount, Fault> {
         const SAMPLE: Sql = sql!(
             sqlite: "SELECT c.id FROM json_each($1) j CROSS JOIN contacts c ON c.n = j.value ORDER BY c.n DESC",
@@ -57,17 +57,17 @@ impl Tally {
     }
 }
 
-/// Result of counting who matches some filters.
+/// Result of counting the contacts that match some filters.
 pub(crate) struct MatchCount {
-    /// How many match each of the filters; estimates unless everybody was looked at.
+    /// Number of contacts that match each filter; estimates unless all contacts were examined.
     pub(crate) sizes: Vec<u64>,
     pub(crate) exact: bool,
-    /// Some whom the first matches, newest first.
+    /// Some contacts that the first filter matches, newest first.
     pub(crate) sample: Vec<ContactId>,
 }
 
 impl MatchCount {
-    /// Nobody, in a workspace without contacts.
+    /// Empty result, for a workspace without contacts.
     pub(crate) fn nobody(filters: usize) -> Self {
         Self { sizes: vec![0; filters], exact: true, sample: Vec::new() }
     }

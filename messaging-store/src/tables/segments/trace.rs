@@ -1,4 +1,4 @@
-//! Looking for the contacts that have an address which came onto the suppression list or off it, where no index finds them.
+//! Search for the contacts that have an address whose suppression changed, if no index finds them.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -16,30 +16,31 @@ use crate::row::{get, numbered, time};
 use crate::sql::{Sql, key, params, sql};
 use crate::tables::numbers;
 
-/// How many addresses are looked for together.
+/// Maximum number of addresses that are searched for together.
 const MAX_ADDRESSES: usize = 1000;
 
-/// Who was found to have one of the addresses that changed.
+/// Contacts that were found to have one of the changed addresses.
 pub(crate) struct Traced {
-    /// The addresses that were looked for.
+    /// Rows of the addresses that were searched for.
     pub(crate) addresses: Vec<i64>,
-    /// Up to which contact.
+    /// Number of the last contact examined.
     pub(crate) looked_through: i64,
     pub(crate) contacts: Vec<(i64, Change)>,
     pub(crate) is_end: bool,
 }
 
-/// When an address came onto the suppression list or off it, and by how many automations in a row that was caused.
+/// Time at which an address was added to the suppression list or removed from it, and the number of automations in a
+/// row that led to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Change {
     pub(crate) at: Timestamp,
     pub(crate) depth: u8,
 }
 
-/// An address that is looked for: its row, the address, its change, up to which contact.
+/// An address to search for: its row, the address, its change, and the last contact examined.
 type Sought = (i64, (Channel, String), Change, i64);
 
-/// Has the contacts looked through that may have an address, the change of which was caused by so many automations in a row.
+/// Starts the search for the contacts with an address; `change` has the time of the change and its depth.
 pub(crate) fn seek(
     workspace: WorkspaceId,
     (channel, address): (Channel, &str),
@@ -52,7 +53,7 @@ pub(crate) fn seek(
     (SQL, params![key(workspace), number(&Channel::ALL, &channel), address, change.at, change.depth])
 }
 
-/// Looks for addresses that came onto the suppression list or off it, and that no index finds. `None` when there are none.
+/// Searches for contacts with changed addresses that no index finds. `None` if there are no such addresses.
 pub(crate) async fn trace<M: Matching>(on: &mut M, workspace: WorkspaceId) -> Result<Option<Traced>, Fault> {
     const ADDRESSES: Sql = sql!(
         "SELECT n, channel, address, at, depth, looked_through FROM changed_addresses
@@ -67,10 +68,10 @@ pub(crate) async fn trace<M: Matching>(on: &mut M, workspace: WorkspaceId) -> Re
         Ok((get(row, 0)?, address, Change { at: time(row, 3)?, depth: get(row, 4)? }, get(row, 5)?))
     });
     let sought: Vec<Sought> = on.many(query).await?;
-    // Those that were looked for furthest; others are looked for afterwards, from where they are.
+    // The addresses whose search is furthest; the others are searched for afterwards, from their own positions.
     let Some(from) = sought.first().map(|(.., looked_through)| *looked_through) else { return Ok(None) };
     let sought: Vec<_> = sought.into_iter().take_while(|(.., looked_through)| *looked_through == from).collect();
-    // Of several changes of an address the last one counts: what it is by then is what is asked.
+    // Of several changes of an address the last one counts, since contacts are evaluated as they are then.
     let wanted: HashMap<_, _> = sought.iter().map(|(_, address, change, _)| (address.clone(), *change)).collect();
     let channels: Vec<Channel> =
         Channel::ALL.into_iter().filter(|one| wanted.keys().any(|(of, _)| of == one)).collect();

@@ -1,4 +1,4 @@
-//! What is counted of automations against their rows.
+//! Counters of automations against their rows.
 
 use messaging_core::domain::automation::run::RunStatus;
 use messaging_core::ids::{AutomationId, WorkspaceId};
@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::row::{get, id, numbered};
 use crate::sql::{Sql, key, params, sql};
 
-/// Selects what is counted and what there is, for each automation together with something.
+/// Selects a stored counter and the number of its rows, for each automation and each value of a column.
 macro_rules! each {
     ($what:literal, $kept:literal, $runs:literal, $with:literal) => {
         concat!(
@@ -27,14 +27,14 @@ macro_rules! each {
     };
 }
 
-/// Compares open runs by state, runs by version, and runs by node. How many have ended cannot be told by rows, which go
-/// some time after the end.
+/// Compares open runs by state, runs by version, and runs by node. Ended runs cannot be compared, because their rows
+/// are removed some time after the end.
 pub(super) async fn verify(
     on: &mut impl Answers,
     workspace: WorkspaceId,
     verified: &mut Verified,
 ) -> Result<(), Fault> {
-    // Active and waiting: those that are open.
+    // Active and waiting: the open ones.
     const RUNS: Sql = sql!(each!(
         "open.status",
         "(SELECT CAST(coalesce(sum(c.runs), 0) AS bigint) FROM automation_run_counts c

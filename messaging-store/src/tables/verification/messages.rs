@@ -43,7 +43,7 @@ async fn activity(
     Ok(on.many(found).await?.into_iter().collect())
 }
 
-/// What is kept of the campaigns of a workspace that are there.
+/// Stored counters of the existing campaigns of a workspace.
 async fn kept(on: &mut impl Answers, workspace: WorkspaceId) -> Result<BTreeMap<CampaignId, KeptOfCampaign>, Fault> {
     const OVER_TIME: Sql = sql!(with_series!(sums!(
         "c.id",
@@ -92,7 +92,7 @@ async fn kept(on: &mut impl Answers, workspace: WorkspaceId) -> Result<BTreeMap<
     Ok(kept)
 }
 
-/// Rows that say a message waits name messages that do.
+/// Compares the rows of waiting messages with the messages that wait.
 async fn waiting(on: &mut impl Answers, workspace: WorkspaceId, verified: &mut Verified) -> Result<(), Fault> {
     const SQL: Sql = sql!(
         "SELECT c.id, count(w.message), count(m.id) FROM campaigns c

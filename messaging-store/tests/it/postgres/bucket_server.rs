@@ -1,7 +1,7 @@
-//! As much of an S3 server as the store calls: objects are put, read and deleted.
+//! The part of an S3 server that the store uses: objects are put, read and deleted.
 //!
-//! It looks whether a request names its key and whether the body is the one that was signed; the signature itself is not
-//! calculated. `buckets.rs` runs on a server that is not ours, too.
+//! It checks that a request names its key and that the body is the signed one; the signature itself is not calculated.
+//! `buckets.rs` also runs on a real server.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -15,15 +15,15 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// The only key that may do something.
+/// The only key with permissions.
 pub(crate) const KEY: &str = "AKIATESTS";
 
-/// What happens to a request instead of what it asks for.
+/// Fault of a request, instead of its ordinary outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It is answered with this status.
     Status(u16),
-    /// It is carried out, and the connection breaks before the answer.
+    /// It is executed, and the connection breaks before the answer.
     AnswerLost,
     /// A read is answered with other bytes.
     OtherBytes,
@@ -59,7 +59,7 @@ impl BucketServer {
         Self { address, state, accepting }
     }
 
-    /// What a program is told of it by its environment.
+    /// Environment variables that lead a program to this server.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let variables = [
             ("AWS_ACCESS_KEY_ID", KEY.to_owned()),
@@ -76,12 +76,12 @@ impl BucketServer {
         self.state.lock().unwrap().objects.keys().cloned().collect()
     }
 
-    /// The next requests fare so.
+    /// Makes the next requests fail in these ways.
     pub(crate) fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state.lock().unwrap().faults.extend(faults);
     }
 
-    /// Forgets the faults that did not happen; answers how many those are.
+    /// Removes the faults that did not happen; returns their number.
     pub(crate) fn work(&self) -> usize {
         self.state.lock().unwrap().faults.drain(..).count()
     }
@@ -129,7 +129,7 @@ async fn answer(state: Arc<Mutex<State>>, request: Request<Incoming>) -> Result<
             state.objects.remove(&path);
             *response.status_mut() = StatusCode::NO_CONTENT;
         }
-        // Several at once; the keys are within the bucket.
+        // Deletes several objects; the keys are within the bucket.
         Method::POST if query == "delete" => {
             let text = String::from_utf8_lossy(&body);
             let mut deleted = String::new();
@@ -151,7 +151,7 @@ async fn answer(state: Arc<Mutex<State>>, request: Request<Incoming>) -> Result<
     if fault == Some(Fault::AnswerLost) { Err(Broken) } else { Ok(response) }
 }
 
-/// The connection ends without an answer.
+/// Error that ends the connection without an answer.
 #[derive(Debug, Clone, Copy)]
 struct Broken;
 

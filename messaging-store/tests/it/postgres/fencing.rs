@@ -1,4 +1,4 @@
-//! Several processes on one database: who may write, and who has which lanes.
+//! Several processes on one database: which may write, and which claims which lanes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use messaging_store::{Heartbeats, PostgresStore};
 
 use messaging_conformance::cluster::Database;
 
-/// So often something is asked for that has to come, with a pause of [`PAUSE`].
+/// Number of attempts to see something that must come, with a pause of [`PAUSE`] between them.
 const ASKED: usize = 3_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// One that looks all the time.
+/// Heartbeats of a process that looks all the time.
 const QUICK: Heartbeats = Heartbeats {
     every: Duration::from_millis(40),
     silent_after: Duration::from_mins(1),
@@ -31,7 +31,7 @@ const QUICK: Heartbeats = Heartbeats {
     hand_over: Duration::from_mins(1),
 };
 
-/// One that says once that it is there.
+/// Heartbeats of a process that looks once.
 const STILL: Heartbeats = Heartbeats { every: Duration::from_hours(1), ..QUICK };
 
 async fn open(database: &Database, heartbeats: Heartbeats) -> PostgresStore {
@@ -40,7 +40,7 @@ async fn open(database: &Database, heartbeats: Heartbeats) -> PostgresStore {
     PostgresStore::open(options).await.unwrap()
 }
 
-/// Runs SQL of somebody else.
+/// Runs SQL over a connection of another program.
 async fn execute(database: &Database, sql: &str) {
     let (client, connection) = tokio_postgres::connect(&database.url, tokio_postgres::NoTls).await.unwrap();
     let driving = tokio::spawn(connection);
@@ -49,7 +49,7 @@ async fn execute(database: &Database, sql: &str) {
     let _ = driving.await;
 }
 
-/// What whoever declares everybody dead does.
+/// Declares every process dead, as a process that thinks so would.
 async fn end_all_terms(database: &Database) {
     let sql = "BEGIN; DELETE FROM nodes; DELETE FROM writers; UPDATE places SET term = NULL; COMMIT";
     execute(database, sql).await;
@@ -59,7 +59,7 @@ async fn commit(store: &PostgresStore, writes: impl IntoIterator<Item = Write>) 
     store.commit(writes.into_iter().collect::<Changes>(), Priority::Foreground).await
 }
 
-/// Asks until there is an answer.
+/// Repeats `ask` until there is an answer.
 async fn wait_for<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     for _ in 0..ASKED {
         if let Some(answer) = ask().await {
@@ -70,12 +70,12 @@ async fn wait_for<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     panic!("it does not come");
 }
 
-/// Claims until there is something.
+/// Claims until there is a job.
 async fn claimed(store: &PostgresStore) -> Vec<ClaimedJob> {
     wait_for(async || store.claim(claim(0)).await.ok().filter(|jobs| !jobs.is_empty())).await
 }
 
-/// How many places of the database a process has.
+/// Number of places of the database that a process has.
 async fn places(store: &PostgresStore) -> u64 {
     store.cluster().await.unwrap().unwrap().nodes.iter().filter(|node| node.is_this).map(|node| node.places).sum()
 }
@@ -93,7 +93,7 @@ async fn whoever_is_alone_has_everything() {
     second.close().await;
 }
 
-/// A process that was declared dead and has not heard of it says which keys it holds under its next term.
+/// A process that was declared dead and has not noticed announces its keys under its next term.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_keys_of_whoever_was_declared_dead_are_known_as_soon_as_it_has_said_them() {
     let Some(database) = Database::create().await else { return };
@@ -108,8 +108,8 @@ async fn the_keys_of_whoever_was_declared_dead_are_known_as_soon_as_it_has_said_
     store.close().await;
 }
 
-/// Whatever is written under a claim by a process that was declared dead is refused, and changes nothing. What is not under
-/// a claim is written under its next term.
+/// A write under a claim by a process that was declared dead is refused and changes nothing. Other writes are done
+/// under its next term.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
     let Some(database) = Database::create().await else { return };
@@ -148,7 +148,7 @@ async fn whoever_was_declared_dead_writes_nothing_under_its_claims() {
     store.close().await;
 }
 
-/// What one commits the others hear of.
+/// Other processes are notified of commits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn others_hear_of_commits() {
     let Some(database) = Database::create().await else { return };
@@ -156,7 +156,7 @@ async fn others_hear_of_commits() {
     let news = second.news();
     let before = *news.borrow();
     wait_for(async || {
-        // The first ones perhaps before anybody listens.
+        // The first commits may come before anybody listens.
         commit(&first, [Write::put(user(), Expect::Absent), enqueue("lane", 0)]).await.unwrap();
         let heard = news.borrow().since(&before);
         (heard.contains(Topic::Credentials) && heard.contains(Topic::Work)).then_some(())
@@ -166,7 +166,7 @@ async fn others_hear_of_commits() {
     first.close().await;
 }
 
-/// Two that work have lanes of their own.
+/// Two workers claim jobs of different lanes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lane_is_never_at_two() {
     let Some(database) = Database::create().await else { return };
@@ -181,14 +181,14 @@ async fn a_lane_is_never_at_two() {
     twice.first.close().await;
 }
 
-/// A process that comes gets lanes of which nothing is in work, and the others when what is in work has ended.
+/// A new process gets lanes with no job in work, and the others when the jobs in work have ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lanes_change_hands_when_nothing_of_them_runs() {
     let Some(database) = Database::create().await else { return };
     let first = open(&database, QUICK).await;
     let names: Vec<String> = (0..40).map(|n| format!("email:{n}.example")).collect();
     commit(&first, names.iter().flat_map(|lane| [enqueue(lane, 0), enqueue(lane, 0)])).await.unwrap();
-    // Longer than the test: what has run out is in work no more.
+    // Longer than the test: a job whose lease has run out is in work no more.
     let lease = Duration::from_hours(1);
     let in_work = first.claim(Claim { per_lane: 1, lease, ..claim(0) }).await.unwrap();
     assert_eq!(in_work.len(), 40);
@@ -214,13 +214,14 @@ async fn lanes_change_hands_when_nothing_of_them_runs() {
     .await;
     assert!(owners.values().all(|owners| owners.len() == 1));
     assert_eq!(first.job_count().await.unwrap(), 0);
-    // Whoever goes leaves everything to who stays.
+    // A process that leaves hands everything to the one that stays.
     second.close().await;
     wait_for(async || (places(&first).await == 256).then_some(())).await;
     first.close().await;
 }
 
-/// Each process is found by its sources, and a lane beside that it claims, whichever process claims the lane.
+/// Each process is found by its sources, and a lane beside the given one that it claims, whichever process claims the
+/// given lane.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_process_claims_a_lane_beside() {
     let Some(database) = Database::create().await else { return };
@@ -253,8 +254,8 @@ async fn every_process_claims_a_lane_beside() {
     first.close().await;
 }
 
-/// A process whose clock is wrong claims nothing, so its lanes go to others as soon as nothing of them is in work, however
-/// long that took.
+/// A process whose clock is wrong claims nothing, so its lanes go to others as soon as no job of them is in work,
+/// however long that took.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lanes_of_a_wrong_clock_do_not_wait_for_another_try() {
     const HAND_OVER: Duration = Duration::from_secs(3);
@@ -267,7 +268,7 @@ async fn lanes_of_a_wrong_clock_do_not_wait_for_another_try() {
     let lease = Duration::from_hours(1);
     let in_work = first.claim(Claim { per_lane: 1, lease, ..claim(0) }).await.unwrap();
     execute(&database, AHEAD).await;
-    // One whose clock is right, whatever the database's says.
+    // A process whose clock counts as right, whatever the database's says.
     let mut options = database.options();
     (options.heartbeats, options.follows_clock) = (heartbeats, false);
     let second = PostgresStore::open(options).await.unwrap();
@@ -281,8 +282,8 @@ async fn lanes_of_a_wrong_clock_do_not_wait_for_another_try() {
     first.close().await;
 }
 
-/// A process that hears nothing of the database starts nothing; when others have declared it dead, its claims count no
-/// more, and it goes on under another term.
+/// A process that hears nothing of the database starts nothing; when others have declared it dead, its claims are void,
+/// and it continues under another term.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_hears_nothing_starts_nothing() {
     let Some(database) = Database::create().await else { return };

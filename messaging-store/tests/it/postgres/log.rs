@@ -29,8 +29,8 @@ async fn logged(store: &dyn Store, workspace: WorkspaceId) -> Vec<MessageEvent> 
     found.into_iter().map(|(_, event, _)| event).collect()
 }
 
-/// What was written after an older transaction began is read once that has ended; one of another database keeps nothing
-/// back.
+/// An entry written after an older transaction began is read once that has ended; a transaction of another database
+/// keeps nothing back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entries_wait_for_older_transactions_of_their_database() {
     let (Some(database), Some(foreign)) = (Database::create().await, Database::create().await) else { return };
@@ -54,7 +54,7 @@ async fn entries_wait_for_older_transactions_of_their_database() {
     store.close().await;
 }
 
-/// What is written on another timeline comes after everything before it, although its transactions have lower numbers.
+/// An entry on another timeline comes after everything before it, although its transactions have lower numbers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_era_begins_with_another_timeline() {
     let Some(database) = Database::create().await else { return };

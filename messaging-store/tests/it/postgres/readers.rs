@@ -9,7 +9,7 @@ use messaging_store::{OpenError, PostgresOptions, PostgresStore, PostgresUrl};
 
 use super::connect;
 
-/// What a newer version does to a database: adds, and says from which migration on programs may work with it.
+/// Changes a database as a newer version does: adds a column, and sets the oldest migration that programs must know.
 async fn migrate(database: &Database, oldest: i64) {
     let newer = format!(
         "ALTER TABLE users ADD COLUMN added text NOT NULL DEFAULT 'later';
@@ -24,7 +24,7 @@ async fn servers_are_replaced_one_by_one_and_can_go_back() {
     let Some(database) = Database::create().await else { return };
     let running = PostgresStore::open(database.options()).await.unwrap();
     migrate(&database, 1).await;
-    // Of the older version: one that was there before, and one that starts.
+    // Programs of the older version: one that was open before, and one that starts.
     let started = PostgresStore::open(database.options()).await.unwrap();
     for store in [&running, &started] {
         let user = sample::user();
@@ -42,11 +42,11 @@ async fn a_program_that_is_too_old_is_not_let_in() {
     assert!(matches!(refused, OpenError::Newer { found: 9999, .. }), "{refused}");
 }
 
-/// Every connection of ours has its statements ended after five seconds and its waits for locks after four.
+/// All connections of the store end statements after five seconds and waits for locks after four.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_of_the_schema_may_take_long_and_other_programs_wait_for_it() {
     let Some(database) = Database::create().await else { return };
-    // The first statement that makes a table takes longer than that.
+    // The first statement that creates a table takes longer than that.
     let slow = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE SEQUENCE public.turns;
         CREATE FUNCTION take_long() RETURNS event_trigger LANGUAGE plpgsql AS
             $$ BEGIN IF nextval('public.turns') = 1 THEN PERFORM pg_sleep(6); END IF; END $$;
