@@ -1,4 +1,4 @@
-//! Transports: they send messages on every channel and receive what comes back.
+//! Transports: they send messages on every channel and receive callbacks and returned mail.
 //!
 //! Core decides what is sent and what follows from an outcome; this crate turns messages into octets, speaks to
 //! peers, and says to which class each answer belongs.
@@ -121,23 +121,22 @@ pub struct Options {
     pub sources: Vec<NamedSource>,
     /// The resolver by which the transports look up names.
     pub dns: Dns,
-    /// What takes the place of every recipient's mail exchangers.
+    /// Host that takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,
-    /// Whether relays and mail exchangers at private addresses are connected to; does not concern
-    /// `mx_override`.
+    /// True if relays and mail exchangers at private addresses are permitted; `mx_override` may always have one.
     pub allow_private: bool,
-    /// How long a domain that could not be reached is not tried again.
+    /// Time for which a domain that could not be reached is not tried again.
     pub rest: Duration,
-    /// Calls providers, and fetches MTA-STS policies.
+    /// HTTP client for calls of providers and MTA-STS policies.
     pub fetch: Arc<dyn Fetch>,
-    /// Keeps the MTA-STS policies that are fetched; without it, none are asked for.
+    /// Cache of MTA-STS policies; without it, policies are not looked up.
     pub sts_policies: Option<Arc<dyn StsPolicyCache>>,
-    /// Dates what is signed for providers, and measures their rates.
+    /// Clock for signatures and rate limits.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Options {
-    /// With the resolver and the clock of the system, and without private addresses.
+    /// Returns options with the resolver and the clock of the system, and without private addresses.
     pub fn new(hostname: &str) -> Self {
         let (dns, rest) = (Dns::new(None), DirectDelivery::REST);
         let fetch = Arc::new(GuardedFetch::builder(dns.clone()).build());
@@ -156,7 +155,7 @@ impl Options {
     }
 }
 
-/// The transports by channel and provider name (contract section 16).
+/// Returns the transports by channel and provider name (contract section 16).
 pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transport>)> {
     let sandbox: Arc<dyn Transport> = Arc::new(Sandbox::default());
     let relay = SmtpRelay::builder().ehlo_name(&options.hostname).allow_private(options.allow_private);
@@ -192,7 +191,7 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         .collect()
 }
 
-/// The transports of the channels of chats.
+/// Returns the transports of the chat channels.
 fn chats(options: &Options) -> [(Channel, &'static str, Arc<dyn Transport>); 3] {
     let (fetch, clock) = (|| Arc::clone(&options.fetch), || Arc::clone(&options.clock));
     [

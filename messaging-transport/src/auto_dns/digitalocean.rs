@@ -17,7 +17,7 @@ use super::presentation::{Difference, absolute, are_same, exchanger, plain_name,
 
 pub(super) const BASE: &str = "https://api.digitalocean.com/v2";
 
-/// Records of a page, the most there are.
+/// Records of a page; the API's maximum.
 const PAGE: usize = 200;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Zone {
     name: String,
 }
 
-/// A record, by the id to change it.
+/// A record, with the id by which it is changed.
 struct Found {
     id: u64,
     kind: Option<RecordType>,
@@ -152,10 +152,10 @@ impl DnsZone for Zone {
     }
 }
 
-/// How the words of a resource that is not there end.
+/// End of the error text for a resource that does not exist.
 const NOT_FOUND: &str = "(not_found)";
 
-/// `message (id)`.
+/// Returns the error text of the API: `message (id)`.
 fn words(said: &Value) -> Option<String> {
     Some(format!("{} ({})", said["message"].as_str()?, said["id"].as_str().unwrap_or_default()))
 }
