@@ -9,8 +9,8 @@
 //! It is a model: real sites do not publish their rules. It passes mail that is sent with care and stops other mail, in
 //! the way and with the replies that senders report.
 //!
-//! Several sites stand beside each other on one port, at addresses of their own (`127.0.1.1`, `127.0.1.2`, …), because a
-//! client knows one port for all exchangers. The address of a client is the one its connection comes from.
+//! Several sites run side by side on one port, at addresses of their own (`127.0.1.1`, `127.0.1.2`, …), because a
+//! client knows one port for all exchangers. A client's address is the one its connection comes from.
 //!
 //! A client that sends too fast, and gets deferred:
 //!

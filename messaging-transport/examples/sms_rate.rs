@@ -1,7 +1,8 @@
 //! Measures how many text messages a second go through an adapter, compared with the same requests of a bare HTTP
 //! client over as many connections to the same fake provider.
 //!
-//! `cargo run --release -p messaging-transport --example sms_rate`; with `-- --test` a few messages, to see that it works.
+//! `cargo run --release -p messaging-transport --example sms_rate`; with `-- --test` it sends a few messages, to check
+//! that it works.
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 

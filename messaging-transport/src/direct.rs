@@ -340,7 +340,6 @@ impl DirectDeliveryBuilder {
     }
 
     /// Allows exchangers at private addresses; refused unless set. [`Self::mx_override`] may always have one.
-    /// [`Self::mx_override`].
     pub fn allow_private(mut self, allow: bool) -> Self {
         self.allow_private = allow;
         self

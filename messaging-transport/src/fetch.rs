@@ -7,7 +7,6 @@
 //!
 //! A request that may have been written is never sent again: the caller decides that, from
 //! [`FetchError::may_have_arrived`].
-//! [`FetchError::may_have_arrived`].
 
 mod connection;
 mod pool;

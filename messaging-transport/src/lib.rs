@@ -27,24 +27,25 @@
 //!
 //! # How to add a provider
 //!
-//! Its settings are a row of the table in core's `domain/channel/provider/table.rs`. Here it is a folder of its name with four
-//! files, each with its tests:
+//! The settings of a provider are a row of the table in core's `domain/channel/provider/table.rs`. In this crate a
+//! provider is a folder with its name and four files, each with its tests:
 //!
 //! * **The request** (`provider.rs`, with the [`Transport`]): from settings and content to one request for a recipient.
-//!   [`LastLook`] is asked right before it leaves and told the outcome. It goes through [`GuardedFetch`] without
-//!   redirects, because `api_base` comes from a user. Off email the provider is given `receipts` to call back with.
-//! * **The table of answers** (`provider/answer.rs`): a pure function from what came back to an [`Answer`], by the
-//!   provider's own code and never by the status alone. What [`may_have_arrived`] is `ambiguous`, anything before that
-//!   `retry` of the account; a 2xx that cannot be read is `ambiguous`, a 3xx `content`. The wait is that of
-//!   [`Fetched::retry_after`] or the provider's usual one; the scope says whether it concerns the recipient, the account,
-//!   or the host alone that was called. [`ProviderAnswer`] has its name for the message, its code and the segments.
-//! * **Receipts** (`provider/receipt.rs`): from a callback whose proof holds to [`ReceiptLink`] and [`Receipt`], whose
-//!   class comes from the same table. What cannot be read is ignored.
+//!   [`LastLook`] is asked right before the request leaves, and told the outcome. The request goes through
+//!   [`GuardedFetch`] without redirects, because `api_base` comes from a user. On channels other than email the
+//!   provider is given `receipts` to call back with.
+//! * **The table of answers** (`provider/answer.rs`): a pure function from the HTTP answer to an [`Answer`], by the
+//!   provider's own code and never by the status alone. A failure that [`may_have_arrived`] is `ambiguous`, an earlier
+//!   one `retry` of the account; a 2xx that cannot be parsed is `ambiguous`, a 3xx `content`. The wait is that of
+//!   [`Fetched::retry_after`] or the provider's usual one; the scope says if it concerns the recipient, the account, or
+//!   only the host that was called. [`ProviderAnswer`] has the provider's id of the message, its code and the segments.
+//! * **Receipts** (`provider/receipt.rs`): from a verified callback to [`ReceiptLink`] and [`Receipt`], whose class
+//!   comes from the same table. A body that cannot be parsed is ignored.
 //! * **Messages of recipients** (`provider/inbound.rs`): from a callback to [`InboundMessage`].
 //!
-//! Then a line in [`defaults`]. What follows from a class is core's (`domain/delivery/consequence.rs`), so no file here says what
-//! becomes of a message, an address or a lane. A program outside of this project does the same with a transport of its
-//! own and `App::builder().transport(…)`; see `examples/custom_transport.rs`.
+//! Then it needs a line in [`defaults`]. Core decides the consequence of a class (`domain/delivery/consequence.rs`), so
+//! no file here decides about a message, an address or a lane. A program outside of this project does the same with a
+//! transport of its own and `App::builder().transport(…)`; see `examples/custom_transport.rs`.
 //!
 //! [`LastLook`]: messaging_core::ports::transport::LastLook
 //! [`Answer`]: messaging_core::ports::transport::Answer

@@ -113,7 +113,7 @@ pub(crate) struct Pace {
 struct Recipient {
     /// The time at which all messages so far would have been sent at one in each interval.
     paid: Monotonic,
-    /// The time that the last put-off message was given, and one interval.
+    /// The time that the last put-off message was given, plus one interval.
     promised: Monotonic,
     /// Number of "too much" answers in a row, and the time until which they are remembered.
     refusals: u32,
@@ -177,7 +177,6 @@ impl Pace {
 
     /// Sends to each recipient in its turn, which may be reserved; otherwise like
     /// [`to_each`](crate::provider::to_each).
-    /// [`to_each`](crate::provider::to_each) does otherwise.
     pub(crate) async fn to_each<F, Answered>(
         &self,
         outgoing: &Outgoing,

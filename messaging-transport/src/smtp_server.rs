@@ -2,7 +2,6 @@
 //!
 //! A `Service` handles the mail: returned mail ([`crate::inbound`]) or submission ([`crate::submission`]). Everything
 //! that a stranger can make a server hold or wait for is bounded (see [`SmtpServerOptions`]).
-//! [`SmtpServerOptions`]).
 
 mod auth;
 mod data;

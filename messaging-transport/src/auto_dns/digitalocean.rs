@@ -1,9 +1,9 @@
 //! The API of `DigitalOcean`, version 2, by a token with the scopes `domain:read`, `domain:create`, `domain:update` and
 //! `domain:delete`.
 //!
-//! `GET /domains/{name}`, `GET|POST /domains/{name}/records`, `PATCH|DELETE /domains/{name}/records/{id}`. A record is one
-//! value; its name is a label below the zone, but the filter of a listing takes a full name. Texts are sent as they are,
-//! and targets with a final dot.
+//! `GET /domains/{name}`, `GET|POST /domains/{name}/records`, `PATCH|DELETE /domains/{name}/records/{id}`. A record is
+//! one value; its name is a label below the zone, but the filter of a listing takes a full name. Texts are sent as they
+//! are, and targets with a final dot.
 
 use async_trait::async_trait;
 use http::Method;

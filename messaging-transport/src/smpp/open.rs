@@ -36,7 +36,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// A connection that carries PDUs.
 pub(super) type Link = Framed<Box<dyn Duplex>, PduCodec>;
 
-/// Opens sessions: connects, and binds as a transceiver.
+/// Opener of sessions, which connects and binds as a transceiver.
 pub(super) struct Opener {
     pub(super) guard: Guard,
     pub(super) dns: Dns,

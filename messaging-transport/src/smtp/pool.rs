@@ -71,7 +71,7 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
         self.gate_of(key, self.limits.concurrent)
     }
 
-    /// Returns the same semaphore with another limit, which counts from the first use of the key on.
+    /// Returns the same semaphore, but with another limit if the key is new; a known key keeps its limit.
     pub(crate) fn gate_of(&self, key: &K, concurrent: usize) -> Arc<Semaphore> {
         let mut peers = self.lock();
         if let Some(peer) = peers.by_key.get(key) {

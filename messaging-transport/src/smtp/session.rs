@@ -107,7 +107,6 @@ pub(crate) enum Security {
     Tls,
     /// TLS after STARTTLS if it is offered. If it then fails the error is [`OpenError::Tls`], and the caller may try
     /// again in plain text.
-    /// [`OpenError::Tls`], and can be asked again in plain text.
     Opportunistic,
     /// Plain text, credentials included.
     Plain,

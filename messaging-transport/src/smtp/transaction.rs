@@ -27,7 +27,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Time limit for putting the transaction on record: the peer waits meanwhile.
 const ADMISSION: Duration = Duration::from_mins(1);
 
-/// A mail transaction: its envelope and content in wire form. No value in it can end a command line.
+/// A mail transaction: its envelope and content in wire form. No address in it can end a command line.
 pub(super) struct Transaction<'a> {
     pub(super) host: &'a str,
     pub(super) from: &'a str,

@@ -10,7 +10,7 @@ use super::tls::ServerTls;
 pub struct SmtpServerOptions {
     /// The name in the greeting.
     pub hostname: String,
-    /// Certificates for TLS; without them STARTTLS is not offered.
+    /// Certificate and key for TLS; without them STARTTLS is not offered.
     pub tls: Option<Arc<ServerTls>>,
     /// Time that the greeting waits for a client that begins with TLS at once (RFC 8314 section 3.3), which its first
     /// byte shows; `None` if no client does so. Ignored without [`Self::tls`].

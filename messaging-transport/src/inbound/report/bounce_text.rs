@@ -241,7 +241,7 @@ impl Prose {
         found
     }
 
-    /// Returns any address that the mail names.
+    /// Returns the first address in the text that may be the recipient's: none of the mail's own `To` and `From`.
     fn any_address(&self, mail: &Mail<'_>) -> Option<String> {
         let ours = mail.header.words("To").unwrap_or_default().to_lowercase();
         let from = mail.header.words("From").unwrap_or_default().to_lowercase();

@@ -24,7 +24,7 @@ const ASSERTION_LIFETIME: Duration = Duration::from_hours(1);
 /// Time before its expiry at which a token is renewed.
 const EARLY: Duration = Duration::from_mins(5);
 
-/// Maximum time for which a token is used, and the time if the answer does not give one.
+/// Maximum lifetime of a token, and the one assumed if the answer gives none.
 const MAX_LIFETIME: Duration = Duration::from_hours(1);
 
 /// A service account, as Google writes it to a file.
