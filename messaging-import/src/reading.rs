@@ -61,7 +61,7 @@ fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<ImportRecord>) -> bool) 
     }
 }
 
-/// Counts of what one file holds.
+/// Counts of the records in one file.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     /// Rows, without the header.
