@@ -19,10 +19,10 @@
 //! Without an exchanger to talk to, the DNS decides: a domain that does not exist, a null MX (RFC 7505)
 //! and a domain without any address are refused, a look-up that failed is deferred.
 //!
-//! TLS is used where it is offered, with whoever answers: most exchangers are named by a DNS that nobody
-//! signed, so there is no name to verify a certificate against. Where the handshake fails, the message
-//! goes in plain text, as it would without the offer (RFC 7435). Where the domain publishes more, by DANE or
-//! MTA-STS, or the sender asks for TLS, it goes over the TLS that is asked for or not at all (`tls_policy`).
+//! TLS is used if it is offered, with any peer: most exchangers are named by DNS records without signature, so there is
+//! no name to verify a certificate against. If the handshake fails, the message goes in plain text, as it would without
+//! the offer (RFC 7435). If the domain publishes more, by DANE or MTA-STS, or the sender requires TLS, it goes over the
+//! required TLS or not at all (`tls_policy`).
 //!
 //! The lane of a domain limits how much goes to it at a time; connections are kept by exchanger.
 

@@ -1,7 +1,7 @@
 //! Transports: they send messages on every channel and receive callbacks and returned mail.
 //!
-//! Core decides what is sent and what follows from an outcome; this crate turns messages into octets, speaks to
-//! peers, and says to which class each answer belongs.
+//! Core decides which messages are sent and the consequences of each outcome; this crate turns messages into octets,
+//! speaks to peers, and gives each answer its class.
 //!
 //! * [`mime`] writes an email as the octets that go on the wire, signed with DKIM.
 //! * [`Sandbox`] captures instead of sending, on every channel.
@@ -12,7 +12,7 @@
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
 //! * [`auto_dns`] writes the records of sending domains where their zones are hosted.
-//! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
+//! * [`inbound`] receives returned mail: bounces, complaints, requests to unsubscribe.
 //! * [`submission`] receives messages of programs that speak only SMTP.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.

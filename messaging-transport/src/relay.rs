@@ -228,7 +228,7 @@ fn in_clear(host: &str, recipients: usize) -> Sent {
     Sent { outcomes: vec![outcome; recipients], captured: None, dialogs }
 }
 
-/// Gives every recipient without an outcome that of a failure of the relay: there was no reply.
+/// Settles every recipient without an outcome by a failure of the relay: there was no reply.
 fn settle(answers: &mut Answers, failure: &TransportError) {
     answers.settle(&Outcome::of(failure.class(), Response::of_text(&failure.to_string())));
 }

@@ -102,7 +102,7 @@ mod tests {
         [header, body.to_vec()].concat()
     }
 
-    /// Decodes what comes in octet by octet.
+    /// Decodes input octet by octet.
     fn decoded(octets: &[u8]) -> io::Result<Vec<Received>> {
         let (mut codec, mut source, mut found) = (PduCodec, BytesMut::new(), Vec::new());
         for octet in octets {

@@ -206,7 +206,7 @@ mod tests {
         let unsure = parts.ended("7998", true).unwrap();
         assert_eq!(unsure.name, "7998");
         assert!(unsure.spellings.contains(&"1F3E".to_owned()));
-        // Whoever reports in hexadecimal does so always.
+        // A center that reports in hexadecimal always does so.
         parts.ended("abc", true);
         parts.taken("1F3F", None);
         assert_eq!(name(parts.ended("7999", true)).as_deref(), Some("7999"));

@@ -61,7 +61,7 @@ mod tests {
     fn the_header_sorts_the_envelope() {
         check("a@x.io", "a@x.io", "", ("a@x.io", "", ""));
         check("a@x.io b@x.io c@x.io d@x.io", "a@x.io b@x.io", "c@x.io", ("a@x.io", "b@x.io c@x.io", "d@x.io"));
-        // Whoever stands in the header alone gets nothing.
+        // An address that only the header names gets nothing.
         check("b@x.io", "a@x.io b@x.io", "c@x.io", ("b@x.io", "", ""));
         // As the envelope spells it, and once.
         check("A@X.io a@x.io", "a@x.IO a@x.io", "a@x.io", ("A@X.io", "", ""));
