@@ -1,9 +1,9 @@
 //! Hetzner's Cloud API, version 1, by a token of a project with read and write access.
 //!
 //! `GET /zones?name=`, `GET|POST /zones/{id}/rrsets`, `POST /zones/{id}/rrsets/{name}/{type}/actions/set_records`,
-//! `DELETE /zones/{id}/rrsets/{name}/{type}`. Records of a name and a type are one set. Texts are quoted strings of at most
-//! 255 octets, targets have a final dot. The former API of the DNS console, dns.hetzner.com, is not spoken: its zones
-//! have moved here.
+//! `DELETE /zones/{id}/rrsets/{name}/{type}`. Records of a name and a type are one set. Texts are quoted strings of at
+//! most 255 octets, targets have a final dot. The former API of the DNS console, dns.hetzner.com, is not supported: its
+//! zones have moved to this one.
 
 use async_trait::async_trait;
 use http::Method;
