@@ -18,7 +18,7 @@
 //! | a reply to RCPT, DATA or the content that speaks of our account | about us |
 //! | no as greeting or to EHLO and HELO, 421 to MAIL | about us |
 //! | 4yz to STARTTLS or AUTH, no connection, a connection that breaks | retry, of the account: [`Unreachable`] |
-//! | no STARTTLS, an unfit certificate, 5yz to AUTH, a private address of the host | auth: [`Misconfigured`] |
+//! | STARTTLS missing or refused, an invalid certificate, 5yz to AUTH, a private address | auth: [`Misconfigured`] |
 //! | the content was sent and its reply lost | ambiguous; deferred for those whose transaction had not begun |
 //!
 //! Recipients with envelope senders of their own get a transaction each, one after the other. A reply to DATA or the
