@@ -1,4 +1,4 @@
-//! The derives of `messaging-core`, for what callers put together.
+//! Derives of `messaging-core`, for structs that callers build.
 //!
 //! `Validate` checks members by the same `validate` attributes that `schemars` makes their schema of:
 //!
@@ -18,11 +18,11 @@
 //! | `required` | when it is `None` |
 //! | `nested` | when one of its own members breaks a rule |
 //!
-//! What is left out breaks nothing but `required`. Everything else is a compile error, so that no rule is in the
-//! schema and not checked.
+//! A member that is absent breaks only `required`. Any other attribute is a compile error, so that no rule is in the
+//! schema without being checked.
 //!
-//! `Setters` makes `new`, with what is required, and a chained setter for each other member, so that callers outside of
-//! the crate can put together what may get more members later: see [`Setters`](derive_setters).
+//! `Setters` adds `new`, with the required members, and a chained setter for each other member, so that callers outside
+//! of the crate can build structs that may get more members later: see [`Setters`](derive_setters).
 
 mod setters;
 mod validate;
@@ -38,8 +38,8 @@ pub fn derive_validate(input: proc_macro::TokenStream) -> proc_macro::TokenStrea
 
 /// Adds `new` and setters.
 ///
-/// Required is what `validate(required)` says, and what is neither an `Option`, a `Patch` nor a `Replace` and has no
-/// `serde(default)`. A setter takes what is inside of these three; a list is taken from anything that can be gone through. What a `Patch` holds can be
+/// A member is required if it has `validate(required)`, or if it is neither an `Option`, a `Patch` nor a `Replace` and
+/// has no `serde(default)`. A setter takes the type within these three; a list is taken from any iterator. A `Patch` is
 /// cleared by `clear_…`.
 ///
 /// With `#[setters(default)]` on the struct everything has a setter and there is no `new`: it is made by `Default`.

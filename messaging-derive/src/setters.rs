@@ -1,4 +1,4 @@
-//! Putting a struct together.
+//! Derive of `Setters`: `new` and chained setters.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -30,7 +30,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (generics, arguments, bounds) = input.generics.split_for_impl();
     let new = (!has_defaults).then(|| {
         quote! {
-            /// With what is required.
+            /// Creates the value from its required members.
             #[allow(clippy::new_without_default)]
             pub fn new(#parameters) -> Self {
                 Self { #members }
@@ -46,7 +46,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// What may be left out, by the type of its member.
+/// Type around a member that may be left out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wrapper {
     Option,
@@ -95,7 +95,7 @@ fn wrap(wrapper: Option<Wrapper>, value: &TokenStream) -> TokenStream {
     }
 }
 
-/// What a setter takes for a member of a type, and how it becomes one.
+/// Returns the parameter type of a member's setter, and the expression that converts the parameter.
 fn argument(member: &Type, name: &Ident) -> (TokenStream, TokenStream) {
     if let Some(item) = inside(member, "Vec") {
         let items = quote!(impl ::core::iter::IntoIterator<Item = impl ::core::convert::Into<#item>>);
@@ -105,19 +105,19 @@ fn argument(member: &Type, name: &Ident) -> (TokenStream, TokenStream) {
         name.to_string().starts_with(|letter: char| letter.is_ascii_lowercase())
     }));
     if is_primitive {
-        // A literal has no type of its own that could be turned into another.
+        // A literal has no type of its own from which it could be converted.
         return (quote!(#member), quote!(#name));
     }
     (quote!(impl ::core::convert::Into<#member>), quote!(#name.into()))
 }
 
-/// What is inside of an `Option`, a `Patch` or a `Replace`; the type itself if it is none.
+/// Returns the wrapper and the type within an `Option`, a `Patch` or a `Replace`, or else the type itself.
 fn wrapped(member: &Type) -> (Option<Wrapper>, &Type) {
     let known = [("Option", Wrapper::Option), ("Patch", Wrapper::Patch), ("Replace", Wrapper::Replace)];
     known.into_iter().find_map(|(name, wrapper)| Some((Some(wrapper), inside(member, name)?))).unwrap_or((None, member))
 }
 
-/// `T` of `Name<T>`.
+/// Returns the `T` of `Name<T>`.
 fn inside<'t>(member: &'t Type, name: &str) -> Option<&'t Type> {
     let Type::Path(path) = member else { return None };
     let last = path.path.segments.last().filter(|last| last.ident == name)?;
@@ -136,11 +136,11 @@ fn is_required(field: &Field, wrapper: Option<Wrapper>) -> bool {
     }
 }
 
-/// Whether one of the attributes of a name says a word.
+/// Returns true if an attribute of this name has a word among its arguments.
 fn says(attributes: &[Attribute], name: &str, word: &str) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident(name)).any(|attribute| {
         let mut found = false;
-        // What else stands there is for others to understand.
+        // Other arguments are for other macros to judge.
         let _ = attribute.parse_nested_meta(|meta| {
             found |= meta.path.is_ident(word);
             if meta.input.peek(syn::Token![=]) {

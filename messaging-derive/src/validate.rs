@@ -1,4 +1,4 @@
-//! Rules of members.
+//! Derive of `Validate`: checks the rules of members.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -28,7 +28,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// One `if` for each rule of a member.
+/// Returns one `if` for each rule of a member.
 fn field_checks(field: &Field) -> Result<TokenStream> {
     let Some(member) = &field.ident else { return Ok(TokenStream::new()) };
     let mut rules = Vec::new();
@@ -45,7 +45,7 @@ fn field_checks(field: &Field) -> Result<TokenStream> {
     })
 }
 
-/// The expression that is true when a rule is kept.
+/// Returns the expression that is true if a rule is kept.
 fn rule(member: &Ident, meta: &ParseNestedMeta<'_>) -> Result<TokenStream> {
     let path = quote!(::messaging_core::validate);
     let is = |name| meta.path.is_ident(name);
@@ -62,7 +62,7 @@ fn rule(member: &Ident, meta: &ParseNestedMeta<'_>) -> Result<TokenStream> {
     }
 }
 
-/// What is between the parentheses of `length(min = …, max = …)`, as options.
+/// Returns `min` and `max` of `length(min = …, max = …)` or `range(…)`, as options.
 fn bounds(meta: &ParseNestedMeta<'_>) -> Result<(TokenStream, TokenStream)> {
     let none = quote!(::core::option::Option::None);
     let (mut min, mut max) = (none.clone(), none);

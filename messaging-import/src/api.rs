@@ -1,4 +1,4 @@
-//! What an import asks of the API, however it is reached.
+//! Interface through which an import calls the API.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -19,7 +19,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 8] = [
         Self::ListLists,
         Self::CreateList,
@@ -31,7 +31,7 @@ impl Operation {
         Self::UpdateTemplate,
     ];
 
-    /// The `operationId` in the API document.
+    /// Returns the `operationId` in the API document.
     pub const fn id(self) -> &'static str {
         match self {
             Self::ListLists => "listLists",
@@ -51,7 +51,7 @@ impl Operation {
 pub struct Call {
     /// The operation.
     pub operation: Operation,
-    /// The `id` of its path, where it has one.
+    /// The `id` of its path, if there is one.
     pub id: Option<String>,
     /// The body.
     pub body: Value,
@@ -71,12 +71,12 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON; `null` when it is none.
+    /// Returns the body as JSON; `null` if it is none.
     pub(crate) fn document(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// Whether the server only puts the call off.
+    /// Returns true if the server only puts the call off: 429 or 503.
     pub(crate) fn is_put_off(&self) -> bool {
         [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&self.status)
     }
@@ -87,14 +87,13 @@ pub trait Api: Send + Sync + 'static {
     /// Reason why a call has no answer.
     type Error: std::error::Error + Send + 'static;
 
-    /// Makes a call. It must be safe to make the same call again when nothing is known of its answer; those of an import
-    /// are.
+    /// Makes a call. It must be safe to repeat the call if its answer is unknown; the calls of an import are.
     fn call(&self, call: &Call) -> impl Future<Output = Result<Answer, Self::Error>> + Send;
 
-    /// Everything that a listing shows, over all its pages. `listing` is one of the operations whose name begins with
-    /// `List`.
+    /// Returns everything that a listing shows, over all its pages. `listing` is one of the operations whose name
+    /// begins with `List`.
     fn all(&self, listing: Operation) -> impl Future<Output = Result<Vec<Value>, Self::Error>> + Send;
 
-    /// True when nobody answered: a server that is away for a moment is called again.
+    /// Returns true if there was no answer: a server that is down for a moment is called again.
     fn is_unreachable(error: &Self::Error) -> bool;
 }

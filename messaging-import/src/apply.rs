@@ -1,7 +1,7 @@
-//! Bringing over what a plan holds, through the operations of the API.
+//! Imports the content of a plan through the operations of the API.
 //!
-//! Suppressions come before contacts, so that nobody is sent to in between who must not be. Everything may be done
-//! again: lists and templates are found by name, contacts by their address, and a suppression keeps its record.
+//! Suppressions come before contacts, so that no suppressed address gets mail in between. Everything may be repeated:
+//! lists and templates are found by name, contacts by their address, and a suppression keeps its record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,30 +19,30 @@ use crate::plan::{ImportPlan, ImportRecord, Template};
 use crate::reading::{self, Item, Pass, Survey};
 use crate::refused::{Refused, Why};
 
-/// Suppressions that are asked for at a time.
+/// Number of suppressions that are requested at a time.
 const AT_ONCE: usize = 16;
 
-/// How often a server that is busy, or away for a moment, is asked again.
+/// Maximum number of attempts at a call, while the server is busy or away.
 const MAX_TRIES: u32 = 120;
 
-/// How long is waited between when the server does not say.
+/// Wait between attempts if the server gives none, and the minimum wait if it does.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How long is waited at most, whatever the server says.
+/// Maximum wait, whatever the server says.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// Counts of contacts, or of suppressions, by their outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Those that are new.
+    /// Those that were created.
     pub created: u64,
-    /// Those that were there: contacts were updated, suppressions are as they were.
+    /// Those that existed: contacts were updated, suppressions stay as they were.
     pub known: u64,
     /// Those that the API refused.
     pub refused: u64,
 }
 
-/// Results of bringing over an export, by kind of object.
+/// Results of an import, by kind of object.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// The lists, each with `name`, `id` and `result`: `found` or `created`.
@@ -58,12 +58,12 @@ pub struct Applied {
 /// The API, which may be busy or away for a moment.
 struct Destination<A> {
     api: A,
-    /// Whether it has ever answered: only then it is worth waiting for.
+    /// True once a call got an answer other than being put off: only then an unreachable server is worth waiting for.
     has_answered: AtomicBool,
 }
 
 impl<A: Api> Destination<A> {
-    /// Makes a call; one that is put off is made again.
+    /// Makes a call, and repeats it while it is put off.
     async fn call(&self, operation: Operation, id: Option<&str>, body: Value) -> Result<Answer, A::Error> {
         let call = Call { operation, id: id.map(ToOwned::to_owned), body };
         let mut tries = 0;
@@ -89,26 +89,26 @@ impl<A: Api> Destination<A> {
         }
     }
 
-    /// The same, where a refusal ends everything.
+    /// Makes a call whose refusal ends the import.
     async fn accepted(&self, operation: Operation, body: Value) -> Result<Value, ApplyError<A::Error>> {
         let answer = self.call(operation, None, body).await.map_err(ApplyError::Api)?;
         if answer.status.is_success() { Ok(answer.document()) } else { Err(ApplyError::Refused(answer)) }
     }
 
-    /// Everything that a listing shows.
+    /// Returns everything that a listing shows.
     async fn all(&self, listing: Operation) -> Result<Vec<Value>, ApplyError<A::Error>> {
         self.api.all(listing).await.map_err(ApplyError::Api)
     }
 }
 
-/// What is wrong according to an answer, where the request itself is at fault.
+/// Returns the fault according to an answer, if the request itself is at fault (409 or 422).
 fn why(answer: &Answer) -> Option<Why> {
     let is_fault = [StatusCode::UNPROCESSABLE_ENTITY, StatusCode::CONFLICT].contains(&answer.status);
     is_fault.then(|| Why::of_error(&answer.document()["error"]))
 }
 
-/// Brings everything over. Rows that the API refuses are added to `refused`; `progress` is told how many contacts and
-/// suppressions more were judged.
+/// Imports everything. Rows that the API refuses are added to `refused`; `progress` is called with the number of
+/// contacts and suppressions that were just judged.
 pub async fn apply<A: Api>(
     api: A,
     (plan, survey): (Arc<ImportPlan>, Arc<Survey>),
@@ -124,7 +124,7 @@ pub async fn apply<A: Api>(
     Ok(applied)
 }
 
-/// The ids of the lists by their names; those that are not there are created.
+/// Returns the ids of the lists by their names; missing ones are created.
 async fn find_lists<A: Api>(
     destination: &Destination<A>,
     survey: &Survey,
@@ -138,7 +138,7 @@ async fn find_lists<A: Api>(
     let named = |name: &str| -> Vec<&str> {
         known.iter().filter(|list| list["name"] == name.trim()).filter_map(|list| list["id"].as_str()).collect()
     };
-    // Nothing is made before it is clear that everything can be.
+    // Nothing is created before it is clear that everything can be.
     for name in &survey.lists {
         if let several @ [_, _, ..] = named(name).as_slice() {
             return Err(Error::SeveralLists { name: name.clone(), ids: several.join(", ") }.into());
@@ -157,7 +157,7 @@ async fn find_lists<A: Api>(
     Ok(ids)
 }
 
-/// An answer with the place of what was asked for.
+/// An answer, with the file and row of its request.
 type Answered<E> = (usize, u64, Result<Answer, E>);
 
 async fn suppress<A: Api>(

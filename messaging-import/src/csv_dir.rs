@@ -1,5 +1,5 @@
-//! Files in our own formats, for whatever has no importer: the columns of `contact import`, a file for each list,
-//! suppressions, and templates as `template push` reads them.
+//! Imports files in the project's own formats, for products without a reader: the columns of `contact import`, a file
+//! for each list, suppressions, and templates as `template push` reads them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::folder;
 /// Name patterns of the files that this importer reads.
 pub(crate) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, suppressions*.csv, templates/NAME/template.toml";
 
-/// What is to be brought over from the files of a directory.
+/// Returns the plan for the files of a directory.
 pub(crate) fn plan(directory: &Path, entries: &[Entry]) -> Result<ImportPlan, Error> {
     let mut plan = ImportPlan::default();
     let contacts = Reader::Csv { needs: &["email", "phone", "external_id"], read: contact };
@@ -54,7 +54,7 @@ pub(crate) fn plan(directory: &Path, entries: &[Entry]) -> Result<ImportPlan, Er
     Ok(plan)
 }
 
-/// What the columns mean; none when no column is an identifier, which is said when the file is read.
+/// Returns the columns by their meaning; `None` if none is an identifier, which is reported when the file is read.
 fn columns(entry: &Entry) -> Result<Option<Arc<Header>>, Error> {
     let names = row::header(&entry.path).map_err(|error| Error::unreadable(&entry.path, error))?;
     let line: Vec<_> = names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();

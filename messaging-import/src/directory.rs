@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// Files that are looked at.
+/// Maximum number of files that are read.
 const MAX_FILES: usize = 10_000;
 
-/// Folders within one another.
+/// Maximum nesting of folders.
 const MAX_DEPTH: usize = 3;
 
 /// A file of the directory.
@@ -21,33 +21,33 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The folder it is in, empty for the directory itself.
+    /// Returns the folder it is in, empty for the directory itself.
     pub(crate) fn folder(&self) -> &str {
         self.name.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
-    /// Its own name in lower case.
+    /// Returns its file name in lower case.
     pub(crate) fn file(&self) -> String {
         self.name.rsplit('/').next().unwrap_or_default().to_lowercase()
     }
 
-    /// Its own name without what stands behind the last dot.
+    /// Returns its file name without the extension.
     pub(crate) fn stem(&self) -> String {
         self.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// Whether its name ends so, in any case.
+    /// Returns true if its name ends with this suffix, in any case.
     pub(crate) fn is(&self, suffix: &str) -> bool {
         self.file().ends_with(suffix)
     }
 
-    /// The list that it is of: `lists/NAME.csv`.
+    /// Returns the list that the file belongs to: `lists/NAME.csv`.
     pub(crate) fn list(&self) -> Option<String> {
         (self.folder() == "lists").then(|| self.stem())
     }
 }
 
-/// All files of a directory and its folders, by name; hidden ones are left out.
+/// Returns all files of a directory and its folders, by name; hidden ones are left out.
 pub(crate) fn entries(directory: &Path) -> Result<Vec<Entry>, Error> {
     let mut all = Vec::new();
     add(directory, "", 0, &mut all)?;

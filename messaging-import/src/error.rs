@@ -1,4 +1,4 @@
-//! Why an import does not go on.
+//! Errors that end an import.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use tokio::task::JoinError;
 
 use crate::api::Answer;
 
-/// What is wrong with the files of an import, or with what they are to be brought over to.
+/// Fault in the files of an import, or in the workspace that they are imported to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,7 +16,7 @@ pub enum Error {
     Unreadable {
         /// The file or directory.
         path: PathBuf,
-        /// The fault, with the row where there is one.
+        /// The fault, with the row if there is one.
         why: String,
     },
     /// A file or directory cannot be written.
@@ -27,7 +27,7 @@ pub enum Error {
         /// The fault.
         why: String,
     },
-    /// The directory of the export is not there.
+    /// The directory of the export does not exist.
     #[error("there is no directory {}", .0.display())]
     NoDirectory(PathBuf),
     /// No file of the directory has a name that the product's files have.
@@ -37,20 +37,20 @@ pub enum Error {
         directory: PathBuf,
         /// The product.
         product: &'static str,
-        /// The names of files that would be read.
+        /// Patterns of the file names that would be read.
         looked_for: &'static str,
     },
-    /// There is more of something than is read.
+    /// There is more of something than the importer reads.
     #[error("{place} has more than {most} {what}")]
     TooMany {
         /// The directory, or the export.
         place: String,
-        /// The most that are read.
+        /// The maximum that is read.
         most: usize,
-        /// The things that are counted, in the plural.
+        /// Name of what is counted, in the plural.
         what: &'static str,
     },
-    /// Lists are found by their names, and several have the same one.
+    /// Lists are found by their names, but several have the same one.
     #[error("several lists are called {name}: {ids}; rename all but one")]
     SeveralLists {
         /// The name.
@@ -74,13 +74,13 @@ impl Error {
     }
 }
 
-/// Why not everything was brought over. What came before is done, and the same import can be made again.
+/// Reason why an import ended early. Everything imported before stays, and the same import can be repeated.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError<E> {
-    /// Something is wrong with the files or the workspace.
+    /// The files or the workspace are at fault.
     #[error(transparent)]
     Import(#[from] Error),
-    /// The API refused something that is not about a single row.
+    /// The API refused something that does not concern a single row.
     #[error("refused by the API with status {}", .0.status)]
     Refused(Answer),
     /// A call has no answer.

@@ -1,5 +1,5 @@
-//! A template as a folder, which people keep in version control: `template.toml` with what is short, and `template.html`,
-//! `template.mjml` and `template.txt` with what is long.
+//! Templates as folders, which users keep in version control: `template.toml` with the short members, and
+//! `template.html`, `template.mjml` and `template.txt` with the long ones.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const FACTS: &str = "template.toml";
 /// The long members and their files.
 const BODIES: [(&str, &str); 3] = [("html", "template.html"), ("mjml", "template.mjml"), ("text", "template.txt")];
 
-/// Folders that are looked through.
+/// Maximum number of folders that are read.
 const MAX_FOLDERS: usize = 2_000;
 
 /// A folder and the request it makes.
@@ -25,7 +25,7 @@ pub struct Folder {
     pub name: String,
     /// The body for creating or changing the template.
     pub body: Value,
-    /// The id that it has somewhere, by which automations name it.
+    /// Id of the template in a workspace, by which automations name it.
     pub id: Option<String>,
 }
 
@@ -33,10 +33,10 @@ pub struct Folder {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Facts {
-    /// The id that automations name it by; only `automation simulate` reads it.
+    /// Id by which automations name it; only `automation simulate` reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    /// The folder's name when left out.
+    /// Name of the template; that of the folder if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     #[serde(default = "email")]
@@ -61,7 +61,7 @@ fn email() -> String {
     "email".to_owned()
 }
 
-/// The folders of a directory that hold a template, by name.
+/// Reads the folders of a directory that hold a template, by name.
 pub fn read_all(directory: &Path) -> Result<Vec<Folder>, Error> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(directory).map_err(|error| Error::unreadable(directory, error))? {
@@ -91,7 +91,7 @@ fn read(folder: &Path) -> Result<Folder, Error> {
         let path = folder.join(name);
         body[member] = if path.is_file() { Value::String(files::read(&path)?) } else { Value::Null };
     }
-    // What MJML becomes is made by the server.
+    // The server renders MJML to HTML.
     if !body["mjml"].is_null() {
         body["html"] = Value::Null;
     }
@@ -101,7 +101,7 @@ fn read(folder: &Path) -> Result<Folder, Error> {
 /// Writes a template as the API shows it.
 pub fn write(folder: &Path, template: &Value) -> Result<(), Error> {
     let text = |member: &str| template[member].as_str().map(ToOwned::to_owned);
-    // Names that are found are found again; a pull and a push change nothing.
+    // Variables found in the template are found again: a pull and a push change nothing.
     let variables = template["variables"].as_array().into_iter().flatten();
     // A folder that has an id keeps it: it may be that of another workspace.
     let known = read(folder).ok().and_then(|known| known.id);

@@ -1,8 +1,8 @@
-//! Template languages of other products, as the Jinja that templates here are written in.
+//! Translates template languages of other products into the Jinja of this project's templates.
 //!
-//! A translation is whole or there is none: what is not understood is a [`Fault`] with its line, because a template
-//! that silently says less than before is worse than one that is missing. `--set NAME=TEXT` stands in for what
-//! another product knew and a template here does not, such as a postal address.
+//! A template is translated as a whole or not at all: anything that is not understood is a [`Fault`] with its line,
+//! because a template that silently says less than before is worse than a missing one. `--set NAME=TEXT` replaces
+//! values that the other product had and a template here does not, such as a postal address.
 
 pub(crate) mod go;
 pub(crate) mod handlebars;
@@ -10,10 +10,10 @@ pub(crate) mod merge_tags;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Blocks within one another; what is nested deeper is no template that people wrote.
+/// Maximum nesting of blocks; deeper ones do not occur in templates that people write.
 const MAX_DEPTH: usize = 32;
 
-/// Names that mean something else in a template here, so that no variable can be called so.
+/// Names with another meaning in a template here, which no variable can have.
 const TAKEN: [&str; 10] = [
     "contact",
     "unsubscribe_url",
@@ -27,26 +27,26 @@ const TAKEN: [&str; 10] = [
     "self",
 ];
 
-/// Why a template is not brought over.
+/// Reason why a template is not translated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub(crate) struct Fault {
-    /// The line where it is, from 1.
+    /// Line of the fault, from 1.
     pub(crate) line: usize,
-    /// What is there and why it cannot be.
+    /// Text at fault, and the reason.
     pub(crate) what: String,
 }
 
-/// What a translation is told beside the text.
+/// Parameters of a translation, besides the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// Texts of `--set` that stand in for tags.
+    /// Texts of `--set` that replace tags.
     pub(crate) given: &'a BTreeMap<String, String>,
-    /// The attributes that the contacts of the export have; `None` where every name may be one.
+    /// Attributes that the contacts of the export have; `None` if every name may be one.
     pub(crate) attributes: Option<&'a BTreeSet<String>>,
 }
 
-/// A text in Jinja.
+/// Text in Jinja.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Translated {
     /// The text.
@@ -55,19 +55,19 @@ pub(crate) struct Translated {
     pub(crate) notes: BTreeSet<&'static str>,
 }
 
-/// An expression in Jinja.
+/// Expression in Jinja.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Expression {
-    /// A text that stands for itself.
+    /// A literal text.
     Literal(String),
-    /// A name, a call, or something in parentheses: anything can stand beside it.
+    /// A name, a call, or an expression in parentheses: it needs no parentheses beside an operator.
     Atom(String),
-    /// Something that needs parentheses beside an operator.
+    /// An expression that needs parentheses beside an operator.
     Compound(String),
 }
 
 impl Expression {
-    /// As it stands alone.
+    /// Returns the code of the expression on its own.
     fn code(&self) -> String {
         match self {
             Self::Literal(text) => quoted(text),
@@ -75,7 +75,7 @@ impl Expression {
         }
     }
 
-    /// As it stands beside an operator or a filter.
+    /// Returns the code of the expression as an operand or before a filter.
     fn operand(&self) -> String {
         match self {
             Self::Compound(code) => format!("({code})"),
@@ -83,18 +83,18 @@ impl Expression {
         }
     }
 
-    /// Through a filter.
+    /// Applies a filter.
     fn through(&self, filter: &str) -> Self {
         Self::Compound(format!("{} | {filter}", self.operand()))
     }
 
-    /// With another one behind an operator.
+    /// Combines it with another one by an operator.
     fn with(&self, operator: &str, other: &Self) -> Self {
         Self::Compound(format!("{} {operator} {}", self.operand(), other.operand()))
     }
 }
 
-/// A text that Jinja is to leave as it is.
+/// Appends a text that Jinja is to leave as it is.
 fn push_literal(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = rest.find('{') {
@@ -114,7 +114,7 @@ fn push_literal(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// A text as a literal of Jinja.
+/// Returns a text as a literal of Jinja.
 fn quoted(text: &str) -> String {
     let mut literal = String::from("'");
     for letter in text.chars() {
@@ -131,25 +131,25 @@ fn quoted(text: &str) -> String {
     literal
 }
 
-/// Whether Jinja reads it as one name.
+/// Returns true if Jinja reads the text as one name.
 fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !["true", "false", "none", "not", "and", "or", "in", "is", "if", "else"].contains(&text)
 }
 
-/// A variable that messages give, by its path; `None` where a template here cannot call it so.
+/// Returns a variable that messages supply, by its path; `None` if a template here cannot use that name.
 fn variable(path: &[&str]) -> Option<Expression> {
     let is_ours = path.first().is_some_and(|first| !TAKEN.contains(first));
     (is_ours && path.iter().all(|name| is_name(name))).then(|| Expression::Atom(path.join(".")))
 }
 
-/// The number of the line where a place of a text is.
+/// Returns the number of the line at an offset of a text.
 fn line_of(source: &str, at: usize) -> usize {
     1 + source[..at].matches('\n').count()
 }
 
-/// The start of a tag as a fault shows it.
+/// Returns the start of a tag, as a fault shows it.
 fn shown(tag: &str) -> String {
     const MOST: usize = 60;
     let line: String = tag.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,10 +1,11 @@
-//! People, lists, suppressions and templates of another product, from the files it exports.
+//! Imports contacts, lists, suppressions and templates of another product from the files that it exports.
 //!
-//! A reader for each [`Product`] makes of its files what is the same for all, an [`ImportPlan`], and [`apply()`] brings
-//! that over by operations of the API. Everything is read once before anything is changed, so that a file that cannot
-//! be read changes nothing; that is a [`Survey`], which also says what would be refused.
+//! A reader for each [`Product`] turns its files into an [`ImportPlan`], which is the same for all products, and
+//! [`apply()`] imports that through operations of the API. Everything is read once before anything is changed, so that
+//! a file that cannot be read changes nothing; that first reading is a [`Survey`], which also finds the rows that would
+//! be refused.
 //!
-//! Whoever brings something over implements [`Api`]: over HTTP, or in the process of the server.
+//! The caller of an import implements [`Api`]: over HTTP, or within the process of the server.
 //!
 //! ```
 //! use messaging_import::{Product, ReadOptions, Refused, Survey};
@@ -22,9 +23,9 @@
 //! # }
 //! ```
 //!
-//! **How to add a product.** A file of its name says how its files are called (`LOOKED_FOR`), which of them hold what
-//! (`plan`), and what a row means: a function from a row to contacts, suppressions and lists. Its template language is a file below `language`,
-//! which translates a template whole or not at all.
+//! **How to add a product.** A file with its name has the patterns of its file names (`LOOKED_FOR`), the assignment of
+//! files to readers (`plan`), and the meaning of a row: a function from a row to contacts, suppressions and lists. Its
+//! template language is a file below `language`, which translates a template as a whole or not at all.
 
 mod api;
 mod apply;

@@ -1,4 +1,4 @@
-//! Exports of listmonk: the CSV of its subscribers, and what its API answers, saved as files.
+//! Imports exports of listmonk: the CSV of its subscribers, and answers of its API that were saved as files.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(crate) const LOOKED_FOR: &str = "subscribers*.csv, lists/NAME.csv, subscribe
 const UNCONFIRMED: &str = "memberships that were never confirmed are left out";
 const SOFT: &str = "soft bounces are left out";
 
-/// What is to be brought over from the files of a directory.
+/// Returns the plan for the files of a directory.
 pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPlan, Error> {
     let mut plan = ImportPlan::default();
     let csv = Reader::Csv { needs: &["email"], read: subscriber_of_row };
@@ -44,7 +44,8 @@ pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPla
     Ok(plan)
 }
 
-/// A status as what people agreed to and why they must not be sent to. Who is disabled gets nothing, but has not said so.
+/// Returns the consent and the reason for a suppression that a status means. A disabled subscriber has no consent, but
+/// is not suppressed.
 fn standing(status: &str) -> (Option<bool>, Option<&'static str>) {
     match status {
         "enabled" => (Some(true), None),
@@ -70,7 +71,7 @@ fn subscriber(subscriber: &Value, _: &Source, found: &mut Vec<ImportRecord>) {
     for list in subscriber["lists"].as_array().into_iter().flatten() {
         let Some(name) = list["name"].as_str() else { continue };
         match list["subscription_status"].as_str() {
-            // On a list with single opt-in nobody ever confirms.
+            // On a list with single opt-in no subscriber ever confirms.
             Some("unconfirmed") if list["optin"] != "single" => found.push(ImportRecord::Left(UNCONFIRMED)),
             Some("unsubscribed") => {}
             _ => lists.push(name.to_owned()),

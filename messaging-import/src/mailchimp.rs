@@ -1,4 +1,4 @@
-//! Exports of Mailchimp: the CSV files of an audience, and templates as HTML.
+//! Imports exports of Mailchimp: the CSV files of an audience, and templates as HTML.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ use crate::files;
 pub(crate) const LOOKED_FOR: &str = "subscribed*.csv, unsubscribed*.csv, cleaned*.csv, nonsubscribed*.csv (in a folder \
                                      for each audience), templates/*.html";
 
-/// What a column is called that is the address.
+/// Names of the column with the address.
 const EMAIL: [&str; 3] = ["Email Address", "Email", "EMAIL"];
 
-/// What Mailchimp adds by itself and what means nothing elsewhere.
+/// Columns that Mailchimp adds itself and that become no attributes; `TAGS` and `TIMEZONE` are read separately.
 const LEFT: [&str; 22] = [
     "MEMBER_RATING",
     "LATITUDE",
@@ -46,7 +46,7 @@ const LEFT: [&str; 22] = [
     "STATUS",
 ];
 
-/// The files of an audience, in the order in which they are read: who left comes after who stayed.
+/// Files of an audience, in the order in which they are read: unsubscribes come after subscribers.
 const KINDS: [(&str, ReadRow); 4] = [
     ("subscribed", subscribed),
     ("nonsubscribed", nonsubscribed),
@@ -54,7 +54,7 @@ const KINDS: [(&str, ReadRow); 4] = [
     ("cleaned", cleaned),
 ];
 
-/// What is to be brought over from the files of a directory.
+/// Returns the plan for the files of a directory.
 pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPlan, Error> {
     let mut plan = ImportPlan::default();
     let mut attributes = BTreeSet::new();
@@ -77,7 +77,7 @@ pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPla
     }
     ranked.sort_by_key(|(rank, _)| *rank);
     plan.sources = ranked.into_iter().map(|(_, source)| source).collect();
-    // Without people nobody knows which columns there are.
+    // Without subscriber files the columns are unknown.
     let attributes = Some(&attributes).filter(|_| !plan.sources.is_empty());
     let known = Known { given: &options.texts, attributes };
     for entry in pages {
@@ -124,7 +124,7 @@ fn add(row: &Row, source: &Source, consent: Option<bool>, reason: Option<&str>, 
     if let Some((_, name)) = messaging_core::time::zone(row.get("TIMEZONE")) {
         body.insert("timezone".to_owned(), json!(name));
     }
-    // Who left a list is no member of it.
+    // A contact that left a list is no member of it.
     let lists = if consent == Some(true) { source.list.iter().cloned().collect() } else { Vec::new() };
     found.push(ImportRecord::Contact { body, lists });
 }

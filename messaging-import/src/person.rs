@@ -1,11 +1,11 @@
-//! What every product knows of a person, as the body of a contact.
+//! Builds the body of a contact from the data that every product has.
 
 use std::collections::BTreeMap;
 
 use messaging_core::domain::audience::contact::attributes;
 use serde_json::{Map, Value, json};
 
-/// The key of an attribute that a column or a foreign key becomes: letters, digits and underscores, in lower case.
+/// Returns the attribute key for a column or a foreign key: letters, digits and underscores, in lower case.
 pub(crate) fn key(name: &str) -> String {
     let mut key = String::new();
     for letter in name.trim().chars() {
@@ -19,18 +19,18 @@ pub(crate) fn key(name: &str) -> String {
     if key.is_empty() { "unnamed".to_owned() } else { key.chars().take(attributes::MAX_KEY_LENGTH).collect() }
 }
 
-/// Attributes from columns.
+/// Returns attributes from columns.
 pub(crate) fn texts<'a>(cells: impl IntoIterator<Item = (String, &'a str)>) -> Map<String, Value> {
     let mut all = Map::new();
     for (key, cell) in cells {
-        // Of several columns of one name the first counts.
+        // Of several columns with one name the first counts.
         all.entry(key).or_insert_with(|| json!(cell));
     }
     all
 }
 
-/// Attributes of another product's JSON: keys that cannot be are spelled anew, and what is nested in a way that
-/// cannot be becomes a text.
+/// Returns attributes from another product's JSON: invalid keys are changed to valid ones, and values nested in a way
+/// that is not allowed become texts.
 pub(crate) fn attributes_of(foreign: &Map<String, Value>) -> Map<String, Value> {
     let mut all = Map::new();
     for (name, value) in foreign.iter().filter(|(_, value)| !value.is_null()) {
@@ -51,7 +51,7 @@ fn fitting(value: &Value, depth: usize) -> Value {
     }
 }
 
-/// Adds `first_name` and `last_name` of a whole name, unless they are there.
+/// Adds `name`, `first_name` and `last_name` from a whole name, unless they are there.
 pub(crate) fn add_names(all: &mut Map<String, Value>, name: &str) {
     let words: Vec<_> = name.split_whitespace().collect();
     let mut add = |key: &str, value: &str| {
@@ -66,7 +66,7 @@ pub(crate) fn add_names(all: &mut Map<String, Value>, name: &str) {
     }
 }
 
-/// The body of a contact.
+/// Returns the body of a contact.
 pub(crate) fn body(email: &str, consent: Option<bool>, attributes: Map<String, Value>) -> Map<String, Value> {
     let mut body = Map::from_iter([("email".to_owned(), json!(email))]);
     if let Some(agreed) = consent {
@@ -78,7 +78,7 @@ pub(crate) fn body(email: &str, consent: Option<bool>, attributes: Map<String, V
     body
 }
 
-/// Makes of texts what custom fields want, where they can be that; otherwise the API says what is wrong.
+/// Converts texts to the types of custom fields if possible; otherwise the API reports the fault.
 pub(crate) fn coerce(body: &mut Map<String, Value>, types: &BTreeMap<String, String>) {
     let Some(Value::Object(attributes)) = body.get_mut("attributes") else { return };
     for (key, kind) in types {

@@ -1,4 +1,4 @@
-//! What an export holds, the same for every product: files that are read row by row, and templates.
+//! Content of an export in a form common to all products: files that are read row by row, and templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use super::directory::Entry;
 use super::refused::Why;
 use super::row::Row;
 
-/// What is to be brought over.
+/// Content of an export that is to be imported.
 #[derive(Debug, Default)]
 pub struct ImportPlan {
-    /// The files with people, in the order in which they are read.
+    /// The files with contacts, in the order in which they are read.
     pub sources: Vec<Source>,
     /// The templates.
     pub templates: Vec<Template>,
-    /// What people should know, such as files that nobody reads.
+    /// Notes for the user, such as files that are not read.
     pub notes: Vec<String>,
 }
 
@@ -27,25 +27,25 @@ pub struct ImportPlan {
 pub struct Source {
     /// The path of the file on the disk.
     pub(crate) path: PathBuf,
-    /// Its name within the directory, as people are told.
+    /// Its name within the directory, as shown to users.
     pub name: String,
-    /// What it holds, in a word.
+    /// Its content in a word, such as `contacts`.
     pub kind: &'static str,
-    /// The list that everybody in it is a member of.
+    /// The list that all contacts in it become members of.
     pub list: Option<String>,
-    /// What its columns mean, where they are those of `contact import`.
+    /// The columns by their meaning, if they are those of `contact import`.
     pub(crate) columns: Option<Arc<Header>>,
     /// The format of its rows, and the function that reads them.
     pub(crate) reader: Reader,
 }
 
-/// What a row of a file holds.
+/// Function that reads the records in a row of a file.
 pub(crate) type ReadRow = fn(&Row, &Source, &mut Vec<ImportRecord>);
 
-/// How the rows of a file are understood.
+/// Format of a file's rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reader {
-    /// CSV with one of these columns (in any case), without which no row says anything.
+    /// CSV with at least one of these columns (in any case), without which no row can be used.
     Csv { needs: &'static [&'static str], read: ReadRow },
     /// JSON with objects in an array, at the top or below members like `data` and `results`.
     Json { read: fn(&Value, &Source, &mut Vec<ImportRecord>) },
@@ -63,7 +63,7 @@ impl Source {
     }
 }
 
-/// One thing that a row of a file holds.
+/// Record that a row of a file holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ImportRecord {
     /// A contact: a body of `POST /contacts/bulk`, and the names of its lists.
@@ -72,31 +72,31 @@ pub(crate) enum ImportRecord {
     List(String),
     /// An address that must not be sent to.
     Suppression { channel: String, address: String, reason: String },
-    /// Something that has no place here, in words that fit behind a number.
+    /// Something that cannot be imported, in words that fit behind a number.
     Left(&'static str),
-    /// A row that says nothing that could be brought over.
+    /// A row with nothing that can be imported.
     Refused(Why),
 }
 
 impl ImportPlan {
-    /// Says that nobody reads a file.
+    /// Notes that a file is not read.
     pub(crate) fn leave(&mut self, entry: &Entry, why: &str) {
         self.notes.push(format!("{} is not read: {why}", entry.name));
     }
 }
 
 impl ImportRecord {
-    /// An email address that must not be sent to.
+    /// Creates the suppression of an email address.
     pub(crate) fn suppressed(address: &str, reason: &str) -> Self {
         Self::Suppression { channel: "email".to_owned(), address: address.to_owned(), reason: reason.to_owned() }
     }
 
-    /// A row without an address.
+    /// Creates the refusal of a row without an address.
     pub(crate) fn no_email() -> Self {
         Self::refused("required", "there is no email address")
     }
 
-    /// A row that is not brought over.
+    /// Creates the refusal of a row.
     pub(crate) fn refused(code: &str, message: &str) -> Self {
         Self::Refused(Why { code: code.to_owned(), message: message.to_owned() })
     }
@@ -105,27 +105,28 @@ impl ImportRecord {
 /// A template of the export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
-    /// The file it is from.
+    /// The file it comes from.
     pub file: String,
     /// Its name.
     pub name: String,
-    /// The body that creates it, or why it is not brought over.
+    /// The body that creates it, or the reason why it is not imported.
     pub body: Result<Value, String>,
     /// Notes for the report.
     pub notes: BTreeSet<&'static str>,
 }
 
 impl Template {
-    /// The template with what became of it, and why where it is not brought over: for want of a body it says so itself.
+    /// Returns the template as JSON with its result, and with `reason` if it was not imported; the reason for a missing
+    /// body takes precedence.
     pub fn outcome(&self, result: &str, id: Option<&str>, reason: Option<&str>) -> Value {
         let reason = self.body.as_ref().err().map(String::as_str).or(reason);
         json!({"file": self.file, "name": self.name, "id": id, "result": result, "reason": reason})
     }
 }
 
-/// What is known beside the directory.
+/// Options of reading an export.
 #[derive(Debug, Default)]
 pub struct ReadOptions {
-    /// Texts that stand in for tags of templates, by the tag.
+    /// Texts that replace tags of templates, by the tag.
     pub texts: BTreeMap<String, String>,
 }

@@ -1,4 +1,4 @@
-//! The products whose exports are read.
+//! Products whose exports can be imported.
 
 use std::path::Path;
 
@@ -6,24 +6,24 @@ use crate::error::Error;
 use crate::plan::{ImportPlan, ReadOptions};
 use crate::{csv_dir, directory, listmonk, mailchimp, sendgrid, template_file};
 
-/// The product that an export is from.
+/// Product that an export comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Product {
-    /// listmonk: the CSV of its subscribers, and what its API answers.
+    /// listmonk: the CSV of its subscribers, and answers of its API.
     Listmonk,
     /// Mailchimp: the CSV files of audiences, and templates as HTML.
     Mailchimp,
     /// SendGrid: contacts and suppressions as CSV or JSON, templates as JSON.
     Sendgrid,
-    /// Files in our own formats, for whatever has no reader.
+    /// Files in the project's own formats, for products without a reader.
     CsvDir,
 }
 
 impl Product {
-    /// All of them.
+    /// All products.
     pub const ALL: [Self; 4] = [Self::Listmonk, Self::Mailchimp, Self::Sendgrid, Self::CsvDir];
 
-    /// The word for it.
+    /// Returns the name of the product on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Listmonk => "listmonk",
@@ -33,13 +33,13 @@ impl Product {
         }
     }
 
-    /// The product of a word.
+    /// Returns the product with this name.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|product| product.name() == name)
     }
 }
 
-/// What is to be brought over from the files of a directory.
+/// Returns the plan for the files of a directory.
 pub fn read(product: Product, directory: &Path, options: &ReadOptions) -> Result<ImportPlan, Error> {
     if !directory.is_dir() {
         return Err(Error::NoDirectory(directory.to_owned()));

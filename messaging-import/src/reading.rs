@@ -61,7 +61,7 @@ fn rows(source: &Source, visit: &mut dyn FnMut(u64, Vec<ImportRecord>) -> bool) 
     }
 }
 
-/// Counts of what one file holds.
+/// Counts of the records in one file.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     /// Rows, without the header.
@@ -90,9 +90,9 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Reads all files. With `judged`, as in a dry run, contacts and suppressions are checked by the rules of the API, and
-    /// rows that break them are added to it. `seen` is called with the number of rows read since its last call. Fails if a
-    /// file cannot be read, or if the export names more than 1000 lists.
+    /// Reads all files. With `judged`, as in a dry run, contacts and suppressions are checked by the rules of the API,
+    /// and rows that break them are added to it. `seen` is called with the number of rows read since its last call.
+    /// Fails if a file cannot be read, or if the export names more than 1000 lists.
     pub fn of(plan: &ImportPlan, judged: Option<&mut Refused>, seen: impl Fn(u64)) -> Result<Self, Error> {
         let (mut survey, mut judged) = (Self::default(), judged);
         let mut addresses = HashSet::new();

@@ -1,4 +1,4 @@
-//! Rows that are not brought over: counted, the first ones shown, all of them written to a file.
+//! Rows that are not imported: counted, the first ones shown, all of them written to a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 
-/// Refused rows that are shown.
+/// Number of refused rows that are shown.
 const SHOWN: usize = 10;
 
-/// The reason why a row was refused.
+/// Reason why a row was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Why {
     /// Code of the error, for programs.
@@ -22,12 +22,12 @@ pub(crate) struct Why {
 }
 
 impl Why {
-    /// The first rule that is broken.
+    /// Returns the first rule that is broken.
     pub(crate) fn of_violations(violations: &Violations) -> Self {
         Self::of_fault(&violations.as_slice().first().map(|fault| json!(fault)).unwrap_or_default())
     }
 
-    /// The error of an answer or of an item.
+    /// Returns the error of an answer or of an item.
     pub(crate) fn of_error(error: &Value) -> Self {
         match error["details"]["errors"].get(0) {
             Some(fault) => Self::of_fault(fault),
@@ -52,7 +52,7 @@ impl Why {
     }
 }
 
-/// The rows that were refused so far.
+/// Rows that were refused so far.
 #[derive(Debug)]
 pub struct Refused {
     count: u64,
@@ -61,7 +61,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// None yet; they are all written to the file, if one is named.
+    /// Creates an empty list; rows are also written to the file, if one is named.
     pub fn new(path: Option<&Path>) -> Result<Self, Error> {
         let file = path.map(|path| {
             let mut file = BufWriter::new(File::create(path).map_err(|error| Error::unwritable(path, error))?);
@@ -71,7 +71,7 @@ impl Refused {
         Ok(Self { count: 0, shown: Vec::new(), file: file.transpose()? })
     }
 
-    /// Adds one.
+    /// Adds a row.
     pub(crate) fn add(&mut self, file: &str, row: u64, why: &Why) -> Result<(), Error> {
         self.count += 1;
         if self.shown.len() < SHOWN {
@@ -84,7 +84,7 @@ impl Refused {
         Ok(())
     }
 
-    /// How many there are, and the first of them.
+    /// Returns the number of refused rows, and the first of them.
     pub fn finish(self) -> Result<(u64, Vec<Value>), Error> {
         if let Some((path, mut out)) = self.file {
             out.flush().map_err(|error| Error::unwritable(&path, error))?;
@@ -93,7 +93,7 @@ impl Refused {
     }
 }
 
-/// A cell of CSV that no spreadsheet takes for a formula.
+/// Returns a CSV cell that no spreadsheet takes for a formula.
 fn cell(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@']);
     if !is_formula && !text.contains([',', ';', '"', '\r', '\n']) {

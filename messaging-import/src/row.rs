@@ -1,4 +1,4 @@
-//! Rows of the files, one at a time however long a file is.
+//! Rows of the files, read one at a time however long a file is.
 
 use std::fs::File;
 use std::io::{BufReader, Read as _};
@@ -12,19 +12,19 @@ use serde_json::Value;
 /// Bytes that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// What separates the cells of a CSV file; the first row tells which.
+/// Delimiters of CSV cells; the first row decides which one a file has.
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 
-/// What a UTF-8 file may begin with.
+/// Byte order mark at the beginning of a UTF-8 file.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Members of JSON documents below which the objects are: those of listmonk's and SendGrid's API.
+/// Members of JSON documents that hold the objects, in the APIs of listmonk and SendGrid.
 const CONTAINERS: [&str; 6] = ["data", "results", "result", "templates", "contacts", "recipient_errors"];
 
-/// Objects within one another above the rows.
+/// Maximum nesting of objects above the rows.
 const MAX_CONTAINERS: usize = 4;
 
-/// Why a file cannot be read.
+/// Reason why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("{0}")]
@@ -50,23 +50,24 @@ pub(crate) enum Unreadable {
 pub(crate) struct Row {
     /// The columns as the file names them.
     pub(crate) header: Arc<Vec<String>>,
-    /// The cells; there may be fewer.
+    /// The cells; there may be fewer than columns.
     pub(crate) cells: Vec<String>,
 }
 
 impl Row {
-    /// The cell of the first column of this name, in any case, without spaces around it; empty when there is none.
+    /// Returns the cell of the first column of this name, in any case, without spaces around it; empty if there is
+    /// none.
     pub(crate) fn get(&self, column: &str) -> &str {
         let at = self.header.iter().position(|name| name.eq_ignore_ascii_case(column));
         at.and_then(|at| self.cells.get(at)).map_or("", |cell| cell.trim())
     }
 
-    /// The first of several columns that has something in it.
+    /// Returns the first of several columns that is not empty.
     pub(crate) fn first(&self, columns: &[&str]) -> &str {
         columns.iter().map(|column| self.get(column)).find(|cell| !cell.is_empty()).unwrap_or_default()
     }
 
-    /// The columns and their cells, those with nothing in them left out.
+    /// Returns the columns and their cells, without empty ones.
     pub(crate) fn filled(&self) -> impl Iterator<Item = (&str, &str)> {
         self.header
             .iter()
@@ -75,13 +76,13 @@ impl Row {
             .filter(|(_, cell)| !cell.is_empty())
     }
 
-    /// Whether it has more cells than columns.
+    /// Returns true if the row has more cells than columns.
     pub(crate) fn is_too_wide(&self) -> bool {
         self.cells.iter().skip(self.header.len()).any(|cell| !cell.trim().is_empty())
     }
 }
 
-/// The columns of a CSV file.
+/// Returns the columns of a CSV file.
 pub(crate) fn header(path: &Path) -> Result<Vec<String>, Unreadable> {
     let mut found = None;
     let read = csv_rows(path, |_, row| {
@@ -95,8 +96,8 @@ pub(crate) fn header(path: &Path) -> Result<Vec<String>, Unreadable> {
     }
 }
 
-/// Shows the rows of a CSV file, with their numbers, until `visit` answers `false`. The first row is 1 and names the
-/// columns; empty lines count for nothing. Answers the columns.
+/// Passes the rows of a CSV file to `visit`, with their numbers, until that returns `false`. The first row is 1 and
+/// names the columns; empty lines are not counted. Returns the columns.
 pub(crate) fn csv_rows(path: &Path, mut visit: impl FnMut(u64, Row) -> bool) -> Result<Arc<Vec<String>>, Unreadable> {
     let mut file = File::open(path)?;
     let mut buffer = Vec::new();
@@ -145,14 +146,14 @@ pub(crate) fn csv_rows(path: &Path, mut visit: impl FnMut(u64, Row) -> bool) -> 
     if header.iter().all(String::is_empty) { Err(Unreadable::NoHeader) } else { Ok(header) }
 }
 
-/// What makes the most cells of the first row.
+/// Returns the delimiter that gives the first row the most cells.
 fn delimiter_of(bytes: &[u8]) -> u8 {
     let width = |delimiter: u8| table::first_row(bytes, true, delimiter).map_or(0, |(cells, _)| cells.len());
-    // The last of equals would win, and a comma is likelier than a tab.
+    // `max_by_key` returns the last of equals, and a comma is likelier than a tab.
     DELIMITERS.into_iter().rev().max_by_key(|delimiter| width(*delimiter)).unwrap_or(b',')
 }
 
-/// Shows the objects of a JSON document, with their numbers from 1, until `visit` answers `false`.
+/// Passes the objects of a JSON document to `visit`, with their numbers from 1, until that returns `false`.
 pub(crate) fn json_items(path: &Path, mut visit: impl FnMut(u64, Value) -> bool) -> Result<(), Unreadable> {
     let mut reader = BufReader::with_capacity(PIECE, File::open(path)?);
     let mut start = [0; 3];
@@ -176,7 +177,7 @@ pub(crate) fn json_items(path: &Path, mut visit: impl FnMut(u64, Value) -> bool)
     }
 }
 
-/// Walks a document to its rows without keeping it.
+/// Walks a document down to its rows without keeping it in memory.
 struct Walk<'a> {
     each: &'a mut dyn FnMut(Value) -> bool,
     depth: usize,

@@ -1,4 +1,4 @@
-//! Exports of SendGrid: contacts and suppressions as CSV (or as its API answers them), templates as JSON.
+//! Imports exports of SendGrid: contacts and suppressions as CSV (or as its API answers them), templates as JSON.
 
 use messaging_core::domain::channel::address::is_e164;
 use serde_json::{Value, json};
@@ -18,10 +18,10 @@ pub(crate) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, *bounces*, *
 const BLOCKED: &str = "blocks are left out: they were for a moment";
 const MALFORMED: &str = "invalid addresses that nothing can be sent to are left out";
 
-/// Columns that mean nothing elsewhere.
+/// Columns that are not imported.
 const LEFT: [&str; 5] = ["contact_id", "created_at", "updated_at", "anonymous_id", "segment_ids"];
 
-/// Files of suppressions by what their names hold.
+/// Kinds of suppression files, by a part of the file's name.
 const KINDS: [(&str, &str, Reader); 5] = [
     ("spam", "spam reports", Reader::Csv { needs: &["email"], read: spam_report }),
     ("bounce", "bounces", Reader::Csv { needs: &["email"], read: bounce }),
@@ -39,7 +39,7 @@ const JSON_KINDS: [(&str, Reader); 5] = [
     ("unsubscribe", Reader::Json { read: |item, source, found| unsubscribe(&row_of(item), source, found) }),
 ];
 
-/// What is to be brought over from the files of a directory.
+/// Returns the plan for the files of a directory.
 pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPlan, Error> {
     let mut plan = ImportPlan::default();
     let mut after = Vec::new();
@@ -74,12 +74,12 @@ pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPla
             plan.leave(entry, "its name says nothing");
         }
     }
-    // Who unsubscribed comes after what else is known of people.
+    // Unsubscribes come after everything else about a contact.
     plan.sources.extend(after);
     Ok(plan)
 }
 
-/// An object of the API as a row.
+/// Returns an object of the API as a row.
 fn row_of(item: &Value) -> Row {
     let members = item.as_object().into_iter().flatten();
     let texts = members.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
@@ -99,7 +99,7 @@ fn contact(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
         let is_member = key == "email" || key == "external_id" || (key == "phone_number_id" && is_unique_phone);
         !is_member && !LEFT.contains(&key.as_str())
     });
-    // What SendGrid sends to it does not ask, so nobody is said to have agreed.
+    // SendGrid does not tell if a contact has agreed, so no consent is recorded.
     let mut body = person::body(email, None, person::texts(kept));
     if !external_id.is_empty() {
         body.insert("external_id".to_owned(), json!(external_id));
@@ -110,7 +110,7 @@ fn contact(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     found.push(ImportRecord::Contact { body, lists: source.list.iter().cloned().collect() });
 }
 
-/// The address of a row, or that there is none.
+/// Passes the address of a row to `add`, or refuses the row without one.
 fn with_email(row: &Row, found: &mut Vec<ImportRecord>, add: impl FnOnce(&str, &mut Vec<ImportRecord>)) {
     match row.get("email") {
         "" => found.push(ImportRecord::no_email()),
@@ -118,7 +118,7 @@ fn with_email(row: &Row, found: &mut Vec<ImportRecord>, add: impl FnOnce(&str, &
     }
 }
 
-/// Who does not want to hear is a contact that says so.
+/// Suppresses an address, and records that the contact does not consent to marketing.
 fn refused_marketing(email: &str, reason: &str, found: &mut Vec<ImportRecord>) {
     found.push(ImportRecord::suppressed(email, reason));
     let body = person::body(email, Some(false), serde_json::Map::new());
@@ -148,7 +148,7 @@ fn block(_: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
     found.push(ImportRecord::Left(BLOCKED));
 }
 
-/// A template with its versions, of which the active one counts, or a design.
+/// Returns a template, by its active version, or a design.
 fn template(entry: &Entry, document: &Value, known: Known<'_>) -> Template {
     let versions = document["versions"].as_array();
     let active =

@@ -1,4 +1,4 @@
-//! Templates of an export, from their files to the bodies that create them.
+//! Templates of an export: from their files to the bodies that create them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,7 +13,7 @@ use super::refused::Why;
 use crate::error::Error;
 use crate::files;
 
-/// The documents of a file: one, or those of an array at the top or below `data`, `result` or `templates`.
+/// Returns the documents of a file: one, or those of an array at the top or below `data`, `result` or `templates`.
 pub(crate) fn documents(entry: &Entry) -> Result<Vec<Value>, Error> {
     let text = files::read(&entry.path)?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -40,7 +40,7 @@ pub(crate) struct Making {
 }
 
 impl Making {
-    /// An email template; called like its file when it has no name.
+    /// Creates an email template; without a name it is called like its file.
     pub(crate) fn new(entry: &Entry, name: Option<&str>) -> Self {
         let name = name.map(str::trim).filter(|name| !name.is_empty()).map_or_else(|| entry.stem(), ToOwned::to_owned);
         let body = json!({"name": name, "channel": "email"});
@@ -48,7 +48,7 @@ impl Making {
         Self { template, body }
     }
 
-    /// Adds a part, unless it has none.
+    /// Translates and adds a part, if there is one.
     pub(crate) fn part(
         &mut self,
         part: &str,
@@ -65,14 +65,14 @@ impl Making {
         }
     }
 
-    /// Says why it cannot be brought over; what was said first counts.
+    /// Refuses the template; the first reason counts.
     pub(crate) fn refuse(&mut self, why: String) {
         if self.template.body.is_ok() {
             self.template.body = Err(why);
         }
     }
 
-    /// The template; one that cannot be saved here is refused.
+    /// Returns the template; one that the API would not save is refused.
     pub(crate) fn finish(mut self) -> Template {
         if self.body["html"].is_null() && self.body["text"].is_null() {
             self.refuse("it has no body in this file".to_owned());
@@ -85,7 +85,7 @@ impl Making {
     }
 }
 
-/// Whether a body can be saved, as the API would judge it.
+/// Checks that a body can be saved, as the API would judge it.
 pub(crate) fn check(body: &Value) -> Result<(), String> {
     let text = |member: &str| body[member].as_str().map(ToOwned::to_owned);
     let channel: Channel =
@@ -102,7 +102,7 @@ pub(crate) fn check(body: &Value) -> Result<(), String> {
     saving::make(channel, design).map(|_| ()).map_err(|faults| Why::of_violations(&faults).message)
 }
 
-/// Gives templates of one name several names, because here they are found by it.
+/// Gives templates of the same name different names, because templates are found by name.
 pub(crate) fn tell_apart(templates: &mut [Template]) {
     let mut taken = HashSet::new();
     for template in templates {

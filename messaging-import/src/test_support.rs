@@ -13,7 +13,7 @@ fn source(list: Option<&str>) -> Source {
     Source::new(&entry, "rows", Reader::Json { read: |_, _, _| {} }).of_list(list.map(ToOwned::to_owned))
 }
 
-/// What the rows of a CSV file hold.
+/// Returns the records in the rows of a CSV file.
 pub(crate) fn rows_of(text: &str, read: ReadRow, list: Option<&str>) -> Vec<ImportRecord> {
     let (file, source) = (tempfile::NamedTempFile::new().unwrap(), source(list));
     std::fs::write(file.path(), text).unwrap();
@@ -26,7 +26,7 @@ pub(crate) fn rows_of(text: &str, read: ReadRow, list: Option<&str>) -> Vec<Impo
     found
 }
 
-/// What an object of a document holds.
+/// Returns the records in an object of a JSON document.
 pub(crate) fn json_row(item: &Value, read: fn(&Value, &Source, &mut Vec<ImportRecord>)) -> Vec<ImportRecord> {
     let mut found = Vec::new();
     read(item, &source(None), &mut found);

@@ -1,4 +1,4 @@
-//! A provider that calls back.
+//! Fake provider that makes callbacks.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,17 +17,17 @@ use serde_json::{Map, Value, json};
 
 use super::MemoryTransport;
 
-/// The header that proves a call of the channel: the setting that proves calls, else the secret of the address.
+/// Header that proves a call of the channel: it holds the setting that proves calls, else the secret of the address.
 const SIGNATURE: &str = "x-signature";
 
 /// Settings that prove calls.
 const PROOFS: [&str; 3] = ["auth_token", "signature_secret", "app_secret"];
 
-/// A [`MemoryTransport`] whose provider calls back with JSON, is told where to call, and has settings that we make.
+/// A [`MemoryTransport`] whose provider calls back with JSON, is told the callback address, and has generated settings.
 ///
-/// A call is `{"receipts":[{"id"|"token","status":"delivered|read|gone"}],"messages":[{"from","text"}]}`; a receipt that
-/// names no message is about the one whose address is called. A call of the channel carries the header `x-signature`. A
-/// body of any other form reports nothing.
+/// A call is `{"receipts":[{"id"|"token","status":"delivered|read|gone"}],"messages":[{"from","text"}]}`; a receipt
+/// that names no message is about the one whose address is called. A call of the channel carries the header
+/// `x-signature`. A body of any other form reports nothing.
 #[derive(Debug, Default)]
 pub struct CallingProvider {
     memory: MemoryTransport,
@@ -38,22 +38,22 @@ pub struct CallingProvider {
 }
 
 impl CallingProvider {
-    /// A provider that reports later what becomes of messages.
+    /// Creates a provider that reports outcomes later.
     pub fn new() -> Arc<Self> {
         Arc::new(Self { memory: MemoryTransport::new(Acceptance::Relayed), ..Self::default() })
     }
 
-    /// Where it was told to call, in order.
+    /// Returns the callback addresses that it was given, in order.
     pub fn told(&self) -> Vec<CallbackAddress> {
         lock(&self.told).clone()
     }
 
-    /// From now on it refuses to be told with these words; `None` takes that back.
+    /// Refuses callback addresses with this text from now on; `None` accepts them again.
     pub fn refuse(&self, words: Option<&str>) {
         *lock(&self.refusal) = words.map(ToOwned::to_owned);
     }
 
-    /// Who hears what it reports over connections of its own, one for each time it was told.
+    /// Returns the sinks that were attached to receive its reports, in order.
     pub fn sinks(&self) -> Vec<Weak<dyn ProviderSink>> {
         lock(&self.sinks).clone()
     }

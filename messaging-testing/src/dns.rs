@@ -1,4 +1,4 @@
-//! A DNS server that knows what a test tells it.
+//! DNS server whose records a test sets.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,28 +13,28 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Ports that are tried until one is free for UDP and TCP alike.
+/// Maximum number of ports that are tried until one is free for UDP and TCP alike.
 const ATTEMPTS: usize = 20;
 
-/// Octets of an answer over UDP when the question does not say.
+/// Maximum octets of an answer over UDP if the query does not say.
 const PLAIN_UDP_LIMIT: u16 = 512;
 
-/// Aliases that are followed.
+/// Maximum number of aliases that are followed.
 const MAX_ALIASES: usize = 8;
 
-/// How a name is answered in place of the usual.
+/// Failure with which queries about a name are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DnsFailure {
     /// SERVFAIL.
     ServFail,
     /// REFUSED.
     Refused,
-    /// Not at all.
+    /// No answer at all.
     Silence,
 }
 
-/// Answers for every zone, over UDP and TCP on one loopback port, until it is dropped. A name without
-/// records does not exist (NXDOMAIN), unless a name below it does.
+/// Answers for every zone, over UDP and TCP on one loopback port, until it is dropped. A name without records does not
+/// exist (NXDOMAIN), unless a name below it does.
 #[derive(Debug)]
 pub struct TestDns {
     addr: SocketAddr,
@@ -48,13 +48,13 @@ struct State {
     failures: HashMap<String, DnsFailure>,
     /// Zones whose answers are signed.
     signed: HashSet<String>,
-    /// Seconds that an answer may be kept.
+    /// Seconds that an answer may be cached.
     ttl: u32,
     queries: Vec<(String, String)>,
 }
 
 impl TestDns {
-    /// Starts a server that knows nothing yet.
+    /// Starts a server without records.
     pub async fn start() -> Self {
         let (udp, tcp) = bind().await.expect("a port that is free for UDP and TCP");
         let addr = tcp.local_addr().expect("a bound socket has an address");
@@ -73,7 +73,7 @@ impl TestDns {
         Self { addr, state, tasks }
     }
 
-    /// The address that the server listens at.
+    /// Returns the address that the server listens at.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -116,7 +116,7 @@ impl TestDns {
         self.set(name, RecordType::TLSA, records.iter().map(record).collect());
     }
 
-    /// From now on this name and those below it are signed: whoever asks for the AD bit gets it.
+    /// Signs this name and those below it from now on: queries that ask for the AD bit get it.
     pub fn sign(&self, zone: &str) {
         self.lock().signed.insert(key(&parse(zone)));
     }
@@ -126,28 +126,27 @@ impl TestDns {
         self.set(name, RecordType::CNAME, vec![RData::CNAME(CNAME(parse(target)))]);
     }
 
-    /// Forgets every record of a name.
+    /// Removes every record of a name.
     pub fn remove(&self, name: &str) {
         self.lock().records.remove(&key(&parse(name)));
     }
 
-    /// From now on questions about this name fail.
+    /// Makes queries about this name fail from now on.
     pub fn fail(&self, name: &str, failure: DnsFailure) {
         self.lock().failures.insert(key(&parse(name)), failure);
     }
 
-    /// From now on questions about this name are answered again.
+    /// Answers queries about this name again.
     pub fn recover(&self, name: &str) {
         self.lock().failures.remove(&key(&parse(name)));
     }
 
-    /// Seconds that answers may be kept, of the next answers; 60 unless told. That something is not
-    /// there may never be kept.
+    /// Sets the seconds that later answers may be cached; 60 unless set. Negative answers may never be cached.
     pub fn ttl(&self, seconds: u32) {
         self.lock().ttl = seconds;
     }
 
-    /// The questions so far: name and type, such as `("acme.test", "MX")`.
+    /// Returns the queries so far: name and type, such as `("acme.test", "MX")`.
     pub fn queries(&self) -> Vec<(String, String)> {
         self.lock().queries.clone()
     }
@@ -187,7 +186,7 @@ fn parse(name: &str) -> Name {
     name
 }
 
-/// Lower case, without the final dot.
+/// Returns the name in lower case, without the final dot.
 fn key(name: &Name) -> String {
     name.to_ascii().trim_end_matches('.').to_ascii_lowercase()
 }
@@ -235,7 +234,7 @@ async fn converse(mut stream: TcpStream, state: Arc<Mutex<State>>) -> io::Result
     }
 }
 
-/// The answer and the octets that it may have over UDP; `None` for silence.
+/// Returns the answer and its maximum octets over UDP; `None` for silence.
 fn answer(state: &Mutex<State>, question: &[u8]) -> Option<(Message, u16)> {
     let request = Message::from_vec(question).ok()?;
     let query = request.queries.first()?;
@@ -248,7 +247,7 @@ fn answer(state: &Mutex<State>, question: &[u8]) -> Option<(Message, u16)> {
     answer.metadata.recursion_available = true;
     answer.metadata.authoritative = true;
     answer.add_query(query.clone());
-    // RFC 6840 section 5.8: the bit is for those who ask.
+    // RFC 6840 section 5.8: only a query that asks for the bit gets it.
     answer.metadata.authentic_data = request.metadata.authentic_data;
     for _ in 0..MAX_ALIASES {
         answer.metadata.authentic_data &= state.is_signed(&name);

@@ -1,4 +1,4 @@
-//! A provider of DNS in memory: one zone behind one token.
+//! DNS provider in memory: one zone behind one token.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use messaging_core::domain::mail::auto_dns::{DnsCredentials, HostRecords};
 use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError, DnsZone, is_in_zone};
 
-/// Hosts one zone for whoever has the token. Clones share it.
+/// Hosts one zone for callers with the token. Clones share it.
 #[derive(Debug, Clone)]
 pub struct MemoryDnsProvider(Arc<Mutex<State>>);
 
@@ -22,7 +22,7 @@ struct State {
 }
 
 impl MemoryDnsProvider {
-    /// A zone of this name without records.
+    /// Creates a zone of this name without records.
     pub fn new(name: &str, token: &str) -> Self {
         let (name, token) = (name.to_owned(), token.to_owned());
         Self(Arc::new(Mutex::new(State { name, token, records: HashMap::new(), failure: None, writes: 0 })))
@@ -34,17 +34,17 @@ impl MemoryDnsProvider {
         *self.lock().records.entry(host.to_owned()).or_default().of_mut(kind) = values;
     }
 
-    /// The values of a type at a name.
+    /// Returns the values of a type at a name.
     pub fn values(&self, host: &str, kind: RecordType) -> Vec<String> {
         self.lock().records.get(host).map(|records| records.of(kind).to_vec()).unwrap_or_default()
     }
 
-    /// From now on everything fails like this, until it is `None`.
+    /// Makes every call fail like this from now on, until it is `None`.
     pub fn fail(&self, failure: Option<DnsProviderError>) {
         self.lock().failure = failure;
     }
 
-    /// Number of writes so far.
+    /// Returns the number of writes so far.
     pub fn writes(&self) -> usize {
         self.lock().writes
     }

@@ -1,8 +1,8 @@
-//! Providers on loopback sockets that speak the real ones' protocol.
+//! Fake providers on loopback sockets that speak the real ones' protocols.
 //!
-//! A [`FakeProvider`] is an HTTP server, which answers in the words of a [`FakeApi`]: one for each provider. What
-//! becomes of a message is chosen by the last two digits of its recipient ([`Case`]); a test may script the next
-//! answers besides. It records requests and when they came, and calls back.
+//! A [`FakeProvider`] is an HTTP server that answers like a [`FakeApi`]: one for each provider. The last two digits of
+//! the recipient choose the outcome of a message ([`Case`]); a test may also script the next answers. The provider
+//! records requests and their times, and makes callbacks.
 
 mod apns;
 mod callbacks;
@@ -47,79 +47,80 @@ pub use vonage::FakeVonage;
 pub use webpush::FakeWebpush;
 pub use whatsapp::FakeWhatsapp;
 
-/// A number for something that comes in, which nothing else has had: in this process, and most probably in those before
-/// it, whose numbers somebody may remember.
+/// Returns a number for an incoming item that is unique in this process, and most probably differs from those of
+/// earlier processes, which a server may remember.
 fn fresh() -> u64 {
     static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0_u8) >> 20));
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What a fake says: one provider's API.
+/// API of one provider.
 pub trait FakeApi: Send + Sync + 'static {
-    /// The call that the provider makes before it answers a request, and its answer should that call not be answered with
-    /// success; `None` for requests that it answers at once.
+    /// Returns the call that the provider makes before it answers a request, and the answer if that call is not
+    /// answered with success; `None` for requests that it answers at once.
     fn asks_first(&self, _request: &FakeRequest) -> Option<(FakeCallback, FakeAnswer)> {
         None
     }
 
-    /// Reads a request: the message that it submits, or what is answered to anything else, such as a wrong key, a
-    /// request for an access token, or fields that the provider does not take.
+    /// Reads a request: the message that it submits, or the answer to any other request, such as one with a wrong key,
+    /// for an access token, or with fields that the provider does not accept.
     fn read(&self, request: &FakeRequest) -> Result<Submission, FakeAnswer>;
 
-    /// Answers a message that is taken.
+    /// Returns the answer to a message that is accepted.
     fn accepted(&self, submission: &Submission) -> FakeAnswer;
 
-    /// Answers a message that is refused. What the provider has no words for is refused otherwise.
+    /// Returns the answer to a message that is refused. A refusal that the provider does not have becomes a similar
+    /// one.
     fn refused(&self, submission: &Submission, refusal: Refusal) -> FakeAnswer;
 
-    /// The call that reports about messages; they are several where the provider batches. `None` where it reports
-    /// nothing of that kind.
+    /// Returns the call that reports about messages, several if the provider batches. `None` if it has no such reports.
     fn report(&self, _reports: &[(Submission, Report)], _signature: Signature) -> Option<FakeCallback> {
         None
     }
 
-    /// The call that brings what a recipient wrote, to the callback address of the channel. `None` where there is none.
+    /// Returns the call that brings a recipient's message to the callback address of the channel. `None` if there is
+    /// none.
     fn inbound(&self, _url: &str, _from: &str, _text: &str, _signature: Signature) -> Option<FakeCallback> {
         None
     }
 }
 
-/// A request that a fake has read.
+/// A request that a fake has received.
 #[derive(Debug, Clone)]
 pub struct FakeRequest {
     /// The method.
     pub method: Method,
-    /// The path, with the query behind.
+    /// The path, with the query.
     pub target: String,
     /// The headers.
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// Which version of HTTP was spoken.
+    /// Version of HTTP.
     pub version: http::Version,
-    /// When it was read.
+    /// Time at which it was read.
     pub at: Instant,
-    /// The number of its connection, from 1.
+    /// Number of its connection, from 1.
     pub connection: u64,
 }
 
 impl FakeRequest {
-    /// The path without the query.
+    /// Returns the path without the query.
     pub fn path(&self) -> &str {
         self.target.split_once('?').map_or(self.target.as_str(), |(path, _)| path)
     }
 
-    /// A header that is text; empty when it is not there.
+    /// Returns a header as text; empty if it is absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The body as JSON; `null` when it is none.
+    /// Returns the body as JSON; `null` if it is none.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// A field of a form; empty when it is not there.
+    /// Returns a field of a form; empty if it is absent.
     pub fn field(&self, name: &str) -> String {
         url::form_urlencoded::parse(&self.body)
             .find_map(|(found, value)| (found == name).then(|| value.into_owned()))
@@ -130,20 +131,20 @@ impl FakeRequest {
 /// A message that was submitted.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    /// Whom it is for, as the request names it; the last two digits choose the [`Case`].
+    /// The recipient as the request names it; its last two digits choose the [`Case`].
     pub recipient: String,
-    /// The fake's name for it: the fake server sets it, unique and of digits.
+    /// The fake's id for it: unique, of digits, and set by the fake server.
     pub id: String,
-    /// Where its receipts go, if anywhere.
+    /// URL for its receipts, if there is one.
     pub callback_url: Option<String>,
-    /// What the provider was told to send back with receipts.
+    /// Reference that the provider sends back with receipts.
     pub reference: Option<String>,
-    /// The text, for what is counted.
+    /// The text, from which segments are counted.
     pub text: String,
 }
 
 impl Submission {
-    /// For this recipient; everything else empty.
+    /// Creates a submission for this recipient; everything else is empty.
     pub fn to(recipient: impl Into<String>) -> Self {
         Self {
             recipient: recipient.into(),
@@ -167,7 +168,7 @@ pub struct FakeAnswer {
 }
 
 impl FakeAnswer {
-    /// JSON with a status.
+    /// Returns JSON with a status.
     ///
     /// # Panics
     ///
@@ -176,7 +177,7 @@ impl FakeAnswer {
         Self::text(status, "application/json", body.to_string())
     }
 
-    /// A body of a type with a status.
+    /// Returns a body of a type with a status.
     ///
     /// # Panics
     ///
@@ -186,14 +187,14 @@ impl FakeAnswer {
         Self { status, headers: vec![("content-type", content_type.to_owned())], body: body.into() }
     }
 
-    /// With a header; its name in lower case.
+    /// Adds a header; its name in lower case.
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 }
 
-/// A call of a fake to us.
+/// A call that a fake makes to the server under test.
 #[derive(Debug, Clone)]
 pub struct FakeCallback {
     /// The URL that the call goes to.
@@ -218,20 +219,20 @@ impl FakeCallback {
         Self::post(url, "application/json", body.to_string())
     }
 
-    /// With a header; its name in lower case.
+    /// Adds a header; its name in lower case.
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 }
 
-/// What became of a call to us.
+/// Result of a call to the server under test.
 #[derive(Debug, Clone)]
 pub struct CalledBack {
     /// The call.
     pub callback: FakeCallback,
-    /// The status that it was answered with; `None` without an answer.
+    /// Status of the answer; `None` without one.
     pub status: Option<StatusCode>,
-    /// The body of the answer, as far as 64 KiB.
+    /// Body of the answer, up to 64 KiB.
     pub body: Bytes,
 }

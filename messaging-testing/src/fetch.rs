@@ -1,4 +1,4 @@
-//! A client that keeps what it is given, in place of one that calls web addresses.
+//! HTTP client in memory, in place of one that calls web addresses.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use tokio::sync::watch;
 
 use super::scripted::Gate;
 
-/// Records every request and answers as told; without being told, 200 and `ok`. Judges URLs as a server does
-/// that allows no private targets.
+/// Records every request and answers as scripted; unless scripted, with 200 and `ok`. Judges URLs as a server does that
+/// allows no private targets.
 #[derive(Debug)]
 pub struct MemoryFetch {
     state: Mutex<State>,
-    /// The number of requests so far.
+    /// Number of requests so far.
     count: watch::Sender<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Default for MemoryFetch {
     }
 }
 
-/// An answer with a status, headers and a body.
+/// Returns an answer with a status, headers and a body.
 ///
 /// # Panics
 ///
@@ -54,17 +54,17 @@ pub fn fetched(status: u16, headers: &[(&'static str, &str)], body: &str) -> Fet
 }
 
 impl MemoryFetch {
-    /// The next request is answered with this status; several calls make a queue.
+    /// Answers the next request with this status; several calls make a queue.
     pub fn next(&self, status: u16) {
         self.next_with(Ok(fetched(status, &[], "")));
     }
 
-    /// The next request comes to this; several calls make the same queue.
+    /// Gives the next request this outcome; several calls make the same queue.
     pub fn next_with(&self, outcome: Result<Fetched, FetchError>) {
         self.lock().next.push_back(outcome);
     }
 
-    /// Every request to a URL comes to this.
+    /// Gives every request to a URL this outcome.
     pub fn always(&self, url: &str, outcome: Result<Fetched, FetchError>) {
         self.lock().always.insert(url.to_owned(), outcome);
     }
@@ -76,12 +76,12 @@ impl MemoryFetch {
         gate
     }
 
-    /// Every request since the last call.
+    /// Returns every request since the last call.
     pub fn take(&self) -> Vec<FetchRequest> {
         std::mem::take(&mut self.lock().requests)
     }
 
-    /// Waits until there were `count` requests since the beginning.
+    /// Waits until there were `count` requests since the start.
     pub async fn received(&self, count: usize) {
         self.count.subscribe().wait_for(|&received| received >= count).await.expect("the sender is ours");
     }

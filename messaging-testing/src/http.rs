@@ -1,4 +1,4 @@
-//! An HTTP peer that does as it is told: what receives webhooks, or is called for other reasons.
+//! Scripted HTTP peer, as the receiver of webhooks or of other calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::scripted::{Gate, certify};
 
-/// What the peer answers a request with.
+/// Answer of the peer to a request.
 #[derive(Debug, Clone)]
 pub enum Answer {
     /// This status and body.
@@ -29,18 +29,18 @@ pub enum Answer {
     Raw(Vec<u8>),
     /// These octets, and the connection is reset.
     Reset(Vec<u8>),
-    /// A status of 200 and a body without an end, for as long as somebody reads it.
+    /// A status of 200 and an endless body, for as long as the client reads it.
     Endless,
-    /// These octets, one after another, each after some time; then the connection stays open.
+    /// These octets one by one, with a pause before each; then the connection stays open.
     Drip(Vec<u8>),
-    /// Nothing, while the connection stays open.
+    /// No answer, while the connection stays open.
     Silence,
     /// Waits for the gate and then answers 200.
     Wait(Gate),
 }
 
 impl Answer {
-    /// A status with an empty body.
+    /// Returns a status with an empty body.
     pub fn status(status: u16) -> Self {
         Self::Status(status, String::new())
     }
@@ -57,12 +57,12 @@ pub struct HttpRequest {
     pub headers: HashMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
-    /// The number of the connection, from 1.
+    /// Number of the connection, from 1.
     pub connection: usize,
 }
 
 impl HttpRequest {
-    /// A header that must be there.
+    /// Returns a header that must be there.
     ///
     /// # Panics
     ///
@@ -71,7 +71,7 @@ impl HttpRequest {
         self.headers.get(name).unwrap_or_else(|| panic!("no header {name}"))
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     ///
     /// # Panics
     ///
@@ -100,7 +100,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A peer on a loopback port. It answers 200 until it is told otherwise, and ends when dropped.
+/// A peer on a loopback port. It answers 200 unless scripted otherwise, and ends when dropped.
 pub struct ScriptedHttpServer {
     address: SocketAddr,
     root: Option<CertificateDer<'static>>,
@@ -141,17 +141,17 @@ impl ScriptedHttpServer {
         Self { address, root, shared, task: task.abort_handle() }
     }
 
-    /// The address that the server listens at.
+    /// Returns the address that the server listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A URL of a path, with the address as its host.
+    /// Returns the URL of a path, with the address as its host.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// The root to trust, of a peer with TLS.
+    /// Returns the root to trust, for a peer with TLS.
     pub fn root(&self) -> Option<CertificateDer<'static>> {
         self.root.clone()
     }
@@ -178,12 +178,12 @@ impl ScriptedHttpServer {
         gate
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<HttpRequest> {
         lock(&self.shared.requests).clone()
     }
 
-    /// The number of connections that are open.
+    /// Returns the number of open connections.
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
     }
@@ -195,7 +195,7 @@ impl ScriptedHttpServer {
     }
 }
 
-/// Owns the tasks of the connections: they end with it.
+/// Accepts connections and owns their tasks, which end with it.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     let mut number = 0;
@@ -204,7 +204,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         let shared = Arc::clone(&shared);
         shared.open.fetch_add(1, Ordering::Relaxed);
         connections.spawn(async move {
-            // A peer that leaves is no fault of ours.
+            // A peer that leaves early is no error here.
             let _ = match shared.acceptor.clone() {
                 Some(acceptor) => match acceptor.accept(stream).await {
                     Ok(stream) => serve(&shared, stream, number, |stream| stream.get_ref().0).await,
@@ -242,7 +242,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             }
             Answer::Raw(octets) => {
                 stream.write_all(&octets).await?;
-                // As TLS ends: otherwise the end could have been cut off.
+                // TLS ends with a notice: otherwise the end could have been cut off.
                 return stream.shutdown().await;
             }
             Answer::Reset(octets) => {
@@ -285,7 +285,7 @@ fn reply(status: u16, headers: &[(&'static str, String)], body: &str) -> Vec<u8>
     text.into_bytes()
 }
 
-/// The next request; `None` at the end of the connection.
+/// Reads the next request; `None` at the end of the connection.
 async fn read(stream: &mut (impl AsyncBufRead + Unpin), connection: usize) -> io::Result<Option<HttpRequest>> {
     let mut line = String::new();
     if stream.read_line(&mut line).await? == 0 {

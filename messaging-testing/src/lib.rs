@@ -1,14 +1,12 @@
-//! Peers and doubles for tests of whatever sends messages.
+//! Peers and doubles for tests of programs that send messages.
 //!
-//! [`fakes`] are providers on loopback sockets, and all that there is without the cargo feature `peers`.
-//! With it, [`MemoryTransport`] stands in for a transport where a test is about what is sent.
-//! [`CallingProvider`] is one whose provider calls back.
-//! [`MemoryFetch`] is the same for calls of web addresses.
-//! [`MemoryOidcProvider`] is a single sign-on provider behind the same port.
-//! [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of what goes over the wire.
-//! [`ScriptedHttpServer`] is the same for HTTP.
-//! [`TestDns`] is a real DNS server on a loopback socket, and [`MemoryDnsProvider`] a zone that can be written to.
-//! [`MailboxProvider`] is a site that judges whoever sends to it: volumes that grow with reputation, deferrals, blocks.
+//! [`fakes`] are providers on loopback sockets; without the cargo feature `peers` the crate has nothing else. With it,
+//! [`MemoryTransport`] replaces a transport in tests that look at the messages sent. [`CallingProvider`] is a transport
+//! whose provider calls back. [`MemoryFetch`] replaces the HTTP client. [`MemoryOidcProvider`] is a single sign-on
+//! provider behind the same port. [`ScriptedSmtpServer`] is a real peer on a loopback socket, for tests of SMTP on the
+//! wire. [`ScriptedHttpServer`] is the same for HTTP. [`TestDns`] is a real DNS server on a loopback socket, and
+//! [`MemoryDnsProvider`] a DNS provider whose zone can be written to. [`MailboxProvider`] is a site that judges its
+//! senders: volumes that grow with reputation, deferrals, blocks.
 
 #[cfg(feature = "peers")]
 mod calling;

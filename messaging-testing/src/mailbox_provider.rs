@@ -1,19 +1,18 @@
-//! A mailbox provider that judges whoever sends to it, as the large ones do.
+//! Simulated mailbox provider that judges its senders, as the large ones do.
 //!
 //! [`MailboxProvider`] is a site on a loopback socket: an SMTP server that many recipient domains name as their
 //! exchanger (MX roll-up). Each address that sends to it has a [`Reputation`] there. A new address gets a few messages
-//! through on its first day; good days raise what it may send, complaints and unknown mailboxes lower it. Whatever is
-//! too fast is deferred, in the words of the operator that the [`SiteStyle`] names, and an address that goes on pushing
-//! is blocked. The time is that of a clock that is given, so a month passes as fast as a test likes. Everything that was
-//! answered is in the [`Ledger`].
+//! through on its first day; good days raise its allowance, complaints and unknown mailboxes lower it. Mail above the
+//! allowance is deferred, in the words of the operator that the [`SiteStyle`] names, and an address that keeps sending
+//! is blocked. The site uses a given clock, so a month passes as fast as a test likes. The [`Ledger`] has every answer.
 //!
-//! It is a model: real sites tell nobody their rules. It is made so that mail that is sent with care passes, and mail that is
-//! not is stopped, in the way and with the replies that senders report.
+//! It is a model: real sites do not publish their rules. It passes mail that is sent with care and stops other mail, in
+//! the way and with the replies that senders report.
 //!
-//! Several sites stand beside each other on one port, at addresses of their own (`127.0.1.1`, `127.0.1.2`, …), because a
-//! client knows one port for all exchangers. The address of a client is the one its connection comes from.
+//! Several sites run side by side on one port, at addresses of their own (`127.0.1.1`, `127.0.1.2`, …), because a
+//! client knows one port for all exchangers. A client's address is the one its connection comes from.
 //!
-//! A client that is too fast, and learns it:
+//! A client that sends too fast, and gets deferred:
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -76,10 +75,10 @@ pub use self::style::SiteStyle;
 use crate::dns::TestDns;
 use crate::scripted::ScriptedSmtpServer;
 
-/// Transactions that a ledger keeps one by one, if not said otherwise.
+/// Transactions that a ledger keeps one by one, unless set.
 const KEPT: usize = 100_000;
 
-/// Exchangers that one site may have.
+/// Maximum number of exchangers of one site.
 const MAX_EXCHANGERS: usize = 8;
 
 /// A simulated site on a loopback socket; it ends when dropped.
@@ -90,7 +89,7 @@ pub struct MailboxProvider {
 }
 
 impl MailboxProvider {
-    /// A site whose exchangers are `mx1.NAME` and so on, with the limits and words of `style`.
+    /// Creates a site whose exchangers are `mx1.NAME` and so on, with the limits and replies of `style`.
     pub fn builder(name: &str, style: SiteStyle) -> MailboxProviderBuilder {
         MailboxProviderBuilder {
             name: name.to_owned(),
@@ -105,17 +104,17 @@ impl MailboxProvider {
         }
     }
 
-    /// The address that the site listens at.
+    /// Returns the address that the site listens at.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// The root to trust, of a site with TLS.
+    /// Returns the root to trust, for a site with TLS.
     pub fn root(&self) -> Option<CertificateDer<'static>> {
         self.server.root()
     }
 
-    /// Names of the exchangers, the preferred one first.
+    /// Returns the names of the exchangers, the preferred one first.
     pub fn exchangers(&self) -> &[String] {
         &self.exchangers
     }
@@ -131,24 +130,24 @@ impl MailboxProvider {
         }
     }
 
-    /// Record of the site's transactions.
+    /// Returns the record of the site's transactions.
     pub fn ledger(&self) -> &Ledger {
         self.judge.ledger()
     }
 
-    /// Reputation of an address now; `None` if it has never connected.
+    /// Returns the current reputation of an address; `None` if it has never connected.
     pub fn reputation(&self, source: IpAddr) -> Option<Reputation> {
         self.judge.reputation(source)
     }
 
-    /// Blocks an address as the site does by itself, for the days of its policy.
+    /// Blocks an address as the site itself would, for the days of its policy.
     pub fn block(&self, source: IpAddr) {
         self.judge.block(source);
     }
 
-    /// Takes out the complaints since the last call, the oldest first; none of a site without a feedback loop.
+    /// Takes out the complaints since the last call, the oldest first; none for a site without a feedback loop.
     ///
-    /// A report is sent by [`Complaint::post`], or made to a mail by [`Complaint::to_arf`].
+    /// [`Complaint::post`] sends a report, [`Complaint::to_arf`] turns it into a mail.
     pub fn take_complaints(&self) -> Vec<Complaint> {
         self.judge.take_complaints()
     }
@@ -164,7 +163,7 @@ impl fmt::Debug for MailboxProvider {
     }
 }
 
-/// Says what a [`MailboxProvider`] is like.
+/// Builder of a [`MailboxProvider`].
 pub struct MailboxProviderBuilder {
     name: String,
     style: SiteStyle,
@@ -178,38 +177,38 @@ pub struct MailboxProviderBuilder {
 }
 
 impl MailboxProviderBuilder {
-    /// Limits of the site; those of its style if not said.
+    /// Sets the limits of the site; those of its style unless set.
     pub fn policy(mut self, policy: SitePolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// The mailbox of each address, such as [`Mailbox::by_share`] chooses it; all are content if not said. A connection waits
-    /// for the answer.
+    /// Chooses the mailbox of each address, such as by [`Mailbox::by_share`]; all are content unless set. A connection
+    /// waits for the answer.
     pub fn mailboxes(mut self, mailboxes: impl Fn(&str) -> Mailbox + Send + Sync + 'static) -> Self {
         self.mailboxes = Box::new(mailboxes);
         self
     }
 
-    /// Whether complaints are reported; as sites of its style do if not said. They cost reputation all the same.
+    /// Sets if complaints are reported; by the style of the site unless set. They cost reputation all the same.
     pub fn feedback_loop(mut self, has_one: bool) -> Self {
         self.has_feedback_loop = has_one;
         self
     }
 
-    /// Listens here, and not at any free port of 127.0.0.1.
+    /// Sets the address to listen at; any free port of 127.0.0.1 unless set.
     pub fn at(mut self, address: SocketAddr) -> Self {
         self.address = address;
         self
     }
 
-    /// The number of exchangers, from 1 to 8; 1 if not said. All are the same server.
+    /// Sets the number of exchangers, from 1 to 8; 1 unless set. All are the same server.
     pub fn exchangers(mut self, count: usize) -> Self {
         self.exchangers = count.clamp(1, MAX_EXCHANGERS);
         self
     }
 
-    /// Transactions that the ledger keeps one by one, the newest; 100,000 if not said.
+    /// Sets the number of the newest transactions that the ledger keeps one by one; 100,000 unless set.
     pub fn kept_transactions(mut self, count: usize) -> Self {
         self.kept = count;
         self

@@ -1,4 +1,4 @@
-//! A transport that keeps what it is given.
+//! Transport that keeps its messages in memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,15 @@ use tokio::sync::watch;
 
 use super::outcome;
 
-/// Records every attempt and answers as told; without being told, everyone is accepted.
+/// Transport that records every attempt and answers as scripted; unless scripted, everyone is accepted.
 #[derive(Debug)]
 pub struct MemoryTransport {
     acceptance: Acceptance,
     receipts_name_messages: bool,
     state: Mutex<State>,
-    /// The number of attempts so far.
+    /// Number of attempts so far.
     attempts: watch::Sender<usize>,
-    /// Whether attempts wait before they answer.
+    /// True if attempts wait before they answer.
     is_held: watch::Sender<bool>,
 }
 
@@ -40,7 +40,7 @@ impl Default for MemoryTransport {
 }
 
 impl MemoryTransport {
-    /// A transport whose yes means `acceptance`.
+    /// Creates a transport whose accepted messages have this `acceptance`.
     pub fn new(acceptance: Acceptance) -> Self {
         Self {
             acceptance,
@@ -51,48 +51,48 @@ impl MemoryTransport {
         }
     }
 
-    /// The same, whose receipts name messages also where the answer was lost.
+    /// Makes receipts name messages even if the answer was lost.
     pub const fn whose_receipts_name_messages(mut self) -> Self {
         self.receipts_name_messages = true;
         self
     }
 
-    /// Every attempt so far, failed ones too.
+    /// Returns every attempt so far, failed ones too.
     pub fn sent(&self) -> Vec<Outgoing> {
         self.lock().sent.clone()
     }
 
-    /// Every attempt since the last call.
+    /// Returns every attempt since the last call.
     pub fn take(&self) -> Vec<Outgoing> {
         std::mem::take(&mut self.lock().sent)
     }
 
-    /// From now on the recipient gets this reply, such as `550 5.1.1 no such user`.
+    /// Gives the recipient this reply from now on, such as `550 5.1.1 no such user`.
     pub fn answer(&self, recipient: &str, reply: &str) {
         self.lock().always.insert(recipient.to_owned(), outcome(reply));
     }
 
-    /// The recipient gets this reply once; several calls make a queue.
+    /// Gives the recipient this reply once; several calls make a queue.
     pub fn answer_next(&self, recipient: &str, reply: &str) {
         self.outcome_next(recipient, outcome(reply));
     }
 
-    /// The recipient gets this outcome once; several calls make a queue, the same as [`Self::answer_next`].
+    /// Gives the recipient this outcome once; several calls make a queue, the same as [`Self::answer_next`].
     pub fn outcome_next(&self, recipient: &str, outcome: Outcome) {
         self.lock().next.entry(recipient.to_owned()).or_default().push_back(outcome);
     }
 
-    /// The next attempt comes with this dialog; several calls make a queue.
+    /// Adds this dialog to the next attempt; several calls make a queue.
     pub fn speak_next(&self, dialog: Dialog) {
         self.lock().dialogs.push_back(dialog);
     }
 
-    /// The next attempt fails as a whole; several calls make a queue.
+    /// Makes the next attempt fail as a whole; several calls make a queue.
     pub fn fail_next(&self, error: TransportError) {
         self.lock().errors.push_back(error);
     }
 
-    /// Attempts are recorded, but do not answer before [`Self::release`].
+    /// Holds attempts: they are recorded, but do not answer before [`Self::release`].
     pub fn hold(&self) {
         self.is_held.send_replace(true);
     }
@@ -102,13 +102,13 @@ impl MemoryTransport {
         self.is_held.send_replace(false);
     }
 
-    /// Waits until there were `count` attempts since the beginning.
+    /// Waits until there were `count` attempts since the start.
     pub async fn attempts(&self, count: usize) {
         let mut attempts = self.attempts.subscribe();
         attempts.wait_for(|&attempts| attempts >= count).await.expect("the sender is ours");
     }
 
-    /// A yes, with what it means here.
+    /// Gives an accepted outcome the acceptance of this transport.
     fn accepting(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Answered(mut answer) if matches!(answer.class, OutcomeClass::Accepted(_)) => {

@@ -25,22 +25,22 @@ const ISSUER: &str = "https://id.example.com/realms/acme";
 const CLIENT_ID: &str = "messaging app";
 const SECRET: &str = "a secret: with+marks%";
 
-/// Way in which a token is signed.
+/// Signature of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenSigning {
-    /// By the key of the moment.
+    /// Signed by the current key.
     Right,
-    /// Not at all: `alg` is `none`.
+    /// Unsigned: `alg` is `none`.
     None,
-    /// By HS256, with the public key as the secret.
+    /// Signed by HS256, with the public key as the secret.
     HmacOfPublicKey,
-    /// By the key of the moment, which is named otherwise.
+    /// Signed by the current key, but with another key id.
     UnknownKey,
-    /// By the right key, and changed afterwards.
+    /// Signed by the current key, and changed afterwards.
     Changed,
 }
 
-/// A provider in the place of the network. Other addresses are asked of the client that it was made with.
+/// A provider in place of the network. Requests to other addresses go to the client that it was made with.
 #[derive(Debug)]
 pub struct MemoryOidcProvider {
     clock: Arc<dyn Clock>,
@@ -50,15 +50,15 @@ pub struct MemoryOidcProvider {
 
 #[derive(Debug)]
 struct State {
-    /// Claims of whoever signs in, over those that every token has; null takes one away.
+    /// Claims of the person who signs in, over those that every token has; null removes one.
     claims: Map<String, Value>,
     signing: TokenSigning,
     is_down: bool,
-    /// Whoever the UserInfo endpoint is about; where it is anybody, tokens say nothing but who somebody is.
+    /// Subject of the UserInfo endpoint; if set, tokens have no other claims of the person than `sub`.
     told_subject: Option<String>,
     /// Answer of the UserInfo endpoint.
     told: Value,
-    /// Whether the key of the moment is the second one, on P-256.
+    /// True if the current key is the second one, on P-256.
     is_rotated: bool,
     issuer: String,
     codes: HashMap<String, Code>,
@@ -74,7 +74,7 @@ struct Code {
 }
 
 impl MemoryOidcProvider {
-    /// A provider whose tokens are dated by a clock. Requests to other addresses go to `others`.
+    /// Creates a provider whose tokens are dated by a clock. Requests to other addresses go to `others`.
     pub fn new(clock: Arc<dyn Clock>, others: Arc<dyn Fetch>) -> Self {
         let state = State {
             claims: Map::new(),
@@ -91,7 +91,7 @@ impl MemoryOidcProvider {
         Self { clock, others, state: Mutex::new(state) }
     }
 
-    /// Settings of a server that people sign in to with this provider.
+    /// Returns the settings of a server with sign-in through this provider.
     pub fn settings() -> OidcSettings {
         OidcSettings {
             issuer: ISSUER.to_owned(),
@@ -104,7 +104,8 @@ impl MemoryOidcProvider {
         }
     }
 
-    /// Whoever signs in from now on has these claims over those that every token has: `sub` and the like. Null takes one away.
+    /// Sets the claims of the person who signs in from now on, over those that every token has, such as `sub`. Null
+    /// removes one.
     ///
     /// # Panics
     ///
@@ -119,18 +120,19 @@ impl MemoryOidcProvider {
         self.lock().signing = signing;
     }
 
-    /// Answers nothing from now on, or answers again.
+    /// Stops answering, or answers again.
     pub fn is_down(&self, is_down: bool) {
         self.lock().is_down = is_down;
     }
 
-    /// Signs by another key from now on, and shows that one alone.
+    /// Signs with another key from now on, and publishes only that one.
     pub fn rotate(&self) {
         let mut state = self.lock();
         state.is_rotated = !state.is_rotated;
     }
 
-    /// Says nothing in tokens from now on but who somebody is, and the rest at the UserInfo endpoint, about this subject.
+    /// Leaves only `sub` of the person's claims in tokens from now on; the UserInfo endpoint has the others, for this
+    /// subject.
     pub fn tells_of(&self, subject: &str) {
         self.lock().told_subject = Some(subject.to_owned());
     }
@@ -140,12 +142,12 @@ impl MemoryOidcProvider {
         issuer.clone_into(&mut self.lock().issuer);
     }
 
-    /// Number of requests whose path ends so.
+    /// Returns the number of requests whose path ends like this.
     pub fn asked(&self, path: &str) -> usize {
         self.lock().asked.iter().filter(|(asked, _)| asked.ends_with(path)).map(|(_, count)| count).sum()
     }
 
-    /// Signs the person in who was sent to `location`: the query that their browser comes back with.
+    /// Signs in the person who was sent to `location`; returns the query with which the browser comes back.
     ///
     /// # Panics
     ///
@@ -194,7 +196,7 @@ impl MemoryOidcProvider {
         Ok(fetched(status, &[("content-type", "application/json")], &body.to_string()))
     }
 
-    /// The token for a code, which works once, for the client, its address and the verifier.
+    /// Returns the token for a code, which works once, for the client, its address and the verifier.
     fn token(&self, state: &mut State, request: &FetchRequest) -> Result<String, &'static str> {
         let encoded = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let credentials = STANDARD.encode(format!("{}:{}", encoded(CLIENT_ID), encoded(SECRET)));

@@ -1,9 +1,9 @@
-//! Outcomes as a mail server's replies bring them.
+//! Outcomes from the replies of mail servers.
 
 use messaging_core::ports::transport::Outcome;
 use messaging_transport::smtp::outcome_of;
 
-/// The outcome of an SMTP reply, such as `550 5.1.1 no such user`.
+/// Returns the outcome of an SMTP reply, such as `550 5.1.1 no such user`.
 ///
 /// # Panics
 ///

@@ -94,7 +94,7 @@ impl ScriptedSmtpServer {
         lock(&self.shared.log).messages.clone()
     }
 
-    /// Waits until `count` messages were accepted, and answers all so far. Has no time limit of its own.
+    /// Waits until `count` messages were accepted, and returns all so far. Has no time limit of its own.
     pub async fn received(&self, count: usize) -> Vec<Received> {
         self.shared.taken.subscribe().wait_for(|&taken| taken >= count).await.expect("the sender is ours");
         self.messages()

@@ -1,4 +1,4 @@
-//! Writes signed mails, for verifiers that are not ours.
+//! Writes signed mails, for verifiers of others to check.
 //!
 //! Usage: `signed_mails DIRECTORY`. Writes `000.eml` to `199.eml`, each signed with both algorithms, and
 //! `records.txt` with the name and the text of each DNS record, parted by a tab. The same every time.
@@ -55,7 +55,7 @@ const CONTENT_TYPES: &[&str] = &[
     "text/csv; charset=windows-1252",
 ];
 
-/// Not random at all: `SplitMix64`.
+/// Deterministic random numbers by `SplitMix64`.
 #[derive(Debug)]
 struct Dice(Mutex<u64>);
 

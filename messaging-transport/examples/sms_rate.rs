@@ -1,7 +1,8 @@
-//! How many text messages a second go through an adapter, compared with the same requests of a bare HTTP client over as
-//! many connections to the same fake provider.
+//! Measures how many text messages a second go through an adapter, compared with the same requests of a bare HTTP
+//! client over as many connections to the same fake provider.
 //!
-//! `cargo run --release -p messaging-transport --example sms_rate`; with `-- --test` a few messages, to see that it works.
+//! `cargo run --release -p messaging-transport --example sms_rate`; with `-- --test` it sends a few messages, to check
+//! that it works.
 
 #![expect(clippy::print_stdout, reason = "the figures are what it is for")]
 
@@ -26,7 +27,7 @@ use tokio::task::JoinSet;
 const CONNECTIONS: usize = 16;
 const PATH: &str = "/2010-04-01/Accounts/AC1/Messages.json";
 const TEXT: &str = "Your code is 123456. It is valid for ten minutes.";
-/// Nobody reports about it.
+/// A recipient without receipts.
 const RECIPIENT: &str = "+9990000012";
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -63,7 +64,8 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Memory of this process, in KiB: what is in use (`VmRSS`), or the most that ever was (`VmHWM`). 0 where it is not told.
+/// Returns the memory of this process, in KiB: current (`VmRSS`), or the maximum so far (`VmHWM`); 0 if the system does
+/// not tell.
 fn memory(line: &str) -> i64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let found = status.lines().find_map(|one| one.strip_prefix(line)?.split_whitespace().nth(1)?.parse().ok());

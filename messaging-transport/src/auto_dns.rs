@@ -1,7 +1,7 @@
-//! Providers of DNS: where the records of sending domains are written (contract section 14.5).
+//! DNS providers, which write the records of sending domains (contract section 14.5).
 //!
-//! A file for each, with its requests as the provider documents them. All but [`rfc2136`] speak HTTP through the guarded
-//! client; what they have in common, from the limits to the words of an error, is in `api`.
+//! Each has a file, with its requests as the provider documents them. All but [`rfc2136`] speak HTTP through the
+//! guarded client; the parts that they share, from the limits to the texts of errors, are in `api`.
 
 mod api;
 mod cloudflare;
@@ -27,10 +27,10 @@ use hetzner::Hetzner;
 use rfc2136::NameServer;
 use route53::Route53;
 
-/// Bases of the providers' APIs that stand in for the published ones: for tests.
+/// Base URLs that replace the published ones of the providers' APIs, for tests.
 pub type ApiBases = HashMap<DnsProviderName, String>;
 
-/// All providers of DNS. An API is called at its published base unless `bases` names another.
+/// Returns all DNS providers. An API is called at its published base unless `bases` names another.
 pub fn providers(options: &Options, bases: &ApiBases) -> Vec<(DnsProviderName, Arc<dyn DnsProvider>)> {
     let api = |name: DnsProviderName, published: &str| {
         let base = bases.get(&name).map_or(published, String::as_str).trim_end_matches('/').to_owned();

@@ -1,7 +1,7 @@
-//! DANE for SMTP (RFC 7672): certificates of mail exchangers that signed TLSA records name.
+//! DANE for SMTP (RFC 7672): verifies certificates of mail exchangers by signed TLSA records.
 //!
-//! Judged is what the peer presented in a handshake that proved that it has the key. Usages 2 and 3 count; the others are
-//! unusable for mail (RFC 7672 section 3.1.3).
+//! The certificates judged come from a handshake that proved that the peer has the key. Usages 2 and 3 count; the
+//! others are unusable for mail (RFC 7672 section 3.1.3).
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use rustls::crypto::ring::default_provider;
 use rustls::server::ParsedCertificate;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-/// A trust anchor is named: DANE-TA.
+/// Certificate usage DANE-TA: the record names a trust anchor.
 const TRUST_ANCHOR: u8 = 2;
-/// The certificate of the server is named: DANE-EE.
+/// Certificate usage DANE-EE: the record names the certificate of the server.
 const END_ENTITY: u8 = 3;
 
-/// The whole certificate is compared.
+/// Selector: the whole certificate is compared.
 const CERTIFICATE: u8 = 0;
-/// Its public key is compared.
+/// Selector: the public key is compared.
 const PUBLIC_KEY: u8 = 1;
 
-/// It is compared octet by octet.
+/// Matching type: compared octet by octet.
 const EXACT: u8 = 0;
-/// Its SHA-256 digest is compared.
+/// Matching type: the SHA-256 digest is compared.
 const BY_SHA256: u8 = 1;
-/// Its SHA-512 digest is compared.
+/// Matching type: the SHA-512 digest is compared.
 const BY_SHA512: u8 = 2;
 
 /// A TLSA record (RFC 6698 section 2.1).
@@ -42,21 +42,22 @@ pub(crate) struct Tlsa {
 /// The TLSA records of an exchanger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TlsaSet {
-    /// The name that has them, the TLSA base domain (RFC 7672 section 2.2.2): the exchanger, or what that is an alias of.
+    /// The TLSA base domain, which has the records (RFC 7672 section 2.2.2): the exchanger, or the name that it is an
+    /// alias of.
     pub(crate) base: String,
-    /// None where none are signed.
+    /// The records; empty if there are no signed ones.
     pub(crate) records: Vec<Tlsa>,
 }
 
 impl TlsaSet {
-    /// Of an exchanger that has none.
+    /// Returns the set of an exchanger without records.
     pub(crate) fn none(host: &str) -> Self {
         Self { base: host.to_owned(), records: Vec::new() }
     }
 }
 
 impl Tlsa {
-    /// Whether the record can be followed (RFC 7672 section 3.1).
+    /// Returns true if the record is usable (RFC 7672 section 3.1).
     fn is_usable(&self) -> bool {
         let fits = match self.matching {
             EXACT => !self.data.is_empty(),
@@ -67,7 +68,7 @@ impl Tlsa {
         fits && [TRUST_ANCHOR, END_ENTITY].contains(&self.usage) && [CERTIFICATE, PUBLIC_KEY].contains(&self.selector)
     }
 
-    /// Whether the record names this certificate.
+    /// Returns true if the record names this certificate.
     fn names(&self, certificate: &CertificateDer<'_>) -> bool {
         let key;
         let selected: &[u8] = if self.selector == CERTIFICATE {
@@ -86,8 +87,8 @@ impl Tlsa {
     }
 }
 
-/// The records that are followed. Of those with one usage and selector, digests by the weaker function are left out where
-/// there are some by the stronger one (RFC 7671 section 9).
+/// Returns the usable records. Among records of the same usage and selector, digests by the weaker function are left
+/// out if there are some by the stronger one (RFC 7671 section 9).
 pub(crate) fn usable(records: Vec<Tlsa>) -> Vec<Tlsa> {
     let usable: Vec<_> = records.into_iter().filter(Tlsa::is_usable).collect();
     let kind = |record: &Tlsa| (record.usage, record.selector);
@@ -95,8 +96,9 @@ pub(crate) fn usable(records: Vec<Tlsa>) -> Vec<Tlsa> {
     usable.into_iter().filter(|one| one.matching != BY_SHA256 || !stronger.contains(&kind(one))).collect()
 }
 
-/// Whether one of the records names what a peer presented: its own certificate, whatever names and times that says, or an
-/// issuer of it, and then the certificate is for one of the names and in its time (RFC 7672 sections 3.1.1, 3.1.2 and 3.2).
+/// Returns true if one of the records names the peer's own certificate, whatever names and times that has, or an issuer
+/// of it; in the latter case the certificate must be valid at `now` for one of the names (RFC 7672 sections 3.1.1,
+/// 3.1.2 and 3.2).
 pub(crate) fn is_named(records: &[Tlsa], chain: &[CertificateDer<'_>], names: &[&str], now: UnixTime) -> bool {
     let Some((own, issuers)) = chain.split_first() else { return false };
     if records.iter().any(|record| record.usage == END_ENTITY && record.names(own)) {
@@ -105,7 +107,7 @@ pub(crate) fn is_named(records: &[Tlsa], chain: &[CertificateDer<'_>], names: &[
     let mut anchors = RootCertStore::empty();
     for record in records.iter().filter(|record| record.usage == TRUST_ANCHOR) {
         if record.selector == CERTIFICATE && record.matching == EXACT {
-            // The server need not present what the record holds.
+            // The server need not present the certificate that the record holds.
             drop(anchors.add(CertificateDer::from(record.data.clone())));
         }
         for issuer in issuers.iter().filter(|issuer| record.names(issuer)) {
@@ -115,7 +117,7 @@ pub(crate) fn is_named(records: &[Tlsa], chain: &[CertificateDer<'_>], names: &[
     is_issued(anchors, own, issuers, names, now)
 }
 
-/// Whether a certificate that one of the anchors issued is for one of the names.
+/// Returns true if one of the anchors issued the certificate and it is valid for one of the names.
 fn is_issued(
     anchors: RootCertStore,
     own: &CertificateDer<'_>,

@@ -19,12 +19,12 @@
 //! Without an exchanger to talk to, the DNS decides: a domain that does not exist, a null MX (RFC 7505)
 //! and a domain without any address are refused, a look-up that failed is deferred.
 //!
-//! TLS is used where it is offered, with whoever answers: most exchangers are named by a DNS that nobody
-//! signed, so there is no name to verify a certificate against. Where the handshake fails, the message
-//! goes in plain text, as it would without the offer (RFC 7435). Where the domain publishes more, by DANE or
-//! MTA-STS, or the sender asks for TLS, it goes over the TLS that is asked for or not at all (`tls_policy`).
+//! TLS is used if it is offered, with any peer: most exchangers are named by DNS records without signature, so there is
+//! no name to verify a certificate against. If the handshake fails, the message goes in plain text, as it would without
+//! the offer (RFC 7435). If the domain publishes more, by DANE or MTA-STS, or the sender requires TLS, it goes over the
+//! required TLS or not at all (`tls_policy`).
 //!
-//! How much goes to a domain at a time is up to its lane; connections are kept by exchanger.
+//! The lane of a domain limits how much goes to it at a time; connections are kept by exchanger.
 
 mod attempt;
 mod lane;
@@ -68,13 +68,13 @@ use crate::mime;
 use crate::mta_sts::MtaSts;
 use crate::smtp::{Envelope, Limits, Pool, Recipient, Timeouts, Tls, Trust, WireContent, clean_name};
 
-/// Domains of one message that are delivered to at the same time.
+/// Maximum number of domains of one message that are delivered to at the same time.
 const DOMAINS: usize = 8;
 
-/// The port of mail exchangers.
+/// Port of mail exchangers.
 const SMTP: u16 = 25;
 
-/// Delivers to mail exchangers.
+/// Transport that delivers directly to the mail exchangers of the recipients.
 pub struct DirectDelivery {
     client: Client,
     lanes: Lanes,
@@ -82,15 +82,16 @@ pub struct DirectDelivery {
 }
 
 impl DirectDelivery {
-    /// How long a domain that could not be reached is not tried again, if not said otherwise.
+    /// Default time for which a domain that could not be reached is not tried again.
     pub const REST: Duration = Duration::from_secs(15);
 
-    /// A client that introduces itself as `hostname`, the name of this machine.
+    /// Creates a client that introduces itself as `hostname`, the name of this machine.
     pub fn new(hostname: &str, dns: Dns) -> Self {
         Self::builder(hostname, dns).build()
     }
 
-    /// A client with other limits. Characters of the name that no name has are left out.
+    /// Returns a builder for a client with other limits. Characters that are not allowed in a host name are removed
+    /// from `hostname`.
     pub fn builder(hostname: &str, dns: Dns) -> DirectDeliveryBuilder {
         DirectDeliveryBuilder {
             hostname: clean_name(hostname),
@@ -114,7 +115,7 @@ impl DirectDelivery {
         }
     }
 
-    /// Closes all idle connections; for shutting down.
+    /// Closes all idle connections; called at shutdown.
     pub async fn close(&self) {
         self.client.pool.close().await;
     }
@@ -123,7 +124,7 @@ impl DirectDelivery {
         self.lanes.lane(domain).admit(Instant::now() + self.client.timeouts.queue, flow).await
     }
 
-    /// Chooses the source of an attempt; `Err` when the message has to wait.
+    /// Chooses the source address of an attempt; `Err` if the message has to wait.
     async fn depart(&self, domain: &str, class: JobClass, terms: &PathTerms) -> Result<Departing, PathWait> {
         let Client { routing, timeouts, .. } = &self.client;
         self.sources.depart(routing, domain, (class, terms), timeouts.connect).await
@@ -180,30 +181,30 @@ impl DirectDelivery {
     }
 }
 
-/// What became of the recipients of one domain.
+/// Outcomes and dialogs of the recipients of one domain.
 struct Arrived {
     outcomes: Vec<Outcome>,
     dialogs: Vec<Dialog>,
 }
 
-/// What all domains of a message have in common.
+/// Parts of a delivery that all domains of a message share.
 struct MessageDelivery<'a> {
     outgoing: &'a Outgoing,
     email: &'a Email,
     needs_utf8: bool,
-    /// Made when the first domain is ready for it: signing is dear, and a domain that cannot be reached
-    /// never is.
+    /// Built when the first domain is ready for it: signing is expensive, and not needed for a domain that cannot be
+    /// reached.
     content: OnceLock<Result<WireContent, String>>,
-    /// The turn in the lane of one of the domains, had before the content was read.
+    /// The turn in the lane of one of the domains, reserved before the content was read.
     reserved: Mutex<Option<Reserved>>,
     since: Instant,
 }
 
-/// What came of the wait for a turn.
+/// Result of waiting for a turn in the lane of a domain.
 struct Reserved {
     domain: String,
     admission: LaneAdmission,
-    /// What the message leaves with, if it was admitted.
+    /// The source that the message leaves from, if it was admitted.
     departing: Option<Departing>,
 }
 
@@ -221,10 +222,10 @@ impl MessageDelivery<'_> {
 
 /// The recipients of one domain.
 struct Group {
-    /// In A-labels.
+    /// The domain in A-labels.
     domain: String,
     recipients: Vec<Recipient>,
-    /// Their places among all recipients.
+    /// Indices of the recipients among all recipients of the message.
     places: Vec<usize>,
 }
 
@@ -332,83 +333,83 @@ pub struct DirectDeliveryBuilder {
 }
 
 impl DirectDeliveryBuilder {
-    /// The one exchanger of all recipients, in place of those the DNS names.
+    /// Sets one exchanger for all recipients, in place of those that DNS names.
     pub fn mx_override(mut self, mx_override: Option<MxOverride>) -> Self {
         self.mx_override = mx_override;
         self
     }
 
-    /// Whether exchangers at private addresses are dialed; not if not said. Does not concern
-    /// [`Self::mx_override`].
+    /// Allows exchangers at private addresses; refused unless set. [`Self::mx_override`] may always have one.
     pub fn allow_private(mut self, allow: bool) -> Self {
         self.allow_private = allow;
         self
     }
 
-    /// A root certificate to trust besides the system's, where certificates are verified.
+    /// Adds a root certificate to those of the system, where certificates are verified.
     pub fn extra_root(mut self, root: CertificateDer<'static>) -> Self {
         self.extra_roots.push(root);
         self
     }
 
-    /// Follows the MTA-STS policies of domains: fetched by the one and kept by the other. Without this, none are asked for.
+    /// Follows the MTA-STS policies of domains, which `fetch` fetches and `kept` caches. Without this no policies are
+    /// looked up.
     pub fn mta_sts(mut self, fetch: Arc<dyn Fetch>, kept: Arc<dyn StsPolicyCache>) -> Self {
         self.mta_sts = Some((fetch, kept));
         self
     }
 
-    /// Dates what certificates and policies are judged by; the system's clock if not said.
+    /// Sets the clock by which certificates and policies are judged; the system's clock unless set.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Addresses that messages leave from, with the name that is said in EHLO over each; if not said, the one that the
-    /// system chooses, with the name of the machine. Characters of a name that no name has are left out.
+    /// Sets the addresses that messages leave from, each with its name in EHLO; unless set, the system chooses the
+    /// address, and the name is the machine's. Characters that are not allowed in a host name are removed.
     pub fn sources(mut self, sources: Vec<NamedSource>) -> Self {
         self.sources = sources.into_iter().map(|one| NamedSource { name: clean_name(&one.name), ..one }).collect();
         self
     }
 
-    /// The port of mail exchangers; 25 if not said.
+    /// Sets the port of mail exchangers; 25 unless set.
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
     }
 
-    /// How long each step may take.
+    /// Sets the time limits of the steps.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// How long a domain that could not be reached is not tried again; 15 s if not said. Half of the
-    /// first wait before a retry is the most that makes sense: the retry is to find out more.
+    /// Sets the time for which a domain that could not be reached is not tried again; 15 s unless set. It should be at
+    /// most half of the first wait before a retry, so that the retry really tries.
     pub fn rest(mut self, time: Duration) -> Self {
         self.pace.rest = time;
         self
     }
 
-    /// How many transactions a domain gets at a time, at first and at most; 5 and 20 if not said.
+    /// Sets how many transactions a domain gets at a time, at first and at most; 5 and 20 unless set.
     pub fn concurrency(mut self, start: usize, most: usize) -> Self {
         self.pace.start = start.max(1);
         self.pace.most = most.max(self.pace.start);
         self
     }
 
-    /// How many transactions an exchanger gets at a time, for whatever domains; 20 if not said.
+    /// Sets how many transactions an exchanger gets at a time, of all domains together; 20 unless set.
     pub fn max_concurrent(mut self, transactions: usize) -> Self {
         self.limits.concurrent = transactions.max(1);
         self
     }
 
-    /// How many messages go over one connection; 100 if not said.
+    /// Sets how many messages go over one connection; 100 unless set.
     pub fn max_messages(mut self, messages: usize) -> Self {
         self.limits.messages = messages;
         self
     }
 
-    /// The client.
+    /// Builds the client.
     pub fn build(self) -> DirectDelivery {
         let dns = &self.dns;
         let mta_sts = self.mta_sts.filter(|_| self.mx_override.is_none());

@@ -1,7 +1,7 @@
 //! DKIM signatures (RFC 6376, RFC 8463) over the octets of a message.
 //!
-//! [`sign`] takes what [`crate::mime`] wrote and puts one `DKIM-Signature` field for each key before it.
-//! The body is hashed once for all keys, and the fields of the header are canonicalized once.
+//! [`sign`] takes a message that [`crate::mime`] wrote and puts one `DKIM-Signature` field for each key before it. The
+//! body is hashed once for all keys, and the fields of the header are canonicalized once.
 //!
 //! Fields that a reader sees or that a mail program acts upon are listed in `h=` once more than they
 //! occur: the signature breaks when somebody adds another (RFC 6376 section 8.15). There is no `l=`,
@@ -9,9 +9,9 @@
 //! the `Date` of the message, not the time of the attempt: the octets of a message are the same in every
 //! attempt, and nothing here needs a clock.
 //!
-//! A library was considered. `mail-auth` signs, but lists only what a message has, so that fields that
-//! are present cannot be over-signed. What is left is writing a field and feeding two hashes; the
-//! cryptography is that of `ring`.
+//! `mail-auth` was considered as a library, but it lists only fields that a message has, so that fields that are
+//! present cannot be over-signed. The rest is writing a field and feeding two hashes; the cryptography is that of
+//! `ring`.
 
 mod canonical;
 mod field;
@@ -29,9 +29,9 @@ use self::field::TagList;
 
 pub(crate) use self::received::signatures;
 
-/// Signed, and signed once more than they occur. The first nine are those of contract section 10 and of
-/// RFC 6376 section 5.4.1; a further `Cc` or `Reply-To` would let a copy look as if it were for somebody
-/// else, or lead answers astray.
+/// Fields that are signed once more than they occur. The first nine are those of contract section 10 and of RFC 6376
+/// section 5.4.1; a further `Cc` or `Reply-To` would make a copy look as if it were for somebody else, or lead answers
+/// astray.
 const OVERSIGNED: [&str; 11] = [
     "from",
     "to",
@@ -46,11 +46,11 @@ const OVERSIGNED: [&str; 11] = [
     "reply-to",
 ];
 
-/// Signed as often as they occur. A message of parts has no transfer encoding of its own, and a relay may
-/// rightly state one.
+/// Fields that are signed as often as they occur. A multipart message has no transfer encoding of its own, and a relay
+/// may rightly state one.
 const SIGNED: [&str; 1] = ["content-transfer-encoding"];
 
-/// Octets that a signature adds to a message: enough to make room for it beforehand.
+/// Octets reserved for the signature in a message.
 pub(crate) const ROOM: usize = 1024;
 
 /// Puts the signature of each signer before the message, in their order.
@@ -79,7 +79,7 @@ pub(crate) fn sign(message: &mut Vec<u8>, signers: &[Arc<Signer>], date: Timesta
     message.splice(0..0, signatures);
 }
 
-/// The names for `h=`, and the canonical form of the fields they select.
+/// Returns the names for `h=`, and the canonical form of the fields they select.
 fn select(fields: &[Field<'_>]) -> (Vec<&'static str>, Vec<u8>) {
     let mut names = Vec::with_capacity(2 * OVERSIGNED.len());
     let mut octets = Vec::with_capacity(2048);
@@ -96,7 +96,7 @@ fn select(fields: &[Field<'_>]) -> (Vec<&'static str>, Vec<u8>) {
     (names, octets)
 }
 
-/// The field up to and with `b=`.
+/// Returns the field up to and including `b=`.
 fn unsigned(signer: &Signer, names: &[&str], body_hash: &str, date: Timestamp) -> String {
     let mut tags = TagList::new("DKIM-Signature");
     tags.tag("v", "1");

@@ -1,9 +1,10 @@
-//! The DNS: where mail for a domain goes, and whether the records of sending domains are published.
+//! DNS client: mail routing, and the published records of sending domains.
 //!
-//! Mail routing asks through a cache that lives as long as the answers allow. Who verifies a sending
-//! domain has just changed a record and wants to see it, so the [`Resolver`] that core uses asks afresh.
+//! Mail routing uses a cache that lives as long as the answers allow. A user who verifies a sending domain has just
+//! changed a record, so the [`Resolver`] that core uses asks afresh.
 //!
-//! Of a resolver on this machine that validates signatures it is asked which answers are signed ([`Dns::trusting_ad`]).
+//! If the resolver runs on this machine and validates signatures, its AD bit tells which answers are signed
+//! ([`Dns::trusting_ad`]).
 //!
 //! Every look-up ends: a server that does not answer is asked twice, four seconds each.
 
@@ -32,24 +33,24 @@ use crate::dane::{Tlsa, TlsaSet};
 pub(crate) use self::answer::Answered;
 pub use self::answer::LookupFailure;
 
-/// Answers that are kept for mail routing; each is a few hundred octets.
+/// Maximum number of cached answers for mail routing; each has a few hundred octets.
 const CACHED_ANSWERS: u64 = 8_192;
 
-/// Looks up names. A handle; clones share the cache.
+/// DNS client. A handle; clones share the cache.
 #[derive(Debug, Clone)]
 pub struct Dns {
     cached: TokioResolver,
     fresh: TokioResolver,
-    /// The server that was named to be asked for everything.
+    /// The name server given by the operator, which answers all queries.
     server: Option<SocketAddr>,
-    /// The resolver that is believed which answers are signed.
+    /// The resolver whose AD bit is trusted.
     trusted: Option<TrustedResolver>,
 }
 
 impl Dns {
-    /// Asks `server`, or else the servers that the system is configured with.
+    /// Creates a client of `server`, or else of the servers that the system is configured with.
     ///
-    /// A system without a configuration is taken to have a resolver of its own, as the C library does.
+    /// A system without a configuration is assumed to run its own resolver, as the C library does.
     pub fn new(server: Option<SocketAddr>) -> Self {
         let (config, hosts) = match server {
             Some(server) => (single(server), ResolveHosts::Never),
@@ -58,14 +59,14 @@ impl Dns {
         Self { server, ..Self::asking(config, hosts, TIMEOUT) }
     }
 
-    /// The same, and the resolver is believed which answers are signed: it has verified those that it gives the AD bit.
-    /// Believes nobody where [`Self::is_on_this_machine`] says that the resolver is elsewhere.
+    /// Creates the same client, but trusts the resolver's AD bit, which marks answers with verified signatures. The bit
+    /// is not trusted unless [`Self::is_on_this_machine`].
     pub fn trusting_ad(server: Option<SocketAddr>) -> Self {
         let asked = Some(asked_first(server)).filter(|asked| asked.ip().to_canonical().is_loopback());
         Self { trusted: asked.map(TrustedResolver::new), ..Self::new(server) }
     }
 
-    /// Whether the resolver is at a loopback address: the named one, or else the system's first.
+    /// Returns true if the resolver is at a loopback address: the named one, or else the system's first.
     pub fn is_on_this_machine(server: Option<SocketAddr>) -> bool {
         asked_first(server).ip().to_canonical().is_loopback()
     }
@@ -84,13 +85,13 @@ impl Dns {
         Self { cached, fresh: build(config, options), server: None, trusted: None }
     }
 
-    /// The mail exchangers of a domain by preference, lower first, without a final dot and in lower
-    /// case; from the cache where it can be. A null MX (RFC 7505) is an exchanger without a name.
+    /// Returns the mail exchangers of a domain by preference, lower first, without a final dot and in lower case; from
+    /// the cache if possible. A null MX (RFC 7505) is an exchanger without a name.
     pub async fn mx(&self, domain: &str) -> Result<Vec<(u16, String)>, LookupFailure> {
         look_up(&self.cached, domain, RecordType::MX).await.map(mail_exchangers)
     }
 
-    /// The same, and whether the answer is known to be signed.
+    /// Does the same, and tells if the answer is known to be signed.
     pub(crate) async fn exchangers(&self, domain: &str) -> Answered<Vec<(u16, String)>> {
         match &self.trusted {
             Some(trusted) => trusted.mx(domain).await,
@@ -98,8 +99,8 @@ impl Dns {
         }
     }
 
-    /// The signed TLSA records of a port of a host, of which there may be none. A failure means that there may be some, and
-    /// somebody may hide them.
+    /// Returns the signed TLSA records of a port of a host, possibly none. A failure means that there may be some,
+    /// which somebody may be hiding.
     pub(crate) async fn tlsa(&self, host: &str, port: u16) -> Result<TlsaSet, LookupFailure> {
         match &self.trusted {
             Some(trusted) => trusted.tlsa(host, port).await,
@@ -107,19 +108,19 @@ impl Dns {
         }
     }
 
-    /// The TLSA records of a port of a host, signed or not, as they are now.
+    /// Returns the current TLSA records of a port of a host, signed or not.
     pub(crate) async fn published_tlsa(&self, host: &str, port: u16) -> Result<Vec<Tlsa>, LookupFailure> {
         let found = look_up(&self.fresh, &format!("_{port}._tcp.{host}"), RecordType::TLSA).await?;
         Ok(found.iter().filter_map(secure::tlsa).collect())
     }
 
-    /// The texts of a name; from the cache where it can be.
+    /// Returns the TXT records of a name; from the cache if possible.
     pub(crate) async fn texts(&self, name: &str) -> Result<Vec<String>, LookupFailure> {
         look_up(&self.cached, name, RecordType::TXT).await.map(texts)
     }
 
-    /// The addresses of a host, IPv6 before IPv4; from the cache where it can be. One kind is enough:
-    /// that the other cannot be looked up is then no failure.
+    /// Returns the addresses of a host, IPv6 before IPv4; from the cache if possible. One kind is enough: a failed
+    /// look-up of the other is then no error.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, LookupFailure> {
         addresses(&self.cached, host).await
     }
@@ -164,7 +165,7 @@ impl Resolver for Dns {
     }
 }
 
-/// The servers of the system, without its search list: every name here is complete.
+/// Returns the servers of the system, without its search list: every name here is complete.
 fn system() -> ResolverConfig {
     match read_system_conf() {
         Ok((config, _)) if !config.name_servers().is_empty() => {
@@ -178,7 +179,7 @@ fn system() -> ResolverConfig {
     }
 }
 
-/// The address of the named server, or else of the first one of the system.
+/// Returns the address of the named server, or else of the first one of the system.
 fn asked_first(server: Option<SocketAddr>) -> SocketAddr {
     server.unwrap_or_else(|| {
         let config = system();
@@ -203,8 +204,8 @@ fn build(config: ResolverConfig, options: ResolverOpts) -> TokioResolver {
         .expect("only TLS could be misconfigured, and it is not used")
 }
 
-/// The records of one type by a single question over UDP. The library answers for the names of loopback addresses by itself
-/// (RFC 6761 section 6.3); a server that was named to be asked for everything is asked for these as well.
+/// Returns the records of one type by a single query over UDP. The library answers for the names of loopback addresses
+/// by itself (RFC 6761 section 6.3); a server that was named for all queries gets these as well.
 async fn ask_once(server: SocketAddr, name: &str, kind: RecordType) -> Result<Vec<RData>, LookupFailure> {
     let mut name = Name::from_ascii(name).map_err(|_| LookupFailure::NoSuchDomain)?;
     name.set_fqdn(true);
@@ -216,7 +217,7 @@ async fn ask_once(server: SocketAddr, name: &str, kind: RecordType) -> Result<Ve
     let ask = async {
         let own: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = UdpSocket::bind((own, 0)).await?;
-        // Only this server is heard.
+        // Packets from other addresses are not received.
         socket.connect(server).await?;
         socket.send(&octets).await?;
         let mut buffer = [0; 4096];
@@ -242,9 +243,9 @@ async fn ask_once(server: SocketAddr, name: &str, kind: RecordType) -> Result<Ve
     if records.is_empty() { Err(LookupFailure::NoRecords) } else { Ok(records) }
 }
 
-/// The records of one type, at least one.
+/// Returns the records of one type, at least one.
 async fn look_up(resolver: &TokioResolver, name: &str, kind: RecordType) -> Result<Vec<RData>, LookupFailure> {
-    // What cannot be written as a name cannot exist.
+    // A text that is no valid name cannot exist.
     let mut name = Name::from_ascii(name).map_err(|_| LookupFailure::NoSuchDomain)?;
     name.set_fqdn(true);
     let found = resolver.lookup(name, kind).await.map_err(|error| failure(&error))?;
@@ -273,8 +274,8 @@ fn failure(error: &NetError) -> LookupFailure {
     })
 }
 
-/// Strings of a record are put together without anything between (RFC 7208 section 3.3, RFC 6376 section 3.6.2.2, RFC 8461
-/// section 3.1).
+/// Returns the texts of TXT records. The strings of a record are joined without anything between (RFC 7208 section 3.3,
+/// RFC 6376 section 3.6.2.2, RFC 8461 section 3.1).
 fn texts(records: Vec<RData>) -> Vec<String> {
     let text = |data: RData| match data {
         RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),
@@ -289,13 +290,13 @@ async fn addresses(resolver: &TokioResolver, host: &str) -> Result<Vec<IpAddr>, 
     if !found.is_empty() {
         return Ok(found);
     }
-    // The worst is believed: a look-up that failed may have had an answer.
+    // The worst failure counts: a look-up that failed may have had an answer.
     let failures = || [&six, &four].into_iter().filter_map(|result| result.as_ref().err());
     let temporary = failures().find(|failure| matches!(failure, LookupFailure::Temporary(_)));
     Err(temporary.or_else(|| failures().next()).cloned().unwrap_or(LookupFailure::NoRecords))
 }
 
-/// IPv6 and IPv4 by turns, so that one kind that does not work does not cost all the time there is.
+/// Alternates IPv6 and IPv4, so that one kind that does not work does not use up all the time.
 pub(crate) fn alternate(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> {
     let (six, four): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv6);
     let (mut six, mut four) = (six.into_iter(), four.into_iter());
@@ -306,7 +307,7 @@ pub(crate) fn alternate(addresses: Vec<IpAddr>) -> impl Iterator<Item = IpAddr> 
     pairs.flatten().flatten()
 }
 
-/// A name that does not exist has no records and is no error.
+/// Turns a missing name or record into an empty list, which is no error.
 fn none_is_empty<T>(found: Result<Vec<T>, LookupFailure>) -> Result<Vec<T>, LookupError> {
     match found {
         Ok(records) => Ok(records),

@@ -1,12 +1,11 @@
-//! The guarded client: calls web addresses that users gave (contract section 15.4), webhooks and providers among them.
+//! Guarded HTTP client: calls URLs that users gave (contract section 15.4), webhooks and providers among them.
 //!
-//! Every call reads the URL, resolves its host once, judges every address that was found, and connects to
-//! one of those; nothing looks the name up again in between. A connection that is kept for the next call
-//! belongs to the address it was made to, so a name that leads elsewhere meanwhile is judged anew and gets
-//! a new connection. No proxy is asked, whatever the environment says: a proxy would connect to where we
-//! may not.
+//! Every call parses the URL, resolves its host once, judges every address that was found, and connects to one of
+//! those; the name is not looked up again in between. A connection that is kept for the next call belongs to the
+//! address it was made to, so a name that leads elsewhere meanwhile is judged anew and gets a new connection. No proxy
+//! is used, whatever the environment says: a proxy would connect to addresses that the guard forbids.
 //!
-//! A request that may have been written is never sent again: whoever calls decides that, from
+//! A request that may have been written is never sent again: the caller decides that, from
 //! [`FetchError::may_have_arrived`].
 
 mod connection;
@@ -33,21 +32,21 @@ use connection::{Connection, Unsent};
 use pool::{Key, Pool};
 use tls::Tls;
 
-/// What introduces us to receivers that do not get told otherwise.
+/// `User-Agent` of requests that bring none of their own.
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("messaging/", env!("CARGO_PKG_VERSION")));
 
-/// Calls addresses that users gave, and no others.
+/// HTTP client that calls only permitted addresses.
 #[derive(Debug)]
 pub struct GuardedFetch {
     guard: Guard,
     dns: Dns,
     tls: Tls,
     pool: Pool,
-    /// Where every connection goes instead, once its address was judged.
+    /// Address of every connection in place of the judged one; for tests.
     instead: Option<SocketAddr>,
 }
 
-/// Puts a [`GuardedFetch`] together.
+/// Builder of a [`GuardedFetch`].
 #[derive(Debug)]
 pub struct GuardedFetchBuilder {
     allow_private: bool,
@@ -57,26 +56,26 @@ pub struct GuardedFetchBuilder {
 }
 
 impl GuardedFetchBuilder {
-    /// Lets `http` and addresses that are not public pass.
+    /// Permits `http` and addresses that are not public.
     pub fn allow_private(mut self, allow: bool) -> Self {
         self.allow_private = allow;
         self
     }
 
-    /// Trusts this root besides those of the system.
+    /// Adds a root certificate to those of the system.
     pub fn root(mut self, root: CertificateDer<'static>) -> Self {
         self.roots.push(root);
         self
     }
 
-    /// Connects to `address` whenever an address has passed, so that the rules can be tested without leaving
+    /// Connects to `address` whenever an address has passed the guard, so that the rules can be tested without leaving
     /// the machine.
     pub fn connect_instead(mut self, address: SocketAddr) -> Self {
         self.instead = Some(address);
         self
     }
 
-    /// The client.
+    /// Builds the client.
     pub fn build(self) -> GuardedFetch {
         GuardedFetch {
             guard: Guard { allow_private: self.allow_private },
@@ -89,7 +88,7 @@ impl GuardedFetchBuilder {
 }
 
 impl GuardedFetch {
-    /// Starts putting a client together that looks names up with `dns`.
+    /// Returns a builder for a client that looks names up with `dns`.
     pub fn builder(dns: Dns) -> GuardedFetchBuilder {
         GuardedFetchBuilder { allow_private: false, dns, roots: Vec::new(), instead: None }
     }
@@ -111,7 +110,7 @@ impl GuardedFetch {
         }
     }
 
-    /// One request and its answer; with the connection when it can be used again.
+    /// Sends one request; returns its answer, and the connection if it can be used again.
     async fn exchange(
         &self,
         url: &Url,
@@ -131,7 +130,7 @@ impl GuardedFetch {
         let take = || addresses.iter().find_map(|address| self.pool.take(key(address)));
         let (mut kept, mut dialing) = (take(), None);
         if let (None, Protocol::Http2, Some(first)) = (&kept, protocol, addresses.first()) {
-            // Whoever waited here finds what was opened meanwhile.
+            // Another call may have opened a connection while this one waited.
             let turn = self.pool.dial(key(first)).await;
             kept = take();
             dialing = kept.is_none().then_some(turn);
@@ -140,7 +139,7 @@ impl GuardedFetch {
             is_written.store(true, Ordering::Relaxed);
             match connection.send(url, message).await {
                 Ok(response) => return read(url, response, request.body_limit, key, connection).await,
-                // The peer closed it while it was idle, without having read anything.
+                // The peer closed the idle connection without having read anything.
                 Err(Unsent::Returned(unsent)) => message = *unsent,
                 Err(Unsent::Lost) => return Err(FetchError::Lost),
             }
@@ -188,7 +187,7 @@ impl Fetch for GuardedFetch {
     }
 }
 
-/// The request as HTTP/1.1 wants it, but for where it goes.
+/// Builds the request for HTTP/1.1, except for its target.
 fn message(url: &Url, request: &FetchRequest) -> Result<Request<Full<Bytes>>, FetchError> {
     let malformed = |_| FetchError::Blocked;
     let mut message = Request::new(Full::new(request.body.clone()));
@@ -200,7 +199,7 @@ fn message(url: &Url, request: &FetchRequest) -> Result<Request<Full<Bytes>>, Fe
     Ok(message)
 }
 
-/// Host and port, as a request names them.
+/// Returns host and port as a request names them.
 fn authority(url: &Url) -> String {
     match (url.host_str(), url.port()) {
         (Some(host), Some(port)) => format!("{host}:{port}"),
@@ -208,7 +207,7 @@ fn authority(url: &Url) -> String {
     }
 }
 
-/// Reads the body as far as the limit. What is longer ends the connection.
+/// Reads the body up to the limit. A longer body ends the connection.
 async fn read(
     url: &Url,
     response: Response<Incoming>,
@@ -229,7 +228,7 @@ async fn read(
             break;
         }
     }
-    // The rest of a longer answer would come before the next one, unless each has a stream of its own.
+    // The rest of a longer body would precede the next answer, unless each has a stream of its own.
     let kept = if truncated && !connection.is_shared() {
         None
     } else {
@@ -245,7 +244,7 @@ async fn read(
     Ok((fetched, kept))
 }
 
-/// Where an answer sends us on to.
+/// Returns the URL that an answer redirects to.
 fn redirect(url: &Url, fetched: &Fetched) -> Option<String> {
     const REDIRECTS: [StatusCode; 5] = [
         StatusCode::MOVED_PERMANENTLY,
@@ -258,12 +257,12 @@ fn redirect(url: &Url, fetched: &Fetched) -> Option<String> {
         return None;
     }
     let location = fetched.headers.get(LOCATION)?.to_str().ok()?;
-    // An address of its own is judged as it was written, user info and all.
+    // An absolute URL is judged as it was written, user info included.
     if Url::parse(location).is_ok() { Some(location.to_owned()) } else { url.join(location).ok().map(Into::into) }
 }
 
-/// Makes the request fit for where a redirect leads (RFC 9110 section 15.4): what was meant for one host is
-/// not shown to another, and after 303, or after 301 and 302 as browsers do, the body stays behind.
+/// Adapts the request to a redirect (RFC 9110 section 15.4): headers meant for one host are not shown to another, and
+/// after 303, or after 301 and 302 as browsers do, the body is dropped.
 fn adapt(request: &mut FetchRequest, status: StatusCode, is_same_origin: bool) {
     let is_read = [Method::GET, Method::HEAD].contains(&request.method);
     let keeps_body = [StatusCode::TEMPORARY_REDIRECT, StatusCode::PERMANENT_REDIRECT].contains(&status);

@@ -1,9 +1,9 @@
-//! Where addresses that users give may lead (contract section 15.4): URLs, hosts of relays, mail exchangers.
+//! Rules for addresses that users give (contract section 15.4): URLs, hosts of relays, mail exchangers.
 //!
-//! The rules hold twice: for the text when it is given, and for every network address right before
-//! a connection is made to it. Judging the text alone would be worth nothing, because any name can be made
-//! to resolve to any address. A URL is read by the rules of browsers, which turn every spelling of an IPv4
-//! address (decimal, octal, hexadecimal, short) into the same four octets before anything is judged.
+//! The rules are applied twice: to the text when it is given, and to every network address right before a connection is
+//! made to it. Judging the text alone would be worth nothing, because any name can be made to resolve to any address. A
+//! URL is parsed by the rules of browsers, which turn every spelling of an IPv4 address (decimal, octal, hexadecimal,
+//! short) into the same four octets before anything is judged.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,34 +13,34 @@ use url::{Host, Position, Url};
 
 use crate::dns::{Dns, LookupFailure, alternate};
 
-/// The most addresses of a host that are tried.
+/// Maximum number of addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 4;
 
 /// The rules of one installation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Guard {
-    /// Whether `http` and addresses that are not public may be called too.
+    /// True if `http` and addresses that are not public are allowed too.
     pub(crate) allow_private: bool,
 }
 
-/// What is said of a host that is not connected to because of its addresses.
+/// Returns the error text for a host that is refused because of its addresses.
 pub(crate) fn private_address(host: &str) -> String {
     format!("the address of {host} is private; --allow-private-targets permits it")
 }
 
-/// Why a host is not connected to.
+/// Reason why no connection is made to a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// One of its addresses is not public.
     NotPublic,
-    /// It does not resolve.
+    /// It does not resolve to an address.
     Unknown,
 }
 
 impl Guard {
-    /// Reads a URL and judges its text.
+    /// Parses a URL and judges its text.
     pub(crate) fn check(self, text: &str) -> Result<Url, UrlFault> {
-        // A URL is read leniently: blanks around it and line ends within it would be dropped.
+        // The parser is lenient: it would drop blanks around the URL and line ends within it.
         if text.chars().any(|character| character.is_whitespace() || character.is_control()) {
             return Err(UrlFault::Malformed);
         }
@@ -53,7 +53,7 @@ impl Guard {
             "http" => self.allow_private,
             _ => false,
         };
-        // Port 0 is none that anybody listens on (RFC 6335 section 6).
+        // Nothing listens on port 0 (RFC 6335 section 6).
         let is_port_allowed = url.port() != Some(0);
         if !is_scheme_allowed
             || !is_port_allowed
@@ -77,10 +77,10 @@ impl Guard {
         Ok(url)
     }
 
-    /// The addresses of a URL's host in the order in which they are tried, at least one, each one permitted.
+    /// Returns the addresses of a URL's host in the order in which they are tried: at least one, and all permitted.
     ///
-    /// A name with any address that is not permitted is refused as a whole: nobody who means a public host
-    /// publishes such a record, and what is called would depend on which answer came first.
+    /// A name with any address that is not permitted is refused as a whole: nobody who means a public host publishes
+    /// such a record, and the address called would depend on the order of the answers.
     pub(crate) async fn resolve(self, url: &Url, dns: &Dns) -> Result<Vec<SocketAddr>, Refusal> {
         let port = url.port_or_known_default().ok_or(Refusal::Unknown)?;
         let found = match url.host().ok_or(Refusal::Unknown)? {
@@ -102,9 +102,9 @@ impl Guard {
         if addresses.is_empty() { Err(Refusal::Unknown) } else { Ok(addresses) }
     }
 
-    /// Whether the text of a host may be given: not an address that is not permitted, in whatever
-    /// spelling, nor a name of this machine. Says nothing about what a name resolves to, and a text that
-    /// is no host is for others to refuse.
+    /// Returns true if a host's text is acceptable: no address that is not permitted, in any spelling, and no name of
+    /// this machine. It does not resolve names, and returns true for a text that is no host, which is refused
+    /// elsewhere.
     pub(crate) fn permits_host(self, host: &str) -> bool {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         if let Ok(address) = bare.parse() {
@@ -118,20 +118,20 @@ impl Guard {
         }
     }
 
-    /// Whether an address may be dialed.
+    /// Returns true if connections to the address are permitted.
     pub(crate) fn permits(self, address: IpAddr) -> bool {
         self.allow_private || is_public(address)
     }
 }
 
-/// Whether there is an `@` before the path: empty user info (`https://@host`) leaves no trace in what was read.
+/// Returns true if there is an `@` before the path: empty user info (`https://@host`) leaves no trace in a parsed URL.
 fn has_user_info(text: &str) -> bool {
     let Some((_, rest)) = text.split_once(':') else { return false };
     let rest = rest.trim_start_matches(['/', '\\']);
     rest.split(['/', '\\', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
-/// Whether a name is one that DNS can hold: labels of 1 to 63 octets, 253 in all (RFC 1035 section 2.3.4).
+/// Returns true if DNS can hold the name: labels of 1 to 63 octets, 253 in all (RFC 1035 section 2.3.4).
 fn has_labels(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name.len() <= 253 && name.split('.').all(|label| (1..=63).contains(&label.len()))
@@ -142,8 +142,7 @@ fn is_this_machine(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether an address belongs to somebody on the public internet, by the registries of special addresses
-/// (RFC 6890 and what was entered since).
+/// Returns true if an address is public by the registries of special-purpose addresses (RFC 6890 and later entries).
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -159,7 +158,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         | [169, 254, ..] | [192, 168, ..]
         // Protocol assignments, documentation, the former relays of 6to4.
         | [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] => true,
-        // Shared by the customers of a provider.
+        // Shared address space of carriers (RFC 6598).
         [100, second, ..] => second & 0xC0 == 64,
         [172, second, ..] => second & 0xF0 == 16,
         // Benchmarks.
@@ -169,9 +168,9 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Public is what lies in `2000::/3`, where everything is that was ever given out, but not what leads
-/// somewhere else there. Outside of it are loopback, unspecified, unique-local, link-local, multicast, and
-/// the forms that hold an IPv4 address (mapped, compatible, translated by `64:ff9b::/96` and `64:ff9b:1::/48`).
+/// Returns true for an address in `2000::/3`, which holds everything that was ever assigned, unless its range is for
+/// special purposes. Outside of it are loopback, unspecified, unique-local, link-local, multicast, and the forms that
+/// hold an IPv4 address (mapped, compatible, translated by `64:ff9b::/96` and `64:ff9b:1::/48`).
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
     let special = match segments {

@@ -1,8 +1,8 @@
-//! The provider `http` of SMS and Viber: any service that takes the request of contract section 16.
+//! The provider `http` of SMS and Viber: any service that accepts the request of contract section 16.
 //!
 //! Text messages are `POST`ed to `api_base` as `{"to","from","text","message_id","callback_url"}`, with a bearer token
-//! where there is one; a Viber message may add `button` and `image`. Receipts come to the address that the message
-//! brought, and are proved by the token in it.
+//! if there is one; a Viber message may add `button` and `image`. Receipts come to the callback URL of the message,
+//! whose token proves them.
 
 mod answer;
 mod receipt;
@@ -19,14 +19,14 @@ use serde_json::{Map, Value, json};
 
 use crate::provider::{Call, ProviderClient, Settings, check_url, to_each};
 
-/// Sends text messages and Viber messages by a service of the workspace's own choice.
+/// Transport that sends text messages and Viber messages through a service of the workspace's own choice.
 #[derive(Debug, Clone)]
 pub struct HttpProvider {
     api: ProviderClient,
 }
 
 impl HttpProvider {
-    /// One that calls with `fetch`.
+    /// Creates a transport that makes its calls with `fetch`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         Self { api: ProviderClient::new(fetch, clock) }
     }
@@ -40,21 +40,21 @@ impl HttpProvider {
     }
 }
 
-/// The settings.
+/// The account, from the settings of the channel.
 struct Account<'a> {
     url: &'a str,
     sender: &'a str,
     token: Option<&'a str>,
 }
 
-/// The request for a recipient (contract section 16).
+/// Builds the request for a recipient (contract section 16).
 fn body(account: &Account<'_>, outgoing: &Outgoing, recipient: &str) -> Value {
     let mut body = json!({"to": recipient, "from": account.sender, "message_id": outgoing.message_id.to_string()});
     match &outgoing.content {
         Content::Sms(sms) => body["text"] = sms.text.as_str().into(),
         Content::Viber(viber) => {
             body["text"] = viber.text.as_str().into();
-            // What a message does not have is not named: not every service knows it.
+            // Members that a message does not have are left out: not every service knows them.
             if let Some(button) = &viber.button {
                 body["button"] = json!({"text": button.text, "url": button.url});
             }

@@ -1,8 +1,8 @@
-//! Mail that comes back: bounces, complaints, and requests to unsubscribe.
+//! Receives returned mail: bounces, complaints, and requests to unsubscribe.
 //!
-//! An SMTP server for our own return addresses, for the addresses that receive reports about sending domains, and for `postmaster` and `abuse` where the operator wants to have that
-//! mail. It relays nothing, stores no letter, has no users and offers no AUTH. What a mail says is read ([`report`]), its
-//! effect is committed, and only then does the sender hear 250.
+//! An SMTP server for our own return addresses, for the addresses that receive reports about sending domains, and for
+//! `postmaster` and `abuse` if the operator wants that mail. It relays nothing, stores no mail, has no users and offers
+//! no AUTH. A mail is parsed ([`report`]), its effect is committed, and only then does the sender get 250.
 
 mod domain_report;
 pub mod report;
@@ -19,7 +19,7 @@ use self::returned::ReturnedMail;
 use crate::smtp_server::SmtpServerOptions;
 use crate::smtp_server::server::SmtpServer;
 
-/// A server for returned mail that has its address and does not answer yet.
+/// A server for returned mail that is bound to its address but does not answer yet.
 #[derive(Debug)]
 pub struct Inbound(SmtpServer);
 
@@ -29,13 +29,13 @@ impl Inbound {
         SmtpServer::bind(address, options).map(Self)
     }
 
-    /// The address, with the port that was found.
+    /// Returns the address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.0.local_addr()
     }
 
-    /// Receives letters for `sink` until `shutdown` is done; then takes no further ones, finishes
-    /// those that are on the way within [`SmtpServerOptions::stop_grace`], and returns.
+    /// Receives mails for `sink` until `shutdown` is done; then accepts no further ones, finishes those under way
+    /// within [`SmtpServerOptions::stop_grace`], and returns.
     pub async fn run(self, sink: Arc<dyn InboundSink>, shutdown: impl Future<Output = ()>) {
         self.0.run(Arc::new(ReturnedMail::new(sink)), shutdown).await;
     }

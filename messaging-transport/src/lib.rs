@@ -1,7 +1,7 @@
-//! Transports: they send messages on every channel and receive what comes back.
+//! Transports: they send messages on every channel and receive callbacks and returned mail.
 //!
-//! Core decides what is sent and what follows from an outcome; this crate turns messages into octets, speaks to
-//! peers, and says to which class each answer belongs.
+//! Core decides which messages are sent and the consequences of each outcome; this crate turns messages into octets,
+//! speaks to peers, and gives each answer its class.
 //!
 //! * [`mime`] writes an email as the octets that go on the wire, signed with DKIM.
 //! * [`Sandbox`] captures instead of sending, on every channel.
@@ -12,7 +12,7 @@
 //! * [`Dns`] looks up where mail goes, and the records of sending domains.
 //! * [`GuardedFetch`] calls web addresses that users gave: webhooks, and providers.
 //! * [`auto_dns`] writes the records of sending domains where their zones are hosted.
-//! * [`inbound`] receives what comes back: bounces, complaints, requests to unsubscribe.
+//! * [`inbound`] receives returned mail: bounces, complaints, requests to unsubscribe.
 //! * [`submission`] receives messages of programs that speak only SMTP.
 //! * [`defaults`] lists what a server starts with: every channel and provider that needs no more than
 //!   the workspace's settings.
@@ -27,24 +27,25 @@
 //!
 //! # How to add a provider
 //!
-//! Its settings are a row of the table in core's `domain/channel/provider/table.rs`. Here it is a folder of its name with four
-//! files, each with its tests:
+//! The settings of a provider are a row of the table in core's `domain/channel/provider/table.rs`. In this crate a
+//! provider is a folder with its name and four files, each with its tests:
 //!
 //! * **The request** (`provider.rs`, with the [`Transport`]): from settings and content to one request for a recipient.
-//!   [`LastLook`] is asked right before it leaves and told the outcome. It goes through [`GuardedFetch`] without
-//!   redirects, because `api_base` comes from a user. Off email the provider is given `receipts` to call back with.
-//! * **The table of answers** (`provider/answer.rs`): a pure function from what came back to an [`Answer`], by the
-//!   provider's own code and never by the status alone. What [`may_have_arrived`] is `ambiguous`, anything before that
-//!   `retry` of the account; a 2xx that cannot be read is `ambiguous`, a 3xx `content`. The wait is that of
-//!   [`Fetched::retry_after`] or the provider's usual one; the scope says whether it concerns the recipient, the account,
-//!   or the host alone that was called. [`ProviderAnswer`] has its name for the message, its code and the segments.
-//! * **Receipts** (`provider/receipt.rs`): from a callback whose proof holds to [`ReceiptLink`] and [`Receipt`], whose
-//!   class comes from the same table. What cannot be read is ignored.
+//!   [`LastLook`] is asked right before the request leaves, and told the outcome. The request goes through
+//!   [`GuardedFetch`] without redirects, because `api_base` comes from a user. On channels other than email the
+//!   provider is given `receipts` to call back with.
+//! * **The table of answers** (`provider/answer.rs`): a pure function from the HTTP answer to an [`Answer`], by the
+//!   provider's own code and never by the status alone. A failure that [`may_have_arrived`] is `ambiguous`, an earlier
+//!   one `retry` of the account; a 2xx that cannot be parsed is `ambiguous`, a 3xx `content`. The wait is that of
+//!   [`Fetched::retry_after`] or the provider's usual one; the scope says if it concerns the recipient, the account, or
+//!   only the host that was called. [`ProviderAnswer`] has the provider's id of the message, its code and the segments.
+//! * **Receipts** (`provider/receipt.rs`): from a verified callback to [`ReceiptLink`] and [`Receipt`], whose class
+//!   comes from the same table. A body that cannot be parsed is ignored.
 //! * **Messages of recipients** (`provider/inbound.rs`): from a callback to [`InboundMessage`].
 //!
-//! Then a line in [`defaults`]. What follows from a class is core's (`domain/delivery/consequence.rs`), so no file here says what
-//! becomes of a message, an address or a lane. A program outside of this project does the same with a transport of its
-//! own and `App::builder().transport(…)`; see `examples/custom_transport.rs`.
+//! Then it needs a line in [`defaults`]. Core decides the consequence of a class (`domain/delivery/consequence.rs`), so
+//! no file here decides about a message, an address or a lane. A program outside of this project does the same with a
+//! transport of its own and `App::builder().transport(…)`; see `examples/custom_transport.rs`.
 //!
 //! [`LastLook`]: messaging_core::ports::transport::LastLook
 //! [`Answer`]: messaging_core::ports::transport::Answer
@@ -121,23 +122,22 @@ pub struct Options {
     pub sources: Vec<NamedSource>,
     /// The resolver by which the transports look up names.
     pub dns: Dns,
-    /// What takes the place of every recipient's mail exchangers.
+    /// Host that takes the place of every recipient's mail exchangers.
     pub mx_override: Option<MxOverride>,
-    /// Whether relays and mail exchangers at private addresses are connected to; does not concern
-    /// `mx_override`.
+    /// True if relays and mail exchangers at private addresses are permitted; `mx_override` may always have one.
     pub allow_private: bool,
-    /// How long a domain that could not be reached is not tried again.
+    /// Time for which a domain that could not be reached is not tried again.
     pub rest: Duration,
-    /// Calls providers, and fetches MTA-STS policies.
+    /// HTTP client for calls of providers and MTA-STS policies.
     pub fetch: Arc<dyn Fetch>,
-    /// Keeps the MTA-STS policies that are fetched; without it, none are asked for.
+    /// Cache of MTA-STS policies; without it, policies are not looked up.
     pub sts_policies: Option<Arc<dyn StsPolicyCache>>,
-    /// Dates what is signed for providers, and measures their rates.
+    /// Clock for signatures and rate limits.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Options {
-    /// With the resolver and the clock of the system, and without private addresses.
+    /// Returns options with the resolver and the clock of the system, and without private addresses.
     pub fn new(hostname: &str) -> Self {
         let (dns, rest) = (Dns::new(None), DirectDelivery::REST);
         let fetch = Arc::new(GuardedFetch::builder(dns.clone()).build());
@@ -156,7 +156,7 @@ impl Options {
     }
 }
 
-/// The transports by channel and provider name (contract section 16).
+/// Returns the transports by channel and provider name (contract section 16).
 pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transport>)> {
     let sandbox: Arc<dyn Transport> = Arc::new(Sandbox::default());
     let relay = SmtpRelay::builder().ehlo_name(&options.hostname).allow_private(options.allow_private);
@@ -192,7 +192,7 @@ pub fn defaults(options: &Options) -> Vec<(Channel, &'static str, Arc<dyn Transp
         .collect()
 }
 
-/// The transports of the channels of chats.
+/// Returns the transports of the chat channels.
 fn chats(options: &Options) -> [(Channel, &'static str, Arc<dyn Transport>); 3] {
     let (fetch, clock) = (|| Arc::clone(&options.fetch), || Arc::clone(&options.clock));
     [

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::sleep;
 
-/// How long nothing is accepted after accepting failed: most likely there are no file descriptors left.
+/// Pause after a failure to accept: most likely there are no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Interval between two log lines of a listener that cannot accept connections.
 const LOG_EVERY: Duration = Duration::from_mins(1);
 
-/// Listens at an address; port 0 takes any free one. The kernel keeps at most `backlog` connections for us while we
-/// are busy. Must be called within a tokio runtime.
+/// Listens at an address; port 0 takes any free one. The kernel keeps at most `backlog` connections while the process
+/// is busy. Must be called within a tokio runtime.
 pub fn bind(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // A restart must not wait for the connections of the process before.
@@ -23,8 +23,8 @@ pub fn bind(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     socket.listen(backlog)
 }
 
-/// The failures of a listener to accept connections. One of them a minute is logged, with the number of all since the line
-/// before: a process without free file descriptors fails twenty times a second.
+/// Counts the failures of a listener to accept connections. One of them a minute is logged, with the number of all
+/// since the previous log line: a process without free file descriptors fails twenty times a second.
 #[derive(Debug, Default)]
 pub struct AcceptFailures {
     logged_at: Option<Instant>,
@@ -32,7 +32,7 @@ pub struct AcceptFailures {
 }
 
 impl AcceptFailures {
-    /// Counts a failure; answers how many there were since the latest log line, if it is time for another one.
+    /// Counts a failure; returns the number since the previous log line, if it is time for another one.
     fn note(&mut self, now: Instant) -> Option<u64> {
         self.count += 1;
         if self.logged_at.is_some_and(|logged_at| now.duration_since(logged_at) < LOG_EVERY) {
@@ -43,7 +43,8 @@ impl AcceptFailures {
     }
 }
 
-/// The next connection. `make_room` closes one, if it can, when accepting fails. `failures` belongs to the listener.
+/// Accepts the next connection. `make_room` closes one, if it can, when accepting fails. `failures` belongs to the
+/// listener.
 pub async fn accept(
     listener: &TcpListener,
     failures: &mut AcceptFailures,
@@ -52,7 +53,7 @@ pub async fn accept(
     loop {
         match listener.accept().await {
             Ok(accepted) => return accepted,
-            // The peer was gone before we looked.
+            // The peer closed the connection before it was accepted.
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) => {
                 let has_room = make_room();

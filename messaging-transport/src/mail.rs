@@ -1,4 +1,4 @@
-//! Reading mail that others wrote: header fields, parts of a body, and their encodings.
+//! Parser of received mail: header fields, parts of a body, and their encodings.
 
 pub(crate) mod boundaries;
 pub(crate) mod decode;

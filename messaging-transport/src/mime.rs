@@ -1,4 +1,4 @@
-//! An email as the octets of RFC 5322 and MIME.
+//! Serializes an email to the octets of RFC 5322 and MIME.
 //!
 //! [`build`] is a pure function: the same [`Email`] gives the same octets, so every attempt at a
 //! delivery, and every signature over it, is of the same message. For that the boundaries are derived
@@ -9,10 +9,9 @@
 //! encoded-word look-alike passes it unencoded, and header names, addresses and media types may carry
 //! line ends.
 //!
-//! What holds for every result: lines end in CRLF and nowhere else is there a CR or LF; no line is
-//! longer than 998 octets; there is no control character but tab, and no octet above 127 unless the
-//! local part of an address in a header needs one (RFC 6532; see [`needs_utf8`]); blind copies appear
-//! nowhere, as [`Email`] does not know them.
+//! Every result has these properties: lines end in CRLF and nowhere else is there a CR or LF; no line is longer than
+//! 998 octets; there is no control character but tab, and no octet above 127 unless the local part of an address in a
+//! header needs one (RFC 6532; see [`needs_utf8`]); blind copies appear nowhere, as [`Email`] does not know them.
 
 mod body;
 mod encoded;
@@ -26,32 +25,33 @@ use self::body::TextPart;
 use self::header::{Disposition, Headers};
 use crate::dkim;
 
-/// The longest `Message-ID` that leaves its line within [`MAX_LINE`].
+/// Maximum length of a `Message-ID`, which keeps its line within [`MAX_LINE`].
 const MAX_MESSAGE_ID: usize = 900;
 
-/// The longest header field name; with a word of [`header::MAX_WORD`] octets it fits a line.
+/// Maximum length of a header field name; with a word of [`header::MAX_WORD`] octets it fits a line.
 const MAX_HEADER_NAME: usize = 76;
 
-/// The longest media type written as given.
+/// Maximum length of a media type that is written as given.
 const MAX_CONTENT_TYPE: usize = 400;
 
 /// Fields that are written from the members of [`Email`] and would appear twice.
 const OWN_FIELDS: [&str; 10] =
     ["from", "to", "cc", "bcc", "reply-to", "subject", "date", "message-id", "mime-version", "return-path"];
 
-/// The email cannot be turned into a message. Core checks all of this first; these are its safety net.
+/// Reason why an email cannot be turned into a message. `messaging-core` checks all of this first; these errors are the
+/// safety net.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MimeError {
     /// A header name has characters other than printable ASCII, or is too long.
     #[error("header {index} has a malformed name")]
     HeaderName {
-        /// Its place in [`Email::headers`], from 0.
+        /// Index in [`Email::headers`], from 0.
         index: usize,
     },
     /// A header would repeat one that the message has anyway, or reveal blind copies.
     #[error("header {index} is not the sender's to set")]
     ReservedHeader {
-        /// Its place in [`Email::headers`], from 0.
+        /// Index in [`Email::headers`], from 0.
         index: usize,
     },
     /// The `Message-ID` has spaces, brackets, or characters other than printable ASCII.
@@ -65,7 +65,7 @@ pub enum MimeError {
     },
 }
 
-/// The message, ready for DATA but for dot-stuffing. Ends in CRLF. Signed with each of its signers.
+/// Builds the message, ready for DATA except for dot-stuffing. It ends in CRLF, and is signed with each of its signers.
 pub fn build(email: &Email) -> Result<Vec<u8>, MimeError> {
     check_message_id(&email.message_id)?;
     let texts = text_parts(email);
@@ -105,7 +105,7 @@ pub fn build(email: &Email) -> Result<Vec<u8>, MimeError> {
     Ok(out)
 }
 
-/// Whether a header of the message holds an address that only SMTPUTF8 (RFC 6531) can carry.
+/// Returns true if a header of the message holds an address that only SMTPUTF8 (RFC 6531) can carry.
 pub fn needs_utf8(email: &Email) -> bool {
     std::iter::once(&email.from.address)
         .chain([&email.to])
@@ -114,7 +114,7 @@ pub fn needs_utf8(email: &Email) -> bool {
         .any(|address| !address.local().is_ascii())
 }
 
-/// An address as headers and envelope spell it: the domain in A-labels.
+/// Returns an address as headers and envelope spell it: with the domain in A-labels.
 pub(crate) fn wire_address(address: &EmailAddress) -> Option<String> {
     let local = address.local();
     let breaks = |c: char| c.is_control() || c.is_whitespace() || "<>()[],;:\\\"@".contains(c);
@@ -144,7 +144,7 @@ fn write_fields(out: &mut Vec<u8>, email: &Email) -> Result<(), MimeError> {
     Ok(())
 }
 
-/// The text parts in the order of `multipart/alternative`: the plainest first.
+/// Returns the text parts in the order of `multipart/alternative`: the plainest first.
 fn text_parts(email: &Email) -> Vec<TextPart<'_>> {
     let text = email.text.as_deref().map(|text| TextPart::new("plain", text));
     let html = email.html.as_deref().map(|html| TextPart::new("html", html));
@@ -198,8 +198,8 @@ fn write_file(out: &mut Vec<u8>, file: &AttachedFile, disposition: Disposition) 
     body::write_base64(out, &file.content);
 }
 
-/// The media type as given, unless a reader could not understand it. `multipart/*` and `message/*` may
-/// not be encoded (RFC 2046 sections 5.1 and 5.2), but files are: those go as plain bytes.
+/// Returns the media type as given, unless a reader could not understand it. `multipart/*` and `message/*` may not be
+/// encoded (RFC 2046 sections 5.1 and 5.2), but files are: those become plain bytes.
 fn media_type(given: &str) -> &str {
     let essence = given.split(';').next().unwrap_or_default().trim();
     let is_token =
@@ -215,7 +215,7 @@ fn media_type(given: &str) -> &str {
     if well_formed { given.trim() } else { "application/octet-stream" }
 }
 
-/// Whether it may stand between the angle brackets of `Message-ID` and `Content-ID`.
+/// Returns true if the id may stand between the angle brackets of `Message-ID` and `Content-ID`.
 fn is_bracketable(id: &str) -> bool {
     !id.is_empty() && id.len() <= MAX_MESSAGE_ID && id.bytes().all(|b| b.is_ascii_graphic() && !b"<>".contains(&b))
 }
@@ -233,8 +233,8 @@ fn check_message_id(id: &str) -> Result<(), MimeError> {
     if is_bracketable(id) { Ok(()) } else { Err(MimeError::MessageId) }
 }
 
-/// The boundaries hold `=_`, which neither base64 nor quoted-printable can produce; a plain text with
-/// that in it is encoded (see [`body`]). So no part can close its neighbour, whatever its content.
+/// Boundaries of the multipart bodies. They hold `=_`, which neither base64 nor quoted-printable can produce; a plain
+/// text with that in it is encoded (see [`body`]). So no part can close its neighbour, whatever its content.
 struct Boundaries {
     mixed: String,
     alternative: String,
@@ -252,7 +252,7 @@ impl Boundaries {
     }
 }
 
-/// The empty line after these fields is the line end that belongs to the first boundary.
+/// Writes the fields of a multipart body. The empty line after them is the line end that belongs to the first boundary.
 fn write_multipart(out: &mut Vec<u8>, subtype: &str, boundary: &str) {
     Headers(out).verbatim("Content-Type", &format!("multipart/{subtype};\r\n boundary=\"{boundary}\""));
 }
@@ -267,7 +267,7 @@ fn close_parts(out: &mut Vec<u8>, boundary: &str) {
     out.extend_from_slice(b"--");
 }
 
-/// The CRLF before the dashes belongs to the boundary, not to the part (RFC 2046 section 5.1.1).
+/// Writes a boundary. The CRLF before the dashes belongs to the boundary, not to the part (RFC 2046 section 5.1.1).
 fn delimit(out: &mut Vec<u8>, boundary: &str) {
     out.extend_from_slice(b"\r\n--");
     out.extend_from_slice(boundary.as_bytes());

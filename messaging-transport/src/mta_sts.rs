@@ -1,8 +1,8 @@
-//! MTA-STS policies (RFC 8461): found by the DNS, fetched over HTTPS, kept until they expire.
+//! MTA-STS policies (RFC 8461): found through DNS, fetched over HTTPS, kept until they expire.
 //!
-//! A policy that is kept holds although its record is gone or its server does not answer: whoever is on the way could
-//! bring about both. So the record can only bring a policy, or another one in the place of the one before. What is kept and
-//! cannot be read is not the same as nothing: then no mail goes to the domain until it can be.
+//! A kept policy holds even if its record is gone or its server does not answer: an attacker on the network could bring
+//! about both. So the record can only add a policy, or replace the one before. A kept policy that cannot be read is not
+//! the same as none: no mail goes to the domain until it can be read.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,35 +21,35 @@ use tokio::time::Instant;
 
 use crate::dns::{Dns, LookupFailure};
 
-/// How long the web server of a domain may take (RFC 8461 section 3.3).
+/// Time limit for the web server of a domain (RFC 8461 section 3.3).
 const FETCH_TIME: Duration = Duration::from_mins(1);
 
-/// A policy is not fetched again before, whether that succeeded or not; one that is to be kept for less is kept so long.
+/// Minimum time between two fetches of a policy, successful or not; also the minimum time for which a policy is kept.
 const FETCH_AGAIN_AFTER: Duration = Duration::from_mins(5);
 
-/// After so long the policy is read again where all processes keep theirs.
+/// Time after which a policy is read again from the cache that all processes share.
 const READ_AGAIN_AFTER: Duration = Duration::from_hours(1);
 
-/// Domains that are remembered, with a policy or without.
+/// Maximum number of domains that are remembered, with a policy or without.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// Finds the policies of domains.
+/// Finds the MTA-STS policies of domains.
 pub(crate) struct MtaSts {
     dns: Dns,
     fetch: Arc<dyn Fetch>,
     kept: Arc<dyn StsPolicyCache>,
     remembered: Mutex<HashMap<String, Remembered>>,
-    /// Who fetches the policy of a domain at the moment.
+    /// One lock for each domain whose policy is being fetched.
     turns: Mutex<HashMap<String, Arc<Turn<()>>>>,
 }
 
-/// The policy of a domain, as it was read last.
+/// The policy of a domain, as last read.
 struct Remembered {
     policy: Option<Arc<StsPolicy>>,
     read_at: Instant,
-    /// The id for which it was fetched last, or tried to, and when.
+    /// The id for which the policy was last fetched, successfully or not, and the time of that.
     fetched: Option<(String, Instant)>,
-    /// The time at which the look-up of its record failed.
+    /// Time at which the last look-up of the record failed.
     silent_since: Option<Instant>,
 }
 
@@ -64,7 +64,7 @@ impl MtaSts {
         Self { dns, fetch, kept, remembered: Mutex::default(), turns: Mutex::default() }
     }
 
-    /// The policy that holds for mail to a domain (lower case, A-labels), if there is one.
+    /// Returns the policy that holds for mail to a domain (lower case, A-labels), if there is one.
     pub(crate) async fn policy(&self, domain: &str, now: Timestamp) -> Result<Option<Arc<StsPolicy>>, PolicyUnread> {
         Ok(self.found(domain, now).await?.filter(|policy| policy.mode != StsMode::None))
     }
@@ -77,7 +77,7 @@ impl MtaSts {
         }
         let turn = self.turn(domain);
         let _turn = turn.lock().await;
-        // Whoever waited here finds what was fetched meanwhile.
+        // Another attempt may have fetched the policy while this one waited.
         let known = self.known(domain, now).await?;
         if self.is_to_be_fetched(domain, known.as_deref(), &id, now) {
             match fetch_policy(self.fetch.as_ref(), domain, FETCH_TIME).await {
@@ -96,7 +96,8 @@ impl MtaSts {
         Ok(known.filter(|policy| policy.holds(now)))
     }
 
-    /// The id in the record of a domain. Whose servers do not answer is not asked again for a while: each message would wait.
+    /// Returns the id in the record of a domain. If its servers do not answer, they are not asked again for a while:
+    /// each message would wait for them.
     async fn published_id(&self, domain: &str) -> Option<String> {
         let is_silent = |known: &Remembered| known.silent_since.is_some_and(|at| at.elapsed() < FETCH_AGAIN_AFTER);
         if self.lock().get(domain).is_some_and(is_silent) {
@@ -109,7 +110,7 @@ impl MtaSts {
         policy_id(&records.ok()?)
     }
 
-    /// Whether the policy of this id is not known yet, or not fresh, and was not asked for a moment ago.
+    /// Returns true if the policy of this id is unknown or no longer fresh, and was not fetched a moment ago.
     fn is_to_be_fetched(&self, domain: &str, known: Option<&StsPolicy>, id: &str, now: Timestamp) -> bool {
         let is_fresh = known.is_some_and(|known| known.id == id && known.holds(now) && !known.is_aging(now));
         let is_recent = |(last, at): &(String, Instant)| last == id && at.elapsed() < FETCH_AGAIN_AFTER;
@@ -117,8 +118,8 @@ impl MtaSts {
         !is_fresh && !was_fetched()
     }
 
-    /// The policy that is remembered or kept, also one that has expired. One that is remembered and holds goes on holding
-    /// where it cannot be read again or could not be kept. A failure to read is not remembered.
+    /// Returns the policy that is remembered or kept, even if it has expired. A remembered policy that still holds is
+    /// used when it cannot be read again or could not be kept. A failure to read is not remembered.
     async fn known(&self, domain: &str, now: Timestamp) -> Result<Option<Arc<StsPolicy>>, PolicyUnread> {
         let remembered = self.lock().get(domain).map(|known| (known.policy.clone(), known.read_at));
         let before = match remembered {
@@ -141,7 +142,7 @@ impl MtaSts {
         }
     }
 
-    /// Remembers what is known of a domain, and that it was fetched for an id just now.
+    /// Remembers the policy of a domain, and the id for which it was just fetched.
     fn remember(&self, domain: &str, policy: Option<Arc<StsPolicy>>, fetched: Option<String>) {
         let mut remembered = self.lock();
         if remembered.len() >= MAX_REMEMBERED && !remembered.contains_key(domain) {
@@ -154,10 +155,10 @@ impl MtaSts {
         remembered.insert(domain.to_owned(), Remembered { policy, read_at: now, fetched, silent_since });
     }
 
-    /// What lets one at a time fetch the policy of a domain.
+    /// Returns the lock that lets one task at a time fetch the policy of a domain.
     fn turn(&self, domain: &str) -> Arc<Turn<()>> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        // There are never more than attempts under way.
+        // Only locks of fetches under way stay in the map.
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         Arc::clone(turns.entry(domain.to_owned()).or_default())
     }
@@ -167,7 +168,7 @@ impl MtaSts {
     }
 }
 
-/// Fetches the policy of a domain (RFC 8461 section 3.3) within a time.
+/// Fetches the policy of a domain (RFC 8461 section 3.3), within a time limit.
 pub(crate) async fn fetch_policy(fetch: &dyn Fetch, domain: &str, within: Duration) -> Result<StsText, String> {
     let request = FetchRequest {
         protocol: Protocol::Negotiated,

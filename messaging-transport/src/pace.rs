@@ -1,12 +1,12 @@
-//! How often messages go to one recipient of an account, where the provider limits that. How many go over the account is
-//! the engine's business (`max_rate`).
+//! Limits how often messages go to one recipient, for providers that have such limits. The rate of the whole account is
+//! limited by the engine (`max_rate`).
 //!
-//! The limit is a generic cell rate algorithm (ITU-T I.371): one time for a recipient, measured by the monotonic clock.
-//! So no window of time has more messages than the limit, whatever came before, and what is kept is small: a recipient is
-//! forgotten as soon as that changes nothing.
+//! The limit is a generic cell rate algorithm (ITU-T I.371): one time for each recipient, measured by the monotonic
+//! clock. So no window of time has more messages than the limit, whatever came before, and little is kept: a recipient
+//! is forgotten as soon as its entry makes no difference.
 //!
-//! A recipient's turn may be far away, and waiting for it would keep a place from messages to others. So a message is put
-//! off without an attempt, to a time of its own: of many messages to one recipient each comes back once.
+//! A recipient's turn may be far away, and a message that waited for it would take a place from others. So a message is
+//! put off without an attempt, to a time of its own: of many messages to one recipient each comes back once.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,26 +21,26 @@ use ring::digest;
 
 use crate::provider::refused_by_last_look;
 
-/// Who finds no room in the table asks again after this.
+/// Wait after which a message is tried again that found no room in the table.
 const NO_ROOM: Duration = Duration::from_secs(2);
 
-/// The longest that a message is put off at a time.
+/// Maximum time that a message is put off at once.
 const MAX_PUT_OFF: Duration = Duration::from_mins(1);
 
-/// What took longer from its turn until it was ready to leave takes another: messages that were held up would leave
-/// together.
+/// Age from which a permit no longer counts: messages that were held up would otherwise leave together.
 const STALE: Duration = Duration::from_secs(1);
 
-/// Recipients that are remembered at most. Who finds no room waits: no limit is ever exceeded.
+/// Maximum number of recipients in the table. Messages to further ones wait: no limit is ever exceeded.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// From this on the table is looked through for what can be forgotten.
+/// Number of entries from which the table is searched for those that can be forgotten.
 const SWEEP_FROM: usize = 1024;
 
-/// A recipient that answers again and again that it is too much is left alone for 4, 16, 64 … seconds, up to 4^8.
+/// Maximum exponent of the wait after refusals in a row: a recipient that keeps answering "too much" is left alone for
+/// 4, 16, 64 … seconds, up to 4^8.
 const MAX_DOUBLINGS: u32 = 8;
 
-/// A limit: so many at once at most, and then one in each interval.
+/// Limit of a recipient: at most `burst` messages at once, then one in each interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rate {
     interval: Duration,
@@ -48,29 +48,29 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// One in each interval.
+    /// Returns a limit of one message in each interval.
     pub(crate) const fn every(interval: Duration) -> Self {
         Self { interval, burst: 1 }
     }
 
-    /// With so many at once after a silence.
+    /// Allows so many messages at once after a silence.
     pub(crate) const fn burst(self, burst: u32) -> Self {
         Self { burst, ..self }
     }
 
-    /// How far ahead of its interval a message may be.
+    /// Returns how far ahead of its interval a message may be sent.
     fn tolerance(self) -> Duration {
         self.interval * self.burst.saturating_sub(1)
     }
 }
 
-/// Names an account or a recipient of one, without holding its address or its key.
+/// Digest that names an account, or a recipient of one, without holding its address or its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct PaceKey([u8; 16]);
 
 impl PaceKey {
-    /// The account with this identity at its provider, such as an API's address and a key: whoever uses it shares the
-    /// limit.
+    /// Names the account with this identity at its provider, such as an API's address and a key: all who use it share
+    /// the limit.
     pub(crate) fn account(identity: &[&str]) -> Self {
         Self::of(identity.iter().map(|part| part.as_bytes()))
     }
@@ -91,7 +91,7 @@ impl PaceKey {
     }
 }
 
-/// One message's claim: over which account, to whom, how often.
+/// One message's claim to a turn: its account, its recipient, and the recipient's limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim<'a> {
     /// The account.
@@ -111,11 +111,11 @@ pub(crate) struct Pace {
 
 #[derive(Debug, Clone, Copy)]
 struct Recipient {
-    /// When all that was sent would have been sent at one message in each interval.
+    /// The time at which all messages so far would have been sent at one in each interval.
     paid: Monotonic,
-    /// The time of the last message that was put off, and one interval.
+    /// The time that the last put-off message was given, plus one interval.
     promised: Monotonic,
-    /// How often in a row it answered that it is too much, and until when that is remembered.
+    /// Number of "too much" answers in a row, and the time until which they are remembered.
     refusals: u32,
     refused_until: Monotonic,
 }
@@ -133,7 +133,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// What is known of a recipient; `None` without room for one more.
+    /// Returns the entry of a recipient, which is added if it is new; `None` without room for one more.
     fn entry(&mut self, key: PaceKey, now: Monotonic) -> Option<&mut Recipient> {
         if self.entries.len() >= self.sweep_at && !self.entries.contains_key(&key) {
             self.entries.retain(|_, one| one.is_needed(now));
@@ -146,7 +146,7 @@ impl Table {
     }
 }
 
-/// Long ago.
+/// A time in the past.
 const BEGINNING: Monotonic = Monotonic::new(Duration::ZERO);
 
 impl Recipient {
@@ -157,17 +157,17 @@ impl Recipient {
     }
 }
 
-/// When a message may leave.
+/// Permission to send, with the time at which it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PacePermit(Monotonic);
 
 impl Pace {
-    /// With nobody in it.
+    /// Creates an empty table.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, recipients: Mutex::default() }
     }
 
-    /// The turn of a message, or after how long it is put off.
+    /// Reserves the turn of a message, or says for how long it is put off.
     pub(crate) fn reserve(&self, claim: Claim<'_>) -> Reservation {
         match self.take(claim, self.clock.monotonic()) {
             Ok(permit) => Reservation::holding(permit),
@@ -175,8 +175,8 @@ impl Pace {
         }
     }
 
-    /// Sends to each recipient in its turn, which may be reserved: as
-    /// [`to_each`](crate::provider::to_each) does otherwise.
+    /// Sends to each recipient in its turn, which may be reserved; otherwise like
+    /// [`to_each`](crate::provider::to_each).
     pub(crate) async fn to_each<F, Answered>(
         &self,
         outgoing: &Outgoing,
@@ -212,7 +212,7 @@ impl Pace {
         Sent { outcomes, ..Sent::default() }
     }
 
-    /// State of the way to a recipient: how long it gets nothing, because it had its share.
+    /// Returns the state of the route to a recipient: how long it gets nothing, because it had its share.
     pub(crate) fn state(&self, claim: Claim<'_>) -> RouteState {
         let Claim { account, recipient, rate } = claim;
         let now = self.clock.monotonic();
@@ -222,7 +222,7 @@ impl Pace {
         RouteState { rests_for: wait.filter(|wait| !wait.is_zero()), ..RouteState::default() }
     }
 
-    /// How long a recipient is left alone that answered that it is too much: longer each time in a row.
+    /// Notes that a recipient answered "too much", and returns how long it is left alone: longer each time in a row.
     pub(crate) fn refused(&self, account: PaceKey, recipient: &str) -> Duration {
         let now = self.clock.monotonic();
         let mut recipients = self.recipients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -234,12 +234,12 @@ impl Pace {
         }
         known.refusals = (known.refusals + 1).min(MAX_DOUBLINGS);
         let wait = Duration::from_secs(4_u64.pow(known.refusals));
-        // The next attempt comes after the wait, and it may wait for a turn itself.
+        // The next attempt comes after the wait, and may itself be put off.
         known.refused_until = now + wait * 2 + MAX_PUT_OFF;
         wait
     }
 
-    /// Takes a turn, or says after how long one may be asked for again.
+    /// Takes a turn, or returns the wait after which to ask again.
     fn take(&self, claim: Claim<'_>, now: Monotonic) -> Result<PacePermit, Duration> {
         let Claim { account, recipient, rate } = claim;
         let mut recipients = self.recipients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -258,7 +258,7 @@ impl Pace {
     }
 }
 
-/// What becomes of a message whose turn was not asked for before: it is put off, by an attempt that was none.
+/// Returns the outcome for a message without a turn: it is put off, and nothing was sent.
 fn put_off(wait: Duration) -> Outcome {
     let response = Response::of_text("our own pace: the recipient gets no more messages at a time");
     Answer::new(OutcomeClass::Throttled(Scope::Recipient), response).wait(wait).into()

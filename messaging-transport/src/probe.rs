@@ -1,4 +1,4 @@
-//! Looking whether connections come about, for the checks of the operator. Nothing is sent that anybody would keep.
+//! Probes of connections for the checks of the operator. They send nothing that is delivered or stored.
 
 mod inbound_tls;
 mod smtp_certificate;
@@ -27,22 +27,22 @@ pub use self::inbound_tls::{sts_policy, tlsa};
 pub use self::smtp_certificate::smtp_certificate;
 pub use crate::guard::is_public;
 
-/// How long one connection, greeting or answer may take.
+/// Time limit of one connection, greeting or answer.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Octets of a greeting line (RFC 5321 section 4.5.3.1.5).
+/// Maximum length of a greeting line in octets (RFC 5321 section 4.5.3.1.5).
 const MAX_GREETING: usize = 512;
 
-/// A certificate that ends within this is told of.
+/// Time before its expiry at which a certificate is reported.
 const SOON: Duration = Duration::from_hours(14 * 24);
 
-/// Seconds between the beginning of NTP's first era and that of Unix time (RFC 5905 section 6).
+/// Seconds between the beginning of NTP's first era and the Unix epoch (RFC 5905 section 6).
 const NTP_TO_UNIX: u64 = 2_208_988_800;
 
-/// The addresses that connections to the internet leave from, as far as this machine knows. No packet leaves for it: to
-/// connect a UDP socket only looks up the route.
+/// Returns the addresses that connections to the internet leave from, as far as this machine knows. It sends no packet:
+/// connecting a UDP socket only looks up the route.
 pub async fn outgoing_addresses() -> Vec<IpAddr> {
-    // Documentation addresses (RFC 5737, RFC 3849): they take the default route, where there is one.
+    // Documentation addresses (RFC 5737, RFC 3849): they take the default route, if there is one.
     let far: [(SocketAddr, SocketAddr); 2] = [
         ((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into()),
         ((Ipv6Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9).into()),
@@ -62,7 +62,7 @@ async fn source_address(own: SocketAddr, far: SocketAddr) -> io::Result<IpAddr> 
     Ok(socket.local_addr()?.ip())
 }
 
-/// The addresses of a host as the system looks them up.
+/// Returns the addresses of a host as the system looks them up.
 pub async fn system_addresses(host: &str) -> Result<Vec<IpAddr>, String> {
     match timeout(WITHIN, lookup_host((host, 0))).await {
         Ok(Ok(found)) => {
@@ -75,7 +75,7 @@ pub async fn system_addresses(host: &str) -> Result<Vec<IpAddr>, String> {
     }
 }
 
-/// The first line that a mail server says, without its line end and without what could steer a terminal.
+/// Returns the first line of a mail server, without its line end and without characters that could control a terminal.
 pub async fn smtp_greeting(address: SocketAddr) -> Result<String, String> {
     let talk = async {
         let mut stream = TcpStream::connect(address).await.map_err(|error| told(&error))?;
@@ -93,15 +93,15 @@ pub async fn smtp_greeting(address: SocketAddr) -> Result<String, String> {
         if text.is_empty() {
             return Err("the connection was closed without a greeting".to_owned());
         }
-        // Politely, and without waiting for the farewell.
+        // QUIT, without waiting for the reply.
         let _ = stream.write_all(b"QUIT\r\n").await;
         Ok(text.replace(|character: char| character.is_control(), " "))
     };
     timeout(WITHIN, talk).await.unwrap_or_else(|_| Err(late()))
 }
 
-/// What comes of a TLS handshake with a host of this name: of the addresses the first that takes a connection counts.
-/// `more_roots` are trusted beside those of the system.
+/// Returns the result of a TLS handshake with a host of this name, at the first address that accepts a connection.
+/// `more_roots` are trusted besides those of the system.
 pub async fn certificate(
     host: &str,
     addresses: &[SocketAddr],
@@ -153,7 +153,7 @@ async fn handshake(
     }
 }
 
-/// Verifies like the system, and notes whether it would do so two weeks from now.
+/// Verifies like the system, and notes if the certificate expires within two weeks.
 #[derive(Debug)]
 struct ExpiryVerifier {
     inner: Verifier,
@@ -199,8 +199,8 @@ impl ServerCertVerifier for ExpiryVerifier {
     }
 }
 
-/// By how many milliseconds the clock is ahead of a time server: one question of SNTP (RFC 4330), whose answer is believed
-/// only if it answers this question and the server says that it knows the time.
+/// Returns by how many milliseconds the clock is ahead of a time server: one query of SNTP (RFC 4330). The answer
+/// counts only if it belongs to this query and the server says that it knows the time.
 pub async fn clock_ahead(server: SocketAddr, clock: &dyn Clock) -> Result<i64, String> {
     let own: SocketAddr =
         if server.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
@@ -232,17 +232,17 @@ pub async fn clock_ahead(server: SocketAddr, clock: &dyn Clock) -> Result<i64, S
     timeout(WITHIN, ask).await.unwrap_or_else(|_| Err(late()))
 }
 
-/// Milliseconds of Unix time as an NTP timestamp.
+/// Converts milliseconds of Unix time to an NTP timestamp.
 fn ntp(millis: i64) -> [u8; 8] {
     let millis = u64::try_from(millis).unwrap_or_default();
-    // Modulo 2^32: eras after 2036 begin again at zero.
+    // Modulo 2^32: the eras from 2036 on begin again at zero.
     let seconds = (millis / 1000 + NTP_TO_UNIX) & 0xFFFF_FFFF;
     let fraction = ((millis % 1000) << 32) / 1000;
     ((seconds << 32) | fraction).to_be_bytes()
 }
 
-/// An NTP timestamp as milliseconds of Unix time. What lies before 1968 by the first era is of the second (RFC 4330
-/// section 3).
+/// Converts an NTP timestamp to milliseconds of Unix time. A time before 1968 by the first era belongs to the second
+/// (RFC 4330 section 3).
 fn unix_millis(octets: &[u8]) -> i64 {
     let stamp = octets.iter().fold(0_u64, |value, octet| (value << 8) | u64::from(*octet));
     let (seconds, fraction) = (stamp >> 32, stamp & 0xFFFF_FFFF);

@@ -1,8 +1,8 @@
-//! What the providers over HTTP have in common: their settings, one call, its answer, and their callbacks.
+//! Parts that the HTTP providers share: settings, one call, its answer, and callbacks.
 //!
-//! An adapter reads its [`Settings`], builds a [`Call`], gives it to [`ProviderClient::call`] within [`to_each`], and
-//! says of the [`Reply`] to which class it belongs. Everything that is the same for all of them is decided here: what it
-//! means that there was no answer, or one that cannot be read; how long is waited; what of an answer is kept.
+//! An adapter reads its [`Settings`], builds a [`Call`], passes it to [`ProviderClient::call`] within [`to_each`], and
+//! gives the [`Reply`] a class. Everything that is the same for all of them is decided here: the outcome without an
+//! answer, or with one that cannot be parsed; the wait; the parts of an answer that are kept.
 
 pub(crate) mod callback;
 mod each;

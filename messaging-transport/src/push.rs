@@ -5,9 +5,9 @@
 //! would answer that the device token is dead. If the provider of an address has no settings, nothing is sent, and the
 //! outcome says nothing about the address.
 //!
-//! Here is what the three have in common: the addresses of a message are sent to one after another; an access token is
-//! renewed once when it is refused; and an answer about the account also becomes the answer for the account's remaining
-//! addresses, without a request.
+//! The three share this: the addresses of a message are served one after another; an access token is renewed once when
+//! it is refused; and an answer about the account also becomes the answer for the account's remaining addresses,
+//! without a request.
 
 mod apns;
 mod fcm;
@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 use self::service::{Notification, Prepared, Service, content_fault};
 use crate::provider::{ProviderClient, Settings, refused_by_last_look};
 
-/// The fewest hexadecimal digits of a device token of Apple.
+/// Minimum number of hexadecimal digits of a device token of Apple.
 const MIN_APNS_DIGITS: usize = 64;
 
 /// A provider of the channel push.
@@ -44,10 +44,10 @@ pub enum PushProvider {
 }
 
 impl PushProvider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Self; 3] = [Self::Fcm, Self::Apns, Self::Webpush];
 
-    /// The name in settings (contract section 16).
+    /// Returns the name in settings (contract section 16).
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fcm => "fcm",
@@ -56,8 +56,8 @@ impl PushProvider {
         }
     }
 
-    /// The provider that made an address: a JSON object is a subscription of a browser, 64 or more hexadecimal digits
-    /// are a device token of Apple, and anything else is Firebase's.
+    /// Returns the provider that made an address: a JSON object is a subscription of a browser, 64 or more hexadecimal
+    /// digits are a device token of Apple, and anything else is Firebase's.
     pub fn of(address: &str) -> Self {
         if address.starts_with('{') {
             Self::Webpush
@@ -79,7 +79,7 @@ struct Services {
 }
 
 impl Services {
-    /// The API of a provider.
+    /// Returns the API of a provider.
     fn of(&self, provider: PushProvider) -> &dyn Service {
         match provider {
             PushProvider::Fcm => &self.fcm,
@@ -89,7 +89,7 @@ impl Services {
     }
 }
 
-/// Sends push notifications through the provider that a workspace chose, and those of its `routes`.
+/// Transport that sends push notifications through the provider that a workspace chose, and those of its `routes`.
 #[derive(Debug)]
 pub struct Push {
     /// The provider that a workspace with this transport has chosen.
@@ -98,7 +98,7 @@ pub struct Push {
 }
 
 impl Push {
-    /// One transport for each provider. They share their cached access tokens.
+    /// Creates one transport for each provider. They share their cached access tokens.
     pub fn all(fetch: &Arc<dyn Fetch>, clock: &Arc<dyn Clock>) -> [(PushProvider, Arc<dyn Transport>); 3] {
         let clock = || Arc::clone(clock);
         let services = Arc::new(Services {
@@ -113,8 +113,8 @@ impl Push {
         })
     }
 
-    /// The settings of a provider: those at the top level for the transport's own, those under `routes` for another;
-    /// `None` where there are none.
+    /// Returns the settings of a provider: those at the top level for the transport's own, those under `routes` for
+    /// another; `None` if there are none.
     fn settings_of(&self, settings: &Map<String, Value>, provider: PushProvider) -> Option<Map<String, Value>> {
         if provider == self.provider {
             return Some(settings.clone());
@@ -240,7 +240,7 @@ const fn is_about_account(class: OutcomeClass) -> bool {
     matches!(class, OutcomeClass::Auth | OutcomeClass::Retry(Scope::Account) | OutcomeClass::Throttled(Scope::Account))
 }
 
-/// The answer with the name of the provider that gave it; the provider's other details are kept.
+/// Adds the name of the provider that gave it to an answer; the provider's other details are kept.
 fn with_provider_name(answer: Answer, provider: PushProvider) -> Answer {
     let said = answer.of_provider().cloned().unwrap_or_default();
     answer.provider(ProviderAnswer { provider: Some(provider.name().to_owned()), ..said })

@@ -8,7 +8,7 @@
 //!
 //! Several messages share a connection. Addresses, credentials and contents are never logged.
 //!
-//! What a failure means for a recipient:
+//! Outcomes of failures for the recipients ("us" is the workspace's account at the relay):
 //!
 //! | what happened | outcome |
 //! |---|---|
@@ -18,18 +18,18 @@
 //! | a reply to RCPT, DATA or the content that speaks of our account | about us |
 //! | no as greeting or to EHLO and HELO, 421 to MAIL | about us |
 //! | 4yz to STARTTLS or AUTH, no connection, a connection that breaks | retry, of the account: [`Unreachable`] |
-//! | STARTTLS missing or refused, a certificate that does not fit, 5yz to AUTH, a host with a private address | auth: [`Misconfigured`] |
+//! | STARTTLS missing or refused, an invalid certificate, 5yz to AUTH, a private address | auth: [`Misconfigured`] |
 //! | the content was sent and its reply lost | ambiguous; deferred for those whose transaction had not begun |
 //!
-//! Recipients with envelope senders of their own get a transaction each, one after the other. What is said of a reply
-//! to DATA and the content is then about one of them.
+//! Recipients with envelope senders of their own get a transaction each, one after the other. A reply to DATA or the
+//! content then concerns one of them only.
 //!
-//! What is about us puts the message off and says nothing about a recipient: a relay that does not let us in has not
-//! looked at them. A refused login or account is `auth`, a rate or a quota `throttled`, anything else `retry`, each of
-//! the account.
+//! A reply about us puts the message off and says nothing about a recipient: a relay that does not let us in has not
+//! looked at them. A refused login or account is `auth`, a rate or a quota `throttled`, anything else `retry`, each
+//! with the account as its scope.
 //!
-//! Where there is no reply, the text is that of the error. Only what can be told without a connection,
-//! settings that do not parse and a message that cannot be built, is an error for the message as a whole.
+//! Without a reply, the text of the outcome is that of the error. Settings that do not parse and a message that cannot
+//! be built are found without a connection; only they are an error for the message as a whole.
 //!
 //! [`Unreachable`]: TransportError::Unreachable
 //! [`Misconfigured`]: TransportError::Misconfigured
@@ -61,43 +61,43 @@ use crate::smtp::{
     Trust, WireContent, clean_name,
 };
 
-/// The most addresses of a host that are tried.
+/// Maximum number of addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 8;
 
-/// What recipients are told whose transaction had not begun when the one before lost its reply.
+/// Text for recipients whose transaction had not begun when the reply of the one before was lost.
 const NOT_TRIED: &str = "not tried: the transaction before lost its reply";
 
-/// The workspace whose connection it is, and where it leads.
+/// Key of kept connections: the workspace, and the settings of its relay.
 type Key = (WorkspaceId, Settings);
 
-/// What came of the wait for a turn with a relay; without a permit none came up in time.
+/// Result of waiting for a turn with a relay; without a permit, no turn came up in time.
 struct RelayReservation {
     key: Key,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Sends through the relay of the workspace's settings.
+/// Transport that sends through the relay of the workspace's settings.
 pub struct SmtpRelay {
     ehlo_name: String,
     timeouts: Timeouts,
     tls: Tls,
     guard: Guard,
-    /// Connections outlive messages.
+    /// Open connections, kept for later messages.
     pool: Pool<Key>,
 }
 
 impl SmtpRelay {
-    /// A relay client that introduces itself as `ehlo_name`, the name of this machine.
+    /// Creates a relay client that introduces itself as `ehlo_name`, the name of this machine.
     pub fn new(ehlo_name: String) -> Self {
         Self::builder().ehlo_name(ehlo_name).build()
     }
 
-    /// A relay client with other limits or further trust.
+    /// Returns a builder for a relay client with other limits or further roots.
     pub fn builder() -> SmtpRelayBuilder {
         SmtpRelayBuilder::default()
     }
 
-    /// Closes all idle connections; for shutting down.
+    /// Closes all idle connections; called at shutdown.
     pub async fn close(&self) {
         self.pool.close().await;
     }
@@ -108,7 +108,7 @@ impl SmtpRelay {
         RelayReservation { key: key.clone(), permit }
     }
 
-    /// Sends to everyone in `answers`, who then have an outcome.
+    /// Sends to every recipient without an outcome in `answers`; afterwards each has one.
     async fn deliver(
         &self,
         key: &Key,
@@ -192,7 +192,7 @@ impl SmtpRelay {
         Err(last.into())
     }
 
-    /// The addresses of the relay, each one permitted: a name with one that is not is refused as a whole.
+    /// Returns the addresses of the relay. A name with an address that is not permitted is refused as a whole.
     async fn resolve(&self, settings: &Settings) -> Result<Vec<SocketAddr>, TransportError> {
         let limit = self.timeouts.connect;
         let found: Vec<_> = match timeout(limit, tokio::net::lookup_host((settings.host.as_str(), settings.port))).await
@@ -212,7 +212,7 @@ impl SmtpRelay {
     }
 }
 
-/// The sending domain asks for TLS, and the settings of the relay say in words that there is none.
+/// Returns the result for a message that requires TLS, when the relay's settings rule TLS out.
 fn in_clear(host: &str, recipients: usize) -> Sent {
     let text = "the sending domain asks for TLS, and the relay is spoken to in plain text by its settings";
     let response = Response {
@@ -228,7 +228,7 @@ fn in_clear(host: &str, recipients: usize) -> Sent {
     Sent { outcomes: vec![outcome; recipients], captured: None, dialogs }
 }
 
-/// Puts everyone off who has no outcome: there was no reply, only a failure of the relay.
+/// Settles every recipient without an outcome by a failure of the relay: there was no reply.
 fn settle(answers: &mut Answers, failure: &TransportError) {
     answers.settle(&Outcome::of(failure.class(), Response::of_text(&failure.to_string())));
 }
@@ -242,7 +242,7 @@ impl Transport for SmtpRelay {
     async fn reserve(&self, route: &Route) -> Reservation {
         match Settings::parse(&route.settings) {
             Ok(settings) => Reservation::holding(self.acquire(&(route.workspace_id, settings)).await),
-            // Sending tells what is wrong with them.
+            // `send` reports the fault in the settings.
             Err(_) => Reservation::default(),
         }
     }
@@ -318,55 +318,55 @@ impl Default for SmtpRelayBuilder {
 }
 
 impl SmtpRelayBuilder {
-    /// The name in EHLO. Characters that no name has are left out.
+    /// Sets the name in EHLO. Characters that are not allowed in a host name are removed.
     pub fn ehlo_name(mut self, name: impl AsRef<str>) -> Self {
         self.ehlo_name = clean_name(name.as_ref());
         self
     }
 
-    /// How long each step may take.
+    /// Sets the time limits of the steps.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// A root certificate to trust besides the system's.
+    /// Adds a root certificate to those of the system.
     pub fn extra_root(mut self, root: CertificateDer<'static>) -> Self {
         self.extra_roots.push(root);
         self
     }
 
-    /// Whether relays at private addresses are connected to; not if not said.
+    /// Allows relays at private addresses; refused unless set.
     pub fn allow_private(mut self, allow: bool) -> Self {
         self.allow_private = allow;
         self
     }
 
-    /// How many idle connections to one relay are kept; 4 if not said.
+    /// Sets how many idle connections to one relay are kept; 4 unless set.
     pub fn max_idle(mut self, connections: usize) -> Self {
         self.limits.idle = connections;
         self
     }
 
-    /// How long an idle connection is kept; 30 s if not said.
+    /// Sets how long an idle connection is kept; 30 s unless set.
     pub fn idle_time(mut self, time: Duration) -> Self {
         self.limits.idle_time = time;
         self
     }
 
-    /// How many messages go over one connection; 100 if not said.
+    /// Sets how many messages go over one connection; 100 unless set.
     pub fn max_messages(mut self, messages: usize) -> Self {
         self.limits.messages = messages;
         self
     }
 
-    /// How many messages may be on their way to one relay at the same time; 20 if not said.
+    /// Sets how many messages may be on their way to one relay at the same time; 20 unless set.
     pub fn max_concurrent(mut self, messages: usize) -> Self {
         self.limits.concurrent = messages.max(1);
         self
     }
 
-    /// The relay client.
+    /// Builds the relay client.
     pub fn build(self) -> SmtpRelay {
         SmtpRelay {
             ehlo_name: self.ehlo_name,

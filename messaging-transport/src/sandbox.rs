@@ -16,14 +16,14 @@ use serde_json::json;
 
 use crate::mime;
 
-/// Accepts everything and answers with the bytes that would have gone on the wire.
+/// Transport that accepts everything and returns the bytes that would have gone on the wire.
 ///
-/// An email is captured as its MIME source. The other channels have no common wire format: they are
-/// captured as a JSON document with `channel`, `to` and what the channel has, such as `title`, `text` and `buttons`.
-/// Some of their recipients do something else: see [`simulate_device`].
+/// An email is captured as its MIME source. The other channels have no common wire format: they are captured as a JSON
+/// document with `channel`, `to` and the members of the channel, such as `title`, `text` and `buttons`. Some recipients
+/// are simulated devices: see [`simulate_device`].
 #[derive(Clone, Default)]
 pub struct Sandbox {
-    /// Who is told that a simulated recipient has read something.
+    /// Sink for the receipts of simulated recipients that read a message.
     sink: Arc<OnceLock<Weak<dyn ProviderSink>>>,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Debug for Sandbox {
 }
 
 impl Sandbox {
-    /// What becomes of a recipient who was admitted.
+    /// Returns the outcome of a recipient who was admitted.
     async fn answer(&self, outgoing: &Outgoing, recipient: &str) -> Outcome {
         let channel = outgoing.content.channel();
         match simulate_device(channel, recipient) {
@@ -44,8 +44,8 @@ impl Sandbox {
         }
     }
 
-    /// The recipient reads it. That is told by the name of the message, which its commit makes known: so it counts after
-    /// the delivery.
+    /// Reports that the recipient reads the message. The receipt names the message by the provider's id, which becomes
+    /// known with the commit of the delivery: so it counts after that.
     async fn read(&self, outgoing: &Outgoing, outcome: Outcome) -> Outcome {
         let Some(answer) = outcome.answer().cloned() else { return outcome };
         let name = format!("sandbox-{}", outgoing.message_id);
@@ -67,7 +67,7 @@ impl Sandbox {
     }
 }
 
-/// The name of the provider.
+/// Name of the provider.
 const NAME: &str = "sandbox";
 
 #[async_trait]
@@ -92,7 +92,7 @@ impl Transport for Sandbox {
     }
 
     fn attach(&self, sink: Weak<dyn ProviderSink>) {
-        // Whoever was attached first stays.
+        // The first sink that was attached stays.
         let _ = self.sink.set(sink);
     }
 
@@ -110,7 +110,7 @@ fn accepted() -> Response {
     }
 }
 
-/// The content as people want to see it, under the names of the request (contract section 4.1).
+/// Returns the content as JSON, with the member names of the request (contract section 4.1).
 fn document(outgoing: &Outgoing, content: &Content) -> Vec<u8> {
     let mut shown = match content {
         Content::Email(_) => json!({}),

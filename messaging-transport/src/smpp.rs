@@ -1,9 +1,9 @@
-//! The provider `smpp` of SMS: a message center that is spoken to by SMPP 3.4 (cargo feature `smpp`).
+//! The provider `smpp` of SMS: a message center that speaks SMPP 3.4 (cargo feature `smpp`).
 //!
-//! Each account has one session, bound as a transceiver as long as the account is used: over it messages leave, and
-//! receipts and messages of recipients come in, which have no other proof than that it is ours. It is opened by the
-//! first message, kept alive, and opened again when it breaks; where it is refused, every five minutes. It ends when its
-//! channel has other settings or none. As many messages wait for an answer at a time as the window has places.
+//! Each account has one session, bound as a transceiver as long as the account is used. Messages leave over it, and
+//! receipts and messages of recipients come in, which need no other proof. It is opened by the first message, kept
+//! alive, and opened again when it breaks; if the bind is refused, every five minutes. It ends when its channel has
+//! other settings or none. The window limits how many parts wait for an answer at a time.
 
 mod answer;
 mod codec;
@@ -39,10 +39,10 @@ use parts::Group;
 use session::{Owner, Session, Submitted};
 use settings::Account;
 
-/// The most accounts that are bound at a time; of more the one that was used the longest ago is unbound.
+/// Maximum number of accounts that are bound at a time; beyond it the least recently used one is unbound.
 const MAX_SESSIONS: usize = 256;
 
-/// Sends text messages by message centers.
+/// Transport that sends text messages through message centers.
 pub struct Smpp {
     opener: Arc<Opener>,
     sessions: Mutex<Sessions>,
@@ -61,7 +61,7 @@ struct PooledSession {
     used: u64,
 }
 
-/// Puts an [`Smpp`] together.
+/// Builder of an [`Smpp`].
 pub struct SmppBuilder {
     dns: Dns,
     allow_private: bool,
@@ -69,19 +69,19 @@ pub struct SmppBuilder {
 }
 
 impl SmppBuilder {
-    /// Lets message centers at addresses pass that are not public.
+    /// Permits message centers at addresses that are not public.
     pub fn allow_private(mut self, allow: bool) -> Self {
         self.allow_private = allow;
         self
     }
 
-    /// Trusts this root besides those of the system.
+    /// Adds a root certificate to those of the system.
     pub fn root(mut self, root: CertificateDer<'static>) -> Self {
         self.roots.push(root);
         self
     }
 
-    /// The transport.
+    /// Builds the transport.
     pub fn build(self) -> Smpp {
         let guard = Guard { allow_private: self.allow_private };
         let opener = Opener { guard, dns: self.dns, tls: Tls::new(Trust::Verified(self.roots)) };
@@ -102,12 +102,12 @@ impl fmt::Debug for Smpp {
 }
 
 impl Smpp {
-    /// Starts putting a transport together that looks names up with `dns`.
+    /// Returns a builder for a transport that looks names up with `dns`.
     pub fn builder(dns: Dns) -> SmppBuilder {
         SmppBuilder { dns, allow_private: false, roots: Vec::new() }
     }
 
-    /// The session of an account. That of settings which were replaced is unbound when nobody uses it any more.
+    /// Returns the session of an account. The session of replaced settings is unbound when nobody uses it any more.
     fn session(&self, workspace: WorkspaceId, account: &Account, settings: &Arc<Map<String, Value>>) -> Arc<Session> {
         let sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,7 @@ struct Recipient<'a> {
     parts: &'a encoding::Parts,
 }
 
-/// Submits the parts of a message one after another. The first one's name is that of the message.
+/// Submits the parts of a message one after another. The id of the first one is that of the message.
 async fn submit_parts(session: &Session, account: &Account, to: &Recipient<'_>, options: &DeliveryOptions) -> Answer {
     let count = to.parts.bodies.len();
     let group = (count > 1).then(|| Arc::new(Group::of(count)));
@@ -187,7 +187,7 @@ async fn submit_parts(session: &Session, account: &Account, to: &Recipient<'_>, 
     answer::accepted().provider(provider)
 }
 
-/// A part that failed is the failure of its message: what is reported of the others says nothing more.
+/// Settles a message by the part that failed: receipts of the others say nothing more.
 fn failed(group: Option<&Group>, answer: Answer) -> Answer {
     if let Some(group) = group {
         group.settle();

@@ -1,9 +1,8 @@
-//! The client side of SMTP (RFC 5321), as the providers that speak it share it.
+//! Client side of SMTP (RFC 5321), which the providers that speak it share.
 //!
-//! [`SmtpRelay`](crate::SmtpRelay) talks to one relay with a login, [`DirectDelivery`](crate::DirectDelivery)
-//! to the mail exchangers of the recipients. What is the same for both is here: opening a session, one
-//! mail transaction, what the peer lacks for a message, connections between messages, and the
-//! transcript of what was said.
+//! [`SmtpRelay`](crate::SmtpRelay) talks to one relay with a login, [`DirectDelivery`](crate::DirectDelivery) to the
+//! mail exchangers of the recipients. Their common parts are here: opening a session, one mail transaction, extensions
+//! that a message needs and the peer lacks, connections kept between messages, and transcripts.
 //!
 //! Commands are pipelined where the peer allows it (RFC 2920), and every wait is bounded (see
 //! [`Timeouts`]).
@@ -34,8 +33,9 @@ pub(crate) use tls::{Tls, Trust};
 pub(crate) use transaction::Failure;
 pub(crate) use transcript::Transcript;
 
-/// The outcome of a recipient that `host` answered with this reply of one line, such as `550 5.1.1 no such user`; `None`
-/// when it is no reply, or none that ends anything (3yz). For transports and doubles that have replies without a session.
+/// Returns the outcome of a recipient that `host` answered with this reply of one line, such as `550 5.1.1 no such
+/// user`; `None` if it is no reply, or not a final one (3yz). For transports and doubles that have replies without a
+/// session.
 pub fn outcome_of(reply: &str, host: &str) -> Option<Outcome> {
     reply::Collector::default().push(reply.as_bytes()).ok().flatten()?.outcome(host)
 }

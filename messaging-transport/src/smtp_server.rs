@@ -1,8 +1,7 @@
 //! An SMTP server (RFC 5321): its connections, their bounds, TLS, signing in, and the form of commands and content.
 //!
-//! What the mail is for is a `Service`'s to know: returned mail ([`crate::inbound`]) or submission
-//! ([`crate::submission`]). Everything a stranger can make a server hold or wait for is bounded (see
-//! [`SmtpServerOptions`]).
+//! A `Service` handles the mail: returned mail ([`crate::inbound`]) or submission ([`crate::submission`]). Everything
+//! that a stranger can make a server hold or wait for is bounded (see [`SmtpServerOptions`]).
 
 mod auth;
 mod data;

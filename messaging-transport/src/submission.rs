@@ -1,8 +1,8 @@
 //! Submission: messages of programs that speak only SMTP (RFC 6409).
 //!
-//! Whoever signs in with an API key may send what `POST /messages` takes, and nobody may send anything else: a mail is
-//! read into that operation's body (`mail`), and a [`SubmissionSink`] accepts it as it would a request. What the
-//! replies are is contract section 22 ("Submission").
+//! A client that signs in with an API key may send any message that `POST /messages` accepts, and nothing else: a mail
+//! is converted to that operation's body (`mail`), and a [`SubmissionSink`] accepts it like a request. The replies are
+//! those of contract section 22 ("Submission").
 
 mod handler;
 mod mail;
@@ -22,14 +22,14 @@ pub use self::sink::{Room, SubmissionSink, Submitter};
 use crate::smtp_server::SmtpServerOptions;
 use crate::smtp_server::server::SmtpServer;
 
-/// A server for submission that has its address and does not answer yet.
+/// A server for submission that is bound to its address but does not answer yet.
 #[derive(Debug)]
 pub struct Submission(SmtpServer);
 
 impl Submission {
     /// Listens at an address; port 0 takes any free one. Must be called within a tokio runtime.
     ///
-    /// Without TLS passwords and messages travel in the clear, so that is for loopback addresses alone: others are
+    /// Without TLS passwords and messages travel in the clear, so only loopback addresses are allowed then: others are
     /// refused with [`io::ErrorKind::InvalidInput`].
     pub fn bind(address: SocketAddr, options: SmtpServerOptions) -> io::Result<Self> {
         if options.tls.is_none() && !address.ip().to_canonical().is_loopback() {
@@ -39,13 +39,13 @@ impl Submission {
         SmtpServer::bind(address, options).map(Self)
     }
 
-    /// The address, with the port that was found.
+    /// Returns the address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.0.local_addr()
     }
 
-    /// Receives messages for `sink` until `shutdown` is done; then takes no further ones, finishes those that are on
-    /// the way within [`SmtpServerOptions::stop_grace`], and returns.
+    /// Receives messages for `sink` until `shutdown` is done; then accepts no further ones, finishes those under way
+    /// within [`SmtpServerOptions::stop_grace`], and returns.
     pub async fn run(self, sink: Arc<dyn SubmissionSink>, shutdown: impl Future<Output = ()>) {
         self.0.run(Arc::new(Submitting::new(sink)), shutdown).await;
     }

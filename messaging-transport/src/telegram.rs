@@ -1,6 +1,6 @@
 //! The provider `bot_api` of the channel telegram: the Bot API (core.telegram.org/bots/api).
 //!
-//! The bot's token is part of every address that is called, so nothing here keeps, shows or logs one.
+//! The bot's token is part of every URL that is called, so no URL is kept, shown or logged here.
 
 mod answer;
 mod callback;
@@ -26,22 +26,22 @@ use answer::Judged;
 /// Base URL of Telegram's own Bot API, unless the settings name another.
 const API_BASE: &str = "https://api.telegram.org";
 
-/// Messages to one chat (bot FAQ, "My bot is hitting limits").
+/// Rate limit of a chat (bot FAQ, "My bot is hitting limits").
 const CHAT: Rate = Rate::every(Duration::from_secs(1));
-/// To a group or channel: 20 in a minute.
+/// Rate limit of a group or channel: 20 messages a minute.
 const GROUP: Rate = Rate::every(Duration::from_secs(3));
 
-/// The ports that Telegram calls.
+/// Ports of webhooks that Telegram calls.
 const PORTS: [u16; 4] = [443, 80, 88, 8443];
 
-/// Sends as a Telegram bot.
+/// Transport that sends as a Telegram bot.
 #[derive(Debug)]
 pub struct TelegramBot {
     api: ProviderClient,
     pace: Pace,
 }
 
-/// A bot, as its settings name it.
+/// A bot, by its settings.
 struct Bot<'a> {
     api_base: &'a str,
     token: &'a str,
@@ -51,7 +51,7 @@ impl<'a> Bot<'a> {
     fn of(settings: &'a Map<String, Value>) -> Result<Self, TransportError> {
         let settings = Settings(settings);
         let token = settings.required("bot_token")?;
-        // It stands in the path of every call.
+        // The token stands in the path of every call.
         let is_token = token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":_-".contains(&byte));
         if !is_token {
             return Err(misconfigured("bot_token is not the token of a bot"));
@@ -68,13 +68,13 @@ impl<'a> Bot<'a> {
     }
 }
 
-/// How often a chat gets a message: ids of groups and channels are negative, and names are theirs alone.
+/// Returns the rate limit of a chat: ids of groups and channels are negative, and only they have names.
 fn rate_of(chat: &str) -> Rate {
     if chat.starts_with(['-', '@']) { GROUP } else { CHAT }
 }
 
 impl TelegramBot {
-    /// Calls through `fetch`, and measures rates by `clock`.
+    /// Creates a transport that makes its calls with `fetch` and measures rates by `clock`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         Self { pace: Pace::new(Arc::clone(&clock)), api: ProviderClient::new(fetch, clock) }
     }
@@ -82,7 +82,7 @@ impl TelegramBot {
     async fn send_to(&self, bot: &Bot<'_>, chat: &str, content: &TelegramContent, is_silent: bool) -> Answer {
         let judged = self.try_chat(bot, chat, content, is_silent).await;
         let Judged::Moved(chat) = judged else { return judged.answer() };
-        // The group became a supergroup, and nothing was sent: once to its new id.
+        // The group became a supergroup, and nothing was sent: try its new id once.
         let answer = self.try_chat(bot, &chat, content, is_silent).await.answer();
         let said = answer.of_provider().cloned().unwrap_or_default();
         answer.provider(ProviderAnswer { moved_to: Some(chat), ..said })
@@ -109,7 +109,7 @@ impl Transport for TelegramBot {
             (Ok(bot), Some(chat)) => {
                 self.pace.reserve(Claim { account: bot.account(), recipient: chat, rate: rate_of(chat) })
             }
-            // Sending tells what is wrong with the settings.
+            // `send` reports the fault in the settings.
             _ => Reservation::default(),
         }
     }
@@ -136,10 +136,10 @@ impl Transport for TelegramBot {
         callback::read(Settings(settings), request)
     }
 
-    /// `setWebhook`. Telegram sends the secret with every update.
+    /// Calls `setWebhook`. Telegram sends the secret with every update.
     async fn register(&self, settings: &Map<String, Value>, address: &CallbackAddress) -> Result<Registration, String> {
         let bot = Bot::of(settings).map_err(|error| error.to_string())?;
-        // A Bot API server of one's own has rules of its own, and says what it does not call.
+        // A self-hosted Bot API server has rules of its own, and reports the addresses that it does not call.
         if bot.api_base == API_BASE {
             may_be_called(&address.url)?;
         }
@@ -157,7 +157,7 @@ impl Transport for TelegramBot {
     }
 }
 
-/// Whether Telegram calls such an address; why not, for people.
+/// Checks that Telegram calls such an address; the error is for people.
 fn may_be_called(url: &str) -> Result<(), String> {
     let known = Url::parse(url).ok().filter(|url| url.scheme() == "https");
     let port = known.and_then(|url| url.port_or_known_default());

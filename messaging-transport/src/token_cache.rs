@@ -1,4 +1,5 @@
-//! Tokens of providers: made once, used until they are to be renewed, by one caller for all that wait.
+//! Cache of access tokens for providers: one caller makes a token for all that wait, and it is used until it is to be
+//! renewed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,13 +11,13 @@ use messaging_core::ports::clock::Clock;
 use messaging_core::time::{Monotonic, Timestamp};
 use ring::digest::{Context, SHA256};
 
-/// The most tokens that are kept; of more the one that was used the longest ago goes.
+/// Maximum number of tokens that are kept; beyond it the least recently used one is dropped.
 const MAX_TOKENS: usize = 1024;
 
-/// What a token is for: a digest, so that no key is kept in clear as a name.
+/// Key of a cached token: a digest, so that no secret is kept in clear.
 pub(crate) type TokenKey = [u8; 32];
 
-/// Names what a token is for by everything that it depends on.
+/// Returns the key of a token, from everything that the token depends on.
 pub(crate) fn token_key(parts: &[&str]) -> TokenKey {
     let mut digest = Context::new(&SHA256);
     for part in parts {
@@ -28,7 +29,7 @@ pub(crate) fn token_key(parts: &[&str]) -> TokenKey {
     key
 }
 
-/// Tokens by what they are for, and why the last one could not be made.
+/// Cache of tokens, and of the last failure to make each.
 pub(crate) struct TokenCache<T, E> {
     clock: Arc<dyn Clock>,
     slots: Mutex<HashMap<TokenKey, Entry<T, E>>>,
@@ -39,10 +40,10 @@ struct Entry<T, E> {
     used_at: Monotonic,
 }
 
-/// Whoever holds its lock makes the token.
+/// State of one key. The task that holds its lock makes the token.
 struct Slot<T, E> {
     token: Option<Token<T>>,
-    /// Who had asked before it was known that it fails does not try on their own.
+    /// Last failure and its time; callers that asked before it get this error instead of trying on their own.
     failed: Option<(Monotonic, E)>,
 }
 
@@ -53,13 +54,13 @@ struct Token<T> {
 }
 
 impl<T: Clone + PartialEq, E: Clone> TokenCache<T, E> {
-    /// An empty one, dated by `clock`.
+    /// Creates an empty cache; `clock` dates the tokens.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, slots: Mutex::default() }
     }
 
-    /// The token for `key`. When there is none, or it is time to renew it, `make` tells a new one and how long it is
-    /// used; everybody else who wants it waits for that, and is told when it fails.
+    /// Returns the token for `key`. If there is none, or it is time to renew it, `make` returns a new one and how long
+    /// it is used; all other callers for that key wait for the result, and share a failure.
     pub(crate) async fn get(
         &self,
         key: TokenKey,
@@ -69,7 +70,7 @@ impl<T: Clone + PartialEq, E: Clone> TokenCache<T, E> {
         let slot = self.slot(key, asked_at);
         let mut slot = slot.lock().await;
         let now = self.clock.now();
-        // A date that was set back makes a token that is from the future.
+        // If the clock was set back, a token may be from the future: it is not used.
         if let Some(token) = &slot.token
             && (token.made_at..token.renew_at).contains(&now)
         {
@@ -93,7 +94,7 @@ impl<T: Clone + PartialEq, E: Clone> TokenCache<T, E> {
         }
     }
 
-    /// Forgets a token that was refused, unless another has taken its place meanwhile.
+    /// Forgets a token that was refused, unless another has replaced it meanwhile.
     pub(crate) async fn discard(&self, key: TokenKey, refused: &T) {
         let slot = self.slot(key, self.clock.monotonic());
         let mut slot = slot.lock().await;
@@ -120,7 +121,7 @@ impl<T: Clone + PartialEq, E: Clone> TokenCache<T, E> {
     }
 }
 
-/// Tokens are secrets.
+/// Prints nothing of the tokens, which are secrets.
 impl<T, E> fmt::Debug for TokenCache<T, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenCache").finish_non_exhaustive()

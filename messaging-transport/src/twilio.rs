@@ -23,17 +23,17 @@ use crate::provider::{Call, ProviderClient, Settings, check_url, misconfigured, 
 /// Base URL of Twilio's API, unless the settings name another.
 const API_BASE: &str = "https://api.twilio.com";
 
-/// How many seconds a message may be kept there before it is given up: what every version of the API takes.
+/// Time that Twilio may keep a message before it gives up, in seconds; every version of the API accepts this range.
 const VALIDITY: std::ops::RangeInclusive<u64> = 5..=14_400;
 
-/// Sends text messages by Twilio.
+/// Transport that sends text messages through Twilio.
 #[derive(Debug, Clone)]
 pub struct Twilio {
     api: ProviderClient,
 }
 
 impl Twilio {
-    /// One that calls with `fetch`.
+    /// Creates a transport that makes its calls with `fetch`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         Self { api: ProviderClient::new(fetch, clock) }
     }
@@ -47,7 +47,7 @@ impl Twilio {
     }
 }
 
-/// The settings.
+/// The account, from the settings of the channel.
 struct Account<'a> {
     url: String,
     sid: &'a str,
@@ -59,7 +59,7 @@ impl<'a> Account<'a> {
     fn read(settings: &'a Map<String, Value>) -> Result<Self, TransportError> {
         let settings = Settings(settings);
         let sid = settings.required("account_sid")?;
-        // It becomes a part of the path.
+        // The SID becomes a part of the path.
         if !sid.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(misconfigured("account_sid has other characters than letters and digits"));
         }
@@ -73,7 +73,7 @@ impl<'a> Account<'a> {
     }
 }
 
-/// The form for a recipient.
+/// Builds the form for a recipient.
 fn fields<'a>(
     sender: &'a str,
     outgoing: &'a Outgoing,

@@ -29,18 +29,18 @@ use crate::token_cache::{TokenCache, TokenKey, token_key};
 /// Base URL of Vonage's API, unless the settings name another.
 const API_BASE: &str = "https://api.nexmo.com";
 
-/// How long a token is valid, and after how long another is made.
+/// Validity of a token, and the age at which it is replaced.
 const TOKEN_LIFETIME: Duration = Duration::from_mins(15);
 const TOKEN_RENEWED: Duration = Duration::from_mins(10);
 
-/// The most characters of a text, of which Vonage makes as many parts as it needs, and of a reference.
+/// Maximum number of characters of a text, which Vonage splits into parts as needed, and of a reference.
 const MAX_TEXT: usize = 3200;
 const MAX_REFERENCE: usize = 100;
 
-/// How many seconds a message may be kept there before it is given up.
+/// Time that Vonage may keep a message before it gives up, in seconds.
 const TTL: std::ops::RangeInclusive<u64> = 20..=604_800;
 
-/// Sends text messages by Vonage.
+/// Transport that sends text messages through Vonage.
 pub struct Vonage {
     api: ProviderClient,
     entropy: Arc<dyn Entropy>,
@@ -54,13 +54,14 @@ impl fmt::Debug for Vonage {
 }
 
 impl Vonage {
-    /// One that calls with `fetch`.
+    /// Creates a transport that makes its calls with `fetch`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         let tokens = TokenCache::new(Arc::clone(&clock));
         Self { api: ProviderClient::new(fetch, clock), entropy: Arc::new(SystemEntropy::default()), tokens }
     }
 
-    /// The token that authenticates calls for an application; kept, because signing takes as long as everything else.
+    /// Returns the token that authenticates calls for an application. It is cached, because signing takes as long as
+    /// everything else.
     async fn token(&self, account: &Account<'_>) -> Result<String, TransportError> {
         let make = async {
             let key = SigningKey::rs256(account.private_key)?;
@@ -83,7 +84,7 @@ impl Vonage {
     }
 }
 
-/// The settings.
+/// The account, from the settings of the channel.
 struct Account<'a> {
     url: String,
     application_id: &'a str,
@@ -107,7 +108,7 @@ impl<'a> Account<'a> {
     }
 }
 
-/// What a token of ours says.
+/// Returns the claims of a token for Vonage.
 fn claims(application_id: &str, now: Timestamp, entropy: &dyn Entropy) -> Value {
     let mut id = [0; 16];
     entropy.fill(&mut id);
@@ -117,7 +118,7 @@ fn claims(application_id: &str, now: Timestamp, entropy: &dyn Entropy) -> Value 
     })
 }
 
-/// The request for a recipient. Vonage writes numbers without `+`.
+/// Builds the request for a recipient. Vonage writes numbers without `+`.
 fn body(account: &Account<'_>, outgoing: &Outgoing, sms: &SmsContent, recipient: &str) -> Value {
     let number = |text: &str| text.strip_prefix('+').unwrap_or(text).to_owned();
     let mut body = json!({
@@ -149,7 +150,7 @@ impl Transport for Vonage {
         let token = self.token(&account).await?;
         let (this, token) = (&account, token.as_str());
         let sent = to_each(outgoing, async |to: String| self.deliver(this, token, outgoing, sms, &to).await).await;
-        // What was refused may be the token: the next attempt makes another.
+        // The cause may be the token: the next attempt makes another.
         if sent.outcomes.iter().any(|outcome| outcome.class() == Some(OutcomeClass::Auth)) {
             self.tokens.discard(account.token_key(), &token.to_owned()).await;
         }

@@ -19,20 +19,20 @@ use serde_json::{Map, Value};
 use crate::pace::{Claim, Pace, PaceKey, Rate};
 use crate::provider::{Call, ProviderClient, Settings, check_url, misconfigured};
 
-/// Where Meta's API is, with the version that this speaks.
+/// Base URL of Meta's API, with the version that this adapter speaks.
 const API_BASE: &str = "https://graph.facebook.com/v26.0";
 
-/// Messages to one recipient: a burst is paid for afterwards ("Pair rate limits").
+/// Rate limit of one recipient: after a burst the pause is longer ("Pair rate limits").
 const RECIPIENT: Rate = Rate::every(Duration::from_secs(6)).burst(45);
 
-/// Sends from a WhatsApp Business phone number.
+/// Transport that sends from a WhatsApp Business phone number.
 #[derive(Debug)]
 pub struct WhatsappCloud {
     api: ProviderClient,
     pace: Pace,
 }
 
-/// A phone number, as its settings name it.
+/// A phone number and its token, from the settings.
 struct Number<'a> {
     api_base: &'a str,
     id: &'a str,
@@ -43,7 +43,7 @@ impl<'a> Number<'a> {
     fn of(settings: &'a Map<String, Value>) -> Result<Self, TransportError> {
         let settings = Settings(settings);
         let id = settings.required("phone_number_id")?;
-        // It stands in the path of every call.
+        // The id stands in the path of every call.
         if !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return Err(misconfigured("phone_number_id is not the id of a phone number"));
         }
@@ -56,7 +56,7 @@ impl<'a> Number<'a> {
 }
 
 impl WhatsappCloud {
-    /// Calls through `fetch`, and measures rates by `clock`.
+    /// Creates a transport that makes its calls with `fetch` and measures rates by `clock`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         Self { pace: Pace::new(Arc::clone(&clock)), api: ProviderClient::new(fetch, clock) }
     }
@@ -82,7 +82,7 @@ impl Transport for WhatsappCloud {
             (Ok(number), Some(recipient)) => {
                 self.pace.reserve(Claim { account: number.account(), recipient, rate: RECIPIENT })
             }
-            // Sending tells what is wrong with the settings.
+            // `send` reports the fault in the settings.
             _ => Reservation::default(),
         }
     }

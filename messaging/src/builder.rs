@@ -29,11 +29,11 @@ const READ_KEYS_EVERY: Duration = Duration::from_secs(1);
 /// Name of the workspace unless another is given.
 const WORKSPACE: &str = "Default";
 
-/// Without the feature there is no such database.
+/// Stands for the database type without the feature, which has no values.
 #[cfg(not(feature = "postgres"))]
 enum Postgres {}
 
-/// Changes the engine's own builder.
+/// Function that changes the engine's own builder.
 type Configure = Box<dyn FnOnce(app::Builder) -> app::Builder + Send>;
 
 /// Settings of an installation, before it is opened. Begin with [`builder`](crate::builder).
@@ -73,68 +73,70 @@ impl Builder {
         self
     }
 
-    /// The name of the workspace, "Default" unless given; made at the first start.
+    /// Sets the name of the workspace, "Default" unless set; it is created at the first start.
     pub fn workspace(mut self, name: impl Into<String>) -> Self {
         self.workspace = name.into();
         self
     }
 
-    /// The name of this machine, such as `mail.example.com`, by which it introduces itself to mail servers. It must have an
-    /// address and a reverse DNS entry if mail is delivered directly.
+    /// Sets the name of this machine, such as `mail.example.com`, by which it introduces itself to mail servers. It
+    /// must have an address and a reverse DNS entry if mail is delivered directly.
     pub fn hostname(mut self, hostname: impl Into<String>) -> Self {
         self.settings.hostname = hostname.into();
         self
     }
 
-    /// Where links in messages lead, such as `https://mail.example.com`: needed for tracking, unsubscribing and callbacks of
-    /// providers, which the API answers (feature `http`).
+    /// Sets the base URL of links in messages, such as `https://mail.example.com`: needed for tracking, unsubscribing
+    /// and callbacks of providers, which the API answers (feature `http`).
     pub fn public_url(mut self, url: impl Into<String>) -> Self {
         self.settings = self.settings.public_url(url.into());
         self
     }
 
-    /// The address that email is from where a message names none. Its domain is added to the workspace; mail is sent once its
-    /// [DNS records](Messaging::dns_records) are published. Needs a fully qualified [`hostname`](Self::hostname).
+    /// Sets the address that email comes from if a message names none. Its domain is added to the workspace; mail is
+    /// sent once its [DNS records](Messaging::dns_records) are published. Needs a fully qualified
+    /// [`hostname`](Self::hostname).
     pub fn sender(mut self, address: impl Into<String>) -> Self {
         self.sender = Some(address.into());
         self
     }
 
-    /// Lets a provider carry a channel, with its settings: `smtp` sends email through a relay,
-    /// `{"host": "smtp.example.net", "port": 587, "username": "…", "password": "…"}`. `docs/channels` describes the others.
-    /// What is given replaces what is stored; a channel that is not given stays as it is.
+    /// Sets the provider of a channel, with its settings: `smtp` sends email through a relay, `{"host":
+    /// "smtp.example.net", "port": 587, "username": "…", "password": "…"}`. `docs/channels` describes the others. The
+    /// settings replace the stored ones; a channel that is not set stays as it is.
     pub fn channel(mut self, channel: Channel, provider: impl Into<String>, config: Map<String, Value>) -> Self {
         self.channels.push((channel, provider.into(), config));
         self
     }
 
-    /// Whether relays, webhooks and providers may be at addresses that are not public, such as `127.0.0.1`.
+    /// Allows relays, webhooks and providers at addresses that are not public, such as `127.0.0.1`.
     pub fn allow_private_targets(mut self, allow: bool) -> Self {
         self.allow_private_targets = allow;
         self
     }
 
-    /// Whether this process sends, which is so unless said otherwise. Without workers what is accepted waits for another
+    /// Sets if this process sends, which it does unless set. Without workers, accepted messages wait for another
     /// process, or for [`App::run_until_idle`], which tests call.
     pub fn workers(mut self, workers: bool) -> Self {
         self.workers = workers;
         self
     }
 
-    /// Settings of the installation beyond those named here; replaces the host name and the public URL given before.
+    /// Sets the settings of the installation beyond those named here; they replace the host name and the public URL set
+    /// before.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Changes the engine's own [builder](app::Builder) right before the application is built: transports of your own, a
-    /// clock for tests, where attachments are kept.
+    /// Changes the engine's own [builder](app::Builder) right before the application is built: transports of your own,
+    /// a clock for tests, the storage of attachments.
     pub fn configure(mut self, configure: impl FnOnce(app::Builder) -> app::Builder + Send + 'static) -> Self {
         self.configure = Box::new(configure);
         self
     }
 
-    /// Opens the database, makes it when it is not there, and starts the workers. Must be called on a tokio runtime.
+    /// Opens the database, creates it if it does not exist, and starts the workers. Must be called on a tokio runtime.
     ///
     /// A directory is open in one process at a time; the commands of `messaging --data DIRECTORY` may work beside it.
     pub async fn open(self) -> Result<Messaging, OpenError> {

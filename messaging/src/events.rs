@@ -1,17 +1,17 @@
-//! What happens to the messages of a workspace, one page after the other.
+//! Events of the messages of a workspace, one page after the other.
 
 use messaging_core::domain::limits::MAX_PAGE_SIZE;
 use messaging_engine::ops::webhooks::events::{EventPage, EventQuery, ListWebhookEvents};
 use messaging_engine::{App, Caller, Error};
 use tokio::sync::watch;
 
-/// Seconds that one look waits for events.
+/// Time limit of one request for events, in seconds.
 const WAIT: u32 = 30;
 
-/// What happens to the messages of a workspace, in the order in which it was recorded.
+/// Events of the messages of a workspace, in the order in which they were recorded.
 ///
-/// Each page has a cursor. A program that stores it in the same transaction as what it did with the page handles every event
-/// exactly once; one that stores it afterwards handles each at least once.
+/// Each page has a cursor. A program that stores the cursor in the same transaction as its own work on the page handles
+/// every event exactly once; one that stores it afterwards handles each at least once.
 ///
 /// ```
 /// # async fn example(app: messaging::Messaging, load: fn() -> Option<String>, save: fn(String)) -> Result<(), messaging::Error> {
@@ -34,7 +34,7 @@ pub struct Events {
 }
 
 impl Events {
-    /// Sees to it that events are recorded from now on.
+    /// Makes sure that events are recorded from now on.
     pub(crate) async fn follow(
         app: App,
         caller: Caller,
@@ -46,8 +46,8 @@ impl Events {
         Ok(events)
     }
 
-    /// The next events, at most 200; waits until there are some. `None` once the installation is
-    /// [closed](crate::Messaging::close). May be dropped while it waits: nothing is skipped.
+    /// Returns the next events, at most 200; waits until there are some. `None` once the installation is
+    /// [closed](crate::Messaging::close). The future may be dropped while it waits: nothing is skipped.
     pub async fn next(&mut self) -> Result<Option<EventPage>, Error> {
         loop {
             if *self.closing.borrow() {

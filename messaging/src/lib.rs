@@ -10,14 +10,14 @@
 //! # }
 //! ```
 //!
-//! [`open`] makes the directory `data` with a SQLite database, its secret key and a workspace, and starts the workers that
-//! send. [`Messaging::send`] answers once the message is on disk: it survives the end of the process, and what was
-//! accepted before a crash is sent after the next start.
+//! [`open`] creates the directory `data` with a SQLite database, its secret key and a workspace, and starts the workers
+//! that send. [`Messaging::send`] returns once the message is on disk: it survives the end of the process, and messages
+//! accepted before a crash are sent after the next start.
 //!
 //! # From the first try to production
 //!
-//! Without a sender, email is captured instead of sent: [`Messaging::captured`] shows it. Mail leaves as soon as the program
-//! says who sends it:
+//! Without a sender, email is captured instead of sent: [`Messaging::captured`] shows it. Mail leaves as soon as the
+//! program names a sender:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,13 +32,13 @@
 //! ```
 //!
 //! [`Builder::channel`] chooses a provider: a relay instead of direct delivery for email, and providers for SMS, push,
-//! Telegram, WhatsApp and Viber. [`Builder::configure`] reaches everything else: transports of your own, retry schedules, the
-//! clock.
+//! Telegram, WhatsApp and Viber. [`Builder::configure`] reaches everything else: transports of your own, retry
+//! schedules, the clock.
 //!
 //! # Hearing what becomes of a message
 //!
-//! [`Messaging::message`] reports one message with the reason for its state. [`Messaging::events`] waits for what happens, from
-//! a cursor that your program keeps beside its own data.
+//! [`Messaging::message`] reports one message with the reason for its state. [`Messaging::events`] waits for events,
+//! from a cursor that your program keeps beside its own data.
 //!
 //! # Everything else
 //!
@@ -79,14 +79,14 @@ pub use crate::events::Events;
 pub use crate::open_error::OpenError;
 pub use crate::workspace::Messaging;
 
-/// Opens the messaging data in a directory, which is made when it is not there, and starts sending.
+/// Opens the messaging data in a directory, which is created if it does not exist, and starts sending.
 ///
 /// Short for [`builder`] without further settings. Must be called on a tokio runtime.
 pub async fn open(directory: impl Into<PathBuf>) -> Result<Messaging, OpenError> {
     builder(directory).open().await
 }
 
-/// Begins with the messaging data in a directory; [`Builder::open`] opens it.
+/// Returns a builder for the messaging data in a directory; [`Builder::open`] opens it.
 pub fn builder(directory: impl Into<PathBuf>) -> Builder {
     Builder::new(directory.into())
 }

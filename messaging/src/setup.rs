@@ -1,4 +1,4 @@
-//! What a workspace needs before it sends: providers, the domain of its sender, or a place to capture mail.
+//! Preparation of a workspace for sending: providers, the domain of its sender, or capturing of its mail.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::channel::provider;
@@ -13,12 +13,12 @@ use serde_json::{Map, Value};
 /// Settings of a provider, by channel.
 pub(crate) type ChannelConfig = (Channel, String, Map<String, Value>);
 
-/// The domain of an address, in lower case.
+/// Returns the domain of an address, in lower case.
 pub(crate) fn domain_of(address: &str) -> Option<String> {
     address.rsplit_once('@').map(|(_, domain)| domain.to_ascii_lowercase())
 }
 
-/// Lets providers carry channels.
+/// Sets the providers of channels.
 pub(crate) async fn set_channels(app: &App, workspace: WorkspaceId, channels: Vec<ChannelConfig>) -> Result<(), Error> {
     for (channel, provider, config) in channels {
         let path = ChannelPath { workspace_id: workspace, channel };
@@ -28,7 +28,7 @@ pub(crate) async fn set_channels(app: &App, workspace: WorkspaceId, channels: Ve
     Ok(())
 }
 
-/// Sees to it that the workspace has the domain of its sender, and that its email is no longer captured.
+/// Makes sure that the workspace has the domain of its sender, and that its email is no longer captured.
 pub(crate) async fn send_from(app: &App, workspace: WorkspaceId, address: &str) -> Result<(), Error> {
     let Some(domain) = domain_of(address) else { return Ok(()) };
     let caller = Caller::Operator(Some(workspace));
@@ -44,7 +44,7 @@ pub(crate) async fn send_from(app: &App, workspace: WorkspaceId, address: &str) 
     Ok(())
 }
 
-/// Lets a workspace that nobody has chosen a provider of email for capture what it would send.
+/// Makes a workspace capture its email, unless it has a provider of email or a sending domain.
 pub(crate) async fn capture(app: &App, workspace: WorkspaceId) -> Result<(), Error> {
     match app.store().channel(workspace, Channel::Email).await? {
         Some(settings) if settings.record.provider != provider::SANDBOX => return Ok(()),

@@ -1,4 +1,4 @@
-//! One workspace, as a program works with it.
+//! One workspace of an installation, as a program uses it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +30,7 @@ pub struct Messaging {
 /// Installation that several workspaces share.
 struct Shared {
     app: App,
-    /// Whether email of new workspaces is captured.
+    /// True if email of new workspaces is captured.
     captures: bool,
     workers: Mutex<Option<Workers>>,
     closing: watch::Sender<bool>,
@@ -52,14 +52,14 @@ impl Messaging {
         Self { shared: Arc::new(shared), caller: Caller::Operator(Some(workspace)), workspace, sender }
     }
 
-    /// Accepts a message. It is on disk when this answers, and the workers send it.
+    /// Accepts a message. It is on disk when the call returns, and the workers send it.
     ///
     /// An email without `from_email` and template is from the [sender](crate::Builder::sender).
     pub async fn send(&self, message: Message) -> Result<AcceptedMessage, Error> {
         self.app().send(self.with_sender(message), &self.caller).await
     }
 
-    /// Accepts a message once: a second call with the same key within 24 hours answers what the first one did and sends
+    /// Accepts a message once: a second call with the same key within 24 hours returns the first result and sends
     /// nothing. The key has 1 to 64 visible ASCII characters.
     pub async fn send_once(
         &self,
@@ -77,42 +77,42 @@ impl Messaging {
         message
     }
 
-    /// Reports a message: its status, the reason for it, and its events so far.
+    /// Returns the report of a message: its status, the reason for it, and its events so far.
     pub async fn message(&self, id: MessageId) -> Result<MessageReport, Error> {
         self.app().run(GetMessage).path(MessagePath { id }).by(&self.caller).await
     }
 
-    /// An email that was captured instead of sent, as it would have gone on the wire. `NotFound` until the workers have come
-    /// to it.
+    /// Returns an email that was captured instead of sent, as it would have gone on the wire. `NotFound` until the
+    /// workers have processed it.
     pub async fn captured(&self, id: MessageId) -> Result<CapturedSource, Error> {
         let path = SandboxPath { workspace_id: self.workspace, message_id: id };
         self.app().run(GetSandboxMessage).path(path).by(&self.caller).await
     }
 
-    /// The events of the workspace's messages after `cursor`, the `next_cursor` of an earlier answer; without one, from the
-    /// oldest that is kept.
+    /// Returns the events of the workspace's messages after `cursor`, the `next_cursor` of an earlier page; without
+    /// one, from the oldest that is kept.
     ///
-    /// Events are recorded from the first call of this on, and are kept for 30 days.
+    /// Events are recorded from the first call on, and are kept for 30 days.
     pub async fn events(&self, cursor: Option<String>) -> Result<Events, Error> {
         Events::follow(self.app().clone(), self.caller.clone(), self.shared.closing.subscribe(), cursor).await
     }
 
-    /// The DNS records that the sender's domain needs; none without a [sender](crate::Builder::sender).
+    /// Returns the DNS records that the sender's domain needs; none without a [sender](crate::Builder::sender).
     pub async fn dns_records(&self) -> Result<Vec<RecordItem>, Error> {
         let Some(domain) = self.sender_domain().await? else { return Ok(Vec::new()) };
         let path = DomainPath { workspace_id: self.workspace, id: domain.id };
         Ok(self.app().run(ListSendingDomainRecords).path(path).by(&self.caller).await?.data)
     }
 
-    /// Looks up the DNS records of the sender's domain now, and reports what was found. The workers look by themselves
-    /// too, less often.
+    /// Looks up the DNS records of the sender's domain now, and returns the result. The workers look them up too, less
+    /// often.
     pub async fn verify_sender(&self) -> Result<SendingDomainReport, Error> {
         let domain = self.sender_domain().await?.ok_or(Error::NotFound)?;
         let path = DomainPath { workspace_id: self.workspace, id: domain.id };
         self.app().run(VerifySendingDomain).path(path).by(&self.caller).await
     }
 
-    /// The domain of the sender, or the nearest one above it.
+    /// Returns the sending domain of the sender: its domain, or the nearest one above it.
     async fn sender_domain(&self) -> Result<Option<SendingDomainReport>, Error> {
         let Some(name) = self.sender.as_deref().and_then(domain_of) else { return Ok(None) };
         let mut query = PageQuery::default();
@@ -131,9 +131,9 @@ impl Messaging {
         }
     }
 
-    /// Another workspace of the installation, made with this name at the first call. Workspaces share nothing but the
-    /// database: use one for each of your tenants. It has no sender of its own; while the program names none,
-    /// its email is captured as well.
+    /// Returns another workspace of the installation, which is created with this name at the first call. Workspaces
+    /// share nothing but the database: use one for each of your tenants. It has no sender of its own; while the program
+    /// names none, its email is captured as well.
     pub async fn workspace(&self, name: &str) -> Result<Self, Error> {
         let workspace = admin::embedded_workspace(self.app(), name).await?;
         if self.shared.captures {
@@ -143,23 +143,23 @@ impl Messaging {
         Ok(Self { shared: Arc::clone(&self.shared), caller, workspace, sender: None })
     }
 
-    /// Id of the workspace.
+    /// Returns the id of the workspace.
     pub fn workspace_id(&self) -> WorkspaceId {
         self.workspace
     }
 
-    /// The application, for every operation in [`ops`](crate::ops).
+    /// Returns the application, for every operation in [`ops`](crate::ops).
     pub fn app(&self) -> &App {
         &self.shared.app
     }
 
-    /// Identity of calls in this workspace: the operator's, who may do everything in it.
+    /// Returns the identity of calls in this workspace: the operator's, who may do everything in it.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// Ends the installation in order: waits up to 10 seconds for attempts under way, then closes the database. What is
-    /// still queued is sent after the next start. Concerns all workspaces; later calls fail.
+    /// Ends the installation in order: waits up to 10 seconds for attempts under way, then closes the database.
+    /// Messages that are still queued are sent after the next start. Concerns all workspaces; later calls fail.
     pub async fn close(&self) {
         self.shared.closing.send_replace(true);
         self.app().end_waits();
@@ -171,7 +171,7 @@ impl Messaging {
     }
 }
 
-/// Whether `name` is `domain` or a name below it.
+/// Returns true if `name` is `domain` or a name below it.
 fn is_at_or_below(name: &str, domain: &str) -> bool {
     name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

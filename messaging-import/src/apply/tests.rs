@@ -9,12 +9,12 @@ use tokio::time::Instant;
 use super::*;
 use crate::{Product, ReadOptions, read};
 
-/// Nobody answers.
+/// Error of an API that does not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody answers")]
 struct Away;
 
-/// An API that answers as told; without being told it takes everything.
+/// An API that answers as scripted; unless scripted, it accepts everything.
 #[derive(Default)]
 struct Scripted {
     lists: Vec<Value>,
@@ -58,7 +58,7 @@ impl Api for Arc<Scripted> {
     }
 }
 
-/// An export with a list of two people, one of whom must not be sent to.
+/// Returns an export with a list of two people, one of whom is suppressed.
 fn export() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("lists")).unwrap();
@@ -67,7 +67,7 @@ fn export() -> TempDir {
     directory
 }
 
-/// Brings the export over; with the rows that were refused.
+/// Imports the export; returns the result and the rows that were refused.
 async fn bring(api: &Arc<Scripted>) -> (Result<Applied, ApplyError<Away>>, Vec<Value>) {
     let directory = export();
     let plan = read(Product::CsvDir, directory.path(), &ReadOptions::default()).unwrap();

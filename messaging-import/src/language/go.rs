@@ -1,12 +1,12 @@
-//! Go templates as listmonk uses them.
+//! Translates Go templates of listmonk.
 
 use super::{Expression, Fault, Known, MAX_DEPTH, Translated, is_name, line_of, push_literal, quoted, shown, variable};
 
-/// What listmonk says itself, in its English.
+/// Phrases of listmonk's own, in English.
 const PHRASES: [(&str, &str); 2] =
     [("email.unsub", "Unsubscribe"), ("email.unsubHelp", "You do not want these emails any more?")];
 
-/// What is said of a layout: here a template is the whole email.
+/// Note about a layout: here a template is the whole email.
 const CONTENT_NOTE: &str =
     "the campaign's body stood at {{ template \"content\" . }}; it is the variable `content` now, put a text there";
 
@@ -29,7 +29,7 @@ pub(crate) fn translate(source: &str, known: Known<'_>) -> Result<Translated, Fa
     }
 }
 
-/// Where an action's `}}` is; strings and comments may hold the sign.
+/// Returns the offset of the `}}` that ends an action; strings and comments may hold the sign.
 fn end_of(text: &str) -> Option<usize> {
     let body = text.strip_prefix('-').unwrap_or(text).trim_start();
     if body.starts_with("/*") {
@@ -50,10 +50,10 @@ fn end_of(text: &str) -> Option<usize> {
     None
 }
 
-/// What is closed by the next `{{ end }}`.
+/// Block that the next `{{ end }}` closes.
 enum Block {
     If,
-    /// A loop or a `with`, inside of which the dot is something else.
+    /// A loop; like `With`, it changes the meaning of the dot.
     Each {
         variables: usize,
     },
@@ -62,9 +62,9 @@ enum Block {
     },
 }
 
-/// What the dot or a `$name` is.
+/// Meaning of the dot or a `$name`.
 struct Dot {
-    /// Empty for the dot.
+    /// Name of the variable; empty for the dot.
     name: String,
     code: String,
 }
@@ -78,7 +78,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn text(&mut self, text: &str) {
-        // The shorthand for a link that is counted; links are counted here anyway.
+        // `@TrackLink` marks a link whose clicks are counted; here all links are.
         push_literal(&mut self.out.text, &text.replace("@TrackLink", ""));
     }
 
@@ -136,7 +136,7 @@ impl Work<'_> {
             }
             "template" => Err("other templates cannot be named".to_owned()),
             "TrackView" => {
-                // Opens are counted by the pixel that sending adds.
+                // Opens are counted by the pixel that is added when a message is sent.
                 self.nothing(trims);
                 Ok(())
             }
@@ -164,7 +164,7 @@ impl Work<'_> {
         }
     }
 
-    /// `range X`, `range $item := X`, `range $index, $item := X`.
+    /// Translates `range X`, `range $item := X`, or `range $index, $item := X`.
     fn range(&mut self, trims: (bool, bool), rest: &str) -> Result<(), String> {
         let (names, over) = rest.split_once(":=").map_or(("", rest), |(names, over)| (names.trim(), over.trim()));
         let over = self.expression(over)?.operand();
@@ -195,7 +195,7 @@ impl Work<'_> {
                 self.tag(trims, &format!("elif {condition}"));
             }
             Some(_) if rest.is_empty() => {
-                // In the other branch of a loop or a `with` the dot is what it was before.
+                // In the other branch of a loop or a `with` the dot has its previous meaning again.
                 if let Some(Block::Each { variables } | Block::With { variables }) = self.blocks.last_mut() {
                     let kept = self.dots.len() - std::mem::take(variables);
                     self.dots.truncate(kept);
@@ -225,7 +225,7 @@ impl Work<'_> {
         if reading.at == tokens.len() { Ok(value) } else { Err("is not understood".to_owned()) }
     }
 
-    /// `.Subscriber.Email`, `.name`, `$item.name`.
+    /// Translates `.Subscriber.Email`, `.name`, or `$item.name`.
     fn path(&self, path: &str) -> Result<Expression, String> {
         let (start, rest) = path.split_once('.').unwrap_or((path, ""));
         let names: Vec<_> = rest.split('.').filter(|name| !name.is_empty()).collect();
@@ -247,7 +247,7 @@ impl Work<'_> {
     }
 }
 
-/// What listmonk gives to a template.
+/// Translates a value that listmonk passes to a template.
 fn root(names: &[&str]) -> Result<Expression, String> {
     let atom = |code: &str| Ok(Expression::Atom(code.to_owned()));
     match names {
@@ -300,7 +300,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 end + 2
             }
             '"' => {
-                // Go's escapes are those of JSON in all that people write.
+                // Go's escapes are those of JSON in practice.
                 let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<String>();
                 let read = stream.next().and_then(Result::ok).ok_or("has a text that is not understood")?;
                 tokens.push(Token::Text(read));
@@ -347,7 +347,7 @@ impl Reading<'_> {
         Ok(value)
     }
 
-    /// A function with its arguments, the last of which may come through a pipe, or a value.
+    /// Translates a function with its arguments, the last of which may come through a pipe, or a value.
     fn command(&mut self, piped: Option<Expression>) -> Result<Expression, String> {
         match self.tokens.get(self.at) {
             Some(Token::Word(word)) if !["true", "false", "nil"].contains(&word.as_str()) => {
@@ -377,7 +377,7 @@ impl Reading<'_> {
             Token::Word(word) => match word.as_str() {
                 "true" | "false" => Expression::Atom(word.clone()),
                 "nil" => Expression::Atom("none".to_owned()),
-                // A function without arguments.
+                // The word is a function without arguments.
                 _ => function(word, &[])?,
             },
             Token::Open => {
@@ -394,7 +394,8 @@ impl Reading<'_> {
     }
 }
 
-/// A function of Go, of Sprig or of listmonk. The whole data, a lone dot, is passed to those of listmonk: an empty atom.
+/// Translates a function of Go, of Sprig or of listmonk. The whole data, a lone dot, is an argument of listmonk's
+/// functions: an empty atom.
 fn function(name: &str, arguments: &[Expression]) -> Result<Expression, String> {
     let is_data = |argument: &Expression| *argument == Expression::Atom(String::new());
     let chain = |operator: &str| {

@@ -1,8 +1,8 @@
-//! Handlebars as SendGrid uses it.
+//! Translates Handlebars templates of SendGrid.
 
 use super::{Expression, Fault, Known, MAX_DEPTH, Translated, is_name, line_of, push_literal, quoted, shown, variable};
 
-/// Tags of SendGrid that stand for the link by which people unsubscribe.
+/// Tags of SendGrid for the unsubscribe link.
 const UNSUBSCRIBE: [&str; 3] = ["unsubscribe", "unsubscribe_preferences", "unsubscribe_url"];
 
 /// Tags for that link in SendGrid's older syntax.
@@ -14,7 +14,7 @@ const OLD_UNSUBSCRIBE: [&str; 5] = [
     "[Unsubscribe]",
 ];
 
-/// Names that SendGrid fills in and nobody here.
+/// Names that SendGrid fills in, but this project does not.
 const THEIRS: [&str; 7] =
     ["Sender_Name", "Sender_Address", "Sender_City", "Sender_State", "Sender_Zip", "Sender_Country", "weblink"];
 
@@ -57,13 +57,13 @@ pub(crate) fn translate(source: &str, known: Known<'_>) -> Result<Translated, Fa
 }
 
 struct Block {
-    /// The word that closes it.
+    /// The helper that closes the block.
     helper: String,
-    /// What `this` is inside of a loop.
+    /// Jinja's name for `this` inside of a loop.
     item: Option<String>,
-    /// Whether its other branch has begun.
+    /// True if the other branch has begun.
     is_other: bool,
-    /// Conditions that `{{else if}}` opened in it.
+    /// Tags that close the conditions of `{{else if}}` in the block.
     closes: &'static str,
 }
 
@@ -128,7 +128,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// `insert name "default=there"`, `length items`, or a name.
+    /// Translates `insert name "default=there"`, `length items`, or a name.
     fn value(&self, tag: &str) -> Result<Expression, String> {
         let words = words(tag)?;
         match words.as_slice() {
@@ -247,7 +247,7 @@ impl Work<'_> {
             (None, [name]) if THEIRS.contains(name) => {
                 Err(format!("only SendGrid knows it; give it by --set '{name}=…'"))
             }
-            // In a design it is the contact's, in other templates a variable.
+            // In a design it is the contact's email, in other templates a variable.
             (None, ["email"]) => Ok(Expression::Compound("email or contact.email".to_owned())),
             (None, []) => Err("is not understood here".to_owned()),
             (None, names) => variable(names).ok_or_else(|| "has a name that no variable can have".to_owned()),
@@ -255,7 +255,7 @@ impl Work<'_> {
     }
 }
 
-/// Refuses tags of the older way of writing.
+/// Refuses tags of the older syntax.
 fn refuse_old(text: &str) -> Result<&str, String> {
     match text.find("<%") {
         Some(at) => {
@@ -265,7 +265,7 @@ fn refuse_old(text: &str) -> Result<&str, String> {
     }
 }
 
-/// The words of a tag; texts in quotation marks keep them.
+/// Returns the words of a tag; quoted texts keep their quotation marks.
 fn words(tag: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = tag.trim_start();

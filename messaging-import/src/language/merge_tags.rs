@@ -11,7 +11,7 @@ const FIELDS: [(&str, &str); 5] = [
     ("PHONE", "phone_number"),
 ];
 
-/// Tags that become nothing: the preview text has its own field here, and the badge is Mailchimp's.
+/// Tags that are left out: the preview text has its own field here, and the badge is Mailchimp's.
 const NOTHING: [&str; 3] = ["MC_PREVIEW_TEXT", "REWARDS", "REWARDS_TEXT"];
 
 /// Note on a template that has the tag `*|MC:SUBJECT|*`.
@@ -82,7 +82,7 @@ fn unknown(tag: &str) -> String {
     format!("is not understood; a text for it can be given by --set '{tag}=…'")
 }
 
-/// The expression for a tag about the recipient.
+/// Returns the expression for a tag about the recipient.
 fn field(name: &str, known: Known<'_>) -> Result<Expression, String> {
     let atom = |code: String| Ok(Expression::Atom(code));
     match name {
@@ -104,8 +104,8 @@ fn field(name: &str, known: Known<'_>) -> Result<Expression, String> {
     }
 }
 
-/// The expression for a condition: `PLAN`, `PLAN=pro`, `PLAN!=pro`. Comparisons of numbers are not translated, because a
-/// contact without a number would make the template fail.
+/// Returns the expression for a condition: `PLAN`, `PLAN=pro`, `PLAN!=pro`. Comparisons of numbers are not translated,
+/// because a contact without a number would make the template fail.
 fn condition(text: &str, known: Known<'_>) -> Result<String, String> {
     let text = text.trim();
     if NOTHING.contains(&text) {

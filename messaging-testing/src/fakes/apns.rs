@@ -1,4 +1,4 @@
-//! Apple Push Notification service as a fake.
+//! Fake Apple Push Notification service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ const TEAM: &str = "FAKETEAM01";
 const KEY_ID: &str = "FAKEKEY001";
 const TOPIC: &str = "com.example.fake";
 
-/// The oldest token that is taken.
+/// Maximum age of a token that is accepted.
 const MAX_AGE: Duration = Duration::from_hours(1);
 
-/// Apple. It speaks HTTP/2 alone and checks provider tokens.
+/// Fake of Apple's service. It speaks only HTTP/2 and checks provider tokens.
 #[derive(Debug)]
 pub struct FakeApns {
     clock: Arc<dyn Clock>,
@@ -33,12 +33,12 @@ impl Default for FakeApns {
 }
 
 impl FakeApns {
-    /// One that tells the age of tokens by this clock.
+    /// Creates a fake that judges the age of tokens by this clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock }
     }
 
-    /// The settings of a workspace that sends through the fake at this address.
+    /// Returns the settings of a workspace that sends through the fake at this address.
     pub fn settings(url: &str) -> Map<String, Value> {
         let given = [
             ("api_base", url),
@@ -51,7 +51,7 @@ impl FakeApns {
         given.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
     }
 
-    /// A device token; the last two digits choose what becomes of messages to it.
+    /// Returns a device token; its last two digits choose the outcome of messages to it.
     pub fn device(number: u8) -> String {
         format!("{}{number:02}", "fa".repeat(31))
     }

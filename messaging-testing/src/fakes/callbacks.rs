@@ -1,4 +1,4 @@
-//! Calls of a fake to us.
+//! Calls of a fake to the server under test.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,16 +16,16 @@ use url::{Position, Url};
 
 use super::{CalledBack, FakeApi, FakeCallback, Order, Report, Signature, Submission};
 
-/// How long an answer is waited for.
+/// Time limit for the answer to a call.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// How much of an answer is read.
+/// Maximum octets of an answer that are read.
 const BODY_LIMIT: usize = 64 << 10;
 
-/// What makes a call larger than any that is read (3 MiB).
+/// Octets by which a call exceeds the size that any server reads (3 MiB).
 const PADDING: usize = (3 << 20) + 1;
 
-/// The calls that report about a message.
+/// Returns the calls that report about a message.
 pub(super) fn planned(
     api: &dyn FakeApi,
     submission: &Submission,
@@ -67,17 +67,17 @@ pub(super) fn planned(
     calls
 }
 
-/// A server that is called without what stands between it and the world.
+/// A server that is called directly, past its proxy.
 #[derive(Debug, Clone)]
 pub(super) struct Shortcut {
-    /// What the addresses of its calls begin with.
+    /// Beginning of the URLs of calls to it.
     pub(super) base: String,
     /// The address that the server listens at.
     pub(super) address: SocketAddr,
 }
 
 impl Shortcut {
-    /// The target of a request to the server for a call to this address; `None` where it is not the server's.
+    /// Returns the request target for a call to this URL; `None` if the URL is not the server's.
     fn target<'a>(&self, url: &'a str) -> Option<&'a str> {
         url.strip_prefix(&self.base).filter(|rest| rest.starts_with('/'))
     }

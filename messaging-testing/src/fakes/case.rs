@@ -1,58 +1,58 @@
-//! What becomes of a message at a fake, by the last two digits of its recipient.
+//! Outcome of a message at a fake, by the last two digits of its recipient.
 
-/// The fate of a message at a fake provider.
+/// Outcome of a message at a fake provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Case {
-    /// It is taken, and these reports follow, in this order.
+    /// The message is accepted, and these reports follow, in this order.
     Accepted(&'static [Report], Order),
-    /// It is refused.
+    /// The message is refused.
     Refused(Refusal),
-    /// Something is the matter with the answer.
+    /// The answer is faulty.
     Trouble(Trouble),
 }
 
-/// Why a message is refused: a class of outcome in the provider's words.
+/// Reason why a message is refused; the provider has its own code for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// Nobody has the address.
+    /// The address does not exist.
     Address,
-    /// The recipient refuses us.
+    /// The recipient has blocked the sender.
     Blocked,
-    /// The recipient is on the provider's list of those who want nothing.
+    /// The recipient is on the provider's list of opt-outs.
     OptedOut,
     /// The recipient cannot be reached.
     Soft,
     /// A policy of the provider or a filter.
     Policy,
-    /// The message cannot be taken.
+    /// The content of the message is not acceptable.
     Content,
     /// A failure of the provider.
     Retry,
-    /// Too many requests of the account.
+    /// The account sends too many requests.
     Throttled(Wait),
-    /// Too many messages for the recipient.
+    /// The recipient gets too many messages.
     ThrottledRecipient,
     /// The key or the account is refused.
     Auth,
 }
 
-/// How long the answer asks to wait (RFC 9110 section 10.2.3).
+/// Wait that the answer asks for (RFC 9110 section 10.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wait {
     /// Seven seconds.
     Seconds,
-    /// Until a date, which lies far ahead: 24 hours are granted.
+    /// Until a date in the far future; the server waits at most 24 hours.
     Date,
-    /// It does not say.
+    /// No wait is given.
     Absent,
-    /// More seconds than fit in anything.
+    /// More seconds than any number type holds.
     Absurd,
-    /// A word.
+    /// A word that is no number or date.
     Unreadable,
 }
 
 impl Wait {
-    /// The header `Retry-After`, if there is one.
+    /// Returns the header `Retry-After`, if there is one.
     pub const fn header(self) -> Option<&'static str> {
         match self {
             Self::Seconds => Some("7"),
@@ -64,16 +64,16 @@ impl Wait {
     }
 }
 
-/// Something is the matter with the answer.
+/// Fault of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trouble {
-    /// It comes late; see [`FakeProvider::slow`](super::FakeProvider::slow).
+    /// The answer comes late; see [`FakeProvider::slow`](super::FakeProvider::slow).
     Slow,
-    /// It never comes, and the connection stays open.
+    /// The answer never comes, and the connection stays open.
     Silent,
-    /// The connection is reset when the request was read.
+    /// The connection is reset after the request was read.
     Reset,
-    /// The message is taken, its reports follow, and the connection is reset before the answer.
+    /// The message is accepted, its reports follow, and the connection is reset before the answer.
     ResetWhenTaken,
     /// 200 with JSON that is cut off.
     Broken,
@@ -83,66 +83,66 @@ pub enum Trouble {
     Redirect,
     /// 408.
     RequestTimeout,
-    /// 401 the first time, then the message is taken.
+    /// 401 the first time, then the message is accepted.
     UnauthorizedOnce,
 }
 
-/// What a provider reports about a message that it has taken.
+/// Report of a provider about a message that it has accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Report {
-    /// It has left.
+    /// The message was sent on.
     Sent,
-    /// The recipient has it.
+    /// The message was delivered.
     Delivered,
-    /// The recipient has read it.
+    /// The recipient has read the message.
     Read,
-    /// It did not arrive.
+    /// The message was not delivered.
     Failed(Refusal),
 }
 
-/// When and how reports come.
+/// Order, time and form of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// After the answer, one after another.
     InOrder,
-    /// The last first.
+    /// In reverse order.
     Reversed,
-    /// Each two times.
+    /// Each one twice.
     Twice,
     /// Before the answer to the request.
     BeforeAnswer,
-    /// About a message that nobody knows, and then in order.
+    /// First about an unknown message, then in order.
     Unknown,
     /// With a wrong signature.
     Forged,
     /// Without a signature.
     Unsigned,
-    /// Signed with the secret that was valid before.
+    /// Signed with the previous secret.
     OldSecret,
-    /// In one call where the provider batches.
+    /// In one call if the provider batches.
     Batched,
-    /// In a call of 3 MiB and a bit.
+    /// In a call of more than 3 MiB.
     Large,
 }
 
-/// The way in which a callback is signed.
+/// Signature of a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signature {
-    /// As it should be.
+    /// A valid signature.
     Valid,
-    /// Wrongly.
+    /// A wrong signature.
     Forged,
-    /// Not at all.
+    /// No signature.
     Missing,
-    /// With another secret than the one that is valid.
+    /// A signature with another secret than the valid one.
     OldSecret,
 }
 
 const DELIVERED: &[Report] = &[Report::Sent, Report::Delivered];
 const READ: &[Report] = &[Report::Sent, Report::Delivered, Report::Read];
 
-/// What becomes of a message by the last two digits; other recipients are as 01. The first seven are those of the
-/// sandbox (contract section 4.3).
+/// Cases by the last two digits; other recipients are treated as 01. The first seven are those of the sandbox (contract
+/// section 4.3).
 pub const CASES: &[(u8, Case)] = &[
     (1, Case::Accepted(DELIVERED, Order::InOrder)),
     (2, Case::Refused(Refusal::Address)),
@@ -155,7 +155,7 @@ pub const CASES: &[(u8, Case)] = &[
     (9, Case::Refused(Refusal::Auth)),
     (10, Case::Refused(Refusal::Blocked)),
     (11, Case::Refused(Refusal::ThrottledRecipient)),
-    // No reports at all.
+    // There are no reports at all.
     (12, Case::Accepted(&[], Order::InOrder)),
     (20, Case::Refused(Refusal::Throttled(Wait::Seconds))),
     (21, Case::Refused(Refusal::Throttled(Wait::Date))),
@@ -188,12 +188,12 @@ pub const CASES: &[(u8, Case)] = &[
     (58, Case::Accepted(&[Report::Failed(Refusal::OptedOut)], Order::InOrder)),
     (59, Case::Accepted(&[Report::Failed(Refusal::Auth)], Order::InOrder)),
     (60, Case::Accepted(&[Report::Failed(Refusal::Blocked)], Order::InOrder)),
-    // It arrived, whatever is said later.
+    // The message was delivered, whatever is reported later.
     (61, Case::Accepted(&[Report::Delivered, Report::Failed(Refusal::Soft)], Order::InOrder)),
 ];
 
 impl Case {
-    /// The case of a recipient, by the last two of the digits in it.
+    /// Returns the case of a recipient, by the last two of the digits in it.
     pub fn of(recipient: &str) -> Self {
         let mut digits = recipient.chars().rev().filter_map(|character| character.to_digit(10));
         let (ones, tens) = (digits.next().unwrap_or(1), digits.next().unwrap_or(0));

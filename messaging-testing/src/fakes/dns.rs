@@ -1,4 +1,4 @@
-//! Providers of DNS: one zone behind one account, in the words of each API.
+//! Fake DNS providers: one zone of one account, in the form of each API.
 
 mod cloudflare;
 mod digitalocean;
@@ -14,42 +14,42 @@ pub use digitalocean::FakeDigitalOcean;
 pub use hetzner::FakeHetzner;
 pub use route53::FakeRoute53;
 
-/// Octets of one string of a TXT record.
+/// Maximum octets of one string of a TXT record.
 const MAX_STRING: usize = 255;
 
-/// A zone at a provider. Clones share it, so that a test sees what was written.
+/// A zone at a provider. Clones share it, so that a test sees the records that were written.
 #[derive(Debug, Clone)]
 pub struct FakeDnsZone {
     name: Arc<str>,
     records: Arc<Mutex<Vec<FakeDnsRecord>>>,
 }
 
-/// A record as the provider keeps it.
+/// A record as the provider stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FakeDnsRecord {
-    /// The provider's number for it.
+    /// The provider's id of it.
     pub id: u64,
     /// Full name without a final dot.
     pub host: String,
     /// Its type, such as `TXT`.
     pub kind: String,
-    /// Its value as the API shows it; of an exchanger with the preference in front.
+    /// Its value as the API shows it; for an MX record with the preference in front.
     pub value: String,
 }
 
 impl FakeDnsZone {
-    /// A zone without records.
+    /// Creates a zone without records.
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), records: Arc::default() }
     }
 
-    /// Adds a record, its value as the API shows it.
+    /// Adds a record, with its value as the API shows it.
     pub fn add(&self, host: &str, kind: &str, value: &str) {
         let (host, kind, value) = (host.to_owned(), kind.to_owned(), value.to_owned());
         self.lock().push(FakeDnsRecord { id: super::fresh(), host, kind, value });
     }
 
-    /// The values of a type at a name, as the API shows them.
+    /// Returns the values of a type at a name, as the API shows them.
     pub fn values(&self, host: &str, kind: &str) -> Vec<String> {
         self.at(host).into_iter().filter(|record| record.kind == kind).map(|record| record.value).collect()
     }
@@ -66,17 +66,17 @@ impl FakeDnsZone {
         host.strip_suffix(&*self.name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     }
 
-    /// A label below the zone as a full name.
+    /// Returns a label below the zone as a full name.
     fn full(&self, label: &str) -> String {
         if label == "@" { self.name.to_string() } else { format!("{label}.{}", self.name) }
     }
 
-    /// A full name as a label below the zone.
+    /// Returns a full name as a label below the zone.
     fn label(&self, host: &str) -> String {
         host.strip_suffix(&*self.name).and_then(|rest| rest.strip_suffix('.')).unwrap_or("@").to_owned()
     }
 
-    /// Why a record cannot stand beside those that are there.
+    /// Returns the reason why a record cannot be added to the existing ones.
     fn obstacle(&self, host: &str, kind: &str, value: &str) -> Option<Obstacle> {
         let there = self.at(host);
         if there.iter().any(|record| record.kind == kind && record.value == value) {
@@ -91,16 +91,16 @@ impl FakeDnsZone {
     }
 }
 
-/// Why a record is not taken.
+/// Reason why a record is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Obstacle {
-    /// The same record is there.
+    /// The same record exists.
     Duplicate,
-    /// An alias stands alone.
+    /// A name with an alias has no other records.
     Alias,
 }
 
-/// Whether a text is one or more strings in quotation marks, each as short as a record takes it.
+/// Returns true if a text is one or more strings in quotation marks, each within the maximum length.
 fn is_quoted(text: &str) -> bool {
     let (mut rest, mut strings) = (text.trim(), 0);
     while let Some(body) = rest.strip_prefix('"') {
@@ -122,7 +122,7 @@ fn is_quoted(text: &str) -> bool {
     strings > 0 && rest.is_empty()
 }
 
-/// A parameter of the query; empty when it is not there.
+/// Returns a parameter of the query; empty if it is absent.
 fn parameter(request: &FakeRequest, name: &str) -> String {
     let query = request.target.split_once('?').map_or("", |(_, query)| query);
     url::form_urlencoded::parse(query.as_bytes())
@@ -130,12 +130,12 @@ fn parameter(request: &FakeRequest, name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// The parts of the path.
+/// Returns the parts of the path.
 fn parts(request: &FakeRequest) -> Vec<&str> {
     request.path().split('/').filter(|part| !part.is_empty()).collect()
 }
 
-/// The items of a page, by the parameters `page` and `per_page`.
+/// Returns the items of a page, by the parameters `page` and `per_page`.
 fn page<T>(request: &FakeRequest, items: Vec<T>, usual: usize) -> Vec<T> {
     let number = |name: &str| parameter(request, name).parse::<usize>().ok().filter(|number| *number > 0);
     let (page, size) = (number("page").unwrap_or(1), number("per_page").unwrap_or(usual));

@@ -15,16 +15,16 @@ const KEY_ID: &str = "fake-key";
 const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/// How many access tokens are valid at the same time.
+/// Maximum number of access tokens that are valid at a time.
 const MAX_TOKENS: usize = 16;
 
-/// How long an access token is said to be valid, in seconds.
+/// Lifetime of an access token as announced, in seconds.
 const EXPIRES_IN: u64 = 3599;
 
 const FCM_ERROR: &str = "type.googleapis.com/google.firebase.fcm.v1.FcmError";
 const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
-/// Firebase. It checks assertions and access tokens.
+/// Fake Firebase, which checks assertions and access tokens.
 #[derive(Debug, Default)]
 pub struct FakeFcm {
     tokens: Mutex<Tokens>,
@@ -37,7 +37,7 @@ struct Tokens {
 }
 
 impl FakeFcm {
-    /// The settings of a workspace that sends through the fake at this address.
+    /// Returns the settings of a workspace that sends through the fake at this address.
     pub fn settings(url: &str) -> Map<String, Value> {
         let service_account = json!({
             "type": "service_account",
@@ -54,7 +54,7 @@ impl FakeFcm {
         ])
     }
 
-    /// An access token for a signed assertion (RFC 7523).
+    /// Answers with an access token for a signed assertion (RFC 7523).
     fn grant(&self, request: &FakeRequest) -> FakeAnswer {
         let refused = |error: &str, description: &str| {
             FakeAnswer::json(400, &json!({"error": error, "error_description": description}))
@@ -89,7 +89,7 @@ impl FakeFcm {
     }
 }
 
-/// An error as Google writes it.
+/// Returns an error in Google's form.
 fn error(code: u16, status: &str, message: &str, details: &Value) -> FakeAnswer {
     let error = json!({"code": code, "message": message, "status": status, "details": details});
     FakeAnswer::json(code, &json!({ "error": error }))
@@ -109,7 +109,7 @@ fn unauthenticated() -> FakeAnswer {
     error(401, "UNAUTHENTICATED", message, &json!([]))
 }
 
-/// The members of a message that the API knows.
+/// Members of a message that the API knows.
 const MEMBERS: [&str; 7] = ["token", "fid", "notification", "data", "android", "apns", "webpush"];
 
 impl FakeApi for FakeFcm {

@@ -1,4 +1,4 @@
-//! Example keys that are published, so that nobody takes them for a secret.
+//! Published example keys, which nobody takes for a secret.
 
 use ring::signature::{KeyPair as _, RsaKeyPair};
 use rustls_pki_types::PrivatePkcs8KeyDer;
@@ -21,7 +21,7 @@ pub(crate) const RSA_MODULUS: &str = "ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoT
     dQOS-UTo7WTBEMa2R2CapHg665xsmtdVMTBQY4uDZlxvb3qCo5ZwKh9kG4LT6_I5IhlJH7aGhyxXFvUK-DWNmoudF8NAco9_h9ia\
     GNj8q2ethFkMLs91kzk2PAcDTW9gb54h4FRWyuXpoQ";
 
-/// The public half of an RSA key that is PKCS#8 in PEM: its `RSAPublicKey` in DER. `None` when it is no such key.
+/// Returns the public half of an RSA key in PKCS#8 in PEM: its `RSAPublicKey` in DER. `None` if it is no such key.
 pub(super) fn rsa_public_key(pem: &str) -> Option<Vec<u8>> {
     let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).ok()?;
     let key = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).ok()?;

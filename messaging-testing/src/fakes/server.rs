@@ -1,4 +1,4 @@
-//! The server of a fake.
+//! HTTP server of a fake provider.
 
 use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
@@ -30,22 +30,22 @@ use super::callbacks::{Shortcut, call, planned};
 use super::case::{Case, Order, Refusal, Signature, Trouble};
 use super::{CalledBack, FakeAnswer, FakeApi, FakeCallback, FakeRequest, Submission};
 
-/// How much of a request is read.
+/// Maximum octets of a request's body that are read.
 const BODY_LIMIT: usize = 4 << 20;
 
-/// How many requests and calls are remembered, the newest.
+/// Number of requests and calls that are kept, the newest.
 const REMEMBERED: usize = 10_000;
 
-/// How many octets of bodies of requests are remembered.
+/// Maximum octets of requests' bodies that are kept.
 const REMEMBERED_OCTETS: usize = 64 << 20;
 
-/// Where people let a recipient write, instead of a program: `POST` with `{"from","text"}`.
+/// Path at which a user lets a recipient write: `POST` with `{"from","text"}`.
 const INBOUND: &str = "/fake/inbound";
 
-/// How long an answer that comes late is held back.
+/// Time by which a late answer is delayed, unless set.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// A provider on a loopback socket. It ends when dropped.
+/// A fake provider on a loopback socket. It ends when dropped.
 pub struct FakeProvider {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -65,7 +65,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     requests: VecDeque<FakeRequest>,
-    /// Octets of their bodies.
+    /// Octets of the requests' bodies.
     octets: usize,
     called: VecDeque<CalledBack>,
     next: VecDeque<Case>,
@@ -112,22 +112,22 @@ impl FakeProvider {
         Ok(Self { address, shared, task: task.abort_handle() })
     }
 
-    /// The address that the fake listens at.
+    /// Returns the address that the fake listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base of its API, without a slash at its end.
+    /// Returns the base URL of its API, without a slash at its end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The next message meets this case, whoever its recipient is; several calls make a queue.
+    /// Gives the next message this case, whoever its recipient is; several calls make a queue.
     pub fn next(&self, case: Case) {
         lock(&self.shared.state).next.push_back(case);
     }
 
-    /// The next request is answered with this, without being read; several calls make a queue.
+    /// Answers the next request with this, without reading it; several calls make a queue.
     pub fn next_answer(&self, answer: FakeAnswer) {
         lock(&self.shared.state).answers.push_back(answer);
     }
@@ -137,60 +137,60 @@ impl FakeProvider {
         lock(&self.shared.state).resets = count;
     }
 
-    /// How long [`Trouble::Slow`] takes; two seconds until it is said.
+    /// Sets how long [`Trouble::Slow`] takes; two seconds unless set.
     pub fn slow(&self, time: Duration) {
         lock(&self.shared.state).slow = Some(time);
     }
 
-    /// Calls to addresses that begin with `base` go to this socket, with the rest of the address as their path: to a
-    /// server that stands behind a proxy, or that the world calls by https.
+    /// Sends calls whose URL begins with `base` to this socket, with the rest of the URL as their path: for a server
+    /// behind a proxy, or one whose public URL is https.
     pub fn call_straight(&self, base: &str, address: SocketAddr) {
         lock(&self.shared.state).shortcut = Some(Shortcut { base: base.to_owned(), address });
     }
 
-    /// Where it calls when `POST /fake/inbound` with `{"from","text"}` lets a recipient write.
+    /// Sets the URL that is called when `POST /fake/inbound` with `{"from","text"}` lets a recipient write.
     pub fn set_inbound_url(&self, url: &str) {
         lock(&self.shared.state).inbound_url = Some(url.to_owned());
     }
 
-    /// Where people let a recipient write, see [`Self::set_inbound_url`].
+    /// Returns the URL at which a user lets a recipient write, see [`Self::set_inbound_url`].
     pub fn inbound_console(&self) -> String {
         format!("{}{INBOUND}", self.url())
     }
 
-    /// The newest 10,000 requests, oldest first; fewer when their bodies have more than 64 MiB together.
+    /// Returns the newest 10,000 requests, oldest first; fewer if their bodies have more than 64 MiB together.
     pub fn requests(&self) -> Vec<FakeRequest> {
         lock(&self.shared.state).requests.iter().cloned().collect()
     }
 
-    /// Waits until there were `count` requests since the beginning.
+    /// Waits until there were `count` requests since the start.
     pub async fn received(&self, count: usize) -> Vec<FakeRequest> {
         let _ = self.shared.requests.subscribe().wait_for(|&received| received >= count).await;
         self.requests()
     }
 
-    /// The number of connections that were made so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> u64 {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// The newest 10,000 calls to us, in the order of their answers.
+    /// Returns the newest 10,000 calls to the server under test, in the order of their answers.
     pub fn called_back(&self) -> Vec<CalledBack> {
         lock(&self.shared.state).called.iter().cloned().collect()
     }
 
-    /// Waits until `count` calls to us were answered since the beginning.
+    /// Waits until `count` calls to the server under test were answered since the start.
     pub async fn calls_answered(&self, count: usize) -> Vec<CalledBack> {
         let _ = self.shared.called.subscribe().wait_for(|&called| called >= count).await;
         self.called_back()
     }
 
-    /// A recipient writes: the provider calls this callback address of the channel. `None` if it has no such call.
+    /// Lets a recipient write: the provider calls this callback address of the channel. `None` if it has no such call.
     pub async fn write(&self, url: &str, from: &str, text: &str, signature: Signature) -> Option<CalledBack> {
         Some(self.call(self.shared.api.inbound(url, from, text, signature)?).await)
     }
 
-    /// Makes any call to us.
+    /// Makes any call to the server under test.
     pub async fn call(&self, callback: FakeCallback) -> CalledBack {
         self.shared.call(callback).await
     }
@@ -221,7 +221,7 @@ impl Shared {
         self.requests.send_modify(|count| *count += 1);
     }
 
-    /// Lets a recipient write, and answers what became of the call to us.
+    /// Lets a recipient write, and answers with the result of the call.
     async fn inbound(&self, request: &FakeRequest) -> FakeAnswer {
         let no = |status, error: &str| FakeAnswer::json(status, &json!({ "error": error }));
         let body = request.json();
@@ -256,7 +256,7 @@ impl Shared {
         });
     }
 
-    /// The answer to a request; `None` resets the connection.
+    /// Returns the answer to a request; `None` resets the connection.
     async fn answer(self: &Arc<Self>, request: FakeRequest) -> Option<FakeAnswer> {
         if request.path() == INBOUND {
             return Some(self.inbound(&request).await);
@@ -353,12 +353,12 @@ impl Shared {
     }
 }
 
-/// Owns the tasks of the connections: they end with it.
+/// Accepts connections and owns their tasks, which end with it.
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, or a peer that has left already.
+            // No free file descriptor, or a peer that has left already.
             tokio::task::yield_now().await;
             continue;
         };
@@ -401,7 +401,7 @@ async fn serve(stream: TcpStream, connection: u64, shared: Arc<Shared>) {
     };
     let builder = auto::Builder::new(TokioExecutor::new());
     tokio::select! {
-        // A peer that leaves is no fault of ours.
+        // A peer that leaves early is no error here.
         _ = builder.serve_connection(TokioIo::new(socket), service) => {}
         () = reset.notified() => resets.store(true, Ordering::Relaxed),
     }
@@ -438,7 +438,7 @@ fn response(answer: FakeAnswer) -> Response<Full<Bytes>> {
     response
 }
 
-/// A connection that is reset, instead of closed, when that was asked for before it is dropped.
+/// A connection that is reset instead of closed, if that was requested before it is dropped.
 struct Socket {
     stream: TcpStream,
     is_reset: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Tokens and signatures, which fakes check and make as the real providers do.
+//! Tokens and signatures, which fakes check and make like the real providers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,7 +6,7 @@ use ring::hmac;
 use ring::signature::{UnparsedPublicKey, VerificationAlgorithm};
 use serde_json::Value;
 
-/// Header and claims of a JSON Web Token that was signed by the private half of a key; `None` when it was not.
+/// Returns header and claims of a JSON Web Token that was signed by the private half of a key; `None` if it was not.
 pub(super) fn claims(
     token: &str,
     name: &str,
@@ -22,12 +22,12 @@ pub(super) fn claims(
     (header["alg"] == name).then_some((header, json(payload)?))
 }
 
-/// The HMAC of a body by SHA-256 in lower-case hexadecimal digits.
+/// Returns the HMAC-SHA256 of a body in lower-case hexadecimal digits.
 pub(super) fn hmac_sha256(secret: &str, body: &[u8]) -> String {
     hex(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), body).as_ref())
 }
 
-/// Octets in lower-case hexadecimal digits.
+/// Returns octets in lower-case hexadecimal digits.
 pub(super) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }

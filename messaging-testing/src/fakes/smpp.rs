@@ -1,4 +1,4 @@
-//! A message center that speaks SMPP 3.4 (cargo feature `smpp`).
+//! Fake message center that speaks SMPP 3.4 (cargo feature `smpp`).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,10 +24,10 @@ use tokio_util::codec::Framed;
 
 use super::case::{Case, Order, Refusal, Report, Trouble};
 
-/// The most PDUs that wait to be written on a connection.
+/// Maximum number of PDUs that wait to be written on a connection.
 const MAX_WAITING: usize = 4096;
 
-/// How many parts and answers are remembered, the newest.
+/// Number of parts and answers that are kept, the newest.
 const REMEMBERED: usize = 10_000;
 
 /// `esm_class` of a receipt.
@@ -44,7 +44,7 @@ pub struct FakeSmpp {
 /// A part of a message that was submitted.
 #[derive(Debug, Clone)]
 pub struct FakePart {
-    /// The message center's name for it.
+    /// The message center's id of it.
     pub id: String,
     /// The PDU.
     pub pdu: SubmitSm,
@@ -59,7 +59,7 @@ struct Shared {
     binds: watch::Sender<usize>,
     next_id: AtomicU64,
     connections: AtomicU64,
-    /// Connections up to this number are answered nothing.
+    /// Number of the newest connection that gets no answers; older ones get none either.
     mute_to: AtomicU64,
     has_tlvs: AtomicBool,
     nacks: watch::Sender<Vec<u32>>,
@@ -103,7 +103,7 @@ impl FakeSmpp {
         Self::listen(system_id, password, None).await
     }
 
-    /// The same, which speaks TLS from the first octet.
+    /// Starts a message center that speaks TLS from the first octet.
     pub async fn start_tls(system_id: &str, password: &str, acceptor: TlsAcceptor) -> io::Result<Self> {
         Self::listen(system_id, password, Some(acceptor)).await
     }
@@ -129,29 +129,29 @@ impl FakeSmpp {
         Ok(Self { address, has_tls: acceptor.is_some(), shared, task: task.abort_handle() })
     }
 
-    /// The settings of a channel that uses it.
+    /// Returns the settings of a channel that uses it.
     pub fn settings(&self) -> Value {
         json!({"host": self.address.ip().to_string(), "port": self.address.port(), "system_id": self.shared.system_id,
             "password": *lock(&self.shared.password), "sender": "ACME", "tls": self.has_tls})
     }
 
-    /// Takes another password from now on.
+    /// Accepts only this password from now on.
     pub fn set_password(&self, password: &str) {
         password.clone_into(&mut lock(&self.shared.password));
     }
 
-    /// Answers nothing any more on the connections that are open, which stay so.
+    /// Stops answering on the connections that are open, which stay so.
     pub fn mute_connections(&self) {
         let newest = self.shared.connections.load(Ordering::Relaxed);
         self.shared.mute_to.store(newest, Ordering::Relaxed);
     }
 
-    /// Whether receipts say what they are about by optional parameters alone, instead of in their text.
+    /// If true, receipts name their message by optional parameters only, and not in their text.
     pub fn set_tlvs(&self, has_tlvs: bool) {
         self.shared.has_tlvs.store(has_tlvs, Ordering::Relaxed);
     }
 
-    /// The newest 10,000 parts, oldest first.
+    /// Returns the newest 10,000 parts, oldest first.
     pub fn parts(&self) -> Vec<FakePart> {
         lock(&self.shared.state).parts.iter().cloned().collect()
     }
@@ -162,19 +162,19 @@ impl FakeSmpp {
         self.parts()
     }
 
-    /// Waits until `count` of what it delivered was answered: the statuses.
+    /// Waits until `count` of its deliveries were answered; returns the statuses.
     pub async fn answers(&self, count: usize) -> Vec<u32> {
         let _ = self.shared.answered.subscribe().wait_for(|&found| found >= count).await;
         lock(&self.shared.state).answers.iter().copied().collect()
     }
 
-    /// Waits until it was bound to `count` times since the beginning, refused attempts included.
+    /// Waits until there were `count` attempts to bind since the start, refused ones included.
     pub async fn binds(&self, count: usize) -> usize {
         let mut binds = self.shared.binds.subscribe();
         binds.wait_for(|&found| found >= count).await.map_or(0, |count| *count)
     }
 
-    /// Waits until `count` PDUs were answered by `generic_nack`: the statuses.
+    /// Waits until `count` PDUs were answered by `generic_nack`; returns the statuses.
     pub async fn nacks(&self, count: usize) -> Vec<u32> {
         let mut nacks = self.shared.nacks.subscribe();
         nacks.wait_for(|found| found.len() >= count).await.map_or_else(|_| Vec::new(), |found| found.clone())
@@ -185,12 +185,12 @@ impl FakeSmpp {
         let _ = self.shared.unbinds.subscribe().wait_for(|&found| found >= count).await;
     }
 
-    /// Gives the next part this name.
+    /// Gives the next part this id.
     pub fn name_next(&self, name: &str) {
         lock(&self.shared.state).names.push_back(name.to_owned());
     }
 
-    /// Writes octets as they are over the newest session.
+    /// Writes raw octets over the newest session.
     pub async fn write_raw(&self, octets: Vec<u8>) {
         self.instruct(Instruction::WriteRaw(octets)).await;
     }
@@ -203,7 +203,7 @@ impl FakeSmpp {
         }
     }
 
-    /// Reports what became of a part: `stat` as in a receipt.
+    /// Reports the final state of a part: `stat` as in a receipt.
     ///
     /// # Panics
     ///
@@ -212,7 +212,7 @@ impl FakeSmpp {
         self.deliver(receipt(&self.shared, id, stat)).await;
     }
 
-    /// A recipient writes.
+    /// Lets a recipient write.
     ///
     /// # Panics
     ///
@@ -242,7 +242,7 @@ impl Shared {
         Command::new(CommandStatus::EsmeRok, u32::try_from(number).unwrap_or(1), pdu)
     }
 
-    /// The PDUs that follow a submission; `None` closes the connection.
+    /// Returns the PDUs that follow a submission; `None` closes the connection.
     fn submit(&self, sequence: u32, pdu: &SubmitSm) -> Option<Vec<Command>> {
         let name = lock(&self.state).names.pop_front();
         let id = name.unwrap_or_else(|| format!("{:08x}", self.next_id.fetch_add(1, Ordering::Relaxed)));
@@ -277,7 +277,7 @@ impl Shared {
     }
 }
 
-/// Forgets the oldest when there are too many.
+/// Adds the newest item, and drops the oldest if there are too many.
 fn remember<T>(remembered: &mut VecDeque<T>, newest: T) {
     if remembered.len() >= REMEMBERED {
         remembered.pop_front();
@@ -285,7 +285,7 @@ fn remember<T>(remembered: &mut VecDeque<T>, newest: T) {
     remembered.push_back(newest);
 }
 
-/// What a receipt says of a report, where message centers have such.
+/// Returns the `stat` of a report, if message centers have one.
 const fn stat(report: Report) -> Option<&'static str> {
     match report {
         Report::Delivered => Some("DELIVRD"),
@@ -304,7 +304,7 @@ const fn status(refusal: Refusal) -> u32 {
         Refusal::ThrottledRecipient => 0x14,
         Refusal::Throttled(_) => 0x58,
         Refusal::Auth => 0x0F,
-        // Message centers have values of their own for that.
+        // Message centers have values of their own for these.
         Refusal::Blocked | Refusal::OptedOut | Refusal::Soft | Refusal::Policy => 0x0400,
     }
 }
@@ -328,7 +328,7 @@ fn receipt(shared: &Shared, id: &str, stat: &str) -> DeliverSm {
     pdu
 }
 
-/// Owns the tasks of the connections: they end with it.
+/// Accepts connections and owns their tasks, which end with it.
 async fn accept(listener: TcpListener, acceptor: Option<TlsAcceptor>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {

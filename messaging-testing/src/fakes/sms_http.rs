@@ -1,22 +1,22 @@
-//! A service for the provider `http` of SMS and Viber.
+//! Fake service for the provider `http` of SMS and Viber.
 
 use serde_json::json;
 
 use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission};
 
-/// Takes the request of contract section 16 and reports to the address that it brings.
+/// Accepts the request of contract section 16 and reports to the callback URL in it.
 #[derive(Debug, Clone)]
 pub struct FakeHttp {
     token: Option<String>,
 }
 
 impl FakeHttp {
-    /// One that wants this bearer token, if any.
+    /// Creates a service that requires this bearer token, if any.
     pub fn new(token: Option<&str>) -> Self {
         Self { token: token.map(ToOwned::to_owned) }
     }
 
-    /// The settings of a channel that uses it at this address.
+    /// Returns the settings of a channel that uses it at this address.
     pub fn settings(&self, url: &str) -> serde_json::Value {
         json!({"api_base": format!("{url}/send"), "sender": "ACME", "token": self.token})
     }
@@ -67,7 +67,7 @@ impl FakeApi for FakeHttp {
         let mut url = submission.callback_url.clone()?;
         match signature {
             Signature::Valid => {}
-            // The token is the proof.
+            // The token in the URL is the proof.
             Signature::Forged | Signature::OldSecret => {
                 let last = if url.ends_with('A') { 'B' } else { 'A' };
                 url.pop();

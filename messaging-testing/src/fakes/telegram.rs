@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Signature, Submission, Wait, fresh};
 
-/// The tags that `parse_mode` HTML knows.
+/// Tags that `parse_mode` HTML knows.
 const TAGS: &[&str] = &[
     "b",
     "strong",
@@ -26,13 +26,13 @@ const TAGS: &[&str] = &[
     "tg-emoji",
 ];
 
-/// The most characters of a text.
+/// Maximum length of a text in characters.
 const MAX_TEXT: usize = 4096;
 
-/// The most characters of the secret of `setWebhook`.
+/// Maximum length of the secret of `setWebhook` in characters.
 const MAX_SECRET: usize = 256;
 
-/// The methods that send, and where the text is.
+/// Methods that send a message, and the member with its text.
 const METHODS: &[(&str, &str)] =
     &[("sendMessage", "text"), ("sendPhoto", "caption"), ("sendVideo", "caption"), ("sendDocument", "caption")];
 
@@ -51,24 +51,24 @@ struct Webhook {
 }
 
 impl FakeTelegram {
-    /// The bot with this token.
+    /// Creates the bot with this token.
     pub fn new(token: &str) -> Self {
         Self { token: token.into(), webhook: Arc::default() }
     }
 
-    /// Where updates go, once `setWebhook` has said.
+    /// Returns the URL for updates, once `setWebhook` has set it.
     pub fn webhook(&self) -> Option<String> {
         self.lock().url.clone()
     }
 
-    /// Has updates sent there with this secret, as `setWebhook` does.
+    /// Sets the URL for updates and the secret, as `setWebhook` does.
     pub fn set_webhook(&self, url: &str, secret: &str) {
         let mut webhook = self.lock();
         webhook.url = Some(url.to_owned());
         webhook.secret_before = std::mem::replace(&mut webhook.secret, secret.to_owned());
     }
 
-    /// The update that a person changed what the bot is to them, such as `kicked` or `member`.
+    /// Returns the update about a person who changed the bot's membership, such as to `kicked` or `member`.
     pub fn membership(&self, url: &str, chat: i64, before: &str, after: &str, signature: Signature) -> FakeCallback {
         let update = json!({"my_chat_member": {
             "chat": {"id": chat, "type": "private"},
@@ -160,7 +160,7 @@ impl FakeApi for FakeTelegram {
             Refusal::Policy => no(403, "Forbidden: bot can't initiate conversation with a user"),
             Refusal::Content => no(400, "Bad Request: can't parse entities: Can't find end of the entity"),
             Refusal::Auth => no(401, "Unauthorized"),
-            // It never says that somebody is absent.
+            // Telegram never reports that a recipient is absent.
             Refusal::Soft | Refusal::Retry => no(500, "Internal Server Error"),
             Refusal::Throttled(Wait::Seconds) | Refusal::ThrottledRecipient => {
                 let mut body = json!({"ok": false, "error_code": 429});
@@ -180,7 +180,7 @@ impl FakeApi for FakeTelegram {
     }
 }
 
-/// The first tag that Telegram does not know.
+/// Returns the first tag that Telegram does not know.
 fn unknown_tag(html: &str) -> Option<String> {
     let tags = html.split('<').skip(1).map(|rest| {
         let name = rest.trim_start_matches('/');

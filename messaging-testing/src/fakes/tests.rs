@@ -1,4 +1,4 @@
-//! What fakes have for people who try things out: a way past proxies, and recipients that write.
+//! Features of fakes for interactive use: calls that bypass a proxy, and recipients that write.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use url::form_urlencoded;
 use super::{FakeHttp, FakeProvider, FakeTwilio, Signature};
 use crate::ScriptedHttpServer;
 
-/// Posts to a fake; the status and the body of its answer.
+/// Posts to a fake; returns the status and the body of its answer.
 async fn post(fake: &FakeProvider, path: &str, body: impl Into<Bytes>) -> (u16, Value) {
     let stream = TcpStream::connect(fake.address()).await.unwrap();
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
@@ -36,7 +36,7 @@ async fn calls_to_a_public_address_go_to_the_server_itself_and_are_signed_for_th
     let through = fake.write(&url, "+4915112345678", "STOP", Signature::Valid).await.unwrap();
     let request = server.received(1).await.remove(0);
     assert_eq!((through.status.unwrap().as_u16(), request.target.as_str()), (200, "/callbacks/sms/token"));
-    // The signature is over the address that the world knows.
+    // The signature covers the public address.
     let mut members: Vec<_> = form_urlencoded::parse(&request.body).into_owned().collect();
     members.sort();
     let text = members.into_iter().fold(url, |text, (name, value)| text + &name + &value);

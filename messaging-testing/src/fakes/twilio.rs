@@ -1,4 +1,4 @@
-//! Twilio's Messages resource, and its calls.
+//! Fake of Twilio's Messages resource and its callbacks.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ pub struct FakeTwilio {
 }
 
 impl FakeTwilio {
-    /// An account with this token.
+    /// Creates an account with this token.
     pub fn new(account_sid: &str, auth_token: &str) -> Self {
         Self { account_sid: account_sid.to_owned(), auth_token: auth_token.to_owned() }
     }
 
-    /// The settings of a channel that uses it at this address.
+    /// Returns the settings of a channel that uses it at this address.
     pub fn settings(&self, url: &str) -> Value {
         json!({"api_base": url, "account_sid": self.account_sid, "auth_token": self.auth_token, "sender": "+15005550006"})
     }
 
-    /// A signed form.
+    /// Returns a call with a signed form.
     fn call(&self, url: &str, fields: &[(&str, &str)], signature: Signature) -> FakeCallback {
         let form = Serializer::new(String::new()).extend_pairs(fields).finish();
         let callback = FakeCallback::post(url, "application/x-www-form-urlencoded; charset=UTF-8", form);
@@ -46,7 +46,7 @@ impl FakeTwilio {
     }
 }
 
-/// Twilio's name for a message.
+/// Returns Twilio's id of a message.
 fn sid(submission: &Submission) -> String {
     format!("SM{:0>32}", submission.id)
 }
@@ -108,7 +108,7 @@ impl FakeApi for FakeTwilio {
         let (sid, code) = (
             sid(submission),
             match report {
-                // What a network says of a landline.
+                // Networks report a landline like this.
                 Report::Failed(Refusal::Address) => "30006".to_owned(),
                 Report::Failed(refusal) => code(*refusal).1.to_string(),
                 _ => String::new(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh, signed};
 
-/// What the names of messages begin after: they need 64 bits.
+/// Base of the tokens of messages: they need 64 bits.
 const TOKENS: u64 = 5_000_000_000_000_000_000;
 
 /// A bot at a fake Viber. Clones are the same bot.
@@ -17,17 +17,17 @@ pub struct FakeViberBot {
 }
 
 impl FakeViberBot {
-    /// The bot with this token.
+    /// Creates the bot with this token.
     pub fn new(auth_token: &str) -> Self {
         Self { auth_token: auth_token.into(), webhook: Arc::default() }
     }
 
-    /// Where events go, once `set_webhook` has said.
+    /// Returns the URL for events, once `set_webhook` has set it.
     pub fn webhook(&self) -> Option<String> {
         self.lock().clone()
     }
 
-    /// An event, such as `subscribed` with a user.
+    /// Returns the call for an event, such as `subscribed` with a user.
     pub fn event(&self, url: &str, event: &Value, signature: Signature) -> FakeCallback {
         let callback = FakeCallback::json(url, event);
         let secret = match signature {
@@ -45,7 +45,7 @@ impl FakeViberBot {
     }
 }
 
-/// An answer: the status of HTTP is 200 always.
+/// Returns an answer: its HTTP status is always 200.
 fn says(status: u64, text: &str) -> FakeAnswer {
     FakeAnswer::json(200, &json!({"status": status, "status_message": text}))
 }
@@ -55,7 +55,7 @@ fn token(submission: &Submission) -> u64 {
 }
 
 impl FakeApi for FakeViberBot {
-    /// `set_webhook` calls the address that it is told.
+    /// `set_webhook` calls the address that it is given.
     fn asks_first(&self, request: &FakeRequest) -> Option<(FakeCallback, FakeAnswer)> {
         let is_told = request.path().ends_with("/set_webhook");
         if !is_told || request.header("x-viber-auth-token") != &*self.auth_token {
@@ -111,7 +111,7 @@ impl FakeApi for FakeViberBot {
             Refusal::Content => says(3, "badData"),
             Refusal::Auth => says(2, "invalidAuthToken"),
             Refusal::ThrottledRecipient => says(12, "tooManyRequests"),
-            // It has no word for who is absent.
+            // Viber has no status for an absent recipient.
             Refusal::Soft => says(14, "incompatibleWithVersion"),
             Refusal::Policy => says(21, "unsupportedCountry"),
             Refusal::Retry => FakeAnswer::text(503, "text/plain", "unavailable"),
@@ -120,7 +120,7 @@ impl FakeApi for FakeViberBot {
     }
 
     fn report(&self, reports: &[(Submission, Report)], signature: Signature) -> Option<FakeCallback> {
-        // It calls for each message.
+        // Viber makes one call for each message.
         let [(submission, report)] = reports else { return None };
         let url = submission.callback_url.clone()?;
         let (name, desc) = match report {

@@ -1,4 +1,4 @@
-//! Vonage's Messages API, and its calls.
+//! Fake of Vonage's Messages API and its callbacks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,7 @@ use super::{
     FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh, keys, signed,
 };
 
-/// When the tokens that it signs end: long after every test.
+/// Expiry of the tokens that it signs: long after every test.
 const END: i64 = 4_000_000_000;
 
 /// One application.
@@ -24,7 +24,7 @@ pub struct FakeVonage {
 }
 
 impl FakeVonage {
-    /// An application with the private key, an RSA key as PKCS#8 in PEM, that its callers sign with.
+    /// Creates an application with the private key, an RSA key as PKCS#8 in PEM, that its callers sign with.
     ///
     /// # Panics
     ///
@@ -38,7 +38,7 @@ impl FakeVonage {
         }
     }
 
-    /// An application whose callers sign with an example key that everybody knows.
+    /// Creates an application whose callers sign with a published example key.
     ///
     /// # Panics
     ///
@@ -47,7 +47,7 @@ impl FakeVonage {
         Self::new(application_id, keys::RSA, signature_secret)
     }
 
-    /// The settings of a channel that uses it at this address.
+    /// Returns the settings of a channel that uses it at this address.
     pub fn settings(&self, url: &str) -> Value {
         json!({"api_base": url, "application_id": self.application_id, "private_key": self.private_key,
             "signature_secret": self.signature_secret, "sender": "ACME"})
@@ -110,7 +110,7 @@ const fn code(refusal: Refusal) -> (u16, &'static str) {
     }
 }
 
-/// Vonage's name for a message.
+/// Returns Vonage's id of a message.
 fn uuid(submission: &Submission) -> String {
     format!("aaaaaaaa-bbbb-4ccc-8ddd-{:0>12}", submission.id)
 }

@@ -1,4 +1,4 @@
-//! The push service of a browser as a fake (RFC 8030).
+//! Fake push service of a browser (RFC 8030).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,25 +8,25 @@ use serde_json::{Map, Value, json};
 
 use super::{FakeAnswer, FakeApi, FakeRequest, Refusal, Submission, keys, signed};
 
-/// The browser's keys of an example that is published (RFC 8291 appendix A).
+/// Published keys of a browser (RFC 8291 appendix A).
 const P256DH: &str = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4";
 const AUTH: &str = "BTBZMqHH6r4Tts7J_aSIgg";
 
-/// The octets of the header of an encrypted message: salt, record size, length of the key, key.
+/// Octets of the header of an encrypted message: salt, record size, length of the key, key.
 const HEADER: usize = 16 + 4 + 1 + 65;
 
-/// A push service. It checks who sends, and that the message is encrypted; it cannot read it.
+/// Fake push service. It checks the sender, and that the message is encrypted; it cannot read the message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FakeWebpush;
 
 impl FakeWebpush {
-    /// What is entered to send to browsers. It names no server: each subscription has its own, and the key pair is made
-    /// when the settings are stored.
+    /// Returns the settings that an operator enters to send to browsers. They name no server: each subscription has its
+    /// own, and the key pair is made when the settings are stored.
     pub fn entered() -> Map<String, Value> {
         Map::from_iter([("subject".to_owned(), json!("mailto:push@example.com"))])
     }
 
-    /// The settings of a workspace that sends to browsers, with a key pair that everybody knows.
+    /// Returns the settings of a workspace that sends to browsers, with a published key pair.
     pub fn settings() -> Map<String, Value> {
         let mut settings = Self::entered();
         settings.insert("private_key".to_owned(), json!(keys::P256));
@@ -34,7 +34,7 @@ impl FakeWebpush {
         settings
     }
 
-    /// A subscription at the fake at this address; the number chooses what becomes of messages to it.
+    /// Returns a subscription at the fake at this address; the number chooses the outcome of messages to it.
     pub fn subscription(url: &str, number: u8) -> String {
         let endpoint = format!("{url}/push/{number:02}");
         json!({"endpoint": endpoint, "expirationTime": null, "keys": {"p256dh": P256DH, "auth": AUTH}}).to_string()
@@ -45,7 +45,7 @@ fn answer(status: u16) -> FakeAnswer {
     FakeAnswer::text(status, "text/plain", "")
 }
 
-/// Whether `Authorization` is that of a sender (RFC 8292 section 3), meant for this host.
+/// Returns true if `Authorization` identifies a sender (RFC 8292 section 3) and is meant for this host.
 fn is_authorized(request: &FakeRequest) -> bool {
     let parameters = || {
         let (token, key) = request.header("authorization").strip_prefix("vapid t=")?.split_once(", k=")?;
@@ -60,7 +60,7 @@ fn is_authorized(request: &FakeRequest) -> bool {
         && (subject.starts_with("mailto:") || subject.starts_with("https:"))
 }
 
-/// Whether `Topic` is absent or of at most 32 characters of base64url (RFC 8030 section 5.4).
+/// Returns true if `Topic` is absent or has at most 32 characters of base64url (RFC 8030 section 5.4).
 fn is_topic(topic: &str) -> bool {
     topic.len() <= 32 && topic.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }

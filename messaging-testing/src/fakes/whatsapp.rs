@@ -1,4 +1,4 @@
-//! Meta's WhatsApp Cloud API.
+//! Fake of Meta's WhatsApp Cloud API.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,14 +19,14 @@ pub struct FakeWhatsapp {
 }
 
 impl FakeWhatsapp {
-    /// The number with this id, of an account with this token and an app with this secret.
+    /// Creates the number with this id, of an account with this token and an app with this secret.
     pub fn new(phone_number_id: &str, access_token: &str, app_secret: &str) -> Self {
         let (phone_number_id, access_token) = (phone_number_id.into(), access_token.into());
         Self { phone_number_id, access_token, app_secret: app_secret.into(), webhook: Arc::default() }
     }
 
-    /// Enters where webhooks go, as people do for their app; Meta asks there first whether that is right, and keeps the
-    /// address only when its challenge comes back. Tells whether it did.
+    /// Enters the URL for webhooks, as users do for their app; Meta first sends a challenge there, and keeps the URL
+    /// only if the challenge comes back. Returns true if it did.
     pub async fn enter_webhook(&self, peer: &FakeProvider, url: &str, verify_token: &str) -> bool {
         let challenge = fresh().to_string();
         let called = peer.call(self.challenge(url, verify_token, &challenge)).await;
@@ -37,13 +37,13 @@ impl FakeWhatsapp {
         is_right
     }
 
-    /// The request that asks whether an address is ours, when people enter it with a token of their own.
+    /// Returns the verification request that Meta sends to a URL that is entered with a verify token.
     pub fn challenge(&self, url: &str, verify_token: &str, challenge: &str) -> FakeCallback {
         let url = format!("{url}?hub.mode=subscribe&hub.verify_token={verify_token}&hub.challenge={challenge}");
         FakeCallback { method: Method::GET, ..FakeCallback::json(url, &Value::Null) }
     }
 
-    /// The call that somebody wants no marketing any more (`stop`), or wants it again (`resume`).
+    /// Returns the call about a person who wants no more marketing (`stop`), or wants it again (`resume`).
     pub fn preference(&self, url: &str, from: &str, value: &str, signature: Signature) -> FakeCallback {
         let preference = json!({
             "wa_id": from.trim_start_matches('+'), "category": "marketing_messages", "value": value,
@@ -67,7 +67,7 @@ impl FakeWhatsapp {
         }
     }
 
-    /// Any call with its valid signature.
+    /// Adds the valid signature to any call.
     pub fn signed(&self, callback: FakeCallback) -> FakeCallback {
         signed_with(&self.app_secret, callback)
     }
@@ -88,7 +88,7 @@ fn no(status: u16, code: u64, text: &str) -> FakeAnswer {
     FakeAnswer::json(status, &json!({"error": error}))
 }
 
-/// The error of a class: code and text.
+/// Returns the error of a class: code and text.
 const fn error_of(refusal: Refusal) -> (u64, &'static str) {
     match refusal {
         Refusal::Address | Refusal::Blocked => (131_026, "Message undeliverable"),

@@ -9,16 +9,16 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Octets of the header of a message that a report brings back.
+/// Maximum octets of the header of a message that a report brings back.
 const MAX_HEADER: usize = 8 * 1024;
 
-/// Octets of one reply.
+/// Maximum octets of one reply.
 const MAX_REPLY: u64 = 8 * 1024;
 
-/// The time for a whole conversation.
+/// Time limit of a whole conversation.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A message that its recipient called spam.
+/// A message that its recipient reported as spam.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Complaint {
     /// The time of the complaint; the simulation complains at once.
@@ -42,7 +42,7 @@ impl Complaint {
         Self { at, source, from: from.to_owned(), recipient: recipient.to_owned(), header, site: site.to_owned() }
     }
 
-    /// The report as a mail in the Abuse Reporting Format, with CRLF at the end of its lines.
+    /// Returns the report as a mail in the Abuse Reporting Format, with CRLF at the end of its lines.
     pub fn to_arf(&self) -> String {
         let Self { at, source, from, recipient, header, site } = self;
         let date = at.to_jiff().strftime("%a, %d %b %Y %H:%M:%S +0000");
@@ -60,9 +60,9 @@ impl Complaint {
         mail.replace('\n', "\r\n")
     }
 
-    /// Sends the report by SMTP to whoever takes returned mail there.
+    /// Sends the report by SMTP to the server for returned mail at this address.
     ///
-    /// Fails when the server refuses, ends the connection or says nothing for 20 s; the error names the reply.
+    /// Fails if the server refuses, ends the connection or says nothing for 20 s; the error has the reply.
     pub async fn post(&self, to: SocketAddr) -> io::Result<()> {
         timeout(PATIENCE, self.converse(to)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }

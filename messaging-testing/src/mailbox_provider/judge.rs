@@ -14,10 +14,10 @@ use super::reputation::{Reputation, SitePolicy, Verdict};
 use super::style::{Objection, SiteStyle};
 use crate::scripted::{Action, Policy, Situation, Stage};
 
-/// Addresses that a site knows; further ones are told that there are too many connections.
+/// Maximum number of addresses that a site knows; further ones are refused as having too many connections.
 const MAX_SOURCES: usize = 1024;
 
-/// Complaints that wait to be taken; beyond that the oldest are dropped.
+/// Maximum number of complaints that wait to be taken; beyond it the oldest are dropped.
 const MAX_COMPLAINTS: usize = 100_000;
 
 /// Traits of a site.
@@ -33,7 +33,7 @@ pub(super) struct Site {
     pub(super) ledger: Ledger,
 }
 
-/// A site and what it remembers of whoever sends to it.
+/// A site, and its memory of the addresses that send to it.
 pub(super) struct Judge {
     site: Site,
     memory: Mutex<Memory>,
@@ -148,7 +148,7 @@ impl Judge {
         }
     }
 
-    /// Writes an objection down and says it; 421 ends the connection, as does a refusal in place of the greeting.
+    /// Records an objection and replies with it; 421 ends the connection, as does a refusal in place of the greeting.
     fn object(&self, at: &Situation<'_>, objection: Objection, answered: Answered, recipient: &str) -> Action {
         let reply = self.site.style.reply(objection, at.source, recipient, &self.site.host);
         self.note(at, answered, recipient, &reply);
@@ -181,7 +181,7 @@ impl Judge {
     fn try_recipient(&self, source: IpAddr) -> Verdict {
         let hour = self.hour();
         let mut memory = self.lock();
-        // Without a place for the address the greeting was a refusal.
+        // An address without a place got a refusal as its greeting.
         let Some(reputation) = memory.reputation(source, hour) else { return Verdict::LittleTrust };
         let (next, verdict) = reputation.try_recipient(&self.site.policy, hour);
         *reputation = next;
@@ -198,7 +198,7 @@ impl Judge {
         self.site.clock.now()
     }
 
-    /// Hours since the epoch.
+    /// Returns the hours since the epoch.
     fn hour(&self) -> i64 {
         self.now().as_seconds().div_euclid(60 * 60)
     }
@@ -228,7 +228,7 @@ impl Policy for Judge {
 }
 
 impl Memory {
-    /// Reputation of an address, a new one if there is a place for it.
+    /// Returns the reputation of an address, a new one if there is a place for it.
     fn reputation(&mut self, source: IpAddr, hour: i64) -> Option<&mut Reputation> {
         if self.reputations.len() >= MAX_SOURCES && !self.reputations.contains_key(&source) {
             return None;
@@ -236,7 +236,7 @@ impl Memory {
         Some(self.reputations.entry(source).or_insert(Reputation::new(hour)))
     }
 
-    /// Answers how many connections of the address are open with this one.
+    /// Counts a connection; returns the number of open connections of the address, this one included.
     fn open_connection(&mut self, connection: usize, source: IpAddr) -> usize {
         self.connections.insert(connection, Connection { source, messages: 0 });
         let open = self.open.entry(source).or_default();

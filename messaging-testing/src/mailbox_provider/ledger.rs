@@ -1,4 +1,4 @@
-//! What a simulated site has seen: every transaction of late, and counts of all.
+//! Records of a simulated site: the latest transactions, and counts of all.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use messaging_core::time::Timestamp;
 
-/// Days of addresses that are counted; beyond that the oldest are forgotten.
+/// Maximum number of counted pairs of address and day; beyond it the oldest are dropped.
 const MAX_DAYS: usize = 16_384;
 
-/// Addresses whose connections are counted.
+/// Maximum number of addresses whose connections are counted.
 const MAX_SOURCES: usize = 1024;
 
-/// How a site answered for a recipient, or for a connection or transaction that came to no recipient.
+/// Answer of a site for a recipient, or for a connection or transaction that came to no recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answered {
-    /// The site took the message.
+    /// The site accepted the message.
     Accepted,
     /// 4yz because of the volume or the reputation of the address.
     Deferred,
@@ -34,47 +34,47 @@ pub struct Transaction {
     pub at: Timestamp,
     /// Address that the message came from.
     pub source: IpAddr,
-    /// Name in the client's EHLO; empty where the greeting was a refusal.
+    /// Name in the client's EHLO; empty if the greeting was a refusal.
     pub ehlo: Arc<str>,
-    /// The recipient; empty where none had been named.
+    /// The recipient; empty if none had been named.
     pub recipient: Box<str>,
-    /// The number of the connection, from 1.
+    /// Number of the connection, from 1.
     pub connection: usize,
-    /// True if it was said over TLS.
+    /// True if the session used TLS.
     pub is_tls: bool,
     /// The kind of answer.
     pub answered: Answered,
-    /// The reply as it was said, `\n` between its lines.
+    /// The reply as it was sent, `\n` between its lines.
     pub reply: Arc<str>,
 }
 
 /// Counts of one address and day, or of several together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DayCounts {
-    /// Messages that were taken.
+    /// Messages that were accepted.
     pub accepted: u64,
-    /// Recipients that were put off because of volume or reputation.
+    /// Recipients that were deferred because of volume or reputation.
     pub deferred: u64,
-    /// Connections and transactions that were put off because there were too many.
+    /// Connections and transactions that were deferred because there were too many.
     pub too_many: u64,
     /// Refusals because the address is blocked.
     pub blocked: u64,
     /// Recipients without a mailbox.
     pub unknown: u64,
-    /// Messages that were called spam.
+    /// Messages that were reported as spam.
     pub complaints: u64,
-    /// Messages that were taken over TLS.
+    /// Messages that were accepted over TLS.
     pub tls: u64,
 }
 
 impl DayCounts {
-    /// Share of the recipients that were put off, from 0 to 1; 0 without any.
+    /// Returns the share of the recipients that were deferred, from 0 to 1; 0 without any.
     pub fn deferred_share(self) -> f64 {
         let all = self.accepted + self.deferred + self.blocked + self.unknown;
         share(self.deferred, all)
     }
 
-    /// Share of the accepted messages that came over TLS, from 0 to 1; 0 without any.
+    /// Returns the share of the accepted messages that came over TLS, from 0 to 1; 0 without any.
     pub fn tls_share(self) -> f64 {
         share(self.tls, self.accepted)
     }
@@ -114,10 +114,10 @@ struct Connections {
     most_messages: usize,
 }
 
-/// What a site has seen; clones are the same ledger.
+/// Ledger of a site; clones share it.
 ///
-/// Transactions are kept one by one up to a number, the newest of them; counts are kept of all. Days are those of UTC,
-/// counted from the epoch ([`Ledger::day_of`]).
+/// The newest transactions are kept one by one, up to a maximum number; all are counted. Days are those of UTC, counted
+/// from the epoch ([`Ledger::day_of`]).
 #[derive(Debug, Clone)]
 pub struct Ledger(Arc<Mutex<Books>>);
 
@@ -142,61 +142,62 @@ impl Ledger {
         })))
     }
 
-    /// The day that a time lies in, counted from the epoch.
+    /// Returns the day of a time, counted from the epoch.
     pub fn day_of(at: Timestamp) -> i64 {
         at.as_seconds().div_euclid(24 * 60 * 60)
     }
 
-    /// The newest transactions, the oldest of them first.
+    /// Returns the newest transactions, the oldest of them first.
     pub fn transactions(&self) -> Vec<Transaction> {
         self.lock().transactions.iter().cloned().collect()
     }
 
-    /// The newest transactions of a recipient, the oldest of them first.
+    /// Returns the newest transactions of a recipient, the oldest of them first.
     pub fn transactions_to(&self, recipient: &str) -> Vec<Transaction> {
         self.lock().transactions.iter().filter(|one| &*one.recipient == recipient).cloned().collect()
     }
 
-    /// Counts of all addresses on a day.
+    /// Returns the counts of all addresses on a day.
     pub fn day(&self, day: i64) -> DayCounts {
         self.sum(|(of, _)| of == day)
     }
 
-    /// Counts of an address on a day.
+    /// Returns the counts of an address on a day.
     pub fn day_of_source(&self, day: i64, source: IpAddr) -> DayCounts {
         self.lock().days.get(&(day, source)).copied().unwrap_or_default()
     }
 
-    /// Counts of all days and addresses.
+    /// Returns the counts of all days and addresses.
     pub fn total(&self) -> DayCounts {
         self.sum(|_| true)
     }
 
-    /// The days with mail, in their order.
+    /// Returns the days with mail, in their order.
     pub fn days(&self) -> Vec<i64> {
         let days: BTreeSet<_> = self.lock().days.keys().map(|(day, _)| *day).collect();
         days.into_iter().collect()
     }
 
-    /// The addresses that mail came from, in their order.
+    /// Returns the addresses that mail came from, in their order.
     pub fn sources(&self) -> Vec<IpAddr> {
         let sources: BTreeSet<_> = self.lock().connections.keys().copied().collect();
         sources.into_iter().collect()
     }
 
-    /// The first day on which the address was blocked.
+    /// Returns the first day on which the address was blocked.
     pub fn first_blocked_day(&self, source: IpAddr) -> Option<i64> {
         let books = self.lock();
         let mut days = books.days.iter().filter(|((_, of), counts)| *of == source && counts.blocked > 0);
         days.next().map(|((day, _), _)| *day)
     }
 
-    /// The most connections that an address had at one time, with those that were refused for being too many.
+    /// Returns the maximum number of connections that an address had at a time, refused ones above the limit included.
     pub fn most_connections(&self, source: IpAddr) -> usize {
         self.lock().connections.get(&source).map_or(0, |of| of.most_open)
     }
 
-    /// The most messages that an address began over one connection, with one that was refused for being too many.
+    /// Returns the maximum number of messages that an address began over one connection, a refused one above the limit
+    /// included.
     pub fn most_messages_per_connection(&self, source: IpAddr) -> usize {
         self.lock().connections.get(&source).map_or(0, |of| of.most_messages)
     }
@@ -224,7 +225,7 @@ impl Ledger {
         self.lock().connections(source, |of| of.most_messages = of.most_messages.max(messages));
     }
 
-    /// The text, in memory once for all who have it; of many different ones each time anew.
+    /// Returns the text from a table of shared texts, to save memory; once the table is full, new texts are not shared.
     pub(super) fn shared(&self, text: &str) -> Arc<str> {
         let mut books = self.lock();
         if let Some(known) = books.texts.get(text) {

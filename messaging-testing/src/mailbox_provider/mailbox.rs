@@ -1,13 +1,13 @@
-//! The mailboxes of a simulated site.
+//! Mailboxes of a simulated site.
 
 /// The mailbox behind an address, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mailbox {
-    /// Somebody who is content with what comes.
+    /// A recipient who never complains.
     Content,
-    /// Nobody: the site says that there is no such mailbox.
+    /// The mailbox does not exist.
     Unknown,
-    /// Somebody who calls every message spam.
+    /// A recipient who reports every message as spam.
     Complaining,
 }
 
@@ -15,8 +15,8 @@ pub enum Mailbox {
 pub(super) type Mailboxes = dyn Fn(&str) -> Mailbox + Send + Sync;
 
 impl Mailbox {
-    /// The mailbox of an address where so many in ten thousand are unknown and complain; always the same for one
-    /// address, whatever the case of its letters.
+    /// Returns the mailbox of an address, where so many addresses in ten thousand are unknown, and so many complain;
+    /// always the same for one address, whatever the case of its letters.
     ///
     /// ```
     /// use messaging_testing::Mailbox;

@@ -1,6 +1,6 @@
 //! Reputation of a sending address at a site, as pure functions that advance by the hour.
 
-/// The score of an address that nobody has seen yet, of 100.
+/// Score of an address that the site has not seen before, out of 100.
 const FIRST_SCORE: u8 = 60;
 
 /// The score after a block has ended.
@@ -177,7 +177,7 @@ impl Reputation {
         self
     }
 
-    /// Somebody called a message spam.
+    /// Counts a message that was reported as spam.
     pub fn with_complaint(mut self) -> Self {
         self.today.complaints = self.today.complaints.saturating_add(1);
         self

@@ -1,4 +1,4 @@
-//! The words in which sites defer and refuse, as their postmasters publish them.
+//! Replies with which sites defer and refuse, as their postmasters publish them.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use crate::scripted::Stage;
 
 use super::reputation::SitePolicy;
 
-/// The operator whose limits and words a simulated site has.
+/// Operator whose limits and replies a simulated site has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SiteStyle {
     /// Google: 421 4.7.28, then 550 5.7.28.
@@ -17,20 +17,20 @@ pub enum SiteStyle {
     Yahoo,
     /// Apple: 421 and 451 4.7.1, then 550 with `[CS01]`.
     Icloud,
-    /// A server of the common kind with a public block list: Postfix.
+    /// Postfix with a public block list.
     Postfix,
 }
 
-/// Reason why a site does not take something.
+/// Reason why a site refuses something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Objection {
-    /// The address has its connections already.
+    /// The address has the maximum number of connections.
     Connections,
-    /// The connection has carried its messages.
+    /// The connection has carried the maximum number of messages.
     Messages,
-    /// Above the allowance.
+    /// The address is above its allowance.
     TooFast,
-    /// Above the allowance of an address with little trust.
+    /// The address has little trust, and is above its allowance.
     LittleTrust,
     /// The address is blocked.
     Blocked,
@@ -39,10 +39,10 @@ pub(super) enum Objection {
 }
 
 impl SiteStyle {
-    /// All of them.
+    /// All styles.
     pub const ALL: [Self; 5] = [Self::Gmail, Self::Microsoft, Self::Yahoo, Self::Icloud, Self::Postfix];
 
-    /// What such a site allows, on the careful side of what is published and observed.
+    /// Returns the limits of such a site, on the careful side of what is published and observed.
     pub fn policy(self) -> SitePolicy {
         let policy = SitePolicy::default();
         match self {
@@ -53,12 +53,12 @@ impl SiteStyle {
         }
     }
 
-    /// Whether the site reports complaints to whoever sent the message; Google and Apple do not.
+    /// Returns true if the site reports complaints to the sender; Google and Apple do not.
     pub const fn has_feedback_loop(self) -> bool {
         !matches!(self, Self::Gmail | Self::Icloud)
     }
 
-    /// The stage at which a blocked address is told.
+    /// Returns the stage at which a blocked address is refused.
     pub(super) const fn blocks_at(self) -> Stage {
         match self {
             Self::Yahoo | Self::Postfix => Stage::Greeting,
@@ -66,7 +66,7 @@ impl SiteStyle {
         }
     }
 
-    /// The reply, `\n` between its lines.
+    /// Returns the reply, `\n` between its lines.
     pub(super) fn reply(self, objection: Objection, source: IpAddr, recipient: &str, host: &str) -> String {
         let (code, text) = match self {
             Self::Gmail => gmail(objection, source),
@@ -75,7 +75,7 @@ impl SiteStyle {
             Self::Icloud => icloud(objection, source, recipient, host),
             Self::Postfix => postfix(objection, source, recipient, host),
         };
-        // Google writes the enhanced code on every line.
+        // Google puts the enhanced code on every line.
         let lines: Vec<_> = text.split('\n').collect();
         let last = lines.len() - 1;
         let line = |(at, line): (usize, &&str)| format!("{code}{}{line}", if at < last { '-' } else { ' ' });

@@ -1,4 +1,4 @@
-//! A site, as a client on its socket meets it.
+//! Tests of a site, from a client on its socket.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ const HOUR: Duration = Duration::from_hours(1);
 struct Client(BufReader<TcpStream>);
 
 impl Client {
-    /// A connection, and its greeting.
+    /// Connects and reads the greeting.
     async fn connect(site: &MailboxProvider) -> (Self, String) {
         let mut client = Self(BufReader::new(TcpStream::connect(site.address()).await.unwrap()));
         let greeting = client.hear().await;
         (client, greeting)
     }
 
-    /// A connection that has said EHLO.
+    /// Connects and says EHLO.
     async fn ready(site: &MailboxProvider) -> Self {
         let (mut client, greeting) = Self::connect(site).await;
         assert!(greeting.starts_with("220 mx1."), "{greeting}");
@@ -31,7 +31,7 @@ impl Client {
         client
     }
 
-    /// A reply, its lines with `\n` between them; nothing once the connection has ended.
+    /// Reads a reply, its lines with `\n` between them; empty once the connection has ended.
     async fn hear(&mut self) -> String {
         let mut reply = String::new();
         loop {
@@ -50,7 +50,7 @@ impl Client {
         self.hear().await
     }
 
-    /// One message; answers the first refusal, else the reply to the dot.
+    /// Sends one message; returns the first refusal, else the reply to the dot.
     async fn send(&mut self, recipient: &str) -> String {
         let mut reply = String::new();
         let rcpt = format!("RCPT TO:<{recipient}>");

@@ -1,4 +1,4 @@
-//! The peer's side of one connection.
+//! Peer's side of one connection.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::script::{Action, Received, Shared, Situation, Stage, Subject, lock};
 
-/// The most octets of a content; whoever sends more is hung up on.
+/// Maximum octets of a content; the connection of a client that sends more is closed.
 const MAX_CONTENT: u64 = 128 * 1024 * 1024;
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -30,7 +30,7 @@ struct Connection {
     recipients: Vec<String>,
 }
 
-/// How the peer goes on at a stage of the conversation, by its script.
+/// Continuation of the conversation at a stage, by the peer's script.
 enum StageOutcome {
     /// The stage continues as usual, with this answer in place of the usual one if there is one.
     Usual(Option<String>),
@@ -40,7 +40,7 @@ enum StageOutcome {
     Done,
 }
 
-/// Serves until QUIT; an error is any other end.
+/// Serves until QUIT; any other end is an error.
 pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, number: usize, is_implicit: bool) -> io::Result<()> {
     let source = stream.peer_addr()?.ip();
     let mut stream: Box<dyn Duplex> = Box::new(stream);
@@ -90,7 +90,7 @@ impl Connection {
                     self.stage(Stage::Rset, "250 2.0.0 forgotten").await?;
                 }
                 "QUIT" => {
-                    // Before the reply: the client may open its next connection as soon as it has that.
+                    // Noted before the reply: the client may open its next connection as soon as it has that.
                     if let Some(policy) = &self.shared.policy {
                         policy.ended(self.number);
                     }
@@ -247,7 +247,7 @@ impl Connection {
         self.finish(outcome, "250 2.0.0 taken").await.map(drop)
     }
 
-    /// Does a stage; answers whether the usual is to happen.
+    /// Runs a stage; returns true if the usual effect is to follow.
     async fn stage(&mut self, stage: Stage, usual: &str) -> io::Result<bool> {
         let outcome = self.outcome(stage).await?;
         self.finish(outcome, usual).await
@@ -257,7 +257,7 @@ impl Connection {
         self.outcome_about(stage, Subject::default()).await
     }
 
-    /// Action of the script, else of the policy.
+    /// Returns the action of the script, or else of the policy.
     fn action(&self, stage: Stage, subject: Subject<'_>) -> Option<Action> {
         let policy = self.shared.policy.as_ref();
         self.shared.action(stage).or_else(|| {
@@ -319,7 +319,7 @@ impl Connection {
     }
 }
 
-/// The path of a command, and what follows it.
+/// Returns the path of a command, and the text behind it.
 fn path(line: &str) -> (String, &str) {
     let (_, rest) = line.split_once('<').unwrap_or_default();
     let (path, rest) = rest.split_once('>').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a scripted peer is told to do, and what it notes.
+//! Script of a peer, and the record of what clients do.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -34,33 +34,33 @@ pub enum Stage {
     Rset,
 }
 
-/// What the peer does in place of the usual.
+/// Action of the peer in place of the usual one.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Answers with these lines (`\n` between them). A 2yz or 3yz reply has the effect of the usual one.
     Reply(String),
     /// Answers with these lines and closes.
     ReplyAndClose(String),
-    /// Closes without an answer, and without taking a message.
+    /// Closes without an answer, and without accepting a message.
     Close,
-    /// Does what is asked, takes the message even, but closes without an answer.
+    /// Does the usual, even accepts the message, but closes without an answer.
     LoseReply,
     /// Writes these octets and does nothing else.
     Raw(Vec<u8>),
-    /// Writes this line again and again, for as long as somebody reads it.
+    /// Writes this line again and again, for as long as the client reads it.
     Flood(String),
     /// Waits for the gate and then does the usual.
     Wait(Gate),
 }
 
 impl Action {
-    /// [`Action::Reply`].
+    /// Returns [`Action::Reply`].
     pub fn reply(lines: &str) -> Self {
         Self::Reply(lines.to_owned())
     }
 }
 
-/// Holds the peer up until a test has seen what it wants to see.
+/// Holds the peer up until a test lets it pass.
 #[derive(Debug, Clone, Default)]
 pub struct Gate {
     is_reached: watch::Sender<bool>,
@@ -68,7 +68,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Waits until the peer stands before the gate.
+    /// Waits until the peer has reached the gate.
     pub async fn reached(&self) {
         self.is_reached.subscribe().wait_for(|&reached| reached).await.expect("the sender is ours");
     }
@@ -84,12 +84,12 @@ impl Gate {
     }
 }
 
-/// A message that the peer took.
+/// A message that the peer accepted.
 #[derive(Debug, Clone)]
 pub struct Received {
     /// The path of MAIL, without its angle brackets.
     pub from: String,
-    /// What followed the path, in upper case: `SIZE=100`, `SMTPUTF8`.
+    /// Parameters behind the path, in upper case: `SIZE=100`, `SMTPUTF8`.
     pub parameters: Vec<String>,
     /// The paths of the accepted RCPTs.
     pub recipients: Vec<String>,
@@ -99,39 +99,39 @@ pub struct Received {
     pub is_tls: bool,
     /// The user name of the client's login; `None` without one.
     pub username: Option<String>,
-    /// The number of the connection, from 1.
+    /// Number of the connection, from 1.
     pub connection: usize,
 }
 
-/// Decides at every stage for which nothing is scripted. A peer with a policy keeps neither commands nor messages: what is
-/// worth keeping the policy keeps.
+/// Decides at every stage for which nothing is scripted. A peer with a policy keeps neither commands nor messages; the
+/// policy records what it needs.
 pub(crate) trait Policy: Send + Sync {
-    /// Action at this point of a connection; `None` for the usual.
+    /// Returns the action at this point of a connection; `None` for the usual one.
     fn decide(&self, at: &Situation<'_>) -> Option<Action>;
 
-    /// Takes notice that a connection has ended, or that QUIT was said; may be called twice for one connection.
+    /// Notes that a connection has ended, or that QUIT was said; may be called twice for one connection.
     fn ended(&self, connection: usize);
 }
 
 /// A point of a connection, as a [`Policy`] sees it.
 pub(crate) struct Situation<'a> {
     pub(crate) stage: Stage,
-    /// The number of the connection, from 1.
+    /// Number of the connection, from 1.
     pub(crate) connection: usize,
     /// Address of the client.
     pub(crate) source: IpAddr,
-    /// Name of the last EHLO or HELO, with the one that is being answered; empty before.
+    /// Name of the last EHLO or HELO, the one being answered included; empty before.
     pub(crate) ehlo: &'a str,
     pub(crate) is_tls: bool,
     pub(crate) subject: Subject<'a>,
 }
 
-/// The mail transaction that a stage is about.
+/// The mail transaction at a stage.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Subject<'a> {
     /// The path of MAIL; empty at other stages than MAIL, RCPT and the dot.
     pub(crate) from: &'a str,
-    /// The path of this RCPT, or at the dot those of all that were accepted.
+    /// The path of this RCPT, or at the dot the paths of all that were accepted.
     pub(crate) recipients: &'a [String],
     /// The content, at the dot.
     pub(crate) content: &'a [u8],
@@ -174,7 +174,7 @@ pub(super) struct Shared {
     pub(super) policy: Option<Arc<dyn Policy>>,
     pub(super) script: Mutex<Script>,
     pub(super) log: Mutex<Log>,
-    /// The number of messages that were taken so far.
+    /// Number of messages that were accepted so far.
     pub(super) taken: watch::Sender<usize>,
 }
 
@@ -185,14 +185,14 @@ impl Shared {
         next.or_else(|| script.always.get(&stage).cloned())
     }
 
-    /// Keeps a command, unless there is a policy.
+    /// Records a command, unless there is a policy.
     pub(super) fn note_command(&self, line: &str) {
         if self.policy.is_none() {
             lock(&self.log).commands.push(line.to_owned());
         }
     }
 
-    /// Keeps a message that was taken, unless there is a policy.
+    /// Records a message that was accepted, unless there is a policy.
     pub(super) fn note_message(&self, message: Received) {
         if self.policy.is_none() {
             lock(&self.log).messages.push(message);

@@ -1,4 +1,4 @@
-//! What the HTTP APIs of DNS providers have in common: one request within limits, and what its answer means.
+//! Parts that the HTTP APIs of DNS providers share: one request within limits, and the errors of its answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use messaging_core::ports::dns_provider::DnsProviderError;
 use messaging_core::ports::fetch::{Fetch, FetchError, FetchRequest, Fetched, Protocol};
 use serde_json::Value;
 
-/// Time that a call may take.
+/// Time limit of a call.
 const CALL_WITHIN: Duration = Duration::from_secs(8);
 
-/// Octets of an answer that are read; a page of records is far below.
+/// Maximum number of octets of an answer that are read; a page of records is far below.
 const BODY_LIMIT: usize = 1 << 20;
 
-/// Characters of a provider's words that are shown.
+/// Maximum number of characters of a provider's message that are shown.
 const MAX_WORDS: usize = 300;
 
-/// Pages of a listing that are read.
+/// Maximum number of pages of a listing that are read.
 pub(super) const MAX_PAGES: usize = 5;
 
-/// An API at its base.
+/// An HTTP API at its base URL.
 #[derive(Clone)]
 pub(super) struct Api {
     fetch: Arc<dyn Fetch>,
@@ -38,7 +38,7 @@ impl fmt::Debug for Api {
     }
 }
 
-/// A call that signs in by a token.
+/// An API whose calls carry a token.
 #[derive(Debug, Clone)]
 pub(super) struct TokenApi {
     api: Api,
@@ -50,27 +50,27 @@ impl Api {
         Self { fetch, base, clock }
     }
 
-    /// The clock of the installation.
+    /// Returns the clock of the installation.
     pub(super) fn clock(&self) -> &dyn Clock {
         self.clock.as_ref()
     }
 
-    /// What an answer that is no success means, with the provider's words.
+    /// Returns the error for an answer that is no success, with the provider's words.
     pub(super) fn refusal(&self, answer: &Fetched, words: Option<String>) -> DnsProviderError {
         later(refusal(answer.status, words), self.wait_asked_by(answer))
     }
 
-    /// How long an answer asks to wait.
+    /// Returns the wait that an answer asks for.
     pub(super) fn wait_asked_by(&self, answer: &Fetched) -> Option<Duration> {
         answer.retry_after(self.clock.now())
     }
 
-    /// The base, without a slash at its end.
+    /// Returns the base URL, without a slash at its end.
     pub(super) fn base(&self) -> &str {
         &self.base
     }
 
-    /// The same, signing in by a token.
+    /// Returns the same API with a token for its calls.
     pub(super) fn with_token(&self, token: Option<&str>) -> Result<TokenApi, DnsProviderError> {
         let malformed = || DnsProviderError::Credentials("the token is none".to_owned());
         let token = token.filter(|token| !token.is_empty()).ok_or_else(malformed)?;
@@ -111,7 +111,7 @@ impl Api {
 }
 
 impl TokenApi {
-    /// Sends one request with a body of JSON or none, and reads the answer; `explain` finds the provider's words in the
+    /// Sends one request with a JSON body or none, and reads the answer; `explain` finds the provider's message in the
     /// body of a refusal.
     pub(super) async fn json(
         &self,
@@ -136,7 +136,7 @@ impl TokenApi {
     }
 }
 
-/// The same error with how long the provider asks to wait, where it does.
+/// Adds the wait that the provider asks for, if any, to an error.
 pub(super) fn later(error: DnsProviderError, wait: Option<Duration>) -> DnsProviderError {
     match (error, wait) {
         (DnsProviderError::Away(words), Some(wait)) => DnsProviderError::Later(words, wait),
@@ -144,7 +144,7 @@ pub(super) fn later(error: DnsProviderError, wait: Option<Duration>) -> DnsProvi
     }
 }
 
-/// What a status that is no success means, with the provider's words.
+/// Returns the error for a status that is no success, with the provider's words.
 pub(super) fn refusal(status: StatusCode, words: Option<String>) -> DnsProviderError {
     let words = words.filter(|words| !words.is_empty()).unwrap_or_else(|| format!("the provider answered {status}"));
     let words = bounded(&words);
@@ -156,18 +156,18 @@ pub(super) fn refusal(status: StatusCode, words: Option<String>) -> DnsProviderE
     }
 }
 
-/// Words on one line and of a length that can be shown.
+/// Returns a provider's message on one line, cut to a length that can be shown.
 pub(super) fn bounded(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|character| !character.is_control()).take(MAX_WORDS).collect()
 }
 
-/// An answer that lacks what it must have.
+/// Returns the error for an answer that lacks what it must have.
 pub(super) fn unreadable() -> DnsProviderError {
     DnsProviderError::Away("the answer of the provider could not be read".to_owned())
 }
 
-/// A text as part of a query or of a path.
+/// Percent-encodes a text for a query or a path.
 pub(super) fn encoded(text: &str) -> String {
     let plain = |octet: u8| octet.is_ascii_alphanumeric() || b"-._~".contains(&octet);
     let one = |octet: u8| if plain(octet) { char::from(octet).to_string() } else { format!("%{octet:02X}") };

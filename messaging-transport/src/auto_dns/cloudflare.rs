@@ -18,7 +18,7 @@ pub(super) const BASE: &str = "https://api.cloudflare.com/client/v4";
 /// Records of a page.
 const PAGE: usize = 100;
 
-/// Code of a request whose token is malformed, which is answered with 400.
+/// Error code of a request with a malformed token, which is answered with status 400.
 const INVALID_HEADERS: u64 = 6003;
 
 #[derive(Debug)]
@@ -31,12 +31,12 @@ struct Zone {
     name: String,
 }
 
-/// A record, by the id to change it.
+/// A record, with the id by which it is changed.
 struct Found {
     id: String,
     kind: Option<RecordType>,
     value: String,
-    /// Whether Cloudflare's proxy answers in the place of the target.
+    /// True if Cloudflare's proxy answers in place of the target.
     is_proxied: bool,
 }
 
@@ -47,7 +47,7 @@ impl DnsProvider for Cloudflare {
         for name in zone_names(domain) {
             let found = call(&api, Method::GET, &format!("/zones?name={}&per_page=5", encoded(name)), None).await?;
             let zones = found["result"].as_array().ok_or_else(unreadable)?;
-            // Without the filter, or with a token for one zone, others might be listed.
+            // The answer might list other zones, without a filter or with a token for one zone.
             let Some(zone) = zones.iter().find(|zone| zone["name"] == name) else { continue };
             let id = zone["id"].as_str().ok_or_else(unreadable)?.to_owned();
             return Ok(Box::new(Zone { api, id, name: name.to_owned() }));
@@ -91,7 +91,7 @@ fn read(record: &Value) -> Found {
     Found { id: text("id").to_owned(), kind, value, is_proxied: record["proxied"] == true }
 }
 
-/// The body of a new record.
+/// Returns the body of a new record.
 fn body(host: &str, kind: RecordType, value: &str) -> Option<Value> {
     Some(match kind {
         RecordType::Txt => json!({"type": "TXT", "name": host, "content": quoted(value), "ttl": TTL}),
@@ -99,7 +99,7 @@ fn body(host: &str, kind: RecordType, value: &str) -> Option<Value> {
             let (priority, exchange) = exchanger(value)?;
             json!({"type": "MX", "name": host, "content": exchange, "priority": priority, "ttl": TTL})
         }
-        // Not through Cloudflare's own proxy, which would answer in our place.
+        // Cloudflare's own proxy would answer in place of this server.
         RecordType::Cname => json!({"type": "CNAME", "name": host, "content": value, "ttl": TTL, "proxied": false}),
     })
 }
@@ -161,7 +161,7 @@ impl DnsZone for Zone {
 
 async fn call(api: &TokenApi, method: Method, target: &str, body: Option<&Value>) -> Result<Value, DnsProviderError> {
     match api.json(method, target, body, words).await {
-        // It may also say no with a status of success.
+        // Cloudflare may also refuse with a status of success.
         Ok(said) if said["success"] == false => {
             let words = words(&said).unwrap_or_else(|| "the provider says that it did not succeed".to_owned());
             Err(DnsProviderError::Refused(bounded(&words)))
@@ -173,7 +173,7 @@ async fn call(api: &TokenApi, method: Method, target: &str, body: Option<&Value>
     }
 }
 
-/// `message (code)` of the first error.
+/// Returns the text of the first error: `message (code)`.
 fn words(said: &Value) -> Option<String> {
     let error = said["errors"].get(0)?;
     Some(format!("{} ({})", error["message"].as_str()?, error["code"]))

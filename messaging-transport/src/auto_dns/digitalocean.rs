@@ -1,9 +1,9 @@
 //! The API of `DigitalOcean`, version 2, by a token with the scopes `domain:read`, `domain:create`, `domain:update` and
 //! `domain:delete`.
 //!
-//! `GET /domains/{name}`, `GET|POST /domains/{name}/records`, `PATCH|DELETE /domains/{name}/records/{id}`. A record is one
-//! value; its name is a label below the zone, but the filter of a listing takes a full name. Texts are sent as they are,
-//! and targets with a final dot.
+//! `GET /domains/{name}`, `GET|POST /domains/{name}/records`, `PATCH|DELETE /domains/{name}/records/{id}`. A record is
+//! one value; its name is a label below the zone, but the filter of a listing takes a full name. Texts are sent as they
+//! are, and targets with a final dot.
 
 use async_trait::async_trait;
 use http::Method;
@@ -17,7 +17,7 @@ use super::presentation::{Difference, absolute, are_same, exchanger, plain_name,
 
 pub(super) const BASE: &str = "https://api.digitalocean.com/v2";
 
-/// Records of a page, the most there are.
+/// Records of a page; the API's maximum.
 const PAGE: usize = 200;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Zone {
     name: String,
 }
 
-/// A record, by the id to change it.
+/// A record, with the id by which it is changed.
 struct Found {
     id: u64,
     kind: Option<RecordType>,
@@ -152,10 +152,10 @@ impl DnsZone for Zone {
     }
 }
 
-/// How the words of a resource that is not there end.
+/// End of the error text for a resource that does not exist.
 const NOT_FOUND: &str = "(not_found)";
 
-/// `message (id)`.
+/// Returns the error text of the API: `message (id)`.
 fn words(said: &Value) -> Option<String> {
     Some(format!("{} ({})", said["message"].as_str()?, said["id"].as_str().unwrap_or_default()))
 }

@@ -1,9 +1,9 @@
 //! Hetzner's Cloud API, version 1, by a token of a project with read and write access.
 //!
 //! `GET /zones?name=`, `GET|POST /zones/{id}/rrsets`, `POST /zones/{id}/rrsets/{name}/{type}/actions/set_records`,
-//! `DELETE /zones/{id}/rrsets/{name}/{type}`. Records of a name and a type are one set. Texts are quoted strings of at most
-//! 255 octets, targets have a final dot. The former API of the DNS console, dns.hetzner.com, is not spoken: its zones
-//! have moved here.
+//! `DELETE /zones/{id}/rrsets/{name}/{type}`. Records of a name and a type are one set. Texts are quoted strings of at
+//! most 255 octets, targets have a final dot. The former API of the DNS console, dns.hetzner.com, is not supported: its
+//! zones have moved to this one.
 
 use async_trait::async_trait;
 use http::Method;
@@ -54,7 +54,7 @@ const fn type_name(kind: RecordType) -> &'static str {
 }
 
 impl Zone {
-    /// The sets of a name. There is one for each type, so that one page holds them.
+    /// Returns the record sets of a name. There is one for each type, so that one page holds them.
     async fn sets(&self, host: &str) -> Result<Vec<Value>, DnsProviderError> {
         let label = relative(host, &self.name);
         let target = format!("/zones/{}/rrsets?name={}&per_page=50", self.id, encoded(label));
@@ -63,7 +63,7 @@ impl Zone {
         Ok(sets.iter().filter(|set| set["name"] == label).cloned().collect())
     }
 
-    /// A target as it is shown; one without a final dot is below the zone.
+    /// Returns a target as it is shown; one without a final dot is below the zone.
     fn target(&self, text: &str) -> String {
         match text.strip_suffix('.') {
             Some(absolute) => plain_name(absolute),
@@ -87,7 +87,7 @@ impl Zone {
     }
 
     fn record(&self, kind: RecordType, set: &Value, value: &str) -> Value {
-        // A record that stays keeps how it is written, and its comment.
+        // A record that stays keeps its spelling and its comment.
         let records = set["records"].as_array().into_iter().flatten();
         let mut known =
             records.filter(|record| record["value"].as_str().is_some_and(|text| self.value(kind, text) == value));
@@ -145,7 +145,7 @@ impl DnsZone for Zone {
         }
         let records: Vec<_> = after.iter().map(|value| self.record(kind, &set, value)).collect();
         let path = format!("/zones/{}/rrsets", self.id);
-        // Labels have no character that a path could not have.
+        // Labels have no character that needs encoding in a path.
         let of_set = format!("{path}/{label}/{name}");
         let answer = match (found.is_some(), after.is_empty()) {
             (true, true) => self.api.json(Method::DELETE, &of_set, None, words).await?,
@@ -167,7 +167,7 @@ impl DnsZone for Zone {
     }
 }
 
-/// `message (code)`.
+/// Returns the error text of the API: `message (code)`.
 fn words(said: &Value) -> Option<String> {
     let error = &said["error"];
     Some(format!("{} ({})", error["message"].as_str()?, error["code"].as_str().unwrap_or_default()))

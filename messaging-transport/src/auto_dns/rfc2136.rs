@@ -1,8 +1,8 @@
-//! Name servers that take updates by RFC 2136 signed with TSIG: BIND, Knot and others.
+//! DNS provider for name servers that take updates by RFC 2136 signed with TSIG: BIND, Knot and others.
 //!
-//! Everything goes over TCP, and every message is signed, questions too: so wrong credentials are found before anything is
-//! planned, and a server may answer the key alone. An update says what it expects to find (RFC 2136 section 2.4), so the
-//! server itself refuses it when somebody else was faster.
+//! Everything goes over TCP, and every message is signed, queries too: so wrong credentials are found before anything
+//! is planned, and a server may answer only signed queries. An update states the records it expects to find (RFC 2136
+//! section 2.4), so the server itself refuses it if somebody else was faster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,10 +26,10 @@ use super::tsig::{Distrust, TsigKey};
 use crate::dns::Dns;
 use crate::guard::{Guard, Refusal, private_address};
 
-/// How long connecting may take, and each message with its answer.
+/// Time limit for connecting, and for each message with its answer.
 const EXCHANGE_WITHIN: Duration = Duration::from_secs(4);
 
-/// Speaks to the name servers that callers name.
+/// Client of the name servers that callers name.
 #[derive(Debug)]
 pub struct NameServer {
     dns: Dns,
@@ -38,7 +38,8 @@ pub struct NameServer {
 }
 
 impl NameServer {
-    /// Looks servers up with `dns`; `allow_private` lets them have addresses that are not public.
+    /// Creates a client that looks servers up with `dns`; `allow_private` permits servers at addresses that are not
+    /// public.
     pub fn new(dns: Dns, allow_private: bool, clock: Arc<dyn Clock>) -> Self {
         Self { dns, guard: Guard { allow_private }, clock }
     }
@@ -98,7 +99,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    /// Sends a message and reads its answer, whose signature is right.
+    /// Sends a message and reads its answer, whose signature is verified.
     async fn exchange(&mut self, message: &Message) -> Result<Message, DnsProviderError> {
         let mut octets = message.to_vec().map_err(away)?;
         let mac = self.key.sign(&mut octets, self.seconds());
@@ -149,7 +150,7 @@ impl Conversation {
         self.exchange(&question).await
     }
 
-    /// Whether the server has a zone of this name.
+    /// Returns true if the server has a zone of this name.
     async fn has_zone(&mut self, name: &str) -> Result<bool, DnsProviderError> {
         let answer = self.ask(name, WireType::SOA).await?;
         let wanted = wire(name)?;
@@ -157,7 +158,7 @@ impl Conversation {
         Ok(answer.metadata.authoritative && answer.answers.iter().any(is_it))
     }
 
-    /// The records of one type at a name.
+    /// Returns the records of one type at a name.
     async fn records(&mut self, host: &str, kind: WireType) -> Result<Vec<Record>, DnsProviderError> {
         let answer = self.ask(host, kind).await?;
         match answer.metadata.response_code {
@@ -169,7 +170,7 @@ impl Conversation {
     }
 }
 
-/// What an answer means that is no success.
+/// Maps a response code other than success to an error.
 fn judged(code: ResponseCode) -> DnsProviderError {
     match code {
         ResponseCode::Refused => {
@@ -219,7 +220,7 @@ const fn wire_type(kind: RecordType) -> WireType {
     }
 }
 
-/// A record as a value; `None` for other types.
+/// Returns the value of a record; `None` for other types.
 fn value(data: &RData) -> Option<String> {
     let name = |name: &Name| plain_name(&name.to_ascii());
     match data {
@@ -243,9 +244,9 @@ fn data(kind: RecordType, value: &str) -> Result<RData, DnsProviderError> {
 }
 
 impl Zone {
-    /// Whether a name has records, of whatever type, and is not only answered for by a wildcard (RFC 4592). An update of
-    /// nothing asks for it, on condition that there are none (RFC 2136 section 2.4.5). A server that refuses to tell is taken
-    /// to say yes.
+    /// Returns true if a name has records of any type itself, not only through a wildcard (RFC 4592). It sends an
+    /// update that changes nothing, on condition that there are none (RFC 2136 section 2.4.5). Any other answer, such
+    /// as a refusal to tell, counts as true.
     async fn is_in_use(&self, talk: &mut Conversation, host: &str) -> Result<bool, DnsProviderError> {
         let mut question = update_of(&self.name)?;
         question.add_answer(absent(&wire(host)?, WireType::ANY));
@@ -297,7 +298,7 @@ impl DnsZone for Zone {
     }
 }
 
-/// An update of a zone that changes nothing yet.
+/// Returns an update of a zone that changes nothing yet.
 fn update_of(zone: &str) -> Result<Message, DnsProviderError> {
     let mut update = Message::query();
     update.metadata.op_code = OpCode::Update;
@@ -306,14 +307,14 @@ fn update_of(zone: &str) -> Result<Message, DnsProviderError> {
     Ok(update)
 }
 
-/// The condition that a name has no records of a type.
+/// Returns the condition that a name has no records of a type.
 fn absent(name: &Name, kind: WireType) -> Record {
     let mut absent = Record::update0(name.clone(), 0, kind).into_record_of_rdata();
     absent.dns_class = DNSClass::NONE;
     absent
 }
 
-/// The update that leaves `after` of the records that were found, and that expects to find exactly those.
+/// Returns the update that replaces the records found by `after`, on condition that exactly those are still there.
 fn update(
     zone: &str,
     host: &str,
@@ -324,14 +325,14 @@ fn update(
     let (name, ttl) = (wire(host)?, found.first().map_or(TTL, |record| record.ttl));
     let mut update = update_of(zone)?;
     if found.is_empty() {
-        // Section 2.4.3: no record of the type is there.
+        // Section 2.4.3: there is no record of the type.
         update.add_answer(absent(&name, wire_type(kind)));
     }
     for record in found {
-        // Section 2.4.2: these records are there, and no others of the type. Their octets are those that were read.
+        // Section 2.4.2: there are exactly these records of the type, compared in the form in which they were read.
         update.add_answer(Record::from_rdata(name.clone(), 0, record.data.clone()));
         if value(&record.data).is_none_or(|value| !after.contains(&value)) {
-            // Section 2.5.4.
+            // Section 2.5.4: deletes this record.
             let mut gone = Record::from_rdata(name.clone(), 0, record.data.clone());
             gone.dns_class = DNSClass::NONE;
             update.add_authority(gone);

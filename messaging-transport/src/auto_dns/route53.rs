@@ -1,9 +1,9 @@
 //! Amazon Route 53, API version 2013-04-01, signed with Signature Version 4.
 //!
-//! `ListHostedZonesByName`, `ListResourceRecordSets`, `ChangeResourceRecordSets`. Records of a name and a type are one set. A
-//! change of a set that is there removes the set exactly as it was read and adds the new one in one batch, which Route 53
-//! carries out as a whole or refuses, so that nothing of others is lost. Values that stay are written as they were read, and
-//! the TTL stays. Octets of texts are escaped by three octal digits, unlike everywhere else.
+//! `ListHostedZonesByName`, `ListResourceRecordSets`, `ChangeResourceRecordSets`. Records of a name and a type are one
+//! set. A change of an existing set removes it exactly as it was read and adds the new one in one batch, which Route 53
+//! carries out as a whole or refuses, so that no foreign changes are lost. Values that stay are written as they were
+//! read, and the TTL stays. Octets of texts are escaped by three octal digits, unlike everywhere else.
 
 use std::fmt::Write as _;
 
@@ -30,7 +30,7 @@ const REGION: &str = "us-east-1";
 /// Namespace of requests.
 const NAMESPACE: &str = "https://route53.amazonaws.com/doc/2013-04-01/";
 
-/// Codes of errors that the credentials are to blame for.
+/// Error codes for which the credentials are to blame.
 const CREDENTIAL_CODES: [&str; 8] = [
     "AccessDenied",
     "AccessDeniedException",
@@ -45,7 +45,7 @@ const CREDENTIAL_CODES: [&str; 8] = [
 #[derive(Debug)]
 pub(super) struct Route53(pub(super) Api);
 
-/// Calls that are signed.
+/// An API whose calls are signed.
 #[derive(Debug)]
 struct Signed {
     api: Api,
@@ -62,13 +62,13 @@ struct Zone {
 /// Base of the digits by which an octet is written.
 const OCTAL: u32 = 8;
 
-/// A set as it was read.
+/// A record set as it was read.
 struct Found {
     kind: Option<RecordType>,
-    /// Values, each with how it is written.
+    /// Values, each with its spelling in the answer.
     values: Vec<(String, String)>,
     ttl: u32,
-    /// The element, to remove the set by.
+    /// The XML element, which removes the set.
     xml: String,
 }
 
@@ -111,7 +111,7 @@ impl Zone {
             let sets = elements(&answer, "ResourceRecordSet");
             let of_host = |set: &&&str| text_of(set, "Name").is_some_and(|name| plain_name(&name) == host);
             found.extend(sets.iter().filter(of_host).map(|set| read(set)));
-            // Sets are sorted, so that those of the host are together.
+            // Sets are sorted, so those of the host are adjacent.
             let next = text_of(&answer, "NextRecordName").filter(|name| plain_name(name) == host);
             let Some(next) = next else { return Ok(found) };
             query = vec![("maxitems", "100".to_owned()), ("name", next)];
@@ -136,7 +136,7 @@ fn read(set: &str) -> Found {
             .map_or_else(|| text.to_owned(), |(preference, host)| format!("{preference} {}", plain_name(host))),
         _ => unquoted_by(text, OCTAL),
     };
-    // An alias to something of Amazon's, or one of several sets by weight or place, is more than values.
+    // An alias to an AWS resource, and a set with weights or locations, are more than values.
     let is_plain = element(set, "AliasTarget").is_none() && element(set, "SetIdentifier").is_none();
     let written = elements(set, "ResourceRecord").into_iter().filter_map(|record| text_of(record, "Value"));
     let values = written.map(|text| (value(&text), text)).collect();
@@ -144,7 +144,7 @@ fn read(set: &str) -> Found {
     Found { kind: kind.filter(|_| is_plain), values, ttl, xml: set.to_owned() }
 }
 
-/// A new set, in the place of one that was found.
+/// Returns a new set, in the place of the one that was found.
 fn set(host: &str, kind: RecordType, values: &[String], found: Option<&Found>) -> String {
     let (name, present): (_, fn(&str) -> String) = match kind {
         RecordType::Txt => ("TXT", quoted),
@@ -221,7 +221,7 @@ impl DnsZone for Zone {
 }
 
 impl Signed {
-    /// One signed request; its query is sorted by name. Answers the body.
+    /// Sends one signed request; its query is sorted by name. Returns the body.
     async fn call(
         &self,
         method: Method,
@@ -251,7 +251,7 @@ impl Signed {
         }
     }
 
-    /// The header of Signature Version 4 over host, date and content.
+    /// Returns the header of Signature Version 4 over host, date and content.
     fn authorization(&self, method: &Method, host: &str, path: &str, query: &str, date: &str, body: &str) -> String {
         let [id, secret] = [&self.credentials.access_key_id, &self.credentials.secret_access_key]
             .map(|text| text.as_deref().unwrap_or_default());
@@ -282,14 +282,14 @@ fn hex(octets: &[u8]) -> String {
     })
 }
 
-/// `20260131T091500Z`.
+/// Returns a time in the form `20260131T091500Z`.
 fn basic_date(now: Timestamp) -> String {
     let text = now.to_string();
     let seconds: String = text.chars().take(19).filter(|character| !matches!(character, '-' | ':')).collect();
     format!("{seconds}Z")
 }
 
-/// What an error means: the codes of credentials are answered with 400 and 403 alike.
+/// Maps an error to its cause: errors of credentials have status 400 or 403.
 fn failure(status: StatusCode, text: &str) -> DnsProviderError {
     let code = text_of(text, "Code").unwrap_or_default();
     let message = text_of(text, "Message").unwrap_or_default();
@@ -301,7 +301,7 @@ fn failure(status: StatusCode, text: &str) -> DnsProviderError {
         "Throttling" | "PriorRequestNotComplete" | "ServiceUnavailable" | "RequestExpired" => {
             DnsProviderError::Away(words)
         }
-        // A set that is to be removed is not there any more, or one that is to be added is.
+        // A set to be removed is gone, or one to be added exists already.
         _ if message.contains("but it already exists") || message.contains("but it was not found") => {
             DnsProviderError::Changed
         }

@@ -1,17 +1,17 @@
-//! TSIG: messages of the DNS signed with a shared secret (RFC 8945).
+//! TSIG: DNS messages signed with a shared secret (RFC 8945).
 //!
-//! The record is written and read here by its octets, because what is signed is the message as it goes over the wire.
+//! The record is written and read by its octets, because the signature covers the message in wire form.
 
 use messaging_core::domain::mail::auto_dns::TsigAlgorithm;
 use ring::hmac;
 
-/// Type of the record.
+/// Record type TSIG.
 const TSIG: u16 = 250;
 
-/// The class ANY.
+/// Class ANY.
 const ANY: u16 = 255;
 
-/// Seconds that the clocks of both sides may differ.
+/// Maximum difference between the clocks of both sides, in seconds.
 const FUDGE: u16 = 300;
 
 /// A shared secret.
@@ -21,12 +21,13 @@ pub(super) struct TsigKey {
     key: hmac::Key,
 }
 
-/// Why an answer is not believed.
+/// Reason why an answer is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Distrust {
-    /// It says that our signature was refused; the name of the error, and what that means where the key is not to blame.
+    /// The answer says that our signature was refused: the name of the error, with its meaning if the key is not to
+    /// blame.
     Refused(&'static str),
-    /// It has no signature, or one that is not right.
+    /// The answer has no valid signature.
     Unsigned,
 }
 
@@ -40,7 +41,8 @@ impl TsigKey {
         Self { name, algorithm, key: hmac::Key::new(kind, secret) }
     }
 
-    /// Signs a message at a time, in seconds since 1970, and answers the signature, which that of the answer covers.
+    /// Signs a message at a time, in seconds since 1970, and returns the signature, which the signature of the answer
+    /// covers.
     pub(super) fn sign(&self, message: &mut Vec<u8>, now: u64) -> Vec<u8> {
         let variables = self.variables(&wire_name(self.algorithm), now, FUDGE, 0, &[]);
         let mut context = hmac::Context::with_key(&self.key);
@@ -66,7 +68,7 @@ impl TsigKey {
         mac
     }
 
-    /// Checks the answer to a message that was signed with `request_mac`, and takes its signature off.
+    /// Checks the answer to a message that was signed with `request_mac`, and removes its signature.
     pub(super) fn verify(&self, answer: &[u8], request_mac: &[u8], now: u64) -> Result<Vec<u8>, Distrust> {
         let signature = Signature::of(answer).ok_or(Distrust::Unsigned)?;
         match signature.error {
@@ -93,7 +95,7 @@ impl TsigKey {
         Ok(bare)
     }
 
-    /// What is signed besides the message (RFC 8945 section 4.3.3).
+    /// Returns the fields of the record that are signed besides the message (RFC 8945 section 4.3.3).
     fn variables(&self, algorithm: &[u8], time: u64, fudge: u16, error: u16, other: &[u8]) -> Vec<u8> {
         let mut octets = self.name.clone();
         octets.extend(ANY.to_be_bytes());
@@ -108,12 +110,12 @@ impl TsigKey {
     }
 }
 
-/// The length of something in a message, which has less than 64 KiB.
+/// Returns the length of a field of a message as two octets; a message has less than 64 KiB.
 fn length(of: &[u8]) -> [u8; 2] {
     u16::try_from(of.len()).unwrap_or(u16::MAX).to_be_bytes()
 }
 
-/// A name in lower case and without compression.
+/// Returns a name in wire form, in lower case and without compression.
 fn wire_name(name: &str) -> Vec<u8> {
     let mut octets = Vec::new();
     for label in name.split('.').filter(|label| !label.is_empty()) {
@@ -138,7 +140,7 @@ struct Signature {
 }
 
 impl Signature {
-    /// `None` when the message is damaged or its last record is no TSIG.
+    /// Reads the signature; `None` if the message is damaged or its last record is no TSIG.
     fn of(message: &[u8]) -> Option<Self> {
         let mut reader = Reader { message, at: 4 };
         let [questions, answers, authorities, additionals] =
@@ -190,7 +192,8 @@ impl<'a> Reader<'a> {
         Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
     }
 
-    /// A name in lower case; its labels before a pointer when it is compressed, as no name of a signature is.
+    /// Reads a name in lower case. Of a compressed name only the labels before the pointer are read; no name of a
+    /// signature is compressed.
     fn name(&mut self) -> Option<Vec<u8>> {
         let mut name = Vec::new();
         loop {

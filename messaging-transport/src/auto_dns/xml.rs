@@ -1,6 +1,6 @@
-//! The little of XML that answers of Route 53 need: elements by name, without attributes that matter.
+//! Minimal XML reader for the answers of Route 53: elements by name, without attributes.
 
-/// The contents of the elements of a name, outermost ones, in order; what is damaged ends the list.
+/// Returns the contents of the elements of a name, outermost ones, in order; damaged XML ends the list.
 pub(super) fn elements<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some((content, after)) = next(rest, name) {
@@ -10,17 +10,17 @@ pub(super) fn elements<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     found
 }
 
-/// The content of the first element of a name.
+/// Returns the content of the first element of a name.
 pub(super) fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     next(text, name).map(|(content, _)| content)
 }
 
-/// The text of the first element of a name, with its references resolved.
+/// Returns the text of the first element of a name, with its references resolved.
 pub(super) fn text_of(text: &str, name: &str) -> Option<String> {
     element(text, name).map(|content| resolved(content.trim()))
 }
 
-/// The first element of a name, and what comes after it. Elements of one name do not stand in one another here.
+/// Returns the first element of a name, and the text after it. Elements of one name are not nested here.
 fn next<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     let mut from = 0;
     loop {
@@ -42,7 +42,7 @@ fn next<'a>(text: &'a str, name: &str) -> Option<(&'a str, &'a str)> {
     }
 }
 
-/// A text as the content of an element.
+/// Escapes a text as the content of an element.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -4,7 +4,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, PublicKe
 
 use super::*;
 
-/// The certificate of `mx.b.test` with that of its issuer, and one of somebody else.
+/// The certificate of `mx.b.test` with that of its issuer, and a foreign one.
 struct Chains {
     own: Vec<CertificateDer<'static>>,
     own_key: Vec<u8>,
@@ -43,7 +43,7 @@ fn record(usage: u8, selector: u8, matching: u8, selected: &[u8]) -> Tlsa {
     Tlsa { usage, selector, matching, data }
 }
 
-/// In the middle of what certificates of the generator are valid for, and after it.
+/// A time within the validity of the generated certificates, and one after it.
 const IN_TIME: u64 = 1_800_000_000;
 const TOO_LATE: u64 = 90_000_000_000;
 

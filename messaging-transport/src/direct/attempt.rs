@@ -30,10 +30,10 @@ use crate::smtp::{
     Answers, Envelope, Failure, OpenError, Opener, Peer, Pool, Security, Session, Timeouts, Tls, Transcript,
 };
 
-/// After so long no further exchanger is tried: every step may take minutes, and the attempt must end.
+/// Time after which no further exchanger is tried: every step may take minutes, and the attempt must end.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// The most conversations of one attempt.
+/// Maximum number of conversations of one attempt.
 const MAX_CONVERSATIONS: usize = 12;
 
 /// The client of direct delivery: routing, TLS, time-outs and kept connections, shared by all attempts.
@@ -42,22 +42,22 @@ pub(super) struct Client {
     pub(super) timeouts: Timeouts,
     pub(super) tls: Tls,
     pub(super) plain_hosts: PlainHosts,
-    /// Judges certificates where no TLSA record does.
+    /// Verifies certificates of exchangers without TLSA records.
     pub(super) pkix: Pkix,
-    /// Finds the MTA-STS policies of domains, unless none are asked for.
+    /// Finds the MTA-STS policies of domains; `None` if policies are not looked up.
     pub(super) mta_sts: Option<MtaSts>,
-    /// Dates what certificates and policies are judged by.
+    /// Supplies the time at which certificates and policies are judged.
     pub(super) clock: Arc<dyn Clock>,
-    /// Connections outlive messages.
+    /// Open connections, kept for later messages.
     pub(super) pool: Pool<PeerKey>,
 }
 
-/// What connections and their number are kept by.
+/// Key under which connections are kept and counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum PeerKey {
-    /// The exchanger of this name, from a source.
+    /// One exchanger by its name, from one source address.
     Exchanger(SourceAddress, String),
-    /// All exchangers of a site, from a source: only the number of connections is kept by it.
+    /// All exchangers of a site, from one source address; used only to limit the number of connections.
     Site(SourceAddress, SiteName),
 }
 
@@ -66,41 +66,41 @@ pub(super) struct Attempt<'a> {
     pub(super) client: &'a Client,
     pub(super) envelope: &'a Envelope<'a>,
     pub(super) domain: &'a str,
-    /// Whether the sending domain asks for TLS.
+    /// True if the sending domain requires TLS.
     require_tls: bool,
-    /// Whether it is signed which exchangers the domain has.
+    /// True if DNSSEC signs the domain's list of exchangers.
     is_secure: bool,
-    /// The MTA-STS policy of the domain.
+    /// The MTA-STS policy of the domain, if it has one.
     sts: Option<Arc<StsPolicy>>,
-    /// The source that it leaves from.
+    /// The source address that the attempt leaves from, and its path.
     leave: &'a Leave,
-    /// The exchangers, where they are known.
+    /// The exchangers of the domain, if they were looked up before.
     exchangers: Option<Exchangers>,
-    /// Who has an outcome so far.
+    /// Outcomes of the recipients so far.
     pub(super) answers: Answers,
-    /// What was said, one for each exchanger.
+    /// One dialog for each exchanger that was tried.
     pub(super) dialogs: Vec<Dialog>,
-    /// How much time is left for connecting.
+    /// Time left for opening connections.
     connecting: Duration,
     conversations: usize,
     worst: Option<Miss>,
 }
 
-/// Why an exchanger did not take the message, in the order of what counts in the end: an exchanger that
-/// may say something else another time beats one that says never, and words beat silence.
+/// Reason why an exchanger did not take the message, from the weakest to the strongest: the strongest one decides the
+/// outcome. A temporary failure beats a permanent one, and a reply beats silence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Miss {
-    /// It has no address.
+    /// The exchanger has no address.
     NoAddress,
-    /// It said never, before a message was named.
+    /// It refused for good before MAIL was accepted.
     Never(Outcome),
-    /// Nobody can be talked to there.
+    /// No connection to it could be opened.
     Unreachable(Response),
-    /// There was a conversation, and it broke.
+    /// The connection broke during the conversation.
     Broken(Response),
-    /// It has not the TLS that the message may not go without.
+    /// It lacks the TLS that the message requires.
     NoTls(Response),
-    /// It said not now, before a message was named.
+    /// It deferred before MAIL was accepted.
     NotNow(Outcome),
 }
 
@@ -117,19 +117,19 @@ impl Miss {
     }
 }
 
-/// How an attempt goes on after one exchanger.
+/// Next step after one exchanger.
 enum Step {
-    /// Everyone has an outcome.
+    /// Every recipient has an outcome.
     Done,
     /// The next exchanger is to be tried.
     Next,
 }
 
-/// How a conversation over a session went.
+/// Outcome of a conversation over a session.
 enum Talk {
-    /// To its end.
+    /// The conversation ran to its end.
     Ended(Step),
-    /// The kept connection had ended before it; here are the notes.
+    /// The kept connection had ended before the conversation began; holds the transcript so far.
     WasOver(Transcript),
 }
 
@@ -158,7 +158,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Tries until everyone has an outcome.
+    /// Tries one exchanger after the other until every recipient has an outcome.
     pub(super) async fn run(&mut self) -> Report {
         let found = match self.exchangers.take() {
             Some(found) => Ok(found),
@@ -189,12 +189,12 @@ impl<'a> Attempt<'a> {
         self.give_up()
     }
 
-    /// What connections to an exchanger are kept by: none is used for mail of another source.
+    /// Returns the key under which connections to an exchanger are kept: mail of another source never shares one.
     fn key(&self, host: &str) -> PeerKey {
         PeerKey::Exchanger(self.leave.source.ip, host.to_owned())
     }
 
-    /// Whether no further exchanger is tried: the time or the number of conversations is used up.
+    /// Returns true if no further exchanger is tried: the time or the number of conversations is used up.
     fn is_over(&self) -> bool {
         self.is_late() || self.conversations >= MAX_CONVERSATIONS || self.connecting.is_zero()
     }
@@ -203,7 +203,7 @@ impl<'a> Attempt<'a> {
         self.envelope.since.elapsed() > PATIENCE
     }
 
-    /// Remembers a miss, if it counts as much as those before it.
+    /// Remembers a miss if it weighs at least as much as those before it.
     fn missed(&mut self, miss: Miss) -> Step {
         if self.worst.as_ref().is_none_or(|worst| miss.weight() >= worst.weight()) {
             self.worst = Some(miss);
@@ -221,7 +221,7 @@ impl<'a> Attempt<'a> {
         if class.is_retried() { Report::Unreachable(response.clone()) } else { Report::Fine }
     }
 
-    /// What the domain asks of a connection is not known, so none is made.
+    /// Ends the attempt without a connection: the TLS that the domain requires is unknown.
     fn without_policy(&mut self, host: Option<&String>, unread: PolicyUnread) -> Report {
         let host = host.map_or("", String::as_str);
         let mut transcript = Transcript::new(host);
@@ -232,7 +232,7 @@ impl<'a> Attempt<'a> {
         self.give_up()
     }
 
-    /// No exchanger took the message.
+    /// Settles the open recipients by the heaviest miss: no exchanger took the message.
     fn give_up(&mut self) -> Report {
         match self.worst.take().unwrap_or(Miss::NoAddress) {
             Miss::NoAddress => {
@@ -252,7 +252,7 @@ impl<'a> Attempt<'a> {
                 self.answers.settle(&Outcome::deferred(response.clone()));
                 Report::Busy(response)
             }
-            // That is between this sender and this domain: others may go there.
+            // The TLS failure concerns this sender and this domain only; messages of others may go there.
             Miss::NoTls(response) => {
                 self.answers.settle(&Outcome::of(OutcomeClass::TlsRequired, response));
                 Report::Fine
@@ -275,7 +275,8 @@ impl<'a> Attempt<'a> {
         let pool = &self.client.pool;
         let key = self.key(host);
         let gate = match &self.leave.path {
-            // A host of somebody else takes no connection from the site, however long it keeps this one.
+            // A host that is not one of the site's exchangers uses up no connection of the site, however long it keeps
+            // this one.
             Some(path) if path.exchangers.iter().any(|known| known == host) => {
                 let site = PeerKey::Site(self.leave.source.ip, path.site.clone());
                 pool.gate_of(&site, path.connections.max(1))
@@ -301,7 +302,7 @@ impl<'a> Attempt<'a> {
         if let Some(session) = pool.take(&key).await {
             let mut notes = Transcript::new(host);
             session.introduce(&mut notes);
-            // Another message may have been content with less.
+            // The kept connection may have served a message with weaker TLS demands.
             if let Ok(session) = self.prove(session, host, &policy, &mut notes).await {
                 match self.converse(session, host, notes, true).await {
                     Talk::Ended(step) => return step,
@@ -350,8 +351,8 @@ impl<'a> Attempt<'a> {
         Step::Next
     }
 
-    /// Talks over new connections to an address, as long as each that ends early has settled somebody: a peer may
-    /// take only so many transactions over one.
+    /// Talks over new connections to an address as long as each that ends early has settled at least one recipient: a
+    /// peer may limit the transactions of a connection.
     async fn at_address(
         &mut self,
         address: SocketAddr,
@@ -385,7 +386,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// A session at an address, with TLS where that works, and only with TLS where that is required.
+    /// Opens a session at an address: with TLS if that works, and only with TLS if it is required.
     async fn open(
         &mut self,
         address: SocketAddr,
@@ -418,7 +419,8 @@ impl<'a> Attempt<'a> {
         self.prove(session, host, policy, transcript).await
     }
 
-    /// The inner error is that of TLS. Of the two names the second is the one that a certificate is asked for.
+    /// Opens a session with the given security; the inner error is a failure of TLS. `server_name` is the name that the
+    /// certificate is requested for (SNI).
     async fn open_with(
         &mut self,
         security: Security,
@@ -448,7 +450,7 @@ impl<'a> Attempt<'a> {
                 Ok(Ok(session))
             }
             Err(OpenError::Tls(error)) => Ok(Err(error)),
-            // Nothing is ready for mail here: the same as no connection.
+            // The host offers no mail service: treated like a failed connection.
             Err(OpenError::Failed(error)) => Err(unreachable(&error)),
             Err(OpenError::NoService(reply) | OpenError::Reply(reply)) => Err(match reply.refusal(host) {
                 outcome if outcome.class().is_some_and(OutcomeClass::is_retried) => Miss::NotNow(outcome),
@@ -457,7 +459,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// One transaction.
+    /// Runs one transaction.
     async fn converse(&mut self, session: Session, host: &str, transcript: Transcript, is_reused: bool) -> Talk {
         let (mut session, mut transcript) = (session, transcript);
         let timeouts = &self.client.timeouts;
@@ -485,13 +487,13 @@ impl<'a> Attempt<'a> {
             Err(Failure::Closing(reply)) => Miss::NotNow(reply.refusal(host)),
             Err(Failure::BeforeContent(error)) => broken(host, &error),
             Err(Failure::WithinContent(error)) => {
-                // What cuts off the content here would do so elsewhere, and it may be large.
+                // The cause would cut the content off at other exchangers too, and the content may be large.
                 let text = format!("the connection to {host} ended within the content: {error}");
                 let outcome = Outcome::deferred(named(host, response(None, "4.4.2", &text)));
                 return Talk::Ended(self.settle(&outcome, transcript));
             }
             Err(Failure::AfterContent(error)) => {
-                // Whether it was taken nobody knows, so nobody else is asked.
+                // The message may have been taken, so no other exchanger is tried.
                 let text = format!("the reply of {host} to the content was lost: {error}");
                 let outcome = Outcome::ambiguous(named(host, response(None, "4.4.2", &text)));
                 self.answers.settle_transaction(&outcome);
@@ -510,7 +512,7 @@ impl<'a> Attempt<'a> {
         Step::Done
     }
 
-    /// Keeps the dialog of a miss.
+    /// Adds the dialog of a miss to the dialogs of the attempt.
     fn file(&mut self, transcript: Transcript, miss: &Miss) {
         let refused = Outcome::refused(Response::default());
         let deferred = Outcome::deferred(Response::default());
@@ -524,7 +526,8 @@ fn broken(host: &str, error: &dyn Display) -> Miss {
     Miss::Broken(named(host, response(None, "4.4.2", &text)))
 }
 
-/// An exchanger that has not the TLS it should have; the codes are those of RFC 3463 section 3.8 and its registry.
+/// Builds the miss of an exchanger without the TLS it needs; the codes are those of RFC 3463 section 3.8 and its
+/// registry.
 fn no_tls(host: &str, enhanced: &str, text: &str) -> Miss {
     Miss::NoTls(named(host, response(None, enhanced, text)))
 }
@@ -533,8 +536,8 @@ fn named(host: &str, response: Response) -> Response {
     Response { host: Some(host.to_owned()), ..response }
 }
 
-/// Whether a receiver wants fewer or slower messages: 421, or words to that effect. Greylisting and
-/// full mailboxes are temporary too, and say nothing about the speed.
+/// Returns true if the receiver wants fewer or slower messages: 421, or words to that effect. Greylisting and full
+/// mailboxes are temporary too, but say nothing about the speed.
 fn asks_for_less(response: &Response) -> bool {
     const WORDS: &[&str] = &[
         "too many",

@@ -1,9 +1,8 @@
-//! How much goes to one recipient domain at a time, how fast, and whether at all.
+//! Limits how many transactions with one recipient domain run at a time and how fast they follow each other.
 //!
-//! A lane starts narrow and widens as messages are answered. A receiver that says it is too much gets
-//! half as many at a time, and those spaced. A domain that cannot be reached is left alone for a moment
-//! and then probed by one attempt; everybody else learns at once what the last failure was, so that a
-//! dead domain does not hold up what goes elsewhere.
+//! A lane starts narrow and widens as messages are answered. A receiver that answers "too much" gets half as many at a
+//! time, and those spaced. A domain that cannot be reached is left alone for a moment and then probed by one attempt;
+//! all others get the last failure at once, so that a dead domain does not hold up mail to other domains.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,41 +14,41 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::waiting::WaitQueue;
 
-/// The shortest and the longest time between two transactions to a receiver that wants it slower.
+/// Shortest and longest time between two transactions with a receiver that asks for fewer.
 const SPACING: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
 
-/// The measures of a lane.
+/// Limits of a lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
-    /// Transactions at a time with a domain that is new.
+    /// Maximum number of transactions at a time with a new domain.
     pub(super) start: usize,
-    /// Transactions at a time with a domain that takes everything.
+    /// Maximum number of transactions at a time with a domain that answers well.
     pub(super) most: usize,
-    /// How long a domain that could not be reached is not tried again.
+    /// Time for which a domain that could not be reached is not tried again.
     pub(super) rest: Duration,
 }
 
-/// What becomes of a wish to send.
+/// Answer to a request for a turn.
 pub(super) enum LaneAdmission {
-    /// Send now, and say how it went.
+    /// Send now, and report the result to the permit.
     Go(Permit),
-    /// The domain could not be reached, so long ago, for this reason.
+    /// The domain could not be reached: the last failure, and the time since then.
     Unreachable(Response, Duration),
-    /// No turn came up in time.
+    /// No turn came up in time, or too many messages wait.
     TooMany,
 }
 
-/// How an attempt went, as far as the lane cares.
+/// Result of an attempt, from which the lane sets its limits.
 pub(super) enum Report {
-    /// The receiver answers.
+    /// The receiver answers normally.
     Fine,
-    /// The receiver answers that it is too much, or cuts off.
+    /// The receiver answers "too much", or the connection broke.
     Busy(Response),
-    /// No exchanger of the domain can be talked to.
+    /// No connection to any exchanger of the domain could be opened.
     Unreachable(Response),
 }
 
-/// One recipient domain.
+/// Lane of one recipient domain.
 pub(super) struct Lane {
     pace: Pace,
     state: Mutex<State>,
@@ -60,15 +59,15 @@ struct State {
     limit: usize,
     /// Attempts that were fine since the limit was last raised.
     credit: usize,
-    /// How long after a transaction the next one begins; zero when they need no spacing.
+    /// Time between the starts of two transactions; zero if they need no spacing.
     spacing: Duration,
-    /// When the next one may begin.
+    /// Earliest start of the next transaction.
     next: Instant,
-    /// When the lane was last narrowed. Attempts that began before do not narrow it again: it is the
-    /// same trouble they met.
+    /// The time at which the lane was last narrowed. Attempts that began before do not narrow it again: they met the
+    /// same trouble.
     narrowed: Option<Instant>,
     unreachable: Option<Unreachable>,
-    /// Last answer that it is too much, until the spacing that followed from it is over.
+    /// Last answer of "too much", until the spacing that followed from it is over.
     last_refusal: Option<Response>,
     is_probed: bool,
     waiting: WaitQueue<LaneAdmission>,
@@ -104,7 +103,7 @@ impl Lane {
         Self { pace, state: Mutex::new(state) }
     }
 
-    /// Waits for a turn, at most until `deadline`; flows take turns.
+    /// Waits for a turn, at most until `deadline`; the waiting flows are served in turn.
     pub(super) async fn admit(self: &Arc<Self>, deadline: Instant, flow: Flow) -> LaneAdmission {
         let admission = match self.enter(flow) {
             Entry::Now(admission) => admission,
@@ -127,7 +126,7 @@ impl Lane {
         LaneAdmission::Go(permit)
     }
 
-    /// State of the lane, for whoever asks why a message waits.
+    /// Returns the state of the lane, for callers that ask why a message waits.
     pub(super) fn state(&self) -> RouteState {
         let state = self.lock();
         if let Some(unreachable) = &state.unreachable {
@@ -145,7 +144,7 @@ impl Lane {
         self.lock().unreachable = None;
     }
 
-    /// When somebody was last here.
+    /// Returns the time of the last request for a turn.
     pub(super) fn last_used(&self) -> Instant {
         self.lock().last_used
     }
@@ -173,7 +172,7 @@ impl Lane {
         Permit { lane: Some(Arc::clone(self)), began, is_probe }
     }
 
-    /// An attempt has ended: the lane learns from it, and whoever is next goes.
+    /// Ends an attempt: adjusts the lane to its report, and admits those that wait.
     fn leave(self: &Arc<Self>, report: Option<Report>, began: Instant, is_probe: bool) {
         let mut admissions = Vec::new();
         {
@@ -189,7 +188,7 @@ impl Lane {
                 }
                 Some(Report::Unreachable(response)) => {
                     state.narrow(began, now);
-                    // Not slower, but not at all.
+                    // While the domain is unreachable nothing is spaced: nothing is sent at all.
                     state.spacing = Duration::ZERO;
                     state.unreachable = Some(Unreachable { since: now, response });
                     while let Some(waiting) = state.waiting.pop() {
@@ -211,25 +210,25 @@ impl Lane {
             }
         }
         for (waiting, admission) in admissions {
-            // Who went away in this moment gives the permit back by dropping it.
+            // If the waiting attempt was given up at this moment, dropping its permit gives the turn back.
             drop(waiting.send(admission));
         }
     }
 
-    /// Never held over an await, nor while a permit is dropped.
+    /// Locks the state. The guard must not be held over an await, nor while a permit is dropped.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// The answer to everyone but the probe, while the domain is unreachable.
+    /// Returns the refusal for all but the probe, while the domain is unreachable.
     fn refuse(&self) -> Option<LaneAdmission> {
         let unreachable = self.unreachable.as_ref()?;
         Some(LaneAdmission::Unreachable(unreachable.response.clone(), unreachable.since.elapsed()))
     }
 
-    /// When this transaction may begin, if that is before the deadline.
+    /// Reserves the start of a transaction, if it is before the deadline.
     fn begin(&mut self, deadline: Instant) -> Option<Instant> {
         let begin = self.next.max(Instant::now());
         if begin > deadline {
@@ -239,7 +238,8 @@ impl State {
         Some(begin)
     }
 
-    /// One more at a time for each round of attempts that were fine; spaced ones come closer first.
+    /// Allows one more transaction at a time after each round of attempts that were fine; spaced ones first come
+    /// closer.
     fn widen(&mut self, pace: Pace) {
         self.unreachable = None;
         if self.spacing > Duration::ZERO {
@@ -272,14 +272,14 @@ impl State {
 
 /// A turn in a lane, given back when dropped.
 pub(super) struct Permit {
-    /// `None` once it was given back.
+    /// `None` once the turn was given back.
     lane: Option<Arc<Lane>>,
     began: Instant,
     is_probe: bool,
 }
 
 impl Permit {
-    /// Gives the turn back.
+    /// Gives the turn back, with the result of the attempt.
     pub(super) fn report(mut self, report: Report) {
         if let Some(lane) = self.lane.take() {
             lane.leave(Some(report), self.began, self.is_probe);

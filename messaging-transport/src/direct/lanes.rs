@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use super::lane::{Lane, Pace};
 
-/// A lane that nobody used for so long is forgotten, and with it what was learned about the domain.
+/// Time without use after which a lane is removed, with everything learned about the domain.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(10);
 
-/// How often lanes are looked through.
+/// Interval at which unused lanes are removed.
 const SWEEP: Duration = Duration::from_mins(1);
 
-/// With more lanes than this, those that nobody uses are forgotten at once.
+/// Number of lanes from which unused ones are removed at once.
 const MAX_LANES: usize = 50_000;
 
 /// The lanes of a process.
@@ -35,7 +35,8 @@ impl Lanes {
         Self { pace, table: Mutex::new(table) }
     }
 
-    /// State of the lane of a domain; that of a domain to which nothing was sent lately says nothing.
+    /// Returns the state of the lane of a domain; it is empty for a domain without a lane, to which nothing was sent
+    /// recently.
     pub(super) fn state(&self, domain: &str) -> RouteState {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.by_domain.get(domain).map(|lane| lane.state()).unwrap_or_default()
@@ -49,7 +50,7 @@ impl Lanes {
         }
     }
 
-    /// The lane of a domain.
+    /// Returns the lane of a domain.
     pub(super) fn lane(&self, domain: &str) -> Arc<Lane> {
         let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = table.by_domain.get(domain) {

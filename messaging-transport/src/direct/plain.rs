@@ -1,4 +1,4 @@
-//! Hosts that offer STARTTLS and cannot do it.
+//! Hosts that offer STARTTLS but fail in the handshake.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a host is spoken to in plain text, so that not every message pays for a failed handshake.
+/// Time for which mail to a host goes in plain text after a failed handshake, so that not every message pays for one.
 const REMEMBERED: Duration = Duration::from_mins(10);
 
-/// The most hosts that are remembered.
+/// Maximum number of hosts that are remembered.
 const MAX_HOSTS: usize = 1000;
 
-/// Hosts whose TLS handshake failed of late, each with the moment it was remembered.
+/// Hosts whose TLS handshake failed recently, each with the time of the failure.
 #[derive(Default)]
 pub(super) struct PlainHosts(Mutex<HashMap<String, Instant>>);
 
@@ -21,7 +21,7 @@ impl PlainHosts {
         self.lock().get(host).is_some_and(|since| since.elapsed() < REMEMBERED)
     }
 
-    /// Remembers a host. With too many others it is not: its handshake fails again.
+    /// Remembers a host, unless there are too many: then its next handshake fails again.
     pub(super) fn insert(&self, host: &str) {
         let mut hosts = self.lock();
         if hosts.len() >= MAX_HOSTS {

@@ -1,4 +1,4 @@
-//! Where mail for a domain goes (RFC 5321 section 5.1).
+//! Routes of mail for a domain: its exchangers and their addresses (RFC 5321 section 5.1).
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -14,10 +14,10 @@ use crate::dane::TlsaSet;
 use crate::dns::{Answered, Dns, LookupFailure, alternate};
 use crate::guard::Guard;
 
-/// The most exchangers of a domain that are tried.
+/// Maximum number of exchangers of a domain that are tried.
 const MAX_HOSTS: usize = 8;
 
-/// The most addresses of an exchanger that are tried.
+/// Maximum number of addresses of an exchanger that are tried.
 const MAX_ADDRESSES: usize = 4;
 
 /// A host and port that takes the place of every recipient's mail exchangers: `host:port`.
@@ -27,7 +27,7 @@ pub struct MxOverride {
     port: u16,
 }
 
-/// The text is no `host:port`.
+/// The text is not a `host:port`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a host and a port such as mail.example.org:25")]
 pub struct MalformedMxOverride;
@@ -45,7 +45,7 @@ impl FromStr for MxOverride {
         };
         let host = match literal {
             Some(literal) => literal.parse::<std::net::Ipv6Addr>().ok().map(|address| address.to_string()),
-            // A name of one label is a host of this machine's network: `localhost`.
+            // A name of one label, such as `localhost`, is a host of this machine's network.
             None if host.len() <= 253 && host.split('.').all(is_label) => Some(host.to_ascii_lowercase()),
             None => ascii_domain(host),
         };
@@ -54,12 +54,12 @@ impl FromStr for MxOverride {
 }
 
 impl MxOverride {
-    /// The host: a name or an address.
+    /// Returns the host: a name or an address.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port.
+    /// Returns the port.
     pub const fn port(&self) -> u16 {
         self.port
     }
@@ -74,41 +74,40 @@ impl fmt::Display for MxOverride {
 
 /// The way in which the mail exchangers of a domain are found.
 pub(super) enum Routing {
-    /// By the DNS.
+    /// From DNS.
     Dns(Box<ByDns>),
-    /// There is only this one.
+    /// Always this host.
     Override(MxOverride),
 }
 
 /// The resolver and the rules for looking up the mail exchangers of a domain in the DNS.
 pub(super) struct ByDns {
     pub(super) dns: Dns,
-    /// All of them listen at this port.
+    /// The port of all exchangers.
     pub(super) port: u16,
-    /// The name this machine would be found by.
+    /// This machine's name, by which it recognizes itself among exchangers.
     pub(super) own_name: String,
-    /// Judges the addresses of exchangers before they are dialed. An override is the operator's word and
-    /// is not judged.
+    /// Judges the addresses of exchangers before they are dialed. An override is set by the operator and is not judged.
     pub(super) guard: Guard,
-    /// Orders equal ones.
+    /// Puts exchangers of equal preference in random order.
     pub(super) entropy: SystemEntropy,
 }
 
 /// The exchangers of a domain.
 #[derive(Debug)]
 pub(super) struct Exchangers {
-    /// Their names, in the order in which they are tried.
+    /// Their host names, in the order in which they are tried.
     pub(super) hosts: Vec<String>,
-    /// Whether it is signed that these are the exchangers.
+    /// True if DNSSEC signs the list of exchangers.
     pub(super) is_secure: bool,
 }
 
-/// Why an exchanger has no address to dial.
+/// Reason why an exchanger has no address to dial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoAddress {
     /// The look-up found none.
     Lookup(LookupFailure),
-    /// All of its addresses are private ones, which are not dialed.
+    /// All of its addresses are private, and those are not dialed.
     Private,
 }
 
@@ -119,8 +118,8 @@ impl From<LookupFailure> for NoAddress {
 }
 
 impl Routing {
-    /// The exchangers of a domain in the order in which they are tried, or what becomes of its
-    /// recipients without any.
+    /// Returns the exchangers of a domain in the order in which they are tried, or the outcome of its recipients if
+    /// there are none.
     pub(super) async fn exchangers(&self, domain: &str) -> Result<Exchangers, Outcome> {
         match self {
             Self::Override(fixed) => Ok(Exchangers { hosts: vec![fixed.host.clone()], is_secure: false }),
@@ -132,7 +131,7 @@ impl Routing {
         }
     }
 
-    /// The signed TLSA records of an exchanger, of which there may be none.
+    /// Returns the signed TLSA records of an exchanger, possibly none.
     pub(super) async fn tlsa(&self, host: &str) -> Result<TlsaSet, LookupFailure> {
         match self {
             Self::Override(_) => Ok(TlsaSet::none(host)),
@@ -140,11 +139,12 @@ impl Routing {
         }
     }
 
-    /// The addresses of an exchanger in the order in which they are tried, each one permitted.
+    /// Returns the addresses of an exchanger in the order in which they are tried, each one permitted; those of an
+    /// override are not judged.
     pub(super) async fn addresses(&self, host: &str, limit: Duration) -> Result<Vec<SocketAddr>, NoAddress> {
         let (addresses, port): (Vec<IpAddr>, u16) = match self {
             Self::Override(fixed) => {
-                // As the system knows it: this host need not be in the DNS.
+                // Resolved by the system: this host need not be in DNS.
                 let found = match timeout(limit, tokio::net::lookup_host((host, fixed.port))).await {
                     Ok(Ok(found)) => found.map(|address| address.ip()).collect(),
                     Ok(Err(error)) => return Err(LookupFailure::Temporary(error.to_string()).into()),
@@ -161,7 +161,7 @@ impl Routing {
     }
 }
 
-/// The addresses that may be dialed, at least one. Unlike the host of a URL, an exchanger with addresses of
+/// Returns the addresses that may be dialed, at least one. Unlike the host of a URL, an exchanger with addresses of
 /// both kinds is not refused as a whole: many are known inside of their network by a private one too.
 fn permitted(found: Vec<IpAddr>, guard: Guard) -> Result<Vec<IpAddr>, NoAddress> {
     let permitted: Vec<_> = found.into_iter().filter(|address| guard.permits(*address)).collect();
@@ -177,7 +177,7 @@ fn order(
 ) -> Result<Vec<String>, Outcome> {
     let mut exchangers = match found {
         Ok(exchangers) => exchangers,
-        // The implicit MX: the domain itself.
+        // Implicit MX: the domain itself.
         Err(LookupFailure::NoRecords) => vec![(0, domain.to_owned())],
         Err(LookupFailure::NoSuchDomain) => {
             return Err(Outcome::refused(response(None, "5.1.2", &format!("the domain {domain} does not exist"))));
@@ -188,13 +188,13 @@ fn order(
         }
     };
     if exchangers.iter().all(|(_, host)| host.is_empty()) {
-        // RFC 7505 section 4.2 gives the codes.
+        // The codes come from RFC 7505 section 4.2.
         let text = format!("the domain {domain} does not accept mail (null MX)");
         return Err(Outcome::refused(response(Some(556), "5.1.10", &text)));
     }
     exchangers.retain(|(_, host)| !host.is_empty());
     exchangers.sort_by_key(|(preference, _)| *preference);
-    // Who finds itself among the exchangers is to pass on to those before it only.
+    // A host that is itself an exchanger passes mail only to those with a lower preference value.
     if let Some(own) = exchangers.iter().find(|(_, host)| host.eq_ignore_ascii_case(own_name)).map(|(own, _)| *own) {
         exchangers.retain(|(preference, _)| *preference < own);
     }
@@ -212,7 +212,7 @@ fn order(
     Ok(hosts)
 }
 
-/// Fisher and Yates.
+/// Shuffles by the algorithm of Fisher and Yates.
 fn shuffle(hosts: &mut [String], entropy: &dyn Entropy) {
     for last in (1..hosts.len()).rev() {
         let mut bytes = [0; 8];
@@ -223,7 +223,7 @@ fn shuffle(hosts: &mut [String], entropy: &dyn Entropy) {
     }
 }
 
-/// A result of ours: there is no reply.
+/// Returns a response for a result found here, without a reply.
 pub(super) fn response(code: Option<u16>, enhanced: &str, text: &str) -> Response {
     let text: String = format!("{enhanced} {text}").chars().filter(|c| !c.is_control()).take(512).collect();
     Response { code, enhanced: Some(enhanced.to_owned()), text, host: None }

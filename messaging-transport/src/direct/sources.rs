@@ -1,8 +1,8 @@
-//! The address that an attempt leaves from.
+//! Choice of the source address that an attempt leaves from.
 //!
-//! A node has one source or several. Who keeps paths ([`Paths`]) chooses among them; without a keeper those that reach the
-//! exchangers take turns. A host that the operator named (`--mx-override`) is reached from whichever address the system
-//! chooses, because it need not be reachable from any other.
+//! A node has one source or several. The keeper of paths ([`Paths`]) chooses among them; without one, those that reach
+//! the exchangers take turns. A host that the operator named (`--mx-override`) is reached from the address that the
+//! system chooses, because it need not be reachable from any other.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,17 +19,17 @@ use super::route::{Exchangers, Routing};
 use crate::guard::Guard;
 use crate::smtp::DECIDED_HERE;
 
-/// Tells public addresses, whatever may be dialed: only exchangers at those have paths.
+/// Recognizes public addresses, even if private ones may be dialed: only exchangers at public ones have paths.
 const PUBLIC: Guard = Guard { allow_private: false };
 
 /// The sources of a node.
 pub(super) struct Sources {
-    /// At least one.
+    /// The sources; at least one.
     all: Vec<Arc<NamedSource>>,
     /// Address that the system chooses, with the name of the machine.
     by_system: Arc<NamedSource>,
     paths: Mutex<Option<Weak<dyn Paths>>>,
-    /// Number of the next turn, where nobody keeps paths.
+    /// Number of the next turn, used if nobody keeps paths.
     turn: AtomicUsize,
 }
 
@@ -39,12 +39,13 @@ impl fmt::Debug for Sources {
     }
 }
 
-/// Source and exchangers of an attempt. Dropped before the attempt has ended, it takes its transaction back.
+/// Source and exchangers of an attempt. If it is dropped before the attempt has ended, its transaction is taken back
+/// from the path.
 pub(super) struct Departing {
     pub(super) leave: Leave,
-    /// The exchangers that the source was chosen for; `None` where they were not looked up.
+    /// The exchangers that the source was chosen for; `None` if they were not looked up.
     pub(super) exchangers: Option<Exchangers>,
-    /// Who keeps the path, until it was told how the attempt ended; `None` without a path.
+    /// Keeper of the path, until it is told the result of the attempt; `None` without a path.
     paths: Option<Arc<dyn Paths>>,
 }
 
@@ -53,12 +54,12 @@ impl Departing {
         Self { leave: Leave { source: Arc::clone(source), path: None }, exchangers: None, paths: None }
     }
 
-    /// Tells the keeper of the path what the exchangers answered, or that none did.
+    /// Reports to the keeper of the path the answers of the exchangers, or that there were none.
     pub(super) fn ended(mut self, outcomes: &[Outcome]) {
         let Some(paths) = self.paths.take() else { return };
         let is_answer = |outcome: &&Outcome| outcome.answer().is_some_and(|answer| is_of_peer(&answer.response));
         let answers: Vec<_> = outcomes.iter().filter(is_answer).collect();
-        // Where the last reply was lost, the site may have the message.
+        // If the last reply was lost, the site may have the message.
         if answers.is_empty() && outcomes.iter().all(|outcome| outcome.class() != Some(OutcomeClass::Ambiguous)) {
             paths.given_up(&self.leave);
         } else {
@@ -76,7 +77,7 @@ impl Drop for Departing {
 }
 
 impl Sources {
-    /// The sources of a machine of this name; without any, the address that the system chooses.
+    /// Creates the sources of a machine of this name; if none are given, the system chooses the address.
     pub(super) fn new(hostname: &str, given: Vec<NamedSource>) -> Self {
         let by_system = Arc::new(NamedSource::by_system(hostname));
         let mut all: Vec<_> = given.into_iter().map(Arc::new).collect();
@@ -91,12 +92,12 @@ impl Sources {
         *self.paths.lock().unwrap_or_else(PoisonError::into_inner) = Some(paths);
     }
 
-    /// Who keeps paths, as long as it is there.
+    /// Returns the keeper of paths, if there is one.
     fn paths(&self) -> Option<Arc<dyn Paths>> {
         self.paths.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.upgrade()
     }
 
-    /// Chooses the source of an attempt; `Err` when the message has to wait. `limit` bounds the look-ups.
+    /// Chooses the source of an attempt; `Err` if the message has to wait. `limit` bounds the look-ups.
     pub(super) async fn depart(
         &self,
         routing: &Routing,
@@ -113,7 +114,7 @@ impl Sources {
         }
         let exchangers = match routing.exchangers(domain).await {
             Ok(exchangers) if !exchangers.hosts.is_empty() => exchangers,
-            // The attempt finds out what becomes of a message without any.
+            // The attempt itself finds the outcome of a message without exchangers.
             _ => return Ok(Departing::without_path(&self.all[0])),
         };
         let reach = self.reach(routing, &exchangers.hosts, limit).await;
@@ -130,8 +131,8 @@ impl Sources {
         }
     }
 
-    /// Kinds of addresses that the exchangers have, as far as the sources care: further exchangers are not looked up once
-    /// every source reaches one.
+    /// Returns the kinds of addresses that the exchangers have. No further exchangers are looked up once every source
+    /// reaches one.
     async fn reach(&self, routing: &Routing, exchangers: &[String], limit: Duration) -> Reach {
         let began = Instant::now();
         let mut reach = Reach::default();
@@ -148,7 +149,7 @@ impl Sources {
         reach
     }
 
-    /// The source whose turn it is among those that reach an exchanger; any where none does.
+    /// Returns the source whose turn it is among those that reach an exchanger, or the first one if none does.
     fn next(&self, reach: Reach) -> Arc<NamedSource> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let fit: Vec<_> = self.all.iter().filter(|source| reach.is_reached_by(source)).collect();
@@ -156,7 +157,7 @@ impl Sources {
     }
 }
 
-/// True for the reply of an exchanger, unlike a result that was decided here.
+/// Returns true for the reply of an exchanger, unlike a result that was decided here.
 fn is_of_peer(response: &Response) -> bool {
     response.code.is_some() && response.host.is_some() && !response.text.contains(DECIDED_HERE)
 }

@@ -8,7 +8,7 @@
 //! | an MTA-STS policy in mode `testing` | where it works | the same; what is missing is noted |
 //! | nothing | where it works (RFC 7435) | any |
 //!
-//! Where the sending domain asks for it, TLS is required of all of them.
+//! If the sending domain requires TLS, it is required in every row.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,23 +25,23 @@ use crate::dane::{self, Tlsa, TlsaSet};
 /// Demands on the connection to one exchanger.
 #[derive(Debug)]
 pub(super) struct TlsPolicy {
-    /// Whether mail never goes there in clear.
+    /// True if mail never goes to the exchanger in clear.
     pub(super) is_required: bool,
     proof: Proof,
 }
 
-/// Proof that an exchanger owes.
+/// Proof of identity that an exchanger owes.
 #[derive(Debug)]
 enum Proof {
-    /// Nothing. A certificate that is valid all the same is noted.
+    /// No proof. A certificate that is valid all the same is noted.
     Nothing,
-    /// Its certificate is named by one of these records.
+    /// A certificate that one of these TLSA records names.
     Dane {
-        /// The name that has them.
+        /// The TLSA base domain, which has the records.
         base: String,
         records: Vec<Tlsa>,
     },
-    /// Its certificate is valid for it, and it is listed.
+    /// A certificate that is valid for the exchanger, which the MTA-STS policy must list.
     Sts(Arc<StsPolicy>),
 }
 
@@ -50,25 +50,25 @@ enum Proof {
 pub(super) struct TlsFault {
     /// Description for people.
     pub(super) text: String,
-    /// Whether mail must not go there.
+    /// True if mail must not go over the connection.
     pub(super) is_enforced: bool,
 }
 
-/// A connection, as far as it is judged.
+/// The parts of a connection that a policy judges.
 pub(super) struct Judged<'a> {
     /// The name of the exchanger.
     pub(super) host: &'a str,
     /// The domain of the recipients.
     pub(super) domain: &'a str,
-    /// Whether the session is encrypted by TLS.
+    /// True if the session is encrypted by TLS.
     pub(super) is_encrypted: bool,
     /// The certificates that the exchanger presented, its own first.
     pub(super) chain: &'a [CertificateDer<'static>],
 }
 
 impl TlsPolicy {
-    /// The demands on an exchanger of a domain that has this MTA-STS policy. `is_secure`: it is signed that it is one.
-    /// `Err` where that cannot be found out at the moment.
+    /// Finds the demands on an exchanger of a domain with this MTA-STS policy. `is_secure` is true if DNSSEC signs the
+    /// domain's list of exchangers. `Err` if the demands cannot be found out at the moment.
     pub(super) async fn find(
         routing: &Routing,
         host: &str,
@@ -93,7 +93,7 @@ impl TlsPolicy {
         Self { is_required: require_tls || is_published || is_enforced, proof }
     }
 
-    /// The reason why no mail goes to an exchanger of a domain, whatever it proves.
+    /// Returns the reason why no mail goes to an exchanger of a domain, whatever its certificate.
     pub(super) fn refusal(&self, host: &str, domain: &str) -> Option<String> {
         match &self.proof {
             Proof::Sts(policy) if policy.mode == StsMode::Enforce && !policy.lists(host) => {
@@ -103,8 +103,8 @@ impl TlsPolicy {
         }
     }
 
-    /// The name that the exchanger is asked for in the handshake (SNI): that of its TLSA records (RFC 7672 section 8.1), or
-    /// else its own.
+    /// Returns the server name for the handshake (SNI): the TLSA base domain (RFC 7672 section 8.1), or else the
+    /// exchanger's name.
     pub(super) fn server_name<'a>(&'a self, host: &'a str) -> &'a str {
         match &self.proof {
             Proof::Dane { base, .. } => base,
@@ -112,12 +112,12 @@ impl TlsPolicy {
         }
     }
 
-    /// Whether the policy is content with any certificate.
+    /// Returns true if the policy accepts any certificate.
     pub(super) const fn asks_for_no_proof(&self) -> bool {
         matches!(self.proof, Proof::Nothing)
     }
 
-    /// Judges a connection: what is verified of the exchanger, and which demand it does not meet.
+    /// Judges a connection: returns how the exchanger was verified, and the demand that it does not meet.
     pub(super) fn judge(&self, one: &Judged<'_>, pkix: &Pkix, now: UnixTime) -> (TlsVerification, Option<TlsFault>) {
         let Judged { host, domain, is_encrypted, chain } = *one;
         let fault = |text: String, is_enforced| Some(TlsFault { text, is_enforced });
@@ -156,10 +156,11 @@ fn unlisted(host: &str, domain: &str) -> String {
     format!("the MTA-STS policy of {domain} does not list {host}")
 }
 
-/// Judges certificates by the roots of the system, and further ones.
+/// Verifies certificates by the roots of the system and further ones.
 pub(super) struct Pkix {
     extra_roots: Vec<CertificateDer<'static>>,
-    /// Built at the first certificate, as reading the roots takes a while. Without roots nothing is valid.
+    /// Built for the first certificate, as reading the roots takes a while. `None` inside if there are no roots: then
+    /// no certificate is valid.
     verifier: OnceLock<Option<Arc<dyn ServerCertVerifier>>>,
 }
 
@@ -209,7 +210,8 @@ mod tests {
         Tlsa { usage, selector: 1, matching: 1, data: vec![0; 32] }
     }
 
-    /// Whether TLS is required, why nothing goes there, what is missing without TLS and with a certificate of nobody.
+    /// Describes a policy: TLS required or optional, exchanger listed or not, and the verdict in clear and with an
+    /// unknown certificate.
     fn told(policy: &TlsPolicy) -> String {
         let (_, root) = certify(vec!["mx.b.test".to_owned()]);
         let (pkix, now) = (Pkix::new(Vec::new()), UnixTime::since_unix_epoch(Duration::from_hours(500_000)));

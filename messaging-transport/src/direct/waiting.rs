@@ -1,4 +1,4 @@
-//! Who waits for a turn in a lane, and who is next: flows take turns, so that a mailing keeps no other mail waiting.
+//! Queue of the attempts that wait for a turn in a lane. Flows take turns, so that a mailing does not delay other mail.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::convert::Infallible;
@@ -7,15 +7,15 @@ use messaging_core::domain::delivery::fair_turns::{FairTurns, Places};
 use messaging_core::domain::delivery::lane::Flow;
 use tokio::sync::oneshot;
 
-/// Who may wait in one lane; more are put off at once.
+/// Maximum number of attempts that wait in one lane; further ones are put off at once.
 pub(super) const MAX_WAITING: usize = 1024;
 
-/// Of one flow, so that others may wait as well.
+/// Maximum number of waiting attempts of one flow, so that others may wait as well.
 pub(super) const MAX_OF_FLOW: usize = MAX_WAITING / 4 * 3;
 
 /// A bounded queue for each flow.
 pub(super) struct WaitQueue<T> {
-    /// Queues that are empty are not in it.
+    /// Queues by flow; empty ones are removed.
     queues: BTreeMap<Flow, VecDeque<oneshot::Sender<T>>>,
     count: usize,
     turns: FairTurns,
@@ -28,7 +28,7 @@ impl<T> Default for WaitQueue<T> {
 }
 
 impl<T> WaitQueue<T> {
-    /// Lets somebody wait; `None` when too many do.
+    /// Adds an attempt to the queue; `None` if too many wait.
     pub(super) fn push(&mut self, flow: Flow) -> Option<oneshot::Receiver<T>> {
         if self.is_full(flow) {
             self.drop_gone();
@@ -42,7 +42,7 @@ impl<T> WaitQueue<T> {
         Some(receiver)
     }
 
-    /// Takes out who is next.
+    /// Takes out the next attempt.
     pub(super) fn pop(&mut self) -> Option<oneshot::Sender<T>> {
         let flows: Vec<_> = self.queues.keys().copied().collect();
         let (no_limits, weights) = (HashMap::new(), HashMap::new());
@@ -65,7 +65,7 @@ impl<T> WaitQueue<T> {
         self.count >= MAX_WAITING || self.queues.get(&flow).is_some_and(|queue| queue.len() >= MAX_OF_FLOW)
     }
 
-    /// Forgets those who gave up.
+    /// Removes attempts that were given up.
     fn drop_gone(&mut self) {
         self.queues.retain(|_, queue| {
             queue.retain(|waiting| !waiting.is_closed());

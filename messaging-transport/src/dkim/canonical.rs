@@ -1,13 +1,13 @@
 //! The `relaxed` forms of header fields and bodies (RFC 6376 sections 3.4.2 and 3.4.4).
 //!
-//! A body is not copied: what is canonical as it stands goes to the hash in pieces as long as they come.
+//! A body is not copied: runs of octets that are already canonical go to the hash as they are.
 
 use memchr::memchr2;
 use ring::digest::{Context, Digest, SHA256};
 
 pub(super) const CRLF: &[u8] = b"\r\n";
 
-/// The header with the CRLF of its last field, and the body after the empty line.
+/// Splits a message into the header with the CRLF of its last field, and the body after the empty line.
 pub(super) fn split(message: &[u8]) -> (&[u8], &[u8]) {
     match message.windows(4).position(|octets| octets == b"\r\n\r\n") {
         Some(at) => (&message[..at + 2], &message[at + 4..]),
@@ -20,7 +20,7 @@ pub(super) fn split(message: &[u8]) -> (&[u8], &[u8]) {
 pub(super) struct Field<'a>(&'a [u8]);
 
 impl<'a> Field<'a> {
-    /// Name, colon, value, and CRLF.
+    /// Returns name, colon, value, and CRLF.
     pub(super) const fn octets(self) -> &'a [u8] {
         self.0
     }
@@ -30,7 +30,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The fields of a header in order.
+/// Returns the fields of a header in order.
 pub(super) fn fields(header: &[u8]) -> Vec<Field<'_>> {
     let mut fields = Vec::with_capacity(16);
     let mut start = 0;
@@ -44,7 +44,7 @@ pub(super) fn fields(header: &[u8]) -> Vec<Field<'_>> {
     fields
 }
 
-/// What is before the colon, without white space after it.
+/// Returns the name of a field, without white space before the colon.
 fn name_of(field: &[u8]) -> &[u8] {
     let name = field.split(|&octet| octet == b':').next().unwrap_or_default();
     name.trim_ascii_end()
@@ -59,7 +59,7 @@ pub(super) fn write_field(out: &mut Vec<u8>, field: &[u8]) {
     let mut is_after_white = false;
     for octet in value {
         match octet {
-            // Unfolding takes away the line ends; the white space after each stays and counts as such.
+            // Unfolding removes the line ends; the white space after each stays and counts as such.
             b'\r' | b'\n' => {}
             b' ' | b'\t' => is_after_white = true,
             _ => {
@@ -74,21 +74,21 @@ pub(super) fn write_field(out: &mut Vec<u8>, field: &[u8]) {
     out.extend_from_slice(CRLF);
 }
 
-/// SHA-256 of the canonical body.
+/// Returns the SHA-256 digest of the canonical body.
 pub(super) fn body_hash(body: &[u8]) -> Digest {
     let mut context = Context::new(&SHA256);
     for_each_piece(body, |piece| context.update(piece));
     context.finish()
 }
 
-/// Gives away the canonical body in pieces: white space within a line is one space, at the end of a line
-/// none, empty lines at the end are not there, and the last line ends in CRLF. An empty body stays empty.
+/// Passes on the canonical body in pieces: white space within a line is one space, at the end of a line none, empty
+/// lines at the end are removed, and the last line ends in CRLF. An empty body stays empty.
 fn for_each_piece(body: &[u8], mut take: impl FnMut(&[u8])) {
     let body = without_empty_end(body);
     if body.is_empty() {
         return;
     }
-    // What begins here is canonical up to `at` and not yet taken.
+    // Octets from here to `at` are canonical and not passed on yet.
     let mut start = 0;
     let mut at = 0;
     while let Some(white) = memchr2(b' ', b'\t', &body[at..]) {
@@ -107,7 +107,7 @@ fn for_each_piece(body: &[u8], mut take: impl FnMut(&[u8])) {
     take(CRLF);
 }
 
-/// The body without its last CRLF and all empty lines, also those of white space, before that.
+/// Returns the body without its last CRLF and all empty lines before it, those of white space included.
 fn without_empty_end(body: &[u8]) -> &[u8] {
     let mut rest = body;
     loop {

@@ -1,6 +1,6 @@
 //! The `DKIM-Signature` field: a list of tags (RFC 6376 section 3.2), folded.
 
-/// The column after which a line is folded if it can be (RFC 5322 section 2.1.1 says 78).
+/// Column after which a line is folded if possible (RFC 5322 section 2.1.1 says 78).
 const FOLD_AT: usize = 76;
 
 /// Characters of base64 on a line of the signature, after ` b=`.
@@ -13,7 +13,7 @@ pub(super) struct TagList {
 }
 
 impl TagList {
-    /// A field with no tags yet.
+    /// Begins a field without tags.
     pub(super) fn new(name: &str) -> Self {
         let mut text = String::with_capacity(640);
         text.push_str(name);
@@ -47,7 +47,7 @@ impl TagList {
         self.push(";");
     }
 
-    /// The field with one more tag, on a line of its own, whose value is yet to be written.
+    /// Adds a last tag on a line of its own, whose value is written later, and returns the field.
     pub(super) fn open(mut self, name: &str) -> String {
         self.fold();
         self.push(name);
@@ -55,7 +55,7 @@ impl TagList {
         self.text
     }
 
-    /// Parts from what is before: by a space, or by a fold where `length` more do not fit the line.
+    /// Separates a tag from the one before: by a space, or by a fold if `length` more octets do not fit the line.
     fn space(&mut self, length: usize) {
         if self.column + 1 + length > FOLD_AT {
             self.fold();

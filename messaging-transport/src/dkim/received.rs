@@ -1,6 +1,7 @@
-//! Signatures of a mail that arrived: what each signs, for whoever looks its key up (RFC 6376 sections 3.7 and 6.1).
+//! Signatures of a received mail: the signed octets of each, for a caller that looks up its key (RFC 6376 sections 3.7
+//! and 6.1).
 //!
-//! One that signs only the beginning of the body (`l=`) is passed over: anything could have been appended.
+//! A signature of only the beginning of the body (`l=`) is ignored: anything could have been appended.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,16 +13,16 @@ use ring::digest::{Context, SHA256};
 
 use super::canonical::{self, CRLF, Field};
 
-/// Signatures that are looked at.
+/// Maximum number of signatures that are examined.
 const MAX_SIGNATURES: usize = 8;
 
-/// The longest header that is looked at, in octets.
+/// Maximum length of a header that is examined, in octets.
 const MAX_HEADER: usize = 256 << 10;
 
-/// Names in the list of what is signed.
+/// Maximum number of names in `h=`.
 const MAX_NAMES: usize = 200;
 
-/// The signatures of a mail whose body hash is right.
+/// Returns the signatures of a mail whose body hash is right.
 pub(crate) fn signatures(mail: &[u8]) -> Vec<ReceivedSignature> {
     let (header, body) = canonical::split(mail);
     if header.len() > MAX_HEADER {
@@ -120,7 +121,8 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }
 
-/// The canonical fields of the list, of several with one name the lowest first, and the signature's own without its value.
+/// Returns the canonical fields of the list, of several with one name the lowest first, and the signature's own without
+/// its value.
 fn signed(names: &[&str], fields: &[Field<'_>], signature: &[u8], form: Canonicalization) -> Vec<u8> {
     let mut octets = Vec::with_capacity(2048);
     let mut is_used = vec![false; fields.len()];
@@ -138,7 +140,7 @@ fn signed(names: &[&str], fields: &[Field<'_>], signature: &[u8], form: Canonica
     octets
 }
 
-/// The field of a signature with an empty `b=`.
+/// Returns the field of a signature with an empty `b=`.
 fn without_value(field: &[u8]) -> Vec<u8> {
     let colon = field.iter().position(|&octet| octet == b':').map_or(0, |colon| colon + 1);
     let (name, value) = field.split_at(colon);

@@ -55,7 +55,7 @@ fn signer() -> Signer {
     Signer::new("football.example.com", "brisbane", Algorithm::Ed25519Sha256, &private).unwrap()
 }
 
-/// What the signature of a field is over, with the names of the example.
+/// Returns the octets that the signature of a field covers, with the names of the example.
 fn signed_octets(field: &str) -> Vec<u8> {
     let (header, body) = canonical::split(MESSAGE.as_bytes());
     assert!(field.contains(&STANDARD.encode(canonical::body_hash(body))), "the body hash");
@@ -78,7 +78,7 @@ fn the_signatures_of_rfc_8463_are_those_of_our_octets() {
     let public = STANDARD.decode(ED25519_PUBLIC).unwrap();
     UnparsedPublicKey::new(&ED25519, public).verify(digest.as_ref(), &signature).unwrap();
 
-    // ring wants the bare key: what follows the 22 octets of the head.
+    // ring needs the bare key, which follows the 22 octets of the head.
     let public = STANDARD.decode(RSA_PUBLIC).unwrap().split_off(22);
     UnparsedPublicKey::new(&RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, public)
         .verify(&signed_octets(RSA_FIELD), &STANDARD.decode(RSA_SIGNATURE).unwrap())
@@ -119,7 +119,7 @@ fn repeated_fields_are_signed_from_below() {
     assert_eq!(octets, b"subject:2\r\nsubject:1\r\ncontent-transfer-encoding:7bit\r\n");
 }
 
-/// The estimate of [`ROOM`] saves a second allocation; here is the longest signature there is.
+/// The estimate of [`ROOM`] saves a second allocation; this test has the longest signature there is.
 #[test]
 fn there_is_room_for_a_signature() {
     let entropy = messaging_core::ports::clock::SystemEntropy::default();

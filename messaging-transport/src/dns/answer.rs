@@ -1,17 +1,17 @@
-//! Answers of resolvers, and how long they are waited for and believed.
+//! Answers of resolvers, and the times for which they are awaited and kept.
 
 use std::time::Duration;
 
 use hickory_resolver::proto::rr::{Name, RData};
 
-/// How long one question to one server may take. A resolver that has to walk the tree needs seconds.
+/// Time limit of one query to one server. A resolver that has to walk the tree needs seconds.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How often a question is repeated when there was no usable answer.
+/// Number of times a query is repeated when there was no usable answer.
 pub(super) const REPEATS: usize = 1;
 
-/// That something is not there is believed no longer than this, whatever the zone says: a bounce for
-/// want of a domain suppresses the address.
+/// Maximum time for which a negative answer is kept, whatever the zone says: a bounce for want of a domain suppresses
+/// the address.
 pub(super) const ABSENCE_KEPT: Duration = Duration::from_mins(5);
 
 /// The reason why a lookup gave no records.
@@ -28,7 +28,7 @@ pub enum LookupFailure {
     Temporary(String),
 }
 
-/// What was found, and whether that is known to be what the owner of the zone says.
+/// Result of a look-up, with `is_secure` true if DNSSEC proves that it comes from the owner of the zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answered<T> {
     pub(crate) found: Result<T, LookupFailure>,
@@ -47,7 +47,7 @@ pub(super) fn mail_exchangers(records: Vec<RData>) -> Vec<(u16, String)> {
     exchangers
 }
 
-/// Lower case, without the final dot.
+/// Returns the name in lower case, without the final dot.
 pub(super) fn plain(name: &Name) -> String {
     let mut text = name.to_ascii().to_ascii_lowercase();
     if text.ends_with('.') {

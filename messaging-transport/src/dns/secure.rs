@@ -1,8 +1,8 @@
-//! Answers that are known to be signed (DNSSEC), from a resolver on this machine that validates them.
+//! Answers that are known to be signed (DNSSEC), from a validating resolver on this machine.
 //!
-//! Such a resolver says by the AD bit that it has verified an answer, and by SERVFAIL that a signature is wrong (RFC 4035
-//! section 3.2.3, RFC 6840 section 5.8). Nobody is between it and us, so its word is enough. The library does not ask for
-//! the bit, so the questions are asked here: over UDP, and over TCP where an answer does not fit.
+//! Such a resolver says by the AD bit that it has verified an answer, and by SERVFAIL that a signature is wrong (RFC
+//! 4035 section 3.2.3, RFC 6840 section 5.8). Nobody is between it and this process, so its word is enough. The library
+//! does not ask for the bit, so the queries are sent here: over UDP, and over TCP if an answer does not fit.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,16 +19,16 @@ use tokio::time::{Instant, timeout};
 use super::answer::{ABSENCE_KEPT, Answered, LookupFailure, REPEATS, TIMEOUT, mail_exchangers, plain};
 use crate::dane::{Tlsa, TlsaSet};
 
-/// Octets of an answer over UDP that no network cuts into pieces.
+/// Maximum size of an answer over UDP in octets, which no network fragments.
 const UDP_PAYLOAD: u16 = 1232;
 
-/// Answers that are remembered.
+/// Maximum number of cached answers.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Answers are remembered no longer than this, whatever the zone says: a server's new certificate has new records.
+/// Maximum time for which answers are cached, whatever the zone says: a server's new certificate has new records.
 const MAX_KEPT: Duration = Duration::from_hours(1);
 
-/// A resolver whose AD bit is believed. A handle; clones share what is remembered.
+/// A resolver whose AD bit is trusted. A handle; clones share the cache.
 #[derive(Debug, Clone)]
 pub(super) struct TrustedResolver {
     server: SocketAddr,
@@ -41,7 +41,7 @@ type Remembered = HashMap<(String, RecordType), (Answered<Records>, Instant)>;
 /// Records of one type, at least one.
 #[derive(Debug, Clone)]
 struct Records {
-    /// The name that has them: the one that was asked for, or what that is an alias of, lower case without a final dot.
+    /// Owner of the records: the name that was asked for or the target of its alias, in lower case without a final dot.
     owner: String,
     data: Vec<RData>,
 }
@@ -51,14 +51,14 @@ impl TrustedResolver {
         Self { server, remembered: Arc::default() }
     }
 
-    /// The mail exchangers of a domain by preference, lower first.
+    /// Returns the mail exchangers of a domain by preference, lower first.
     pub(super) async fn mx(&self, domain: &str) -> Answered<Vec<(u16, String)>> {
         let Answered { found, is_secure } = self.look_up(domain, RecordType::MX).await;
         Answered { found: found.map(|records| mail_exchangers(records.data)), is_secure }
     }
 
-    /// The signed TLSA records of a port of a host, and the name that has them. Of an alias they are those of the name that
-    /// it leads to, or else its own.
+    /// Returns the signed TLSA records of a port of a host, and the name that has them. For an alias they are those of
+    /// its target, or else its own.
     pub(super) async fn tlsa(&self, host: &str, port: u16) -> Result<TlsaSet, LookupFailure> {
         for base in self.tlsa_bases(host).await? {
             match self.look_up(&format!("_{port}._tcp.{base}"), RecordType::TLSA).await {
@@ -72,9 +72,9 @@ impl TrustedResolver {
         Ok(TlsaSet::none(host))
     }
 
-    /// The names at which the TLSA records of a host are looked for, in this order (RFC 7672 section 2.2.2). There are none
-    /// where its addresses are not signed, every kind that it has: servers of a zone that is not signed may fail at the
-    /// question. Of an alias that leads there, the name itself may be signed all the same.
+    /// Returns the names at which the TLSA records of a host are looked up, in this order (RFC 7672 section 2.2.2).
+    /// There are none unless the host's addresses of every kind are signed: servers of an unsigned zone may fail at the
+    /// query. If the host is an alias to such addresses, its own name may be signed all the same.
     async fn tlsa_bases(&self, host: &str) -> Result<Vec<String>, LookupFailure> {
         let (four, six) = tokio::join!(self.look_up(host, RecordType::A), self.look_up(host, RecordType::AAAA));
         let (mut owner, mut is_secure, mut failed) = (None, true, None);
@@ -90,9 +90,9 @@ impl TrustedResolver {
         }
         let own = host.to_ascii_lowercase();
         match (owner, failed) {
-            // Whoever can make a look-up fail must not be able to bring about mail in clear by that.
+            // An attacker who can make a look-up fail must not thereby cause mail in clear.
             (None, Some(failure)) => Err(failure),
-            // Nothing can be connected to.
+            // There is no address to connect to.
             (None, None) => Ok(Vec::new()),
             (Some(owner), _) if owner == own => Ok(if is_secure { vec![own] } else { Vec::new() }),
             (Some(owner), _) if is_secure => Ok(vec![owner, own]),
@@ -104,7 +104,7 @@ impl TrustedResolver {
         }
     }
 
-    /// The records of one type, at least one.
+    /// Returns the records of one type, at least one.
     async fn look_up(&self, name: &str, kind: RecordType) -> Answered<Records> {
         let key = (name.to_ascii_lowercase(), kind);
         let now = Instant::now();
@@ -113,7 +113,7 @@ impl TrustedResolver {
         {
             return known.clone();
         }
-        // What cannot be written as a name cannot exist.
+        // A text that is no valid name cannot exist.
         let Ok(mut full) = Name::from_ascii(name) else {
             return Answered { found: Err(LookupFailure::NoSuchDomain), is_secure: false };
         };
@@ -136,7 +136,7 @@ impl TrustedResolver {
         answered
     }
 
-    /// Asks until there is an answer, as often as look-ups are repeated.
+    /// Sends a query until there is an answer, at most as often as look-ups are repeated.
     async fn ask(&self, name: &Name, kind: RecordType) -> Result<Message, String> {
         let mut failed = String::new();
         for _ in 0..=REPEATS {
@@ -154,7 +154,7 @@ impl TrustedResolver {
     }
 }
 
-/// What an answer says, and how long that may be remembered.
+/// Returns the records in an answer, and the time for which they may be cached.
 fn read(message: Message, kind: RecordType) -> (Answered<Records>, Duration) {
     let is_secure = message.metadata.authentic_data;
     let found = match message.metadata.response_code {
@@ -169,7 +169,7 @@ fn read(message: Message, kind: RecordType) -> (Answered<Records>, Duration) {
     let records: Vec<_> = message.answers.into_iter().filter(|record| record.record_type() == kind).collect();
     let kept = match shortest {
         Some(seconds) if !records.is_empty() => Duration::from_secs(seconds.into()).min(MAX_KEPT),
-        // How long that something is missing may be believed stands in the record of the zone.
+        // The SOA record says how long a negative answer may be cached.
         _ => {
             let soa = message.authorities.iter().find(|record| record.record_type() == RecordType::SOA);
             soa.map_or(Duration::ZERO, |soa| Duration::from_secs(soa.ttl.into())).min(ABSENCE_KEPT)
@@ -193,11 +193,11 @@ pub(super) fn tlsa(data: &RData) -> Option<Tlsa> {
     })
 }
 
-/// One question, with its answer in full.
+/// Sends one query and returns its answer in full.
 async fn ask_once(server: SocketAddr, name: &Name, kind: RecordType) -> io::Result<Message> {
     let mut question = Message::query();
     question.metadata.recursion_desired = true;
-    // In a question the bit asks for the same bit in the answer (RFC 6840 section 5.7).
+    // In a query the bit asks for the same bit in the answer (RFC 6840 section 5.7).
     question.metadata.authentic_data = true;
     question.add_query(Query::query(name.clone(), kind));
     let mut edns = Edns::new();
@@ -210,7 +210,7 @@ async fn ask_once(server: SocketAddr, name: &Name, kind: RecordType) -> io::Resu
     };
     let own: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((own, 0)).await?;
-    // Only this server is heard.
+    // Packets from other addresses are not received.
     socket.connect(server).await?;
     socket.send(&octets).await?;
     let mut buffer = [0; 4096];

@@ -1,4 +1,4 @@
-//! One connection, over which HTTP/1.1 or HTTP/2 is spoken.
+//! One HTTP/1.1 or HTTP/2 connection.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -22,39 +22,39 @@ use url::{Position, Url};
 
 use super::tls::Tls;
 
-/// Time for which a connection may be idle, unless the peer says that it waits less.
+/// Time for which a connection may be idle, unless the peer announces less.
 pub(super) const IDLE_TIME: Duration = Duration::from_mins(1);
 
-/// How long one address may take to answer; a host may have several.
+/// Time limit for connecting to one address; a host may have several.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// A peer that has answered and does not take the rest of the request is not waited for: the answer is there.
+/// Time in which a peer that has answered must take the rest of the request for the connection to be used again.
 const READY_TIME: Duration = Duration::from_millis(50);
 
-/// While requests are under way a peer that speaks HTTP/2 is asked so often whether it is there, and answers in so long.
+/// Interval at which an HTTP/2 peer is pinged while requests are under way, and the time in which it must answer.
 const PING_EVERY: Duration = Duration::from_secs(10);
 const PING_TIME: Duration = Duration::from_secs(10);
 
-/// The head of an answer, and what is read of its body at a time, is no longer than this.
+/// Maximum length of the head of an answer, and of the part of its body that is read at a time.
 const BUFFER: usize = 64 << 10;
 
-/// A request was not answered.
+/// Reason why a request has no answer.
 pub(super) enum Unsent {
-    /// Nothing of it was written: here it is again.
+    /// Nothing was written; holds the request.
     Returned(Box<Request<Full<Bytes>>>),
-    /// It may have been read.
+    /// The peer may have read it.
     Lost,
 }
 
-/// A connection. When the last of those who share it drops it, the socket is closed, whatever the peer is doing.
+/// A connection. When its last user drops it, the socket is closed, whatever the peer is doing.
 #[derive(Debug)]
 pub(super) struct Connection {
     sender: Sender,
-    /// Ends with the last of those who share the connection.
+    /// Task of the connection; it ends when the last user drops it.
     driver: Arc<Driver>,
-    /// How long the peer keeps it while nothing is sent, at most [`IDLE_TIME`].
+    /// Time for which the peer keeps the idle connection, at most [`IDLE_TIME`].
     idle_time: Duration,
-    /// The place of a request among those that the peer allows at the same time.
+    /// Place of a request among those that the peer allows at the same time.
     stream: Option<Stream>,
 }
 
@@ -70,9 +70,9 @@ impl Drop for Stream {
 
 #[derive(Debug)]
 enum Sender {
-    /// Carries one request at a time.
+    /// HTTP/1.1, with one request at a time.
     Http1(http1::SendRequest<Full<Bytes>>),
-    /// Carries many.
+    /// HTTP/2, with many requests at a time.
     Http2(http2::SendRequest<Full<Bytes>>),
 }
 
@@ -81,13 +81,13 @@ trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// The task that reads and writes.
+/// The task that reads and writes the socket.
 #[derive(Debug)]
 struct Driver {
     task: AbortHandle,
-    /// Requests that are under way.
+    /// Number of requests under way.
     streams: AtomicUsize,
-    /// How many the peer allows (RFC 9113 section 5.1.2).
+    /// Number of requests that the peer allows at a time (RFC 9113 section 5.1.2).
     max_streams: Arc<AtomicUsize>,
 }
 
@@ -98,7 +98,7 @@ impl Drop for Driver {
 }
 
 impl Connection {
-    /// Connects to the host of a URL, with TLS when it is given, and agrees on what is spoken.
+    /// Connects to the host of a URL, with TLS if it is given, and negotiates the protocol.
     pub(super) async fn open(
         address: SocketAddr,
         tls: Option<&Tls>,
@@ -127,12 +127,12 @@ impl Connection {
 
     async fn speak(stream: Box<dyn Duplex>, is_http2: bool) -> Result<Self, FetchError> {
         let stream = TokioIo::new(stream);
-        // How a connection ends, whoever waits for an answer hears.
+        // The driver's result is dropped: a request that waits for its answer gets the error itself.
         let max_streams = Arc::new(AtomicUsize::new(1));
         let (sender, driver) = if is_http2 {
             let mut builder = http2::Builder::new(TokioExecutor::new());
             builder.max_header_list_size(u32::try_from(BUFFER).unwrap_or(u32::MAX));
-            // A peer that is gone without a word ends the requests of all who share the connection.
+            // If the peer vanishes without a word, the requests of all users of the connection fail.
             builder.timer(TokioTimer::new()).keep_alive_interval(PING_EVERY).keep_alive_timeout(PING_TIME);
             let (sender, connection) = builder.handshake(stream).await.map_err(|_| FetchError::Connection)?;
             max_streams.store(connection.current_max_send_streams(), Ordering::Relaxed);
@@ -153,13 +153,12 @@ impl Connection {
         Ok(Self { sender, driver: Arc::new(driver), idle_time: IDLE_TIME, stream: None })
     }
 
-    /// How long it may be idle.
+    /// Returns how long the connection may be idle.
     pub(super) const fn idle_time(&self) -> Duration {
         self.idle_time
     }
 
-    /// Takes note of how long the peer keeps a connection that is idle (`Keep-Alive: timeout=5`), and stays a second
-    /// below.
+    /// Notes how long the peer keeps an idle connection (`Keep-Alive: timeout=5`), less one second.
     pub(super) fn note_keep_alive(&mut self, headers: &HeaderMap) {
         let said = headers.get("keep-alive").and_then(|value| value.to_str().ok());
         let mut parts = said.into_iter().flat_map(|said| said.split(','));
@@ -169,22 +168,22 @@ impl Connection {
         }
     }
 
-    /// Whether several requests share the connection at the same time (HTTP/2).
+    /// Returns true if several requests share the connection at the same time (HTTP/2).
     pub(super) const fn is_shared(&self) -> bool {
         matches!(self.sender, Sender::Http2(_))
     }
 
-    /// Gives the place of a request back that has ended.
+    /// Gives back the place of a request that has ended.
     pub(super) fn end_request(&mut self) {
         self.stream = None;
     }
 
-    /// Whether both are the same connection.
+    /// Returns true if both are the same connection.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.driver, &other.driver)
     }
 
-    /// The same connection for another request, if several share it and the peer allows one more.
+    /// Returns the same connection for another request, if it can be shared and the peer allows one more.
     pub(super) fn share(&self) -> Option<Self> {
         let Sender::Http2(sender) = &self.sender else { return None };
         if sender.is_closed() {
@@ -215,7 +214,7 @@ impl Connection {
         })
     }
 
-    /// Whether another request may be sent, once an answer was read to its end.
+    /// Returns true if another request may be sent, once an answer was read to its end.
     pub(super) async fn is_usable(&mut self) -> bool {
         match &mut self.sender {
             Sender::Http1(sender) => matches!(timeout(READY_TIME, sender.ready()).await, Ok(Ok(()))),
@@ -223,7 +222,7 @@ impl Connection {
         }
     }
 
-    /// Whether the peer has kept an idle connection open, as far as is known.
+    /// Returns true if an idle connection is still open, as far as is known.
     pub(super) fn is_open(&self) -> bool {
         match &self.sender {
             Sender::Http1(sender) => sender.is_ready(),
@@ -232,8 +231,8 @@ impl Connection {
     }
 }
 
-/// The request as the protocol spells where it goes: HTTP/1.1 a path and `Host`, HTTP/2 the whole URL (RFC 9113
-/// section 8.3.1).
+/// Returns the request with its target as the protocol writes it: HTTP/1.1 a path and `Host`, HTTP/2 the whole URL (RFC
+/// 9113 section 8.3.1).
 fn spelled(url: &Url, mut message: Request<Full<Bytes>>, is_http2: bool) -> Option<Request<Full<Bytes>>> {
     let path = &url[Position::BeforePath..Position::AfterQuery];
     let uri: Uri = if is_http2 {

@@ -1,10 +1,10 @@
-//! Connections between calls.
+//! Connections that are kept between calls.
 //!
-//! As many are kept as were in use at the same time. Over one that speaks HTTP/2 go as many requests as the peer allows;
-//! only then there is another, and of those who need one at the same time one connects for all.
+//! As many are kept as were in use at the same time. A connection that speaks HTTP/2 carries as many requests as the
+//! peer allows; another is opened only beyond that, and one call opens it for all that wait.
 //!
-//! Nothing watches idle ones: whoever comes next closes those that have been idle for too long, and a peer
-//! that closed one meanwhile is noticed at its next use.
+//! No task watches idle connections: the next user closes those that have been idle for too long, and a connection that
+//! the peer has closed is noticed at its next use.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -16,21 +16,21 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, IDLE_TIME};
 
-/// Idle connections to one host: as many messages of one account are in work at most.
+/// Maximum number of idle connections to one host, which is also the maximum number of an account's messages in work.
 const MAX_IDLE: usize = 512;
 
-/// Idle connections to all hosts.
+/// Maximum number of idle connections to all hosts.
 const MAX_IDLE_IN_ALL: usize = 1024;
 
-/// What a connection can be used for.
+/// Key of a connection: the calls that may use it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) is_tls: bool,
-    /// What may be spoken over it.
+    /// Protocols that may be used over the connection.
     pub(super) protocol: Protocol,
-    /// The name that was proved, or that others on the same address would have.
+    /// The host name that the certificate proved, or that tells hosts on the same address apart.
     pub(super) host: String,
-    /// The address that was judged.
+    /// The address that the guard has judged.
     pub(super) address: SocketAddr,
 }
 
@@ -40,16 +40,16 @@ pub(super) struct Pool(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The most recently used of a host is the last.
+    /// Idle connections by key; the most recently used is the last.
     idle: HashMap<Key, Vec<(Connection, Instant)>>,
     count: usize,
-    /// Held by who connects to a host for all who wait; nobody waits where nobody else holds it.
+    /// One lock for each key: the call that holds it connects for all that wait.
     dialing: HashMap<Key, Arc<tokio::sync::Mutex<()>>>,
     last_sweep: Option<Instant>,
 }
 
 impl Pool {
-    /// A connection to use, the freshest first. One that many share stays.
+    /// Takes a connection, the most recently used first. A shared connection stays in the pool.
     pub(super) fn take(&self, key: Key) -> Option<(Key, Connection)> {
         let mut state = self.lock();
         state.sweep();
@@ -61,7 +61,7 @@ impl Pool {
                     return Some((key, shared));
                 }
             }
-            // Of HTTP/2 those are left that have no room, and that are closed.
+            // HTTP/2 connections remain here if they have no room, or are closed.
             let at = idle.iter().rposition(|(connection, _)| !connection.is_shared() || !connection.is_open())?;
             let (connection, since) = idle.swap_remove(at);
             state.count -= 1;
@@ -105,7 +105,7 @@ impl Pool {
 }
 
 impl State {
-    /// Now and then closes what has been idle for too long.
+    /// Closes connections that have been idle for too long, now and then.
     fn sweep(&mut self) {
         let now = Instant::now();
         if self.last_sweep.is_some_and(|last| now.duration_since(last) < IDLE_TIME) {

@@ -1,6 +1,6 @@
 //! TLS with hosts that have to prove their name.
 //!
-//! Trusted are the roots of the system; `SSL_CERT_FILE` and `SSL_CERT_DIR` replace them.
+//! The roots of the system are trusted; `SSL_CERT_FILE` and `SSL_CERT_DIR` replace them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,15 +14,15 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::{Host, Url};
 
-/// Trust in the roots of the system and some more.
+/// TLS client that trusts the roots of the system and further ones.
 #[derive(Debug)]
 pub(super) struct Tls {
     roots: Vec<CertificateDer<'static>>,
-    /// Built at the first handshake, as reading the system's roots takes a while. Kept, also if it failed.
+    /// Built at the first handshake, as reading the system's roots takes a while. A failure is kept too.
     configs: OnceLock<Option<Configs>>,
 }
 
-/// What is offered to the peer (ALPN, RFC 7301).
+/// Client configurations by the protocols that they offer (ALPN, RFC 7301).
 #[derive(Debug)]
 struct Configs {
     http1: Arc<ClientConfig>,
@@ -35,7 +35,7 @@ impl Tls {
         Self { roots, configs: OnceLock::new() }
     }
 
-    /// Makes sure that the peer is the host of the URL.
+    /// Runs the handshake, in which the peer must prove that it is the host of the URL.
     pub(super) async fn handshake(
         &self,
         stream: TcpStream,
@@ -54,7 +54,7 @@ impl Tls {
         let name = match url.host().ok_or(FetchError::Tls)? {
             Host::Ipv4(address) => ServerName::from(std::net::IpAddr::from(address)),
             Host::Ipv6(address) => ServerName::from(std::net::IpAddr::from(address)),
-            // Certificates know no final dot.
+            // Certificates do not have the final dot.
             Host::Domain(name) => {
                 ServerName::try_from(name.strip_suffix('.').unwrap_or(name).to_owned()).map_err(|_| FetchError::Tls)?
             }

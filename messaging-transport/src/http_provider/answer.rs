@@ -1,4 +1,4 @@
-//! What the answers of such a service mean (contract section 16).
+//! Classes of the service's answers (contract section 16).
 
 use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope,
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::provider::Reply;
 
-/// The class of an answer.
+/// Returns the class of an answer.
 pub(super) fn answer(reply: &Reply) -> Answer {
     if !reply.is_success() {
         return reply.answer_with_body(class(reply.status.as_u16())).wait(reply.retry_after);
     }
-    // Without its name for the message nothing says that it was understood.
+    // Without an id of the message the answer does not prove that the service understood it.
     let id = reply.json().and_then(|body| match body.get("id")? {
         Value::String(id) if !id.is_empty() => Some(id.clone()),
         Value::Number(id) => Some(id.to_string()),
@@ -24,7 +24,7 @@ pub(super) fn answer(reply: &Reply) -> Answer {
         .provider(ProviderAnswer { message_id: Some(id), ..ProviderAnswer::default() })
 }
 
-/// The class of a status: such services have no codes of their own.
+/// Returns the class of a status: such services have no codes of their own.
 const fn class(status: u16) -> OutcomeClass {
     match status {
         401 | 403 => OutcomeClass::Auth,

@@ -1,4 +1,4 @@
-//! What such a service reports: `{"id","status","error"?}` (contract section 16).
+//! Receipts of the service: `{"id","status","error"?}` (contract section 16).
 
 use messaging_core::domain::channel::receipt::Receipt;
 use messaging_core::domain::delivery::outcome::{
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::provider::callback::{json, posted};
 
-/// What a call reports. Only the address of a message proves anything.
+/// Returns the report of a call. Only the callback address of a message proves anything.
 pub(super) fn receipt(request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
     posted(request)?;
     if *request.proof != CallbackProof::ThisMessage {
@@ -32,7 +32,7 @@ fn read(body: &Value) -> Option<Receipt> {
     match status {
         "delivered" => Some(Receipt::Outcome(of(delivered))),
         "read" => Some(Receipt::Read(of(delivered))),
-        // The service could not send it: that says nothing about the address.
+        // The service could not send it, which says nothing about the address.
         "failed" => Some(Receipt::Outcome(of(OutcomeClass::Retry(Scope::Account)))),
         "undelivered" => Some(Receipt::Outcome(of(OutcomeClass::Soft(SoftCause::Unknown)))),
         _ => None,

@@ -1,8 +1,7 @@
-//! What a mail to a return address says: pure functions from octets to a [`Report`].
+//! Parses mail to a return address: pure functions from octets to a [`Report`].
 //!
-//! Letters come from hosts that nobody chose, in every state of disrepair. Nothing here trusts a length,
-//! a depth or an encoding, and the time taken grows with the length of what is looked at, which is
-//! bounded.
+//! The mails come from arbitrary hosts and may be malformed in any way. No length, depth or encoding in them is
+//! trusted, and the time taken grows with the length of the examined part, which is bounded.
 //!
 //! In order: a feedback report (`arf`), a delivery status notification (`dsn`), a bounce in prose
 //! (`bounce_text`); everything else, automatic replies (RFC 3834) first of all, is no report.
@@ -19,10 +18,10 @@ use messaging_core::domain::mail::report::{Action, RecipientReport, Report};
 
 use self::mail::Mail;
 
-/// How much of a mail is looked at, in octets: reports come first, what is returned comes after.
+/// Number of octets of a mail that are read: reports come first, the returned message last.
 pub const MAX_READ: usize = 256 * 1024;
 
-/// Reads a mail.
+/// Parses a mail.
 pub fn read(source: &[u8]) -> Report {
     let mail = Mail::read(&source[..source.len().min(MAX_READ)]);
     if let Some(complaint) = arf::read(&mail) {
@@ -38,14 +37,14 @@ pub fn read(source: &[u8]) -> Report {
         }
         return Report::Delivery(reports);
     }
-    // RFC 8098: somebody has read the message, or thrown it away.
+    // RFC 8098: the recipient has read the message, or thrown it away.
     if mail.part(&["message/disposition-notification", "message/global-disposition-notification"]).is_some() {
         return Report::Other;
     }
     bounce_text::read(&mail).map_or(Report::Other, Report::Delivery)
 }
 
-/// Some hosts fill in the form and tell the reason in prose only.
+/// Completes a report from the prose of the mail: some hosts fill in the form, but give the reason only in prose.
 fn complete(report: &mut RecipientReport, mail: &Mail<'_>) {
     let response = &mut report.response;
     let is_vague = response.enhanced.as_deref().is_none_or(codes::is_vague);

@@ -1,5 +1,5 @@
-//! What returned mail does: its recipients are return addresses, its content is a report. Reports about sending domains
-//! come here too, and mail to the operator (`postmaster`, `abuse`), which is handed on.
+//! Handler of returned mail: its recipients are return addresses, its content is a report. It also receives reports
+//! about sending domains, and mail to the operator (`postmaster`, `abuse`), which is forwarded.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::{domain_report, report, role_mail};
 use crate::dkim;
 use crate::smtp_server::handler::{ContentLimits, Handler, Reply, Service};
 
-/// The service of a server for returned mail.
+/// Service of the server for returned mail.
 pub(super) struct ReturnedMail {
     sink: Arc<dyn InboundSink>,
     room: Room,
@@ -34,16 +34,16 @@ impl ReturnedMail {
     }
 }
 
-/// Long mails that are held at a time, each of at most 10 MiB.
+/// Maximum number of long mails in memory at a time, each of at most 10 MiB.
 const LONG_AT_A_TIME: usize = 8;
 
 /// Time to wait for room for a long mail.
 const ROOM_WITHIN: Duration = Duration::from_mins(1);
 
-/// Reports about domains that are read at a time: one may be 64 MiB when unpacked.
+/// Maximum number of domain reports that are parsed at a time: one may have 64 MiB when unpacked.
 const READ_AT_A_TIME: usize = 2;
 
-/// Room for what is long, which all clients share.
+/// Room for long mails, which all clients share.
 #[derive(Debug, Clone)]
 struct Room {
     long: Arc<Semaphore>,
@@ -68,29 +68,29 @@ struct ReturnedMailHandler {
     sink: Arc<dyn InboundSink>,
     client: IpAddr,
     room: Room,
-    /// Room for a long mail, while it is held.
+    /// Room for a long mail, while it is in memory.
     held: Option<OwnedSemaphorePermit>,
     sender: Option<String>,
     recipients: Vec<Recipient>,
 }
 
-/// Whom a mail is for.
+/// Recipient of a mail.
 #[derive(Debug, PartialEq, Eq)]
 enum Recipient {
-    /// A message of ours.
+    /// The return address of a message.
     Message(ReturnAddress),
-    /// A sending domain of ours, about which it has a report.
+    /// The report address of a sending domain.
     Domain(ReportAddress),
     /// The operator.
     Role(RoleAddress),
 }
 
-/// The reason why a mail had no effect.
+/// Reason why a mail had no effect.
 #[derive(Debug)]
 enum Failure {
-    /// It is of no use, and will not be.
+    /// The report cannot be used, now or later.
     Refused(domain_report::Unreadable),
-    /// It has to come again.
+    /// The sender has to send it again later.
     Later,
 }
 
@@ -115,8 +115,7 @@ impl ReturnedMailHandler {
     async fn take_note(&self, report: Report, source: Vec<u8>) -> Result<(), Failure> {
         let source = Bytes::from(source);
         for to in &self.recipients {
-            // What one recipient had done to it stays done: when the mail comes again, that has no
-            // second effect.
+            // Effects for one recipient stay: when the mail is sent again, they are not repeated.
             match to {
                 Recipient::Message(to) => self.sink.receive(to, &report).await?,
                 Recipient::Domain(to) => self.take_domain_report(to, source.clone()).await?,
@@ -129,7 +128,7 @@ impl ReturnedMailHandler {
         Ok(())
     }
 
-    /// Reads a report about a domain, apart from the threads that serve clients, and hands it over.
+    /// Parses a report about a domain, apart from the threads that serve clients, and hands it over.
     async fn take_domain_report(&self, to: &ReportAddress, source: Bytes) -> Result<(), Failure> {
         let Ok(turn) = Arc::clone(&self.room.reading).acquire_owned().await else { return Err(Failure::Later) };
         let (address, client, sender) = (to.clone(), self.client, self.sender.clone());
@@ -163,7 +162,7 @@ impl Handler for ReturnedMailHandler {
 
     async fn mail(&mut self, from: &str, _: usize) -> Reply {
         self.sender = Some(from.to_owned()).filter(|from| !from.is_empty());
-        // Whoever sends may have any name: a daemon of another domain, or none.
+        // The sender may have any address: a daemon of another domain, or none.
         Reply::done("250 2.1.0 ok")
     }
 
@@ -178,7 +177,7 @@ impl Handler for ReturnedMailHandler {
                 }
                 Reply::done("250 2.1.5 ok")
             }
-            // One answer, whatever is wrong with it.
+            // The same answer, whatever the fault.
             Ok(None) => Reply::refused("550 5.1.1 no such address"),
             Err(error) => {
                 tracing::error!(error = %Chain(&error), "a return address could not be looked up");

@@ -1,4 +1,4 @@
-//! What is read of a mail to the operator: enough to hand it on, and to see where it would go in a circle.
+//! Mail to the operator: the fields needed to forward it, and to notice a loop.
 
 use bytes::Bytes;
 use mail_parser::parsers::MessageStream;
@@ -6,10 +6,10 @@ use messaging_core::ports::inbound::RoleMail;
 
 use crate::mail::fields;
 
-/// The largest mail to the operator that is taken, in octets.
+/// Maximum size of a mail to the operator, in octets.
 pub(super) const MAX_SIZE: usize = 1 << 20;
 
-/// Reads a mail that came from `sender`.
+/// Reads a mail with the envelope sender `sender`.
 pub(super) fn read(sender: Option<String>, source: Bytes) -> RoleMail {
     let (header, _) = fields::split(&source);
     let answer_to = header.get("Reply-To").or_else(|| header.get("From"));
@@ -24,7 +24,7 @@ pub(super) fn read(sender: Option<String>, source: Bytes) -> RoleMail {
     }
 }
 
-/// The first address of a field.
+/// Returns the first address of a field.
 pub(super) fn first_address(value: &str) -> Option<String> {
     let line = format!("{value}\n");
     let read = MessageStream::new(line.as_bytes()).parse_address();

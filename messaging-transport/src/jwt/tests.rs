@@ -30,7 +30,7 @@ fn a1_key() -> Vec<u8> {
     URL_SAFE_NO_PAD.decode(A1_KEY).unwrap()
 }
 
-/// Whether a token was signed by ES256 with the private half of this key.
+/// Returns true if a token was signed by ES256 with the private half of this key.
 fn is_signed_by(token: &str, public_key: &[u8]) -> bool {
     let (signed, signature) = token.rsplit_once('.').unwrap();
     let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();

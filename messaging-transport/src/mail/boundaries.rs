@@ -2,8 +2,8 @@
 
 use super::fields;
 
-/// The first `most` parts between the delimiter lines of a multipart body (RFC 2046 section 5.1.1). The closing delimiter
-/// may be missing, since some hosts truncate long mails that they return.
+/// Returns the first `most` parts between the delimiter lines of a multipart body (RFC 2046 section 5.1.1). The closing
+/// delimiter may be missing, since some hosts truncate long mails that they return.
 pub(crate) fn between_boundaries<'a>(body: &'a [u8], boundary: &[u8], most: usize) -> Vec<&'a [u8]> {
     let (mut parts, mut begun) = (Vec::new(), None);
     let mut at = 0;
@@ -30,7 +30,7 @@ pub(crate) fn between_boundaries<'a>(body: &'a [u8], boundary: &[u8], most: usiz
     parts
 }
 
-/// The text without its last line break, which belongs to the delimiter line that follows.
+/// Returns the text without its last line break, which belongs to the delimiter line that follows.
 fn without_last_line_end(text: &[u8]) -> &[u8] {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     text.strip_suffix(b"\r").unwrap_or(text)

@@ -6,7 +6,7 @@ use mail_parser::decoders::base64::base64_decode;
 use mail_parser::decoders::charsets::map::charset_decoder;
 use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 
-/// A body without its transfer encoding, which is given in lower case; `None` when it does not decode.
+/// Returns a body without its transfer encoding, which is given in lower case; `None` if it does not decode.
 pub(crate) fn content<'a>(encoding: &str, body: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     match encoding {
         "base64" => base64_decode(body).map(Cow::Owned),
@@ -15,7 +15,7 @@ pub(crate) fn content<'a>(encoding: &str, body: &'a [u8]) -> Option<Cow<'a, [u8]
     }
 }
 
-/// Octets as text. UTF-8 is recognized whatever they are said to be; what belongs to no character is replaced.
+/// Returns octets as text. UTF-8 is recognized whatever charset is declared; octets that are no character are replaced.
 pub(crate) fn text(content: &[u8], charset: Option<&str>) -> String {
     if let Ok(text) = std::str::from_utf8(content) {
         // ISO-2022 and UTF-7 look like ASCII.

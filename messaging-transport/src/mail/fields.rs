@@ -3,10 +3,10 @@
 
 use mail_parser::parsers::MessageStream;
 
-/// The most fields of one block that are read.
+/// Maximum number of fields of one block that are read.
 const MAX_FIELDS: usize = 300;
 
-/// The most characters of a value that are kept.
+/// Maximum number of characters of a value that are kept.
 const MAX_VALUE: usize = 8192;
 
 /// Fields in order, unfolded.
@@ -14,12 +14,12 @@ const MAX_VALUE: usize = 8192;
 pub(crate) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// The first value of a name.
+    /// Returns the first value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Every value of a name.
+    /// Returns every value of a name.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
@@ -32,7 +32,7 @@ impl Fields {
         self.0.is_empty()
     }
 
-    /// The first value of a name with its encoded words (RFC 2047) read.
+    /// Returns the first value of a name with its encoded words (RFC 2047) decoded.
     pub(crate) fn words(&self, name: &str) -> Option<String> {
         let value = self.get(name)?;
         if !value.contains("=?") {
@@ -52,12 +52,12 @@ impl IntoIterator for Fields {
     }
 }
 
-/// Reads the fields at the beginning of `block`, up to the first empty line; the rest is the second
-/// half. A line that is no field ends them too, and belongs to the rest.
+/// Reads the fields at the beginning of `block`, up to the first empty line, and returns them with the rest. A line
+/// that is no field ends them too, and belongs to the rest.
 pub(crate) fn split(block: &[u8]) -> (Fields, &[u8]) {
     let mut fields: Vec<(String, String)> = Vec::new();
     let mut rest = block;
-    // The mark of an mbox file; some hosts return it.
+    // The separator of an mbox file, which some hosts return.
     if rest.starts_with(b"From ") {
         rest = after_line(rest);
     }
@@ -99,19 +99,19 @@ fn append(value: &mut String, line: &[u8]) {
     value.push_str(&String::from_utf8_lossy(&line[..line.len().min(room)]));
 }
 
-/// The first line without its end.
+/// Returns the first line without its end.
 pub(crate) fn first_line(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|&byte| byte == b'\n').unwrap_or(text.len());
     let line = &text[..end];
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// The text after its first line; empty if no line ends.
+/// Returns the text after its first line; empty if no line ends.
 pub(crate) fn after_line(text: &[u8]) -> &[u8] {
     text.iter().position(|&byte| byte == b'\n').map_or(&[][..], |at| &text[at + 1..])
 }
 
-/// A value with parameters, as `Content-Type` has it (RFC 2045 section 5.1).
+/// A value with parameters, such as that of `Content-Type` (RFC 2045 section 5.1).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parametrized {
     /// The value before the first parameter, in lower case.

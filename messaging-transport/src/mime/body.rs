@@ -1,4 +1,4 @@
-//! Bodies: line ends, the choice of a transfer encoding, the encodings.
+//! Writes bodies: line ends, the choice of a transfer encoding, the encodings.
 
 use std::borrow::Cow;
 
@@ -8,19 +8,19 @@ use mail_builder::encoders::QuotedPrintableEncoder;
 
 use super::header::Headers;
 
-/// The longest line RFC 5322 section 2.1.1 allows, without its CRLF.
+/// Maximum length of a line by RFC 5322 section 2.1.1, without its CRLF.
 pub const MAX_LINE: usize = 998;
 
 /// Octets of one line of base64, with its CRLF.
 const BASE64_LINE: usize = 78;
 
-/// Octets that a line of base64 stands for.
+/// Octets that a line of base64 encodes.
 const BASE64_INPUT: usize = (BASE64_LINE - 2) / 4 * 3;
 
 /// Lines of base64 that are encoded at a time.
 const LINES_AT_A_TIME: usize = 256;
 
-/// What every boundary line starts with; see `Boundaries`.
+/// Beginning of every boundary line; see `Boundaries`.
 const BOUNDARY_START: &str = "--=_";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl<'a> TextPart<'a> {
         Self { subtype, text, encoding, encoded_length }
     }
 
-    /// About how many octets the encoded body has; never much too few.
+    /// Returns the approximate length of the encoded body in octets; never much too small.
     pub(super) const fn encoded_length(&self) -> usize {
         self.encoded_length
     }
@@ -75,8 +75,8 @@ impl<'a> TextPart<'a> {
     }
 }
 
-/// Base64 in lines of 76. Encoded by a function that is not generic, and so is fast in builds for tests too: they optimize
-/// its crate and not this one.
+/// Writes base64 in lines of 76. It calls a function that is not generic, and so is fast in test builds too: these
+/// optimize its crate and not this one.
 pub(super) fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     out.reserve(base64_length(bytes.len()));
     let mut encoded = String::new();
@@ -90,13 +90,13 @@ pub(super) fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// The number of octets that [`write_base64`] writes for an input of `octets` octets.
+/// Returns the number of octets that [`write_base64`] writes for an input of `octets` octets.
 pub(super) const fn base64_length(octets: usize) -> usize {
     let encoded = octets.div_ceil(3) * 4;
     encoded + encoded.div_ceil(BASE64_LINE - 2) * 2
 }
 
-/// Every line end as CRLF: a CR or LF that stands alone is one too.
+/// Returns the text with every line end as CRLF; a CR or LF alone counts as a line end.
 fn normalize(text: &str) -> Cow<'_, str> {
     if !text.contains('\r') {
         return if text.contains('\n') { Cow::Owned(text.replace('\n', "\r\n")) } else { Cow::Borrowed(text) };
@@ -122,10 +122,10 @@ fn normalize(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The encoding of a normalised text, and about how many octets it will have.
+/// Returns the encoding of a normalised text, and its approximate length in octets.
 ///
-/// Control characters go as base64, whose octets are harmless and whose decoding gives them back: the
-/// contract promises that texts are sent verbatim.
+/// Control characters are encoded in base64, whose octets are harmless and which restores them: the contract promises
+/// that texts are sent verbatim.
 fn choose(text: &str) -> (Encoding, usize) {
     let high = count(text, |byte| byte >= 128);
     let equals = count(text, |byte| byte == b'=');
@@ -143,7 +143,7 @@ fn choose(text: &str) -> (Encoding, usize) {
     if quoted <= base64 { (Encoding::QuotedPrintable, quoted) } else { (Encoding::Base64, base64) }
 }
 
-/// One simple pass for each question: the compiler makes it wide, unlike one pass for all of them.
+/// Counts octets in one simple pass for each question: the compiler vectorizes it, unlike one pass for all of them.
 fn count(text: &str, is: impl Fn(u8) -> bool) -> usize {
     text.as_bytes().chunks(128).map(|chunk| usize::from(chunk.iter().map(|&byte| u8::from(is(byte))).sum::<u8>())).sum()
 }

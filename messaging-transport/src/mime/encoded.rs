@@ -1,14 +1,14 @@
-//! Text outside ASCII in headers: encoded words (RFC 2047) and extended parameters (RFC 2231).
+//! Encodes text outside ASCII in headers: encoded words (RFC 2047) and extended parameters (RFC 2231).
 
 use mail_builder::encoders::Base64Encoder;
 
-/// The longest line that may hold an encoded word (RFC 2047 section 2).
+/// Maximum length of a line with an encoded word (RFC 2047 section 2).
 const MAX_WORD_LINE: usize = 76;
 
-/// The longest encoded word (RFC 2047 section 2).
+/// Maximum length of an encoded word (RFC 2047 section 2).
 const MAX_ENCODED_WORD: usize = 75;
 
-/// `=?utf-8?Q?` and `?=`.
+/// Length of `=?utf-8?Q?` and `?=`.
 const OVERHEAD: usize = 12;
 
 /// Room for the widest character, four octets as `=XX`, and for one of base64.
@@ -16,12 +16,12 @@ const WIDEST: usize = 12;
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Where an encoded word stands decides which characters it may show as they are.
+/// Position of an encoded word, which decides the characters that it may show as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WordContext {
-    /// In unstructured text (RFC 2047 section 5, rule 1).
+    /// Unstructured text (RFC 2047 section 5, rule 1).
     Text,
-    /// In a display name (rule 3).
+    /// Display name (rule 3).
     Phrase,
 }
 
@@ -38,7 +38,7 @@ impl WordContext {
     }
 }
 
-/// Writes `text` as encoded words, folding between them; answers the column after the last.
+/// Writes `text` as encoded words, folding between them; returns the column after the last.
 pub(super) fn write_words(out: &mut Vec<u8>, column: usize, text: &str, context: WordContext) -> usize {
     let quoted: usize = text.chars().map(|c| context.width(c)).sum();
     // Base64 is shorter from a quarter of foreign letters on, but mostly Latin text stays readable.
@@ -101,7 +101,7 @@ pub(super) fn write_parameter(out: &mut Vec<u8>, name: &str, value: &str) {
     }
 }
 
-/// How many octets of `text`, in whole characters and at least one, fit into `room`.
+/// Returns the number of octets of `text`, in whole characters and at least one, that fit into `room`.
 fn fitting(text: &str, room: usize, width: impl Fn(char) -> usize) -> usize {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -127,7 +127,7 @@ fn write_hex(out: &mut Vec<u8>, mark: u8, byte: u8) {
     out.extend_from_slice(&[mark, HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
 }
 
-/// `attribute-char` of RFC 2231 section 7.
+/// Returns true for an `attribute-char` of RFC 2231 section 7.
 fn is_attribute_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$&+-.^_`{|}~".contains(&byte)
 }

@@ -1,25 +1,24 @@
-//! Header fields: folding, quoting, and the guards against what would break out of one.
+//! Writes header fields: folding, quoting, and protection against values that would end a field.
 
 use std::borrow::Cow;
 
 use super::encoded::{self, WordContext};
 
-/// Where lines are folded if they can be (RFC 5322 section 2.1.1 says 78).
+/// Line length at which a field is folded if possible (RFC 5322 section 2.1.1 says 78).
 const FOLD_AT: usize = 76;
 
-/// The longest piece without a place to fold that is written as it is; a longer one is cut into
-/// encoded words.
+/// Maximum length of a piece without a place to fold that is written as it is; a longer one is cut into encoded words.
 pub(super) const MAX_WORD: usize = 900;
 
-/// The longest display name or file name written as a quoted string.
+/// Maximum length of a display name or file name written as a quoted string.
 const MAX_QUOTED: usize = 300;
 
-/// How a file is shown (RFC 2183).
+/// Disposition of a file (RFC 2183).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Disposition {
-    /// Beside the message.
+    /// Listed beside the message.
     Attachment,
-    /// Within it.
+    /// Shown within the message.
     Inline,
 }
 
@@ -27,15 +26,15 @@ pub(super) enum Disposition {
 pub(super) struct Headers<'a>(pub(super) &'a mut Vec<u8>);
 
 impl Headers<'_> {
-    /// A field whose value is known to be fit.
+    /// Writes a field whose value is known to be valid.
     pub(super) fn verbatim(&mut self, name: &str, value: &str) {
         self.start(name);
         self.text(value);
         self.end();
     }
 
-    /// A field of unstructured text. Spaces around it are not part of it, line ends and control
-    /// characters are spaces.
+    /// Writes a field of unstructured text. Spaces around it are dropped; line ends and control characters become
+    /// spaces.
     pub(super) fn unstructured(&mut self, name: &str, value: &str) {
         let column = self.start(name);
         let value = without_controls(value, ' ');
@@ -48,7 +47,7 @@ impl Headers<'_> {
         self.end();
     }
 
-    /// A field of one address with a display name.
+    /// Writes a field of one address with a display name.
     pub(super) fn mailbox(&mut self, name: &str, display: Option<&str>, address: &str) {
         let display = without_controls(display.unwrap_or_default(), ' ');
         let display = display.trim_matches(' ');
@@ -73,7 +72,7 @@ impl Headers<'_> {
         self.end();
     }
 
-    /// A field of addresses.
+    /// Writes a field of addresses.
     pub(super) fn addresses(&mut self, name: &str, addresses: &[String]) {
         let mut column = self.start(name);
         for (index, address) in addresses.iter().enumerate() {
@@ -88,7 +87,7 @@ impl Headers<'_> {
         self.end();
     }
 
-    /// `Content-Disposition` of a file.
+    /// Writes the `Content-Disposition` of a file.
     pub(super) fn disposition(&mut self, disposition: Disposition, filename: &str) {
         self.start("Content-Disposition");
         self.text(match disposition {
@@ -147,8 +146,8 @@ impl Headers<'_> {
     }
 }
 
-/// Cuts a value at its single spaces. At two or more it cannot be folded: many readers take any fold
-/// with the spaces around it for one space.
+/// Cuts a value at its single spaces. At two or more it cannot be folded: many readers take any fold with the spaces
+/// around it for one space.
 fn pieces(value: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(value);
     std::iter::from_fn(move || {
@@ -171,7 +170,7 @@ fn without_controls(text: &str, replacement: char) -> Cow<'_, str> {
     }
 }
 
-/// Whether some program would show something else than a quoted file name says: many read encoded words in it, some
+/// Returns true if some program would show a quoted file name differently: many decode encoded words in it, some
 /// percent signs.
 fn may_be_decoded(filename: &str) -> bool {
     filename.contains("=?") || filename.contains('%')
@@ -181,15 +180,15 @@ fn is_printable(text: &str) -> bool {
     text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-/// Whether the text can stand in a field as it is. What looks like an encoded word cannot: a reader
-/// would decode it.
+/// Returns true if the text can stand in a field as it is. Text that looks like an encoded word cannot: a reader would
+/// decode it.
 fn is_plain(text: &str) -> bool {
     is_printable(text)
         && !text.contains("=?")
         && (text.len() <= MAX_WORD || pieces(text).all(|piece| piece.len() <= MAX_WORD))
 }
 
-/// Whether the text is atoms with single spaces between them, which need no quotes.
+/// Returns true if the text consists of atoms with single spaces between them, which need no quotes.
 fn is_atoms(text: &str) -> bool {
     text.split(' ').all(|word| {
         !word.is_empty()

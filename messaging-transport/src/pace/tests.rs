@@ -18,13 +18,13 @@ fn claim(recipient: &str, rate: Rate) -> Claim<'_> {
 }
 
 impl Pace {
-    /// When a message may leave, or after how long it is asked for again.
+    /// Asks for a turn: returns when the message may leave, or for how long it is put off.
     fn ask(&self, claim: Claim<'_>) -> Result<Duration, Duration> {
         self.take(claim, self.clock.monotonic()).map(|permit| permit.0.since(BEGINNING))
     }
 }
 
-/// The most of these moments that lie in one window, which does not hold its end.
+/// Returns the maximum number of these moments within one window, whose end is not part of it.
 fn most_within(moments: &[Duration], window: Duration) -> usize {
     let within = |from: &Duration| moments.iter().filter(|at| *at >= from && **at < *from + window).count();
     moments.iter().map(within).max().unwrap_or_default()
@@ -52,7 +52,7 @@ fn messages_to_one_chat_come_back_one_after_another_and_hold_up_no_other() {
     assert_eq!(seconds, [1, 2, 3, 4]);
     assert!(waits.iter().all(|wait| *wait <= MAX_PUT_OFF));
     assert!(pace.ask(claim("other", rate)).is_ok());
-    // Each that comes back when it was told to leaves at once.
+    // Each message that comes back at the time it was given leaves at once.
     for _ in 0..59 {
         clock.advance(SECOND);
         assert!(pace.ask(claim("chat", rate)).is_ok());
@@ -66,7 +66,7 @@ fn other_accounts_and_their_chats_are_apart() {
     let of = |bot: &str| Claim { account: PaceKey::account(&["https://api", bot]), recipient: "1", rate };
     assert!(pace.ask(of("a")).is_ok() && pace.ask(of("b")).is_ok());
     assert!(pace.ask(of("a")).is_err());
-    // The parts of an identity do not run into one another.
+    // The parts of an identity are kept apart.
     assert_ne!(PaceKey::account(&["ab", "c"]), PaceKey::account(&["a", "bc"]));
 }
 
@@ -104,7 +104,7 @@ fn a_recipient_that_refuses_again_and_again_is_left_alone_longer_each_time() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whoever asks when and how often: no window holds more than its limit.
+    /// No window holds more than its limit, whatever the times and the number of requests.
     #[test]
     fn no_window_ever_holds_more_than_the_limits(
         interval in 1_u64..5000,

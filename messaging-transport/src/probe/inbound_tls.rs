@@ -1,4 +1,4 @@
-//! What senders that demand TLS find published for mail that comes here.
+//! Records and policies that senders with a demand for TLS find for mail to this server.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,11 +21,11 @@ use crate::smtp_server::read_chain;
 /// Port of mail exchangers.
 const SMTP: u16 = 25;
 
-/// How long the web server of a policy may take; those that have something to deliver are more patient.
+/// Time limit for the web server of a policy; senders with mail to deliver are more patient.
 const POLICY_WITHIN: Duration = Duration::from_secs(8);
 
-/// The TLSA records of a host, beside the certificate in a file. Whether they are signed is not asked: whoever publishes
-/// some means them to count.
+/// Compares the TLSA records of a host with the certificate in a file. It does not check that they are signed: they are
+/// assumed to be meant.
 pub async fn tlsa(dns: &Dns, host: &str, certificate: Option<&Path>, clock: &dyn Clock) -> Result<TlsaFact, String> {
     let records = match dns.published_tlsa(host, SMTP).await {
         Ok(records) => records,
@@ -59,7 +59,7 @@ fn compared(records: Vec<Tlsa>, chain: &[CertificateDer<'_>], host: &str, now: U
     ))
 }
 
-/// The MTA-STS policy of a domain.
+/// Fetches the MTA-STS policy of a domain.
 pub async fn sts_policy(fetch: &dyn Fetch, domain: &str) -> Result<StsText, String> {
     fetch_policy(fetch, domain, POLICY_WITHIN).await
 }

@@ -1,4 +1,4 @@
-//! The certificate of the SMTP listeners, read from its files and judged as a client does that verifies it.
+//! Reads the certificate of the SMTP listeners from its files and judges it like a client that verifies it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +18,7 @@ use crate::smtp_server::{ServerTls, read_chain};
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
 
-/// What a client finds that connects to `host` and is shown this certificate. `more_roots` are trusted beside those of the
-/// system.
+/// Judges the certificate for a client that connects to `host`. `more_roots` are trusted besides those of the system.
 pub fn smtp_certificate(
     certificate: &Path,
     key: &Path,

@@ -1,10 +1,10 @@
-//! The recipients of a message, each with a request of its own.
+//! Sends to the recipients of a message, each with a request of its own.
 
 use messaging_core::ports::transport::{Admitted, Answer, LastLook, Outcome, Outgoing, Sent};
 
-/// Asks whether the request for a recipient may leave. `Some` is what became of one that may not.
+/// Asks for permission to send the request for a recipient. `Some` is the outcome if it may not leave.
 ///
-/// To be asked right before the request leaves: whatever it needs besides, such as an access token, is there already.
+/// Called right before the request leaves: everything else that it needs, such as an access token, is there already.
 pub(crate) async fn refused_by_last_look(last_look: &LastLook, recipient: &str) -> Option<Outcome> {
     if last_look.is_held() {
         return Some(Outcome::Held);
@@ -13,8 +13,7 @@ pub(crate) async fn refused_by_last_look(last_look: &LastLook, recipient: &str) 
     admitted.into_iter().find_map(Admitted::refusal)
 }
 
-/// Sends to one recipient after another, as far as they are granted, and puts on record what became of each before the
-/// next begins.
+/// Sends to one recipient after another, if permitted, and puts each outcome on record before the next begins.
 pub(crate) async fn to_each<F, Answered>(outgoing: &Outgoing, send: F) -> Sent
 where
     F: Fn(String) -> Answered + Sync,

@@ -1,15 +1,15 @@
-//! Settings as a workspace gave them.
+//! Access to a provider's settings.
 
 use messaging_core::ports::fetch::{Fetch, UrlFault};
 use messaging_core::ports::transport::{SettingsFault, TransportError};
 use serde_json::{Map, Value};
 
-/// The settings of a provider. What is empty or `null` is not there.
+/// Settings of a provider. An empty or `null` member counts as absent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings<'a>(pub(crate) &'a Map<String, Value>);
 
 impl<'a> Settings<'a> {
-    /// A text that may be left out.
+    /// Returns an optional text.
     pub(crate) fn text(self, name: &str) -> Result<Option<&'a str>, TransportError> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -19,23 +19,23 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// A text that must be there.
+    /// Returns a required text.
     pub(crate) fn required(self, name: &str) -> Result<&'a str, TransportError> {
         self.text(name)?.ok_or_else(|| misconfigured(&format!("{name} is missing")))
     }
 
-    /// Where the API of the provider is, without a slash at its end: `api_base`, or the provider's own.
+    /// Returns the base URL of the provider's API, without a slash at its end: `api_base`, or the provider's own.
     pub(crate) fn api_base(self, own: &'a str) -> Result<&'a str, TransportError> {
         Ok(self.text("api_base")?.unwrap_or(own).trim_end_matches('/'))
     }
 }
 
-/// Settings that cannot work, and what is wrong with them. Never holds a value.
+/// Returns the error for settings that cannot work; `what` names the fault, and never holds a value.
 pub(crate) fn misconfigured(what: &str) -> TransportError {
     TransportError::Misconfigured(what.to_owned())
 }
 
-/// Judges the text of a setting that holds a URL, before it is stored. What is malformed is found out elsewhere.
+/// Judges the URL in a setting before it is stored. Malformed URLs are found elsewhere.
 pub(crate) fn check_url(
     fetch: &dyn Fetch,
     settings: &Map<String, Value>,

@@ -12,12 +12,12 @@ use messaging_core::ports::transport::{
 use messaging_core::time::Timestamp;
 use serde_json::{Map, Value};
 
-/// The object.
+/// Returns a JSON object as a map.
 pub(crate) fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().expect("an object")
 }
 
-/// A message for one recipient, with an address for receipts.
+/// Returns a message for one recipient, with an address for receipts.
 pub(crate) fn outgoing(settings: &Value, to: &str, content: Content) -> Outgoing {
     let receipts = ReceiptAddress {
         token: "receipt-token".to_owned(),
@@ -36,20 +36,20 @@ pub(crate) fn outgoing(settings: &Value, to: &str, content: Content) -> Outgoing
     }
 }
 
-/// The answer for the one recipient of a message.
+/// Sends a message, and returns the answer for its one recipient.
 pub(crate) async fn answer_to(transport: &dyn Transport, outgoing: &Outgoing) -> Answer {
     let sent = transport.send(outgoing).await.expect("outcomes");
     assert_eq!(sent.outcomes.len(), 1);
     sent.outcomes[0].answer().expect("an attempt").clone()
 }
 
-/// The address of a channel, whose secret is `secret`.
+/// Returns the callback address of a channel, whose secret is `secret`.
 pub(crate) fn channel_address() -> CallbackAddress {
     let url = "https://a.example/callbacks/c/channel-token".to_owned();
     CallbackAddress { url, token: "channel-token".to_owned(), secret: "secret".to_owned() }
 }
 
-/// What a call to the address of a channel reports.
+/// Returns the report of a POST to a channel's callback address.
 pub(crate) fn called(
     transport: &dyn Transport,
     settings: &Value,
@@ -59,7 +59,7 @@ pub(crate) fn called(
     called_as(transport, settings, (&Method::POST, &CallbackProof::Channel(channel_address())), headers, body)
 }
 
-/// What a call reports, with this method and this token.
+/// Returns the report of a call with this method and this token.
 pub(crate) fn called_as(
     transport: &dyn Transport,
     settings: &Value,

@@ -1,8 +1,8 @@
 //! The provider `apns`: Apple Push Notification service, with tokens of the developer account.
 //!
-//! The settings are `{"team_id","key_id","private_key","topic","environment"?,"api_base"?}`; `private_key` is the PEM of
-//! the `.p8` file, `topic` the bundle id of the app, and `environment` `production` (the default) or `development`. It
-//! speaks HTTP/2 alone. There are no receipts: what Apple takes counts as delivered.
+//! The settings are `{"team_id","key_id","private_key","topic","environment"?,"api_base"?}`; `private_key` is the PEM
+//! of the `.p8` file, `topic` the bundle id of the app, and `environment` `production` (the default) or `development`.
+//! It speaks only HTTP/2. There are no receipts: a notification that Apple accepts counts as delivered.
 
 mod answer;
 
@@ -26,26 +26,26 @@ use crate::token_cache::{TokenCache, TokenKey, token_key};
 const PRODUCTION: &str = "https://api.push.apple.com";
 const DEVELOPMENT: &str = "https://api.sandbox.push.apple.com";
 
-/// The most octets of a payload.
+/// Maximum length of a payload in octets.
 const MAX_PAYLOAD: usize = 4096;
 
-/// The most octets of `apns-collapse-id`.
+/// Maximum length of `apns-collapse-id` in octets.
 const MAX_COLLAPSE_ID: usize = 64;
 
-/// Provider tokens are used so long: Apple takes none that is older than an hour.
+/// Time for which a provider token is used: Apple accepts none that is older than an hour.
 const LIFETIME: Duration = Duration::from_mins(50);
 
-/// The name that the payload keeps for Apple.
+/// Member of the payload that is reserved for Apple.
 const APS: &str = "aps";
 
-/// Speaks to Apple.
+/// Client of Apple's service.
 #[derive(Debug)]
 pub(super) struct Apns {
     clock: Arc<dyn Clock>,
     tokens: TokenCache<ProviderToken, Answer>,
 }
 
-/// A token of the developer account, and when it was made.
+/// A token of the developer account, and the time at which it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ProviderToken {
     text: String,
@@ -83,7 +83,7 @@ impl Service for Apns {
             .header("apns-priority", "10")
             .header("apns-collapse-id", &header_tag(tag, MAX_COLLAPSE_ID, |byte| byte.is_ascii_graphic()));
         if let Some(ttl) = options.ttl {
-            // Zero is one attempt.
+            // With zero Apple makes one attempt.
             let until = if ttl.is_zero() { 0 } else { (*now + ttl).as_seconds() };
             call = call.header("apns-expiration", &until.to_string());
         }
@@ -94,8 +94,8 @@ impl Service for Apns {
         answer::judge(reply)
     }
 
-    /// A token that expired before its time is renewed, but not one that is young: our clock is wrong then, and Apple
-    /// refuses those who come with many tokens.
+    /// Renews a token that expired before its time, but not a young one: then our clock is wrong, and Apple refuses
+    /// senders with many tokens.
     async fn renew(
         &self,
         _api: &ProviderClient,
@@ -109,7 +109,7 @@ impl Service for Apns {
         let Ok(account) = Account::read(notification.settings) else { return false };
         let Ok(token) = self.token(&account).await else { return false };
         if token.text != refused {
-            // Somebody else has renewed it meanwhile.
+            // Another task has renewed it meanwhile.
             return true;
         }
         if self.clock.now().since(token.made_at) < MIN_LIFETIME {
@@ -124,7 +124,7 @@ impl Service for Apns {
     }
 }
 
-/// The settings.
+/// The account, from the settings of the channel.
 struct Account<'a> {
     base: &'a str,
     team_id: &'a str,
@@ -159,7 +159,7 @@ impl<'a> Account<'a> {
     }
 }
 
-/// The payload: what Apple shows, and beside it the values for the app.
+/// Returns the payload: the content that Apple shows, and beside it the values for the app.
 fn payload(notification: &Notification<'_>) -> Result<Value, Answer> {
     let Notification { content, options, .. } = notification;
     let mut aps = json!({"alert": {"body": content.text}});
@@ -172,7 +172,7 @@ fn payload(notification: &Notification<'_>) -> Result<Value, Answer> {
     let mut payload: Map<String, Value> =
         content.data.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     if let Some(image) = &content.image {
-        // An extension of the app fetches the picture from there.
+        // With it an extension of the app fetches the picture.
         aps["mutable-content"] = json!(1);
         payload.entry("image").or_insert_with(|| json!(image));
     }

@@ -1,8 +1,8 @@
 //! The provider `fcm`: Firebase Cloud Messaging, HTTP v1 API.
 //!
-//! The settings are `{"project_id","service_account","api_base"?}`. A service account is the JSON file that Firebase lets
-//! people download, as an object or as its text; its key signs for access tokens ([`access`]). There are no receipts:
-//! what Firebase takes counts as delivered.
+//! The settings are `{"project_id","service_account","api_base"?}`. A service account is the JSON file that users
+//! download from Firebase, as an object or as its text; its key signs requests for access tokens ([`access`]). There
+//! are no receipts: a notification that Firebase accepts counts as delivered.
 
 mod access;
 mod answer;
@@ -22,13 +22,13 @@ use crate::provider::{Call, ProviderClient, Reply, Settings, check_url, misconfi
 
 const API_BASE: &str = "https://fcm.googleapis.com";
 
-/// The most octets of what is shown and of the values for the app.
+/// Maximum length of the shown content and the values for the app together, in octets.
 const MAX_PAYLOAD: usize = 4096;
 
-/// The characters of an installation id, of which the first says which version it is.
+/// Length of an installation id; its first character encodes the version.
 const INSTALLATION_ID: usize = 22;
 
-/// Speaks to Firebase.
+/// Client of Firebase.
 #[derive(Debug)]
 pub(super) struct Fcm {
     tokens: AccessTokens,
@@ -75,14 +75,14 @@ impl Service for Fcm {
 
 fn url(settings: Settings<'_>) -> Result<String, TransportError> {
     let project = settings.required("project_id")?;
-    // It stands in the path.
+    // The project stands in the path.
     if !project.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte)) {
         return Err(misconfigured("project_id has other characters than letters, digits and -"));
     }
     Ok(format!("{}/v1/projects/{project}/messages:send", settings.api_base(API_BASE)?))
 }
 
-/// The body of `messages.send`.
+/// Builds the body of `messages.send`.
 fn message(notification: &Notification<'_>) -> Result<Value, Answer> {
     let Notification { address, content, options, tag, now, .. } = notification;
     let mut shown = json!({"body": content.text});
@@ -111,7 +111,7 @@ fn message(notification: &Notification<'_>) -> Result<Value, Answer> {
         apns["payload"]["aps"]["sound"] = json!("default");
     }
     if content.image.is_some() {
-        // An extension of the app fetches the picture.
+        // With it an extension of the app fetches the picture.
         apns["payload"]["aps"]["mutable-content"] = json!(1);
     }
     if let Some(ttl) = options.ttl {
@@ -133,7 +133,7 @@ fn message(notification: &Notification<'_>) -> Result<Value, Answer> {
     Ok(json!({"message": message}))
 }
 
-/// Whether an address is an installation id, which takes the place of registration tokens.
+/// Returns true if an address is an installation id, which takes the place of registration tokens.
 fn is_installation_id(address: &str) -> bool {
     address.len() == INSTALLATION_ID
         && address.starts_with(['c', 'd', 'e', 'f'])

@@ -1,4 +1,4 @@
-//! What the providers of the channel push have in common.
+//! Parts that the push providers share.
 
 use std::fmt::Debug;
 
@@ -17,37 +17,38 @@ use crate::provider::{Call, ProviderClient, Reply, Settings};
 /// A notification for one device.
 #[derive(Clone, Copy)]
 pub(super) struct Notification<'a> {
-    /// The provider's settings.
+    /// Settings of the provider.
     pub(super) settings: Settings<'a>,
-    /// The device.
+    /// Address of the device.
     pub(super) address: &'a str,
     /// The text and the other parts that the device shows.
     pub(super) content: &'a PushContent,
     /// Options of delivery: how long the notification is kept, what it replaces, whether it is silent.
     pub(super) options: &'a DeliveryOptions,
-    /// Names it on the device: another one of the same name takes its place, such as a second copy of it.
+    /// Tag of the notification on the device: a later one with the same tag replaces it, such as a second copy.
     pub(super) tag: &'a str,
-    /// Now.
+    /// The current time.
     pub(super) now: Timestamp,
 }
 
-/// A request that is ready to leave.
+/// A prepared request.
 pub(super) struct Prepared {
     pub(super) call: Call,
-    /// What it is authorized by, where that may have to be renewed.
+    /// Token that authorizes the request, if it may have to be renewed.
     pub(super) token: Option<String>,
 }
 
-/// One provider's API.
+/// API of one push provider.
 #[async_trait]
 pub(super) trait Service: Debug + Send + Sync {
-    /// The request for a device. `Err` is the answer where none can be made.
+    /// Builds the request for a device. `Err` is the answer if that is impossible.
     async fn prepare(&self, api: &ProviderClient, notification: &Notification<'_>) -> Result<Prepared, Answer>;
 
-    /// The outcome that an HTTP answer of the provider stands for.
+    /// Returns the outcome that an HTTP answer of the provider stands for.
     fn judge(&self, api: &ProviderClient, notification: &Notification<'_>, reply: &Reply) -> Answer;
 
-    /// Whether an answer refuses the token of access and another one may be taken: then it is forgotten.
+    /// Returns true if an answer refuses the access token and another one may be tried; the refused one is then
+    /// forgotten.
     async fn renew(
         &self,
         _api: &ProviderClient,
@@ -62,23 +63,24 @@ pub(super) trait Service: Debug + Send + Sync {
     fn check(&self, fetch: &dyn Fetch, settings: &Map<String, Value>) -> Result<(), SettingsFault>;
 }
 
-/// The answer with the provider's code.
+/// Adds the provider's code to an answer.
 pub(super) fn coded(answer: Answer, code: &str) -> Answer {
     let code = Some(code).filter(|code| !code.is_empty()).map(ToOwned::to_owned);
     answer.provider(ProviderAnswer { code, ..ProviderAnswer::default() })
 }
 
-/// The message cannot be sent, which says nothing about the address.
+/// Returns the answer for a message that cannot be sent, which says nothing about the address.
 pub(super) fn content_fault(text: &str) -> Answer {
     Answer::new(OutcomeClass::Content(ContentFault::Provider), Response::of_text(text))
 }
 
-/// The settings cannot work.
+/// Returns the answer for settings that cannot work.
 pub(super) fn settings_fault(error: &TransportError) -> Answer {
     Answer::new(error.class(), Response::of_text(&error.to_string()))
 }
 
-/// A tag as a header can hold it: itself where it is short enough and of these characters, else its digest.
+/// Returns a tag in a form that a header can hold: the tag itself if it is short enough and has only allowed
+/// characters, else its digest.
 pub(super) fn header_tag(tag: &str, longest: usize, is_allowed: fn(u8) -> bool) -> String {
     if !tag.is_empty() && tag.len() <= longest && tag.bytes().all(is_allowed) {
         return tag.to_owned();

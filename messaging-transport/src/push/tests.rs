@@ -1,4 +1,4 @@
-//! What the providers of the channel have in common, through their fakes; and what their tests share.
+//! Tests that the push providers share, against their fakes, and helpers of their own tests.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) struct Harness {
     transports: [(PushProvider, Arc<dyn Transport>); 3],
 }
 
-/// The settings, content and options of a notification that a test sends.
+/// Settings, content and options of a notification that a test sends.
 pub(super) struct TestNotification {
     pub(super) settings: Map<String, Value>,
     pub(super) content: PushContent,
@@ -45,7 +45,7 @@ impl TestNotification {
 }
 
 impl Harness {
-    /// With real HTTP over loopback sockets.
+    /// Creates the transports with real HTTP over loopback sockets.
     pub(super) fn real() -> Self {
         Self::of(Arc::new(GuardedFetch::builder(Dns::new(None)).allow_private(true).build()))
     }
@@ -60,7 +60,7 @@ impl Harness {
         &self.transports.iter().find(|(one, _)| *one == provider).unwrap().1
     }
 
-    /// Sends to addresses through the provider of a channel.
+    /// Sends to addresses through one provider.
     pub(super) async fn send(
         &self,
         provider: PushProvider,
@@ -172,7 +172,7 @@ async fn an_answer_about_the_account_ends_the_attempt_for_its_other_tokens_alone
     assert_eq!(fcm.requests().len(), 3, "for the access token, and two messages");
 }
 
-/// Grants nothing, or whatever is not this address.
+/// Admits nothing, or only other addresses than this one.
 #[derive(Debug, Default)]
 struct Refusing {
     suppressed: Option<&'static str>,

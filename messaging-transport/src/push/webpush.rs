@@ -1,9 +1,9 @@
 //! The provider `webpush`: the push services of browsers (RFC 8030), which know a sender by its key (VAPID, RFC 8292).
 //!
-//! The settings are `{"subject"}`, an address where the operator of a push service reaches the sender, and a key pair that
-//! we make ([`new_key_pair`]). An address is the subscription that a browser made, as JSON. Its endpoint was chosen by
-//! whoever brought it: it passes the guard, what is wrong with it concerns this recipient alone, and what its host
-//! answers never stops the channel.
+//! The settings are `{"subject"}`, an address where the operator of a push service reaches the sender, and a key pair
+//! that the server makes ([`new_key_pair`]). A recipient's address is the subscription that a browser made, as JSON.
+//! Its endpoint was chosen by the client that brought it: it passes the guard, its faults concern this recipient alone,
+//! and answers of its host never stop the channel.
 
 mod answer;
 mod encryption;
@@ -27,16 +27,16 @@ use crate::provider::{Call, ProviderClient, Reply, Target};
 
 pub(super) use vapid::new_key_pair;
 
-/// The most octets of a message before it is encrypted.
+/// Maximum length of a message before encryption, in octets.
 const MAX_PAYLOAD: usize = 3000;
 
-/// How long a push service keeps a message when it is not said: RFC 8030 has no default.
+/// Time that a push service keeps a message if the request gives none: RFC 8030 has no default.
 const TTL: Duration = Duration::from_hours(24);
 
-/// The most characters of `Topic` (RFC 8030 section 5.4).
+/// Maximum length of `Topic` in characters (RFC 8030 section 5.4).
 const MAX_TOPIC: usize = 32;
 
-/// Speaks to the push services of browsers.
+/// Client of the push services of browsers.
 #[derive(Debug)]
 pub(super) struct Webpush {
     vapid: Vapid,
@@ -79,12 +79,12 @@ impl Service for Webpush {
     }
 }
 
-/// The address is no subscription: it never was one.
+/// Returns the answer for an address that is no subscription.
 fn no_address(text: &str) -> Answer {
     Answer::new(OutcomeClass::Address(AddressFault::Recipient), Response::of_text(text))
 }
 
-/// What the service worker of the page gets: `title`, and beside it the options of `showNotification`.
+/// Returns the payload for the service worker of the page: `title`, and the options of `showNotification`.
 fn payload(notification: &Notification<'_>) -> Result<Vec<u8>, Answer> {
     let Notification { content, options, tag, .. } = notification;
     let mut payload = json!({"title": content.title, "body": content.text, "tag": tag, "data": content.data});

@@ -1,32 +1,30 @@
-//! Whether a relay refuses us or the recipient.
+//! Decides if a relay's refusal concerns the sender's account or the recipient.
 //!
-//! What a relay says before it hears of a recipient can only be about us. Later replies are judged by
-//! their codes where those are plain (RFC 4954 section 6, RFC 5248), and by words that name what belongs to
-//! a sender: a login, the permission to relay or to send as somebody, a sending quota, an account that is
-//! "yours". In doubt the reply is about the recipient or the message, as it would be from a mail exchanger:
-//! a refusal that is taken for ours is tried again until the message expires.
+//! Anything that a relay says before it hears of a recipient can only be about the account. Later replies are judged by
+//! their codes where those are plain (RFC 4954 section 6, RFC 5248), and by words that name what belongs to a sender: a
+//! login, the permission to relay or to send as somebody, a sending quota, an account that is "yours". In doubt the
+//! reply is about the recipient or the message, as it would be from a mail exchanger: a refusal that is put down to the
+//! account is tried again until the message expires.
 
 use std::time::Duration;
 
 use messaging_core::ports::transport::{Acceptance, Answer, Outcome, OutcomeClass, Response, Scope};
 
-/// Enhanced codes that are about whoever sends: the sender's address, credentials, encryption, the account
-/// that logged in, permission to send as somebody (the last one is Exchange's).
+/// Enhanced codes about the sender: its address, credentials, encryption, the account that logged in, permission to
+/// send as somebody (the last one is Exchange's).
 const SENDER_CODES: &[(u16, u16)] = &[(1, 7), (1, 8), (7, 8), (7, 9), (7, 10), (7, 11), (7, 13), (7, 14), (7, 60)];
 
-/// Enhanced codes that are about the size or form of the message: no to MAIL for such a reason is an answer
-/// about the message.
+/// Enhanced codes about the size or form of the message: a refusal of MAIL with one of them is about the message.
 const MESSAGE_CODES: &[(u16, u16)] = &[(2, 3), (3, 4)];
 
-/// What says that a reply quotes somebody else, who spoke of the recipient.
+/// Phrases that show that the reply quotes another server, which spoke of the recipient.
 const QUOTES: &[&str] = &[" said:", "in reply to", "remote host", "remote server", "remote mail"];
 
-/// What says that a reply is about a recipient or the message's origin on the internet, whatever else it
-/// holds.
+/// Words that make a reply one about a recipient or the message's origin on the internet, whatever else it says.
 const OTHERS: &[&str] = &["recipient", "receiv", "mailbox", "spf", "dkim", "dmarc", "you tried to reach"];
 
-/// What says that we are not let in or have not paid: it is about us, and nothing goes over the account before
-/// somebody mends it.
+/// Phrases that deny access or demand payment: they are about the account, and nothing is sent over it before somebody
+/// mends it.
 const REFUSED: &[&str] = &[
     "authentication required",
     "authentication is required",
@@ -41,7 +39,7 @@ const REFUSED: &[&str] = &[
     "your plan",
 ];
 
-/// What else says that a reply is about us.
+/// Further phrases that make a reply one about the account.
 const OURS: &[&str] = &[
     "must issue a starttls",
     "relay access denied",
@@ -68,13 +66,13 @@ const OURS: &[&str] = &[
     "sender's account",
 ];
 
-/// What says, beside the word "relay", that it is refused.
+/// Phrases that mean a refusal together with the word "relay".
 const RELAYING: &[&str] = &["denied", "not permitted", "not allowed", "prohibited", "refused"];
 
-/// Enhanced codes of a login that is refused, and of an account that may not send any more.
+/// Enhanced codes of a refused login, and of an account that may no longer send.
 const LOGIN_CODES: &[(u16, u16)] = &[(7, 8), (7, 9), (7, 10), (7, 11), (7, 13), (7, 14)];
 
-/// What says that the account is closed.
+/// Phrases that mean that the account is closed.
 const CLOSED: &[&str] = &[
     "suspended",
     "account is disabled",
@@ -83,19 +81,19 @@ const CLOSED: &[&str] = &[
     "account has been blocked",
 ];
 
-/// What says that the account sends faster than it may.
+/// Phrases that mean that the account sends faster than it may.
 const RATES: &[&str] = &["sending rate", "rate limit", "rate exceeded", "too fast", "slow down"];
 
-/// What says that the account has used up what it may send for some time.
+/// Phrases that mean that the account has used up its quota.
 const QUOTAS: &[&str] = &["quota", "sending limit", "hourly limit", "daily limit", "monthly limit", "throttling"];
 
-/// An account that sends too fast rests so long.
+/// Time that an account rests which sends too fast.
 const RATE_WAIT: Duration = Duration::from_secs(1);
 
-/// An account that has used up its share is asked again so often.
+/// Time that an account rests which has used up its quota.
 const QUOTA_WAIT: Duration = Duration::from_mins(5);
 
-/// A reply of the relay that is about us: what it says about the account.
+/// Returns the outcome of a reply about the account, by its codes and words.
 pub(super) fn of_us(response: Response) -> Outcome {
     let text = response.text.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -115,11 +113,11 @@ pub(super) fn of_us(response: Response) -> Outcome {
     Outcome::provider_failed(response)
 }
 
-/// What an answer of the relay means; `at_mail`: it was given to MAIL.
+/// Returns the outcome of a relay's answer; `at_mail` is true if it is the reply to MAIL.
 pub(super) fn judge(outcome: Outcome, at_mail: bool) -> Outcome {
     let Outcome::Answered(mut answer) = outcome else { return outcome };
     match answer.class {
-        // A relay has it, and a later report may tell more.
+        // The relay has accepted the message; a later report may tell more.
         OutcomeClass::Accepted(_) => {
             answer.class = OutcomeClass::Accepted(Acceptance::Relayed);
             answer.into()
@@ -157,12 +155,12 @@ fn is_about_account(response: &Response) -> bool {
     is_relaying || ((has(REFUSED) || has(OURS)) && !has(OTHERS))
 }
 
-/// Codes of a login that is missing or refused (RFC 4954 section 6).
+/// Returns true for the codes of a missing or refused login (RFC 4954 section 6).
 fn is_login_code(response: &Response) -> bool {
     matches!(response.code, Some(530 | 534 | 535 | 538))
 }
 
-/// Subject and detail of the enhanced code.
+/// Returns subject and detail of the enhanced code.
 fn detail(response: &Response) -> Option<(u16, u16)> {
     let mut parts = response.enhanced.as_deref()?.split('.').skip(1).map(str::parse);
     Some((parts.next()?.ok()?, parts.next()?.ok()?))

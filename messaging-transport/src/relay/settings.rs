@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::smtp::{Credentials, Security};
 
-/// A relay and how to use it. As a whole it is the key of the connections to it: whoever changes the
-/// password does not get a connection that was opened with the old one.
+/// A relay and the way to use it. The whole is the key of its connections: after a change of the password no connection
+/// with the old one is used.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Settings {
     pub(super) host: String,
@@ -36,7 +36,7 @@ impl Settings {
         })
     }
 
-    /// Whether mail goes to the relay in plain text.
+    /// Returns true if mail goes to the relay in plain text.
     pub(super) fn is_in_clear(&self) -> bool {
         self.security == Security::Plain
     }
@@ -46,7 +46,7 @@ fn host(settings: &Map<String, Value>) -> Result<String, TransportError> {
     let host = text(settings, "host")?.ok_or_else(|| misconfigured("host is missing"))?;
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     let host = if host.is_ascii() { Some(host.to_ascii_lowercase()) } else { ascii_domain(host) };
-    // What passes is a DNS name or an IP address, and can be compared with a certificate.
+    // An accepted host is a DNS name or an IP address, and can be compared with a certificate.
     host.filter(|host| ServerName::try_from(host.as_str()).is_ok())
         .ok_or_else(|| misconfigured("host is neither a name nor an address"))
 }
@@ -64,7 +64,7 @@ fn credentials(settings: &Map<String, Value>) -> Result<Option<Credentials>, Tra
     let given = |name| Ok::<_, TransportError>(text(settings, name)?.filter(|text| !text.is_empty()));
     match (given("username")?, given("password")?) {
         (None, None) => Ok(None),
-        // NUL separates the two in AUTH PLAIN (RFC 4616).
+        // AUTH PLAIN separates user name and password by NUL (RFC 4616).
         (Some(username), Some(password)) if !username.contains('\0') && !password.contains('\0') => {
             Ok(Some(Credentials { username: username.to_owned(), password: password.to_owned() }))
         }

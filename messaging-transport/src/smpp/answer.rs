@@ -1,10 +1,10 @@
-//! What the answers of message centers mean. Source: SMPP 3.4 section 5.1.3; what lies beyond is the center's own.
+//! Classes of message centers' answers. Source: SMPP 3.4 section 5.1.3; higher values are defined by each center.
 
 use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause,
 };
 
-/// The values of `command_status` that mean something for a message.
+/// Values of `command_status` with a meaning for a message.
 pub(super) const STATUSES: &[(u32, OutcomeClass, &str)] = &[
     (0x01, OutcomeClass::Content(ContentFault::Provider), "the message has a length that is not allowed"),
     (0x04, OutcomeClass::Retry(Scope::Account), "the session is not bound for sending"),
@@ -23,22 +23,22 @@ pub(super) const STATUSES: &[(u32, OutcomeClass, &str)] = &[
     (0x62, OutcomeClass::Content(ContentFault::Provider), "the validity period is not allowed"),
 ];
 
-/// The first of the values that message centers give a meaning of their own.
+/// First of the values that message centers define themselves.
 const OWN: u32 = 0x100;
 
-/// The class of an answer to a part that was not taken.
+/// Returns the class of an answer to a part that was not accepted.
 pub(super) fn submitted(status: u32) -> Answer {
-    // What a center means by a value of its own is not known: it may be about the recipient, or about the account, so it
-    // ends the message and fills no streak.
+    // The meaning of a center's own value is unknown. It may concern the recipient or the account, so it ends the
+    // message, but does not count among the soft bounces of the address.
     let unknown =
         if status < OWN { OutcomeClass::Retry(Scope::Account) } else { OutcomeClass::Soft(SoftCause::Policy) };
     of(status, unknown)
 }
 
-/// The class of an answer to a bind that was refused.
+/// Returns the class of an answer to a bind that was refused.
 pub(super) fn bound(status: u32) -> Answer {
     let mut answer = of(status, OutcomeClass::Retry(Scope::Account));
-    // A fault of a message is none of a bind.
+    // Classes of a message's faults do not fit a bind.
     if !matches!(answer.class, OutcomeClass::Auth | OutcomeClass::Throttled(_)) {
         answer.class = OutcomeClass::Retry(Scope::Account);
     }
@@ -53,12 +53,12 @@ fn of(status: u32, unknown: OutcomeClass) -> Answer {
         .provider(ProviderAnswer { code: Some(code), ..ProviderAnswer::default() })
 }
 
-/// A message whose parts were all taken.
+/// Returns the answer for a message whose parts were all accepted.
 pub(super) fn accepted() -> Answer {
     Answer::new(OutcomeClass::Accepted(Acceptance::Relayed), Response::of_text("accepted"))
 }
 
-/// What `stat` of a receipt means; `None` while nothing is final. Source: SMPP 3.4 appendix B.
+/// Returns the class of a receipt's `stat`; `None` while it is not final. Source: SMPP 3.4 appendix B.
 pub(super) fn receipt_class(stat: &str) -> Option<OutcomeClass> {
     match stat {
         "DELIVRD" => Some(OutcomeClass::Accepted(Acceptance::Delivered)),
@@ -69,7 +69,7 @@ pub(super) fn receipt_class(stat: &str) -> Option<OutcomeClass> {
     }
 }
 
-/// `stat` by the value of the optional parameter `message_state` (0x0427).
+/// Returns the `stat` for a value of the optional parameter `message_state` (0x0427).
 pub(super) const fn stat_of(message_state: u8) -> &'static str {
     match message_state {
         2 => "DELIVRD",

@@ -1,5 +1,5 @@
-//! PDUs on the wire: each is cut out by its length before it is decoded, so that one that cannot be decoded costs nothing
-//! but itself. Source: SMPP 3.4 section 3.2.
+//! Codec of PDUs: each is cut out by its length before it is decoded, so that a malformed one does not affect the
+//! others. Source: SMPP 3.4 section 3.2.
 
 use std::io;
 
@@ -8,26 +8,26 @@ use rusmpp::{Command, CommandId};
 use tokio_util::bytes::BytesMut;
 use tokio_util::codec::{Decoder, Encoder};
 
-/// Octets of the header, which is the shortest PDU.
+/// Length of the header in octets, which is the shortest PDU.
 const HEADER: usize = 16;
 
-/// The longest PDU that is read: a message of 64 KiB with what is around it.
+/// Maximum length of a PDU that is read: a message of 64 KiB and its other fields.
 const MAX_PDU: usize = 66 << 10;
 
-/// Reads and writes PDUs. A length that none can have ends the connection, because nobody knows where the next begins.
+/// Reads and writes PDUs. An impossible length ends the connection, as the start of the next PDU is then unknown.
 #[derive(Debug)]
 pub(super) struct PduCodec;
 
-/// A PDU that came in.
+/// A PDU that was received.
 #[derive(Debug)]
 pub(super) enum Received {
-    /// One that was decoded.
+    /// A PDU that was decoded.
     Whole(Box<Command>),
-    /// One whose body does not have the form of its command.
+    /// A PDU whose body does not have the form of its command.
     Malformed(Header),
 }
 
-/// What is known of every PDU.
+/// Header of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) id: CommandId,
@@ -47,7 +47,7 @@ impl Received {
 }
 
 impl Header {
-    /// Whether it answers something, by the highest bit of its command.
+    /// Returns true if the PDU is a response, by the highest bit of its command id.
     pub(super) fn is_answer(self) -> bool {
         u32::from(self.id) & 0x8000_0000 != 0
     }
@@ -76,7 +76,7 @@ impl Decoder for PduCodec {
     }
 }
 
-/// The words of a header, as soon as they are there.
+/// Returns the four words of a header, once they have arrived.
 fn words(source: &[u8]) -> Option<[u32; 4]> {
     let (words, _) = source.get(..HEADER)?.as_chunks::<4>();
     let mut words = words.iter().map(|word| u32::from_be_bytes(*word));
@@ -102,7 +102,7 @@ mod tests {
         [header, body.to_vec()].concat()
     }
 
-    /// Decodes what comes in octet by octet.
+    /// Decodes input octet by octet.
     fn decoded(octets: &[u8]) -> io::Result<Vec<Received>> {
         let (mut codec, mut source, mut found) = (PduCodec, BytesMut::new(), Vec::new());
         for octet in octets {

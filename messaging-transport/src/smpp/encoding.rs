@@ -1,5 +1,5 @@
-//! Texts as message centers take them: in the GSM 7-bit alphabet, a septet an octet, or in UCS-2; long ones in parts
-//! with a user data header (3GPP TS 23.038 section 6.2.1, 23.040 section 9.2.3.24.1).
+//! Encodes texts for message centers: in the GSM 7-bit alphabet, one septet in an octet, or in UCS-2; long ones in
+//! parts with a user data header (3GPP TS 23.038 section 6.2.1, 23.040 section 9.2.3.24.1).
 
 /// The GSM 7-bit default alphabet in its order; the escape to the extension table stands at 27.
 const ALPHABET: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\u{1b}ÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
@@ -26,20 +26,20 @@ pub(super) const IA5: u8 = 1;
 pub(super) const LATIN1: u8 = 3;
 pub(super) const UCS2: u8 = 8;
 
-/// Octets of a message of one part, and of each of several, in both encodings.
+/// Maximum octets of a message of one part, and of each of several, in both encodings.
 const SEPTETS: (usize, usize) = (160, 153);
 const OCTETS: (usize, usize) = (140, 134);
 
-/// A text as it goes out.
+/// An encoded text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parts {
     /// The encoding of the text, as the value of `data_coding`.
     pub(super) data_coding: u8,
-    /// The parts, each with its header where there are several; at least one.
+    /// The parts, each with its header if there are several; at least one.
     pub(super) bodies: Vec<Vec<u8>>,
 }
 
-/// Writes a text. The reference tells the parts of one message from those of others.
+/// Encodes a text. The reference distinguishes the parts of one message from those of others.
 pub(super) fn encode(text: &str, reference: u8) -> Parts {
     let septets: Option<Vec<Vec<u8>>> = text.chars().map(septets).collect();
     let (data_coding, characters, (alone, each)) = match septets {
@@ -79,7 +79,7 @@ fn ucs2(character: char) -> Vec<u8> {
     character.encode_utf16(&mut units).iter().flat_map(|unit| unit.to_be_bytes()).collect()
 }
 
-/// Reads a text that a recipient sent, without the user data header that it may have.
+/// Decodes a text that a recipient sent, without the user data header that it may have.
 pub(super) fn decode(data_coding: u8, has_header: bool, body: &[u8]) -> String {
     let body = match body.first() {
         Some(&length) if has_header => body.get(usize::from(length) + 1..).unwrap_or_default(),

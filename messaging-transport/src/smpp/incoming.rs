@@ -1,4 +1,4 @@
-//! What comes in over a session as `deliver_sm`: receipts (SMPP 3.4 appendix B) and messages of recipients.
+//! Content of `deliver_sm`: receipts (SMPP 3.4 appendix B) and messages of recipients.
 
 use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::delivery::outcome::{Answer, OutcomeClass, ProviderAnswer, Response};
@@ -17,11 +17,11 @@ const HAS_HEADER: u8 = 0x40;
 /// The content of a `deliver_sm` from a message center.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Incoming {
-    /// The part with this name has ended so.
+    /// Final state of the part with this id.
     Ended { id: String, answer: Answer },
-    /// A recipient wrote.
+    /// A message of a recipient.
     Message { from: String, event: InboundEvent },
-    /// Nothing that counts.
+    /// Nothing to report.
     Nothing,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn read(pdu: &DeliverSm) -> Incoming {
         return receipt(&text, id, state);
     }
     let has_header = esm_class & HAS_HEADER != 0;
-    // Parts are not put together: a part of a longer message says that somebody wrote, and is no word by itself.
+    // Parts are not put together: a part of a longer message is reported as a message without text.
     let body = if has_header && is_of_several(payload) {
         String::new()
     } else {
@@ -54,14 +54,14 @@ pub(super) fn read(pdu: &DeliverSm) -> Incoming {
     };
     let from = pdu.source_addr.as_str();
     let is_number = !from.is_empty() && from.bytes().all(|byte| byte.is_ascii_digit());
-    // Short numbers have no country.
+    // Short numbers have no country code.
     let is_international = is_number && (pdu.source_addr_ton == Ton::International || from.len() >= 10);
     let from = if is_international { format!("+{from}") } else { from.to_owned() };
     if from.is_empty() { Incoming::Nothing } else { Incoming::Message { from, event: InboundEvent::Text(body) } }
 }
 
-/// Whether a user data header says that the message has more than one part (3GPP TS 23.040 sections 9.2.3.24.1 and
-/// 9.2.3.24.8).
+/// Returns true if a user data header says that the message has more than one part (3GPP TS 23.040 sections 9.2.3.24.1
+/// and 9.2.3.24.8).
 fn is_of_several(payload: &[u8]) -> bool {
     let Some((&length, rest)) = payload.split_first() else { return false };
     let mut header = rest.get(..usize::from(length)).unwrap_or_default();
@@ -75,7 +75,7 @@ fn is_of_several(payload: &[u8]) -> bool {
     false
 }
 
-/// Reads the text of a receipt; the optional parameters count before it.
+/// Reads the text of a receipt; the optional parameters take precedence.
 fn receipt(text: &str, id: Option<String>, state: Option<&str>) -> Incoming {
     let id = id.or_else(|| member(text, "id:").map(ToOwned::to_owned)).filter(|id| !id.is_empty());
     let stat = state.or_else(|| member(text, "stat:")).unwrap_or_default().to_ascii_uppercase();
@@ -89,7 +89,7 @@ fn receipt(text: &str, id: Option<String>, state: Option<&str>) -> Incoming {
     Incoming::Ended { id, answer: Answer::new(class, Response::of_text(&said)).provider(provider) }
 }
 
-/// The word behind a name, whatever case that is written in; at most 64 characters long, as names of messages are.
+/// Returns the word behind a name, in any case; at most 64 characters long, like ids of messages.
 fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let at = text.to_ascii_lowercase().find(name)?;
     let value = text.get(at + name.len()..)?.split_whitespace().next()?;

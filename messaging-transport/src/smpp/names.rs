@@ -1,17 +1,17 @@
-//! Names of messages as message centers spell them. One and the same number may be hexadecimal in the answer to a
-//! submission and decimal in the receipt, or have zeros in front in one of them.
+//! Spellings of message ids. The same number may be hexadecimal in the answer to a submission and decimal in the
+//! receipt, or have leading zeros in one of them.
 
-/// The most digits of a number that is spelled otherwise: a 64-bit one in decimal.
+/// Maximum number of digits of a number that is spelled otherwise: a 64-bit one in decimal.
 const MAX_DIGITS: usize = 20;
 
-/// Whether a name is certainly hexadecimal: it has letters, and none that is no digit.
+/// Returns true if an id is certainly hexadecimal: all of its characters are hexadecimal digits, some of them letters.
 pub(super) fn has_letters(name: &str) -> bool {
     is_number(name) && name.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Other names that may mean the same, at most sixty. Digits alone are the decimal spelling of a hexadecimal number only
-/// where that has letters, and never with `is_hexadecimal`: without a letter nothing tells the two apart, and a message
-/// of another name must not be meant.
+/// Returns other ids that may mean the same, at most sixty. Digits alone are taken for the decimal spelling of a
+/// hexadecimal number only if that has letters, and never with `is_hexadecimal`: without a letter the two cannot be
+/// told apart, and the id must not match another message.
 pub(super) fn other_spellings(name: &str, is_hexadecimal: bool) -> Vec<String> {
     let digits = name.trim_start_matches('0');
     if !is_number(name) || digits.is_empty() {

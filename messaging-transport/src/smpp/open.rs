@@ -1,4 +1,4 @@
-//! Connecting to a message center and binding.
+//! Opens sessions: connects to a message center and binds.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::dns::Dns;
 use crate::guard::{Guard, Refusal, private_address};
 use crate::smtp::Tls;
 
-/// How long one address may take to answer.
+/// Time limit for connecting to one address.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
-/// How long a TLS handshake, and a bind, may take.
+/// Time limit of a TLS handshake, and of a bind.
 const STEP_TIME: Duration = Duration::from_secs(10);
 
 /// A connection, with or without TLS.
@@ -36,7 +36,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// A connection that carries PDUs.
 pub(super) type Link = Framed<Box<dyn Duplex>, PduCodec>;
 
-/// Opens sessions.
+/// Opener of sessions, which connects and binds as a transceiver.
 pub(super) struct Opener {
     pub(super) guard: Guard,
     pub(super) dns: Dns,
@@ -44,7 +44,7 @@ pub(super) struct Opener {
 }
 
 impl Opener {
-    /// A link that is bound as a transceiver. The first PDU has the sequence number 1.
+    /// Opens a link that is bound as a transceiver. The first PDU has the sequence number 1.
     pub(super) async fn open(&self, account: &Account) -> Result<Link, Answer> {
         let stream = self.connect(account).await?;
         let stream: Box<dyn Duplex> = if account.is_tls {

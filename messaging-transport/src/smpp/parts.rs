@@ -1,19 +1,19 @@
-//! The parts of messages that were submitted in several: a message is delivered when all of them are, and the first
-//! failure of one is its failure.
+//! Parts of messages that were submitted in several: a message is delivered when all of its parts are, and the first
+//! part that fails makes it fail.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::names::{has_letters, other_spellings};
 
-/// The most parts whose receipts are waited for; of more the oldest are forgotten, and what is reported of them is
-/// about the message with their own name.
+/// Maximum number of parts whose receipts are awaited; beyond it the oldest are forgotten, and their receipts then
+/// count for a message with the part's own id.
 const MAX_PARTS: usize = 100_000;
 
-/// The most names of messages of one part that are remembered, the newest.
+/// Maximum number of ids of one-part messages that are remembered; the newest are kept.
 const MAX_SINGLE: usize = 20_000;
 
-/// The parts of one message.
+/// Parts of one message.
 #[derive(Debug)]
 pub(super) struct Group {
     total: usize,
@@ -32,12 +32,12 @@ impl Group {
         Self { total, state: Mutex::default() }
     }
 
-    /// Nothing more is to be reported.
+    /// Settles the message: later receipts of its parts are not reported.
     pub(super) fn settle(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_settled = true;
     }
 
-    /// Takes note of the end of a part: the name of the message, if that tells what became of it.
+    /// Notes the final state of a part; returns the id of the message if that decides its outcome.
     fn ended(&self, is_delivered: bool) -> Option<String> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_settled {
@@ -54,15 +54,15 @@ impl Group {
     }
 }
 
-/// The parts of an account by their names.
+/// Parts of an account, by their ids.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     by_id: HashMap<String, Part>,
     order: VecDeque<String>,
-    /// The names of messages that have one part.
+    /// Ids of messages with one part.
     single: HashSet<String>,
     single_order: VecDeque<String>,
-    /// Whether receipts are known to spell names in hexadecimal.
+    /// True if receipts are known to spell ids in hexadecimal.
     is_hexadecimal: bool,
 }
 
@@ -72,17 +72,17 @@ struct Part {
     has_ended: bool,
 }
 
-/// The message that a receipt is about.
+/// The message that a receipt concerns.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Named {
-    /// The message center's name for it.
+    /// The message center's id of it.
     pub(super) name: String,
-    /// Other spellings of a name that was not given since the process started: one of them may be the message's.
+    /// Other spellings of an id that was not given since the process started: one of them may be the message's.
     pub(super) spellings: Vec<String>,
 }
 
 impl Parts {
-    /// A part was taken and got this name; without a group it is the only one of its message.
+    /// Notes that a part was accepted under this id; without a group it is the only one of its message.
     pub(super) fn taken(&mut self, id: &str, group: Option<Arc<Group>>) {
         let Some(group) = group else { return self.note_single(id) };
         group.state.lock().unwrap_or_else(PoisonError::into_inner).first.get_or_insert_with(|| id.to_owned());
@@ -106,7 +106,7 @@ impl Parts {
         }
     }
 
-    /// What is reported of a name: the message that it is about, if that tells what became of it.
+    /// Notes the final state of a part; returns the message that it concerns if that decides its outcome.
     pub(super) fn ended(&mut self, id: &str, is_delivered: bool) -> Option<Named> {
         self.is_hexadecimal |= has_letters(id);
         let (name, spellings) = match self.find(id) {
@@ -114,7 +114,7 @@ impl Parts {
             None => (id.to_owned(), other_spellings(id, self.is_hexadecimal)),
         };
         match self.by_id.get_mut(&name) {
-            // The second report of a part says nothing new.
+            // A second receipt of a part says nothing new.
             Some(part) if part.has_ended => None,
             Some(part) => {
                 part.has_ended = true;
@@ -124,8 +124,7 @@ impl Parts {
         }
     }
 
-    /// The name that was given to the part which a receipt calls so: the same one, else the only one that is the same
-    /// number.
+    /// Returns the given id that a receipt means: the same one, else the only one that is the same number.
     fn find(&self, id: &str) -> Option<String> {
         let is_given = |name: &str| self.by_id.contains_key(name) || self.single.contains(name);
         if is_given(id) {
@@ -207,7 +206,7 @@ mod tests {
         let unsure = parts.ended("7998", true).unwrap();
         assert_eq!(unsure.name, "7998");
         assert!(unsure.spellings.contains(&"1F3E".to_owned()));
-        // Whoever reports in hexadecimal does so always.
+        // A center that reports in hexadecimal always does so.
         parts.ended("abc", true);
         parts.taken("1F3F", None);
         assert_eq!(name(parts.ended("7999", true)).as_deref(), Some("7999"));

@@ -1,4 +1,4 @@
-//! One bound session: what is submitted, what is answered, what comes in; opened again when it breaks.
+//! One bound SMPP session: submitted parts, their answers, and incoming messages; it is opened again when it breaks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -25,56 +25,56 @@ use super::open::{Link, Opener};
 use super::parts::{Group, Named, Parts};
 use super::settings::Account;
 
-/// The most messages whose answer is waited for at a time.
+/// Maximum number of parts that wait for their answer at a time.
 pub(super) const WINDOW: usize = 16;
 
-/// The most incoming PDUs that are being stored at a time; more are not read meanwhile.
+/// Maximum number of incoming PDUs that are being stored at a time; no more are read meanwhile.
 const MAX_INCOMING: usize = 64;
 
-/// How long a session may take to be bound, and a place in the window to become free.
+/// Time limit for a place in the window to become free and the session to be bound, together.
 const READY_TIME: Duration = Duration::from_secs(30);
 
-/// How long an answer is waited for.
+/// Time limit for the answer to a submitted part, and for writing a PDU.
 const ANSWER_TIME: Duration = Duration::from_secs(30);
 
-/// After so long without anything read the peer is asked whether it is there, and has as long to answer.
+/// Time without anything read after which `enquire_link` is sent; the peer has as long to answer it.
 const QUIET_TIME: Duration = Duration::from_secs(30);
 
-/// How often those times are looked at.
+/// Interval at which the time limits of a session are checked.
 const TICK: Duration = Duration::from_secs(5);
 
-/// How often it is asked whether the channel still has the settings of the session.
+/// Interval at which a session checks that the channel still has its settings.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
 
-/// A session that sent nothing for so long ends: no receipt comes later.
+/// Time after which a session that has sent nothing ends: no receipt comes later.
 const IDLE_TIME: Duration = Duration::from_hours(72);
 
-/// How long is waited between attempts to bind when nobody sends: doubled from the first to the last. A bind that was
-/// refused is tried again every [`PROBE_EVERY`], whoever wants to send: repeated refusals may get an account blocked.
+/// First and longest wait between attempts to bind when nobody sends; it doubles in between. A bind that was refused is
+/// tried again every [`PROBE_EVERY`] even if somebody wants to send: repeated refusals may get an account blocked.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(5));
 
-/// The highest sequence number; the next one after it is 1.
+/// Maximum sequence number; the next one after it is 1.
 const MAX_SEQUENCE: u32 = 0x7FFF_FFFF;
 
 /// The provider's name.
 const NAME: &str = "smpp";
 
-/// A status that asks the peer to bring it later again.
+/// Status that asks the peer to deliver the PDU again later.
 const LATER: CommandStatus = CommandStatus::EsmeRxTAppn;
 
-/// A status that tells the peer not to bring it again.
+/// Status that tells the peer not to deliver the PDU again.
 const NEVER: CommandStatus = CommandStatus::EsmeRxRAppn;
 
-/// Whose session it is, and who hears what comes in over it.
+/// The workspace and settings of a session, and the sink for messages that come in over it.
 pub(super) struct Owner {
     pub(super) workspace: WorkspaceId,
-    /// The settings of its channel.
+    /// The settings of the workspace's SMS channel.
     pub(super) settings: Arc<Map<String, Value>>,
     pub(super) sink: Option<Weak<dyn ProviderSink>>,
 }
 
 impl Owner {
-    /// Whether the channel still has the settings. Where that is not known it has.
+    /// Returns true if the channel still has the settings, or if that cannot be found out.
     fn look(&self) -> impl Future<Output = bool> + Send + use<> {
         let (workspace, settings) = (self.workspace, Arc::clone(&self.settings));
         let sink = self.sink.as_ref().and_then(Weak::upgrade);
@@ -85,7 +85,7 @@ impl Owner {
     }
 }
 
-/// Uses a session. It is unbound when the last of its users drops it.
+/// Handle of a session. The session is unbound when its last handle is dropped.
 pub(super) struct Session {
     requests: mpsc::Sender<Request>,
     state: watch::Receiver<State>,
@@ -95,11 +95,11 @@ pub(super) struct Session {
 
 /// Outcome of submitting one part of a message.
 pub(super) enum Submitted {
-    /// The message center answered; with status 0 the part has this name.
+    /// The message center answered; with status 0 it accepted the part under this id.
     Answered { status: u32, id: String },
-    /// Nothing was written, and why.
+    /// Nothing was written, for this reason.
     NotSent(String),
-    /// It may have been written, and there was no answer.
+    /// The part may have been written, and no answer came.
     Lost,
 }
 
@@ -113,7 +113,7 @@ struct Request {
 enum State {
     Connecting,
     Bound,
-    /// The attempt of this number failed so.
+    /// The attempt of this number failed with this answer.
     Down(u64, Answer),
 }
 
@@ -136,12 +136,12 @@ impl Session {
         Self { requests, state, wanted, window: Arc::new(Semaphore::new(WINDOW)) }
     }
 
-    /// Whether it has ended because nobody used it, or its channel has other settings.
+    /// Returns true if the session has ended: nobody used it, or its channel has other settings.
     pub(super) fn has_ended(&self) -> bool {
         self.requests.is_closed()
     }
 
-    /// Waits until it is bound and one more message may be under way, in bounded time.
+    /// Waits until the session is bound and one more part may be under way, in bounded time.
     pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit, Answer> {
         let end = Instant::now() + READY_TIME;
         let late = |text: &str| Answer::new(OutcomeClass::Retry(Scope::Account), Response::of_text(text));
@@ -177,7 +177,7 @@ impl Session {
         if self.requests.send(Request { pdu, group, reply }).await.is_err() {
             return Submitted::NotSent("the session has ended".to_owned());
         }
-        // The worker gives up before.
+        // The worker gives up earlier.
         match timeout(ANSWER_TIME * 2 + TICK, answer).await {
             Ok(Ok(submitted)) => submitted,
             _ => Submitted::Lost,
@@ -185,7 +185,7 @@ impl Session {
     }
 }
 
-/// Owns the connection.
+/// The task that owns the connection.
 struct Worker {
     owner: Owner,
     account: Account,
@@ -193,12 +193,12 @@ struct Worker {
     requests: mpsc::Receiver<Request>,
     state: watch::Sender<State>,
     wanted: Arc<Notify>,
-    /// When somebody sent last.
+    /// Time at which a part was last submitted.
     used_at: Instant,
     parts: Parts,
 }
 
-/// A part that was written.
+/// A part that was written and waits for its answer.
 struct Pending {
     group: Option<Arc<Group>>,
     reply: oneshot::Sender<Submitted>,
@@ -207,7 +207,7 @@ struct Pending {
 
 /// The reason why a session ended.
 enum End {
-    /// Nobody uses it.
+    /// The last handle was dropped, or the session ends.
     Unused,
     /// The connection broke, or the peer does not answer any more.
     Broken(&'static str),
@@ -241,8 +241,8 @@ impl Worker {
         }
     }
 
-    /// Waits before the next attempt, and with `is_wanted_early` until somebody wants to send at the latest; whether the
-    /// session has ended, because nobody uses it or its channel has other settings.
+    /// Waits before the next attempt to bind; with `is_wanted_early` only until somebody wants to send. Returns true if
+    /// the session has ended, because nobody uses it or its channel has other settings.
     async fn rest(&mut self, pause: Duration, is_wanted_early: bool) -> bool {
         let end = Instant::now() + pause;
         let mut look = interval(LOOK_EVERY);
@@ -266,7 +266,7 @@ impl Worker {
         }
     }
 
-    /// Carries what is to be said until the connection breaks or nobody uses it.
+    /// Reads and writes PDUs until the connection breaks or nobody uses the session.
     async fn serve(&mut self, mut link: Link) -> End {
         let mut pending: HashMap<u32, Pending> = HashMap::new();
         let (mut storing, mut looking) = (FuturesUnordered::new(), FuturesUnordered::new());
@@ -314,7 +314,7 @@ impl Worker {
                         looked_at = now;
                         looking.push(self.owner.look());
                     }
-                    // Whoever waits hears that there was no answer.
+                    // Dropping a pending part tells its sender that no answer came.
                     pending.retain(|_, one| now.saturating_duration_since(one.since) < ANSWER_TIME);
                     let is_quiet = now.saturating_duration_since(read_at) >= QUIET_TIME && storing.len() < MAX_INCOMING;
                     match asked_at {
@@ -333,7 +333,7 @@ impl Worker {
                     Command::new(CommandStatus::EsmeRok, sequence, Pdu::EnquireLink)
                 }
                 Some(has_settings) = looking.next() => {
-                    // What was written is answered first; the next look is soon enough.
+                    // Parts that were written are answered first; the next check is soon enough.
                     if !has_settings && pending.is_empty() {
                         self.requests.close();
                     }
@@ -346,7 +346,7 @@ impl Worker {
         }
     }
 
-    /// Judges a received PDU, and answers what is to be done about it.
+    /// Judges a received PDU and returns the reaction to it.
     fn react(&mut self, received: &Received, pending: &mut HashMap<u32, Pending>) -> Reaction {
         let header = received.header();
         let number = header.sequence;
@@ -358,7 +358,7 @@ impl Worker {
             (CommandId::SubmitSmResp | CommandId::GenericNack, pdu) => {
                 let id = match pdu {
                     Some(Pdu::SubmitSmResp(answer)) => answer.message_id().as_str(),
-                    // The header alone says whether the part was taken.
+                    // The header alone says if the part was accepted.
                     _ => "",
                 };
                 self.answered(header, id, pending);
@@ -370,7 +370,7 @@ impl Worker {
                 Reaction::Answer(Command::new(CommandStatus::EsmeRok, number, Pdu::EnquireLinkResp))
             }
             (CommandId::Unbind, _) => Reaction::End,
-            // Answers to nothing of ours, or such as nobody waits for.
+            // An answer to nothing of ours, or one that nobody waits for.
             _ if header.is_answer() => Reaction::Nothing,
             _ => {
                 let status = match received {
@@ -382,7 +382,7 @@ impl Worker {
         }
     }
 
-    /// A part was answered: with status 0 it was taken, under this name.
+    /// Handles the answer to a part: with status 0 the part was accepted, under this id.
     fn answered(&mut self, header: Header, id: &str, pending: &mut HashMap<u32, Pending>) {
         let Some(Pending { group, reply, .. }) = pending.remove(&header.sequence) else { return };
         if header.status == 0 && !id.is_empty() {
@@ -391,7 +391,8 @@ impl Worker {
         let _ = reply.send(Submitted::Answered { status: header.status, id: id.to_owned() });
     }
 
-    /// Hands over what came in; whether that is durable, with the sequence number to answer.
+    /// Passes what came in to the sink. Resolves to the sequence number to answer, and true unless it could not be
+    /// stored.
     fn store(&mut self, number: u32, pdu: &DeliverSm) -> impl Future<Output = (u32, bool)> + Send + use<> {
         let (workspace_id, channel) = (self.owner.workspace, Channel::Sms);
         let arrival = match read(pdu) {
@@ -421,7 +422,7 @@ impl Worker {
     }
 }
 
-/// A receipt or a message of a recipient, for the inbound sink.
+/// A receipt, or a message from a recipient, for the inbound sink.
 enum Arrival {
     Receipt(ReceiptLink, Receipt),
     Message(InboundMessage),
@@ -435,12 +436,12 @@ enum Reaction {
     End,
 }
 
-/// Whether a bind was refused, which somebody has to do something about.
+/// Returns true if the bind was refused for a reason that lasts until somebody acts, such as wrong credentials.
 fn is_refused(answer: &Answer) -> bool {
     answer.class == OutcomeClass::Auth
 }
 
-/// How long is waited before the next attempt, after so many failures in a row of which the last was this.
+/// Returns the wait before the next attempt to bind, after `failures` in a row of which `last` is the last.
 fn pause_after(failures: u32, last: &Answer) -> Duration {
     if is_refused(last) {
         return PROBE_EVERY;
@@ -448,12 +449,12 @@ fn pause_after(failures: u32, last: &Answer) -> Duration {
     (BACKOFF.0 * 2_u32.saturating_pow(failures.clamp(1, 16) - 1)).min(BACKOFF.1)
 }
 
-/// The next sequence number.
+/// Advances to the next sequence number.
 fn next(sequence: &mut u32) {
     *sequence = if *sequence >= MAX_SEQUENCE { 1 } else { *sequence + 1 };
 }
 
-/// Writes a PDU, in bounded time; whether that worked.
+/// Writes a PDU, in bounded time; returns true if that worked.
 async fn write(link: &mut Link, command: Command) -> bool {
     matches!(timeout(ANSWER_TIME, link.send(command)).await, Ok(Ok(())))
 }

@@ -1,4 +1,4 @@
-//! The settings of an account at a message center.
+//! Settings of an account at a message center.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::provider::{Settings, misconfigured};
 
-/// The most octets of the name and the password that a bind has room for (SMPP 3.4 section 4.1.5).
+/// Maximum octets of the name and the password in a bind (SMPP 3.4 section 4.1.5).
 const MAX_SYSTEM_ID: usize = 15;
 const MAX_PASSWORD: usize = 8;
 
-/// An account. Whoever changes the password does not get the session that was bound with the old one.
+/// An account. After a change of the password the session that was bound with the old one is not used.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) host: String,

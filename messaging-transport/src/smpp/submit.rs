@@ -1,4 +1,4 @@
-//! A part of a message as `submit_sm` (SMPP 3.4 section 4.4).
+//! Builds a part of a message as `submit_sm` (SMPP 3.4 section 4.4).
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ const HAS_HEADER: u8 = 0x40;
 /// `registered_delivery`: a receipt for success and for failure.
 const RECEIPT: u8 = 1;
 
-/// A field that does not fit.
+/// Error of a field that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// A part.
+/// Builds the PDU of a part.
 pub(super) fn submit_sm(
     account: &Account,
     number: &str,
@@ -49,7 +49,7 @@ pub(super) fn submit_sm(
     Ok(part.build())
 }
 
-/// An address with the type of its number and its numbering plan: E.164, a short number, or a name.
+/// Returns an address with the type of its number and its numbering plan: E.164, a short number, or a name.
 fn address(text: &str) -> Result<(COctetString<1, 21>, Ton, Npi), TooLong> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (text, ton, npi) = match text.strip_prefix('+') {
@@ -60,7 +60,7 @@ fn address(text: &str) -> Result<(COctetString<1, 21>, Ton, Npi), TooLong> {
     Ok((COctetString::from_string(text.to_owned()).map_err(|_| TooLong)?, ton, npi))
 }
 
-/// A time from now in the relative format (SMPP 3.4 section 7.1.1.1), at most four weeks.
+/// Returns a time from now in the relative format (SMPP 3.4 section 7.1.1.1), at most four weeks.
 fn validity(ttl: Duration) -> String {
     let seconds = ttl.as_secs().clamp(1, 28 * 86_400);
     let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);

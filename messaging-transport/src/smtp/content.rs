@@ -1,10 +1,10 @@
-//! The content as DATA carries it.
+//! Content of a message in the form that DATA carries.
 
-/// The end of the content (RFC 5321 section 4.1.1.4). The CRLF before it is the content's own.
+/// End of the content (RFC 5321 section 4.1.1.4). The CRLF before it belongs to the content.
 const END: &[u8] = b".\r\n";
 
-/// A message with its dots stuffed (RFC 5321 section 4.5.2) and the dot that ends it, made once for all
-/// peers that get it.
+/// A message with its dots stuffed (RFC 5321 section 4.5.2) and the dot that ends it, made once for all peers that get
+/// it.
 pub(crate) struct WireContent {
     octets: Vec<u8>,
     size: usize,
@@ -33,23 +33,23 @@ impl WireContent {
         Self { octets, size, is_ascii }
     }
 
-    /// What is written after DATA was answered.
+    /// Returns the octets that are written after the reply to DATA.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets
     }
 
-    /// The size as SIZE counts it (RFC 1870 section 3): without stuffing and the final dot.
+    /// Returns the size as SIZE counts it (RFC 1870 section 3): without stuffing and the final dot.
     pub(super) const fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether every octet is below 128.
+    /// Returns true if every octet is below 128.
     pub(super) const fn is_ascii(&self) -> bool {
         self.is_ascii
     }
 }
 
-/// Where a line starts with a dot.
+/// Returns the offsets of dots that start a line.
 fn leading_dots(octets: &[u8]) -> impl Iterator<Item = usize> {
     let first = octets.starts_with(b".").then_some(0);
     let others = octets.windows(2).enumerate().filter(|(_, pair)| *pair == b"\n.").map(|(at, _)| at + 1);

@@ -1,4 +1,4 @@
-//! A message before it is known what the peer can do.
+//! A message for one peer, before the peer's capabilities are known.
 
 use std::time::Duration;
 
@@ -13,34 +13,34 @@ use super::session::Session;
 use super::transaction::{Failure, Transaction};
 use super::transcript::Transcript;
 
-/// After so long the suppression list is asked again: somebody may have been put on it meanwhile.
+/// Time after which the suppression list is read again: an address may have been added meanwhile.
 const LAST_LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// Words of a refusal that was decided here.
+/// Text of a refusal that was decided here.
 pub(crate) const DECIDED_HERE: &str = "decided here and not by the peer";
 
 /// One message for one peer: its content, its recipients and their envelope senders.
 pub(crate) struct Envelope<'a> {
-    /// The recipients this peer serves, each with its envelope sender.
+    /// Recipients that this peer serves, each with its envelope sender.
     pub(crate) recipients: &'a [Recipient],
-    /// Whether everyone's copy needs SMTPUTF8, because of the sender or an address in the header.
+    /// True if the copy of every recipient needs SMTPUTF8, because of the sender or an address in the header.
     pub(crate) needs_utf8: bool,
-    /// The message.
+    /// The content of the message.
     pub(crate) content: &'a WireContent,
-    /// Asked before each transaction, and told what became of it.
+    /// Asked before each transaction, and told its outcome.
     pub(crate) last_look: &'a LastLook,
-    /// When the attempt began.
+    /// Start of the attempt.
     pub(crate) since: Instant,
-    /// What an answer of this kind of peer means, and whether it was given to MAIL.
+    /// Judges an outcome by the kind of peer; the flag is true for the answer to MAIL.
     pub(crate) judge: fn(Outcome, bool) -> Outcome,
 }
 
 impl Envelope<'_> {
-    /// Sends to those who have no outcome yet and whom this peer can carry it to. The others are refused
-    /// here, with the codes the peer would have used, in words that say who refuses.
+    /// Sends to the recipients without an outcome that this peer can serve. The others are refused here, with the codes
+    /// that the peer would have used, in words that say who refuses.
     ///
-    /// Those who share an envelope sender share a transaction; one follows the other. When that fails, those whose
-    /// transaction it was and those whose turn never came have no outcome.
+    /// Recipients with the same envelope sender share a transaction; one transaction follows the other. If one fails,
+    /// its recipients and those of later ones may be left without an outcome.
     pub(crate) async fn send(
         &self,
         session: &mut Session,
@@ -98,7 +98,7 @@ impl Envelope<'_> {
         Ok(())
     }
 
-    /// Those who have no outcome yet and share the envelope sender of the first of them.
+    /// Returns the recipients without an outcome that share the envelope sender of the first of them.
     fn next_group(&self, answers: &Answers) -> Option<Vec<usize>> {
         let first = &self.recipients[answers.open().next()?].from;
         Some(answers.open().filter(|&index| self.recipients[index].from == *first).collect())
@@ -118,7 +118,7 @@ impl Envelope<'_> {
     }
 }
 
-/// A refusal in the peer's stead.
+/// Returns a refusal in the peer's stead.
 fn refused_here(code: u16, enhanced: &str, why: &str, host: &str) -> Outcome {
     Outcome::refused(Response {
         code: Some(code),

@@ -1,8 +1,8 @@
-//! Open connections between messages.
+//! Connections that are kept open between messages.
 //!
-//! A connection belongs to a key: of a relay the workspace and its settings, of a mail exchanger its
-//! name. Nothing watches idle ones: whoever comes next closes those that have been idle for too long,
-//! and a peer that closed one in the meantime is noticed at its next use.
+//! Connections are kept by key: for a relay the workspace and its settings, for a mail exchanger its name. No task
+//! watches idle ones: the next user closes those that have been idle for too long, and a connection that the peer has
+//! closed is noticed at its next use.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,22 +14,22 @@ use tokio::time::Instant;
 
 use super::session::Session;
 
-/// How many connections are kept, and how long.
+/// Limits of a pool: numbers of connections, idle time, and messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Idle connections to one peer.
+    /// Maximum number of idle connections to one peer.
     pub(crate) idle: usize,
-    /// Idle connections to all peers.
+    /// Maximum number of idle connections to all peers.
     pub(crate) idle_in_all: usize,
-    /// How long one may be idle.
+    /// Time that a connection may be idle.
     pub(crate) idle_time: Duration,
-    /// Messages over one connection.
+    /// Maximum number of messages over one connection.
     pub(crate) messages: usize,
-    /// Messages to one peer at the same time.
+    /// Maximum number of messages to one peer at the same time.
     pub(crate) concurrent: usize,
 }
 
-/// The connections of a process.
+/// Pool of connections, by the key of their peer.
 pub(crate) struct Pool<K: ?Sized + ToOwned<Owned: Eq + Hash>> {
     limits: Limits,
     peers: Mutex<Peers<K>>,
@@ -37,15 +37,15 @@ pub(crate) struct Pool<K: ?Sized + ToOwned<Owned: Eq + Hash>> {
 
 struct Peers<K: ?Sized + ToOwned<Owned: Eq + Hash>> {
     by_key: HashMap<K::Owned, Peer>,
-    /// Idle connections to all peers.
+    /// Number of idle connections to all peers.
     idle: usize,
     last_sweep: Instant,
 }
 
 struct Peer {
-    /// The most recently used is the last.
+    /// Idle connections; the most recently used is the last.
     idle: Vec<Idle>,
-    /// Shared with everyone who is sending; a peer with no idle connection and no sender is forgotten.
+    /// Shared with all tasks that are sending; a peer with no idle connection and no sender is forgotten.
     gate: Arc<Semaphore>,
 }
 
@@ -66,12 +66,12 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
         Self { limits, peers: Mutex::new(peers) }
     }
 
-    /// What limits the messages that are sent to a peer at the same time.
+    /// Returns the semaphore that limits the messages sent to a peer at the same time.
     pub(crate) fn gate(&self, key: &K) -> Arc<Semaphore> {
         self.gate_of(key, self.limits.concurrent)
     }
 
-    /// The same for so many messages, which count from the first use of the key on.
+    /// Returns the same semaphore, but with another limit if the key is new; a known key keeps its limit.
     pub(crate) fn gate_of(&self, key: &K, concurrent: usize) -> Arc<Semaphore> {
         let mut peers = self.lock();
         if let Some(peer) = peers.by_key.get(key) {
@@ -80,7 +80,7 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
         Arc::clone(&peers.by_key.entry(key.to_owned()).or_insert_with(|| Peer::new(concurrent)).gate)
     }
 
-    /// A connection to use, the freshest first.
+    /// Takes an idle connection, the most recently used first.
     pub(crate) async fn take(&self, key: &K) -> Option<Session> {
         let (session, old) = {
             let mut peers = self.lock();
@@ -93,13 +93,13 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
         session.map(|idle| idle.session)
     }
 
-    /// Takes a connection back, if it can be used again.
+    /// Puts a connection back, if it can be used again.
     pub(crate) async fn give(&self, key: &K, session: Session) {
         let mut old = Vec::new();
         {
             let peers = &mut *self.lock();
             let may_go_on = !session.is_full() && session.transactions < self.limits.messages;
-            // The gate may be that of another key, so that this one is not known yet.
+            // The sender may hold the gate of another key, so this key may be unknown.
             let peer = (may_go_on && peers.idle < self.limits.idle_in_all)
                 .then(|| peers.by_key.entry(key.to_owned()).or_insert_with(|| Peer::new(self.limits.concurrent)));
             match peer {
@@ -123,7 +123,8 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
         quit(old.into_iter().map(|idle| idle.session).collect()).await;
     }
 
-    /// Takes out what has been idle for too long: of one peer at every call, of all now and then.
+    /// Removes connections that have been idle for too long: those of one peer at every call, those of all now and
+    /// then.
     fn sweep(&self, peers: &mut Peers<K>, key: &K) -> Vec<Session> {
         let now = Instant::now();
         let is_old = |idle: &mut Idle| now.duration_since(idle.since) >= self.limits.idle_time;
@@ -142,7 +143,7 @@ impl<K: ?Sized + Eq + Hash + ToOwned<Owned: Eq + Hash>> Pool<K> {
         old.into_iter().map(|idle| idle.session).collect()
     }
 
-    /// Never held over an await.
+    /// Locks the peers. The guard must not be held over an await.
     fn lock(&self) -> MutexGuard<'_, Peers<K>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Who a message goes to, as the wire spells it.
+//! Recipients of a message, as the wire spells them.
 
 use messaging_core::domain::channel::address::EmailAddress;
 use messaging_core::ports::transport::{Email, Outgoing, TransportError};
@@ -7,17 +7,17 @@ use crate::mime;
 
 /// One recipient of the envelope.
 pub(crate) struct Recipient {
-    /// As core gave it.
+    /// The address as the engine gave it.
     pub(crate) given: String,
-    /// As the wire spells it. Nothing in here can end a command line.
+    /// The address as the wire spells it. It cannot end a command line.
     pub(crate) wire: String,
-    /// The envelope sender of its copy, spelled the same way.
+    /// Envelope sender of the recipient's copy, spelled the same way.
     pub(crate) from: String,
 }
 
 impl Recipient {
-    /// The recipients of a message. Core's types promise that an address cannot end a command; here it is looked at
-    /// once more.
+    /// Returns the recipients of a message. Core's types promise that an address cannot end a command; it is checked
+    /// here once more.
     pub(crate) fn all(outgoing: &Outgoing, email: &Email) -> Result<Vec<Self>, TransportError> {
         let parse = |(index, given): (usize, &String)| {
             let address = EmailAddress::parse(given).map_err(|_| malformed())?;
@@ -27,13 +27,13 @@ impl Recipient {
         outgoing.recipients.iter().enumerate().map(parse).collect()
     }
 
-    /// The domain in A-labels.
+    /// Returns the domain in A-labels.
     pub(crate) fn domain(&self) -> &str {
         self.wire.rsplit_once('@').map_or("", |(_, domain)| domain)
     }
 }
 
-/// An address as the wire spells it.
+/// Returns an address as the wire spells it.
 fn wire_address(address: &EmailAddress) -> Result<String, TransportError> {
     mime::wire_address(address).ok_or_else(malformed)
 }

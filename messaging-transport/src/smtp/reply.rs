@@ -1,18 +1,17 @@
-//! Replies (RFC 5321 section 4.2) and enhanced status codes (RFC 3463).
+//! Replies of SMTP servers (RFC 5321 section 4.2) and enhanced status codes (RFC 3463).
 
 use messaging_core::ports::transport::{Acceptance, Outcome, Response};
 
-/// The longest reply line read, with its line end. RFC 5321 section 4.5.3.1.5 says 512; some say more,
-/// and a yes in too many words is a yes.
+/// Maximum length of a reply line, with its line end. RFC 5321 section 4.5.3.1.5 says 512, but some servers send more.
 pub(super) const MAX_LINE: usize = 8192;
 
-/// How many octets of a line are kept.
+/// Octets of a line that are kept.
 const KEPT: usize = 1024;
 
-/// The most lines a reply may have.
+/// Maximum number of lines of a reply.
 pub(super) const MAX_LINES: usize = 100;
 
-/// The longest text kept of a reply, in characters.
+/// Maximum length of a reply's text that is kept, in characters.
 const MAX_TEXT: usize = 512;
 
 /// A complete reply.
@@ -22,18 +21,18 @@ pub(crate) struct Reply {
     lines: Vec<String>,
 }
 
-/// What a reply asks of the client (RFC 5321 section 4.2.1).
+/// Kind of a reply, by its code (RFC 5321 section 4.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// 2yz
+    /// 2yz: done.
     Done,
-    /// 3yz
+    /// 3yz: the server waits for more.
     GoOn,
     /// 421: not now, and the connection is about to close.
     Closing,
-    /// 4yz
+    /// 4yz, except 421: refused for now.
     NotNow,
-    /// 5yz
+    /// 5yz: refused for good.
     Never,
 }
 
@@ -52,12 +51,12 @@ impl Reply {
         }
     }
 
-    /// The texts of the lines.
+    /// Returns the texts of the lines.
     pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(String::as_str)
     }
 
-    /// What the reply means for a recipient, when it is not the question to go on.
+    /// Returns the outcome for a recipient; `None` for 3yz.
     pub(crate) fn outcome(&self, host: &str) -> Option<Outcome> {
         match self.kind() {
             Kind::Done => Some(Outcome::accepted(Acceptance::Delivered, self.response(host))),
@@ -67,20 +66,20 @@ impl Reply {
         }
     }
 
-    /// What a reply means that ended everything: 421 and other 4yz put off, 5yz refuses.
+    /// Returns the outcome of a reply that ended everything: 4yz defers, 5yz refuses.
     pub(crate) fn refusal(&self, host: &str) -> Outcome {
         let response = self.response(host);
         if self.kind() == Kind::Never { Outcome::refused(response) } else { Outcome::deferred(response) }
     }
 
-    /// The reply in full.
+    /// Returns the whole reply as a response.
     pub(crate) fn response(&self, host: &str) -> Response {
         let joined = self.lines.join(" ");
         let text = joined.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_TEXT).collect();
         Response { code: Some(self.code), enhanced: self.enhanced(), text, host: Some(host.to_owned()) }
     }
 
-    /// The enhanced status code, if the text starts with one that agrees with the reply code.
+    /// Returns the enhanced status code, if the text starts with one that agrees with the reply code.
     fn enhanced(&self) -> Option<String> {
         let code = self.lines.first()?.split_whitespace().next()?;
         let mut parts = code.split('.');
@@ -102,7 +101,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Takes the next line, without its line end, and answers the reply if that was the last one.
+    /// Takes the next line, without its line end, and returns the reply if that was its last line.
     pub(super) fn push(&mut self, line: &[u8]) -> Result<Option<Reply>, &'static str> {
         let (digits, rest) = line.split_at_checked(3).ok_or("a line is too short")?;
         let [class @ b'2'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9'] = digits else {

@@ -1,4 +1,4 @@
-//! Opening a connection: greeting, EHLO, STARTTLS, AUTH.
+//! Sessions with mail servers: greeting, EHLO, STARTTLS, AUTH.
 
 use std::fmt;
 use std::io;
@@ -20,14 +20,14 @@ use super::tls::Tls;
 use super::transcript::Transcript;
 use super::wire::{Wire, WireError};
 
-/// How long a peer gets to take a farewell; nobody waits for more.
+/// Time limit for QUIT and the shutdown of a connection; its reply is not awaited.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The longest AUTH command with an initial response: longer ones go in two steps, as a command line
-/// may have 512 octets (RFC 5321 section 4.5.3.1.4).
+/// Maximum length of an AUTH command with an initial response: longer ones go in two steps, as a command line may have
+/// 512 octets (RFC 5321 section 4.5.3.1.4).
 const MAX_COMMAND: usize = 510;
 
-/// What the peer said to EHLO that matters here.
+/// Extensions in the reply to EHLO that matter here.
 #[expect(clippy::struct_excessive_bools, reason = "each is an extension that is offered or not")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Capabilities {
@@ -37,18 +37,19 @@ pub(super) struct Capabilities {
     pub(super) eight_bit: bool,
     pub(super) auth_plain: bool,
     pub(super) auth_login: bool,
-    /// The largest message, if the peer has a limit and says so (RFC 1870).
+    /// Maximum message size, if the peer announces one (RFC 1870).
     pub(super) max_size: Option<usize>,
-    /// Whether SIZE may be a parameter of MAIL.
+    /// True if SIZE may be a parameter of MAIL.
     pub(super) size: bool,
 }
 
 impl Capabilities {
-    /// The first line is a greeting; every other one a keyword with parameters (RFC 5321 section 4.1.1.1).
+    /// Parses the reply to EHLO: the first line is a greeting; every other one a keyword with parameters (RFC 5321
+    /// section 4.1.1.1).
     fn of(reply: &Reply) -> Self {
         let mut capabilities = Self::default();
         for line in reply.lines().skip(1) {
-            // `AUTH=LOGIN` is how some wrote it before RFC 2554.
+            // Some servers wrote `AUTH=LOGIN` before RFC 2554.
             let mut words = line.split([' ', '=']).filter(|word| !word.is_empty());
             match words.next().unwrap_or_default().to_ascii_uppercase().as_str() {
                 "STARTTLS" => capabilities.start_tls = true,
@@ -76,42 +77,42 @@ impl Capabilities {
 pub(crate) struct Session {
     pub(super) wire: Wire,
     pub(super) capabilities: Capabilities,
-    /// Whom it is with.
+    /// Address of the peer.
     remote: SocketAddr,
-    /// Its protection, if TLS is spoken.
+    /// TLS of the connection, if it is encrypted.
     tls: Option<AttemptTls>,
-    /// How many transactions there were: after some, peers like to see a new connection.
+    /// Number of transactions so far; peers limit the transactions of a connection.
     pub(super) transactions: usize,
-    /// The most of them, where the peer takes only so many over one connection.
+    /// Maximum number of transactions of this connection.
     most_transactions: usize,
-    /// A transaction was begun and not ended: RSET before the next one.
+    /// A transaction was begun and not ended: RSET is needed before the next one.
     pub(super) needs_reset: bool,
-    /// The peer said it closes, or something was odd: not to be used again.
+    /// The peer said that it closes, or something was odd: the session is not used again.
     pub(super) is_spent: bool,
 }
 
-/// What passes over the wire is personal.
+/// The debug output leaves out everything that passes over the wire, which is personal.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("transactions", &self.transactions).finish_non_exhaustive()
     }
 }
 
-/// The way in which a connection to a mail server is protected.
+/// Protection of the connection to a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Security {
     /// TLS after STARTTLS, or no delivery: there is no falling back to plain text.
     StartTls,
     /// TLS from the first octet.
     Tls,
-    /// TLS after STARTTLS where it is offered. Who then cannot do it after all gives
-    /// [`OpenError::Tls`], and can be asked again in plain text.
+    /// TLS after STARTTLS if it is offered. If it then fails the error is [`OpenError::Tls`], and the caller may try
+    /// again in plain text.
     Opportunistic,
     /// Plain text, credentials included.
     Plain,
 }
 
-/// A login.
+/// User name and password for AUTH.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Credentials {
     pub(crate) username: String,
@@ -124,24 +125,24 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Whom to open a session with, and how.
+/// The server to open a session with, its protection and credentials.
 #[derive(Clone, Copy)]
 pub(crate) struct Peer<'a> {
-    /// The name a certificate is for.
+    /// The host name that the certificate must be valid for.
     pub(crate) host: &'a str,
     pub(crate) security: Security,
     pub(crate) credentials: Option<&'a Credentials>,
 }
 
-/// The reason why no session could be opened with a mail server.
+/// Reason why no session could be opened with a mail server.
 pub(crate) enum OpenError {
-    /// The peer said no in a way that is an answer for every recipient.
+    /// The peer refused in a way that is an answer for every recipient.
     Reply(Reply),
-    /// 5yz in place of a greeting: there is no service at all (RFC 5321 section 3.1).
+    /// 5yz in place of a greeting: the host offers no mail service (RFC 5321 section 3.1).
     NoService(Reply),
-    /// STARTTLS was refused, or TLS did not come about.
+    /// STARTTLS was refused, or the handshake failed.
     Tls(TransportError),
-    /// There was no such answer.
+    /// Any other failure, such as a broken connection or a refused login.
     Failed(TransportError),
 }
 
@@ -151,7 +152,7 @@ impl From<TransportError> for OpenError {
     }
 }
 
-/// What opening a connection needs besides the peer.
+/// Parameters of opening a connection, besides the peer.
 #[derive(Clone, Copy)]
 pub(crate) struct Opener<'a> {
     pub(crate) ehlo_name: &'a str,
@@ -171,7 +172,7 @@ impl Opener<'_> {
     ) -> Result<TcpStream, TransportError> {
         let failure = match timeout(limit, dial(self.from, address)).await {
             Ok(Ok(stream)) => {
-                // Every write here is a whole thought; waiting for more would only delay it.
+                // Every write is a complete command; waiting for more would only delay it.
                 drop(stream.set_nodelay(true));
                 transcript.connected(address, None, false);
                 return Ok(stream);
@@ -183,7 +184,7 @@ impl Opener<'_> {
         Err(TransportError::Unreachable(failure))
     }
 
-    /// Says hello over a new connection, so far as to be ready for mail.
+    /// Opens a session over a new connection, up to the point where MAIL may follow.
     pub(crate) async fn open(
         self,
         stream: TcpStream,
@@ -205,15 +206,15 @@ impl Opener<'_> {
         };
         if is_tls_wanted {
             opening = opening.start_tls(capabilities, peer).await?;
-            // What was said in plain text counts for nothing (RFC 3207 section 4.2). A server may refuse
-            // our side of the handshake only now.
+            // Capabilities offered in plain text count for nothing (RFC 3207 section 4.2). A server may refuse the
+            // client's side of the handshake only now.
             capabilities = opening.hello().await.map_err(|error| match error {
                 OpenError::Failed(error) => OpenError::Tls(error),
                 other => other,
             })?;
         }
         if let Some(credentials) = peer.credentials {
-            // Plain text is here only where the settings say so in words.
+            // The connection is in plain text here only if the settings ask for it.
             opening.authenticate(capabilities, credentials).await?;
         }
         debug!(host = peer.host, security = ?peer.security, "a session is open");
@@ -253,7 +254,7 @@ impl Opener<'_> {
     }
 }
 
-/// Connects to an address, bound to one of our own where that is asked for.
+/// Connects to an address, from a local address if one is given.
 async fn dial(from: Option<IpAddr>, to: SocketAddr) -> io::Result<TcpStream> {
     let Some(from) = from else { return TcpStream::connect(to).await };
     let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
@@ -280,7 +281,7 @@ impl Opening<'_> {
         }
     }
 
-    /// EHLO, or HELO where the peer does not know the former (RFC 5321 section 3.2).
+    /// Says EHLO, or HELO if the peer does not know EHLO (RFC 5321 section 3.2).
     async fn hello(&mut self) -> Result<Capabilities, OpenError> {
         let name = self.opener.ehlo_name;
         let reply = self.command("EHLO", &format!("EHLO {name}\r\n")).await?;
@@ -344,7 +345,7 @@ impl Opening<'_> {
         }
     }
 
-    /// A command and what the peer then asks for, as long as it asks.
+    /// Sends a command, then the next one of `answers` after each 3yz reply.
     async fn dialog(&mut self, command: &str, answers: &[&str]) -> Result<Reply, OpenError> {
         let mut reply = self.command("AUTH", command).await?;
         for answer in answers {
@@ -362,7 +363,7 @@ impl Opening<'_> {
         self.ask(name, line).await
     }
 
-    /// Sends what must not be shown.
+    /// Sends a line that must not appear in the transcript.
     async fn secret(&mut self, line: &str) -> Result<Reply, TransportError> {
         self.ask("AUTH", line).await
     }
@@ -391,22 +392,22 @@ impl Opening<'_> {
 }
 
 impl Session {
-    /// Notes with whom a message is about to be exchanged over a kept connection.
+    /// Notes in the transcript with whom a message is about to be exchanged over a kept connection.
     pub(crate) fn introduce(&self, transcript: &mut Transcript) {
         transcript.connected(self.remote, self.tls.clone(), true);
     }
 
-    /// Whether the session is encrypted by TLS.
+    /// Returns true if the session is encrypted by TLS.
     pub(crate) const fn is_encrypted(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// The certificates that the peer presented, its own first; none in plain text.
+    /// Returns the certificates that the peer presented, its own first; none in plain text.
     pub(crate) fn peer_certificates(&self) -> &[CertificateDer<'static>] {
         self.wire.peer_certificates()
     }
 
-    /// Notes what was verified of the peer, where TLS is spoken.
+    /// Notes how the peer was verified, if the session is encrypted.
     pub(crate) fn verified(&mut self, verified: TlsVerification, transcript: &mut Transcript) {
         if let Some(tls) = &mut self.tls {
             tls.verified = verified;
@@ -414,22 +415,22 @@ impl Session {
         }
     }
 
-    /// The number of mail transactions in this session so far.
+    /// Returns the number of mail transactions in this session so far.
     pub(crate) const fn transactions(&self) -> usize {
         self.transactions
     }
 
-    /// Ends the use of the session after so many transactions.
+    /// Sets the number of transactions after which the session is no longer used.
     pub(crate) fn limit_transactions(&mut self, most: usize) {
         self.most_transactions = most.max(1);
     }
 
-    /// True if the session had as many transactions as it may have.
+    /// Returns true if the session has had its maximum number of transactions.
     pub(super) const fn is_full(&self) -> bool {
         self.transactions >= self.most_transactions
     }
 
-    /// Makes the session ready for another transaction; `false` if that cannot be.
+    /// Makes the session ready for another transaction; returns `false` if that fails.
     pub(crate) async fn reset(&mut self, timeouts: &Timeouts) -> bool {
         if self.is_spent {
             return false;
@@ -441,11 +442,11 @@ impl Session {
             };
             self.needs_reset = !reply.is_ok_and(|reply| reply.kind() == Kind::Done);
         }
-        // A reply that nobody asked for would be taken for the answer to the next command.
+        // An unread reply would be taken for the answer to the next command.
         !self.needs_reset && !self.wire.has_unread()
     }
 
-    /// Says goodbye without waiting for the answer: the peer has nothing to add.
+    /// Sends QUIT without waiting for the reply: it makes no difference.
     pub(crate) async fn quit(mut self) {
         if self.wire.write(b"QUIT\r\n", FAREWELL).await.is_ok() {
             self.wire.shutdown(FAREWELL).await;
@@ -453,14 +454,14 @@ impl Session {
     }
 }
 
-/// A name as EHLO can say it, `localhost` when nothing of it is left: it must not end the command.
+/// Returns a name that EHLO can say, `localhost` if nothing of it is left: it must not end the command.
 pub(crate) fn clean_name(name: &str) -> String {
     let is_fit = |c: &char| c.is_ascii_alphanumeric() || "-._:[]".contains(*c);
     let name: String = name.chars().filter(is_fit).take(255).collect();
     if name.is_empty() { "localhost".to_owned() } else { name }
 }
 
-/// The reply's text stays out of the error, as it may quote addresses.
+/// Builds the error for an unexpected reply. Its text is left out, as it may quote addresses.
 fn unexpected(stage: &str, reply: &Reply) -> TransportError {
     TransportError::Unreachable(format!("the peer answered {} to {stage}", reply.code()))
 }

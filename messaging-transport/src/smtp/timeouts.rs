@@ -1,11 +1,11 @@
-//! How long each step of a delivery may take.
+//! Time limits of the steps of an SMTP delivery.
 
 use std::time::Duration;
 
-/// How long each step may take: the values of RFC 5321 section 4.5.3.2 where it has one.
+/// Time limits of the steps of a delivery, with the values of RFC 5321 section 4.5.3.2 where it has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For a turn, while as many messages as allowed are on their way to the same peer.
+    /// For a turn, while the maximum number of messages to the same peer is under way.
     pub queue: Duration,
     /// To resolve the host, and to connect to each of its addresses.
     pub connect: Duration,
@@ -23,17 +23,17 @@ pub struct Timeouts {
     pub rcpt: Duration,
     /// For DATA.
     pub data: Duration,
-    /// For the replies to pipelined commands whose meaning is known already, because MAIL or every RCPT
-    /// was refused; after that the connection is closed.
+    /// For the replies to pipelined commands whose outcome is known already, because MAIL or every RCPT was refused;
+    /// after that the connection is closed.
     pub rest_of_group: Duration,
-    /// To take each block of the content.
+    /// For the peer to take each block of the content.
     pub block: Duration,
     /// For the reply to the whole content.
     pub dot: Duration,
 }
 
 impl Timeouts {
-    /// What a relay gets: there is no other peer to turn to.
+    /// Limits for a relay: there is no other peer to turn to.
     pub(crate) const RELAY: Self = Self {
         queue: Duration::from_mins(10),
         connect: Duration::from_secs(30),
@@ -49,7 +49,7 @@ impl Timeouts {
         dot: Duration::from_mins(10),
     };
 
-    /// What a mail exchanger gets: others wait for the turn, and there may be another exchanger.
+    /// Limits for a mail exchanger: others wait for the turn, and there may be another exchanger.
     pub(crate) const DIRECT: Self = Self {
         queue: Duration::from_mins(1),
         connect: Duration::from_secs(15),
@@ -57,7 +57,7 @@ impl Timeouts {
         ..Self::RELAY
     };
 
-    /// The same time for every step; for tests.
+    /// Returns limits with the same time for every step; for tests.
     pub const fn all(limit: Duration) -> Self {
         Self {
             queue: limit,

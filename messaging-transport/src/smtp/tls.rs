@@ -1,4 +1,4 @@
-//! TLS, with and without a name to be proved.
+//! TLS of SMTP clients, with and without verification of the peer's name.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -17,21 +17,21 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Whom TLS is spoken with.
+/// Peers that a TLS client trusts.
 pub(crate) enum Trust {
-    /// Whoever has a valid certificate for the host, from the system's roots or these.
+    /// Peers with a certificate that is valid for the host, by the system's roots or these.
     Verified(Vec<CertificateDer<'static>>),
-    /// Anyone. The names of most mail exchangers come from a DNS that nobody signed, so a valid certificate
-    /// would prove nothing, and without TLS the message would go in plain text (RFC 7435). Where something is to be
+    /// Any peer. The names of most mail exchangers come from DNS records without signature, so a valid certificate
+    /// would prove nothing, and without TLS the message would go in plain text (RFC 7435). If something is to be
     /// proved, the certificate is judged after the handshake.
     Anyone,
 }
 
-/// The trust in peers.
+/// TLS client, with its trust.
 pub(crate) struct Tls {
     trust: Trust,
-    /// Built at the first handshake, as reading the system's roots takes a while and a machine without
-    /// any can still send in plain text. Kept, also if it failed: it would fail again.
+    /// Built at the first handshake, as reading the system's roots takes a while, and a machine without roots can still
+    /// send in plain text. A failure is kept too: it would happen again.
     config: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
@@ -40,7 +40,7 @@ impl Tls {
         Self { trust, config: OnceLock::new() }
     }
 
-    /// What a handshake verifies of the peer.
+    /// Returns the verification of the peer that a handshake includes.
     pub(crate) const fn verification(&self) -> TlsVerification {
         match self.trust {
             Trust::Verified(_) => TlsVerification::Pkix,
@@ -79,7 +79,7 @@ impl Tls {
     }
 }
 
-/// What a client shakes hands with whose peers a verifier judges.
+/// Builds the client configuration with a verifier of certificates.
 pub(crate) fn config_of(
     provider: Arc<CryptoProvider>,
     verifier: Arc<dyn ServerCertVerifier>,
@@ -92,7 +92,7 @@ pub(crate) fn config_of(
     Ok(Arc::new(config))
 }
 
-/// What is wrong with the peer's certificate, if a handshake failed by that.
+/// Returns the fault of the peer's certificate, if that made the handshake fail.
 pub(crate) fn certificate_fault(error: &io::Error) -> Option<&CertificateError> {
     match error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(fault)) => Some(fault),
@@ -100,7 +100,7 @@ pub(crate) fn certificate_fault(error: &io::Error) -> Option<&CertificateError> 
     }
 }
 
-/// A certificate that does not fit is for whoever wrote the settings to know.
+/// Classifies a failed handshake: an invalid certificate is a fault of the settings.
 fn refusal(error: &io::Error) -> TransportError {
     match certificate_fault(error) {
         Some(_) => TransportError::Misconfigured(format!("the peer's certificate is not valid for its host: {error}")),
@@ -108,7 +108,7 @@ fn refusal(error: &io::Error) -> TransportError {
     }
 }
 
-/// Takes every certificate, but wants the peer to have its key: the handshake is real.
+/// Verifier that accepts every certificate, but checks that the peer has its key.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -14,47 +14,47 @@ use super::session::Session;
 use super::transcript::Transcript;
 use super::wire::WireError;
 
-/// How much of the content is written at a time.
+/// Octets of content that are written at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// How many times the limit of one block all of them may take together. A peer that takes its time
-/// with every block would otherwise take days.
+/// Time limit of all blocks together, in multiples of the limit of one block. A peer that takes its time with every
+/// block would otherwise take days.
 const BLOCKS: u32 = 10;
 
-/// How long to look for the reason after the peer stopped taking the content.
+/// Time to wait for a reply after the peer has stopped taking the content.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// How long putting the transaction on record may take: the peer waits meanwhile.
+/// Time limit for putting the transaction on record: the peer waits meanwhile.
 const ADMISSION: Duration = Duration::from_mins(1);
 
-/// Who gets what, as the wire spells it. Nothing in here can end a command line.
+/// A mail transaction: its envelope and content in wire form. No address in it can end a command line.
 pub(super) struct Transaction<'a> {
     pub(super) host: &'a str,
     pub(super) from: &'a str,
-    /// Those of them whose transaction it is and who have no outcome yet are sent to.
+    /// Recipients of the message; the transaction is for those of them that it covers and that have no outcome yet.
     pub(super) recipients: &'a [Recipient],
-    /// Whether an address here or in the content needs SMTPUTF8.
+    /// True if an address here or in the content needs SMTPUTF8.
     pub(super) needs_utf8: bool,
     pub(super) content: &'a WireContent,
-    /// Asked before the content leaves.
+    /// Asked for admission before the content leaves.
     pub(super) last_look: &'a LastLook,
 }
 
-/// The transaction broke, and how far it had come.
+/// Reason why a transaction broke, and how far it had come.
 pub(crate) enum Failure {
-    /// Not this transaction: the connection that the one before left cannot be used any more.
+    /// The kept connection cannot be used for this transaction: the one before made it unusable.
     Spent,
-    /// The peer is closing the connection and answered MAIL with that.
+    /// The peer answered MAIL with 421 and is closing the connection.
     Closing(Reply),
     /// Nothing of the content was sent.
     BeforeContent(WireError),
-    /// The content was not sent to its end: the peer cannot have taken it.
+    /// The content was not sent to its end: the peer cannot have accepted it.
     WithinContent(WireError),
-    /// The end of the content was sent, or may have been, and no reply came: the peer may have taken it.
+    /// The end of the content was or may have been sent, and no reply came: the peer may have accepted it.
     AfterContent(WireError),
 }
 
-/// A session in the middle of a transaction, which takes notes.
+/// A session in the middle of a transaction, and the transcript of it.
 struct Exchange<'a> {
     session: &'a mut Session,
     timeouts: &'a Timeouts,
@@ -83,9 +83,9 @@ impl Exchange<'_> {
 }
 
 impl Transaction<'_> {
-    /// Runs the transaction for everyone of it who has no outcome in `answers`, and there is one at least.
-    /// When it does not break, everyone has one afterwards, except where only some were admitted: the others
-    /// need another transaction. When it breaks, those who were refused before.
+    /// Runs the transaction for its recipients without an outcome in `answers`, of whom there must be at least one. If
+    /// it does not break, each has one afterwards, unless only some were admitted: the others then need another
+    /// transaction. If it breaks, only those that were refused before have one.
     pub(super) async fn run(
         &self,
         session: &mut Session,
@@ -105,7 +105,7 @@ impl Transaction<'_> {
             let outcome =
                 last.outcome(self.host).ok_or(Failure::AfterContent(WireError::Malformed("3yz after the content")))?;
             if last.kind() == Kind::Closing {
-                // Nobody else gets anything there now either.
+                // The connection closes, so the recipients of later transactions get this outcome too.
                 answers.settle(&outcome);
             }
             answers.settle_transaction(&outcome);
@@ -113,7 +113,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Everything up to the content; answers whether the peer waits for the content. The recipients of the
+    /// Sends everything up to the content; returns true if the peer waits for the content. The recipients of the
     /// transaction that are then still open are the accepted ones, and each is on record.
     async fn introduce(&self, exchange: &mut Exchange<'_>, answers: &mut Answers) -> Result<bool, Failure> {
         let timeouts = exchange.timeouts;
@@ -121,7 +121,7 @@ impl Transaction<'_> {
         let open: Vec<usize> = answers.open_in_transaction().collect();
         let mut commands = self.mail(exchange.session);
         if is_pipelined {
-            // RFC 2920 section 3.1: DATA is the last of a group. Every reply is then awaited.
+            // RFC 2920 section 3.1: DATA is the last command of a group. Every reply is then awaited.
             for &index in &open {
                 self.rcpt(&mut commands, index);
             }
@@ -161,7 +161,7 @@ impl Transaction<'_> {
         }
 
         if answers.is_transaction_settled() {
-            // Nobody is left to send the content to.
+            // No accepted recipient is left for the content.
             exchange.session.needs_reset = true;
             if is_pipelined {
                 let end = Instant::now() + timeouts.rest_of_group;
@@ -179,8 +179,8 @@ impl Transaction<'_> {
         let reply = exchange.read(timeouts.data).await?;
         match reply.kind() {
             Kind::GoOn if is_pipelined && !self.is_admitted(exchange, answers).await => {
-                // The peer waits for the content, and any end of it would be taken for a message: only closing
-                // the connection is none (RFC 5321 section 4.1.1.4).
+                // The peer waits for the content, and would take any end of it for a message: only closing the
+                // connection avoids that (RFC 5321 section 4.1.1.4).
                 exchange.session.is_spent = true;
                 Ok(false)
             }
@@ -199,8 +199,8 @@ impl Transaction<'_> {
         }
     }
 
-    /// Puts the transaction on record for those who were accepted; `false` when somebody is not admitted, who then
-    /// has an outcome.
+    /// Puts the transaction on record for the accepted recipients; returns `false` if one of them is not admitted,
+    /// which then has an outcome.
     async fn is_admitted(&self, exchange: &mut Exchange<'_>, answers: &mut Answers) -> bool {
         let open: Vec<usize> = answers.open_in_transaction().collect();
         let given: Vec<String> = open.iter().map(|&index| self.recipients[index].given.clone()).collect();
@@ -217,8 +217,8 @@ impl Transaction<'_> {
         is_admitted
     }
 
-    /// Reads what a group brings after MAIL was refused. The answer is known, so nothing here is an error,
-    /// and nobody waits long: the connection is given up where the rest does not come soon.
+    /// Reads the replies to a group of commands after MAIL was refused. The outcome is known, so an error changes
+    /// nothing, and the wait is short: if the replies do not come soon, the connection is given up.
     async fn skip_group(&self, exchange: &mut Exchange<'_>, rcpts: usize) {
         let end = Instant::now() + exchange.timeouts.rest_of_group;
         for _ in 0..rcpts {
@@ -230,8 +230,8 @@ impl Transaction<'_> {
         self.skip_data(exchange, end).await;
     }
 
-    /// Reads, until `end`, the reply to a DATA that has become pointless. A peer that goes on regardless
-    /// gets a lone dot (RFC 2920 section 3.1), for it would take anything else as content.
+    /// Reads, until `end`, the reply to a DATA that has become pointless. A peer that replies 354 all the same gets a
+    /// lone dot (RFC 2920 section 3.1), as it would take anything else as content.
     async fn skip_data(&self, exchange: &mut Exchange<'_>, end: Instant) {
         let left = || end.saturating_duration_since(Instant::now());
         let in_order = match exchange.read(left()).await {
@@ -245,7 +245,7 @@ impl Transaction<'_> {
         exchange.session.is_spent |= !in_order;
     }
 
-    /// Writes the content and the dot that ends it, a small one at once.
+    /// Writes the content and the dot that ends it; a small content goes in one write.
     async fn write_content(&self, exchange: &mut Exchange<'_>, answers: &mut Answers) -> Result<(), Failure> {
         exchange.transcript.note(format_args!("{} octets of content", self.content.size()));
         let block = exchange.timeouts.block;
@@ -256,7 +256,7 @@ impl Transaction<'_> {
             let limit = block.min(end.saturating_duration_since(Instant::now()));
             if let Err(error) = exchange.session.wire.write(chunk, limit).await {
                 exchange.transcript.note(&error);
-                // How much of the last chunk reached the peer is unknown, so the dot may have.
+                // The peer may have got any part of the last chunk, the dot included.
                 let is_last = after.is_empty();
                 let failure = if is_last { Failure::AfterContent(error) } else { Failure::WithinContent(error) };
                 return self.last_words(exchange, answers, failure).await;
@@ -266,7 +266,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// A peer that stops reading may have said why: a refusal is an answer, anything else is not.
+    /// Reads the reply of a peer that has stopped taking the content: a refusal is an answer, anything else is not.
     async fn last_words(
         &self,
         exchange: &mut Exchange<'_>,
@@ -295,8 +295,8 @@ impl Transaction<'_> {
         if self.needs_utf8 {
             command.push_str(" SMTPUTF8");
         }
-        // Only addresses in the header bring octets above 127, so whoever lacks this lacks SMTPUTF8 too
-        // (RFC 6531 section 3.1, item 7) and got nothing.
+        // Only addresses in the header bring octets above 127, so a peer without 8BITMIME lacks SMTPUTF8 too (RFC 6531
+        // section 3.1, item 7) and never gets such content.
         if capabilities.eight_bit && !self.content.is_ascii() {
             command.push_str(" BODY=8BITMIME");
         }
@@ -308,7 +308,7 @@ impl Transaction<'_> {
         commands.extend(["RCPT TO:<", &self.recipients[index].wire, ">\r\n"]);
     }
 
-    /// What a reply means that is not the expected one.
+    /// Returns the outcome of a reply that is not the expected one.
     fn outcome(&self, reply: &Reply) -> Result<Outcome, Failure> {
         reply.outcome(self.host).ok_or(Failure::BeforeContent(WireError::Malformed("3yz out of turn")))
     }

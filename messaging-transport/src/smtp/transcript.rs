@@ -1,7 +1,6 @@
-//! What is said to a peer and what it answers, as it is kept with the message.
+//! Transcript of a dialog with a peer, as it is stored with the message.
 //!
-//! Content and credentials never get in here: the content is one line with its size, a login one line
-//! with asterisks.
+//! It never holds content or credentials: the content is one line with its size, a login one line with asterisks.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -13,13 +12,12 @@ use messaging_core::ports::transport::{Outcome, OutcomeClass};
 
 use super::reply::Reply;
 
-/// When there are too many lines, what is left out follows these: how a dialog begins and how it ends
-/// says the most.
+/// Number of lines kept from the beginning when there are too many: the beginning and the end of a dialog say the most.
 const HEAD: usize = MAX_LINES * 3 / 4;
 
 const LEFT_OUT: &str = "* further lines are left out here";
 
-/// The dialog with one peer, while it goes on.
+/// Dialog with one peer, while it lasts.
 pub(crate) struct Transcript {
     host: String,
     remote: Option<SocketAddr>,
@@ -29,12 +27,12 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// For a peer that is about to be talked to.
+    /// Creates a transcript for a peer.
     pub(crate) fn new(host: &str) -> Self {
         Self { host: host.to_owned(), remote: None, tls: None, tls_failure: None, lines: Vec::with_capacity(16) }
     }
 
-    /// A connection came about, now or for an earlier message.
+    /// Notes a connection, new or kept from an earlier message.
     pub(crate) fn connected(&mut self, remote: SocketAddr, tls: Option<AttemptTls>, is_reused: bool) {
         self.remote = Some(remote);
         self.tls = tls;
@@ -42,20 +40,20 @@ impl Transcript {
         self.note(format_args!("{kept}connected to {remote}"));
     }
 
-    /// TLS is spoken from here on.
+    /// Notes that TLS is used from here on.
     pub(crate) fn secured(&mut self, tls: AttemptTls) {
         self.note(format_args!("{} started", tls.version));
         self.tls = Some(tls);
     }
 
-    /// Keeps what was verified of the peer.
+    /// Notes how the peer was verified.
     pub(crate) fn verified(&mut self, verified: TlsVerification) {
         if let Some(tls) = &mut self.tls {
             tls.verified = verified;
         }
     }
 
-    /// Notes what the peer lacks of what a policy that is not enforced asks for.
+    /// Notes a demand of a policy in testing mode that the peer does not meet.
     pub(crate) fn tls_failed(&mut self, what: &str) {
         self.note(format_args!("{what}; sent all the same, because the policy is in mode testing"));
         self.tls_failure = Some(what.chars().take(MAX_LINE).collect());
@@ -68,7 +66,7 @@ impl Transcript {
         }
     }
 
-    /// Notes a reply, line by line as it came.
+    /// Notes a reply, line by line as it was received.
     pub(crate) fn heard(&mut self, reply: &Reply) {
         let code = reply.code();
         let mut lines = reply.lines().peekable();
@@ -78,12 +76,12 @@ impl Transcript {
         }
     }
 
-    /// Notes what happened otherwise.
+    /// Notes another event.
     pub(crate) fn note(&mut self, what: impl Display) {
         self.push("* ", &what.to_string());
     }
 
-    /// The dialog, ended in the way that fits what became of the recipients.
+    /// Returns the dialog; its outcome follows from those of the recipients.
     pub(crate) fn into_dialog(self, outcomes: impl Iterator<Item = impl std::borrow::Borrow<Outcome>>) -> Dialog {
         let mut outcome = AttemptOutcome::Bounced;
         for one in outcomes {

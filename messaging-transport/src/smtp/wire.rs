@@ -1,4 +1,4 @@
-//! The connection: commands out, replies in, both within bounds.
+//! Connection of an SMTP client: commands out, replies in, both within bounds.
 
 use std::io;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::reply::{Collector, MAX_LINE, Reply};
 
-/// The connection is of no further use.
+/// Error after which the connection is of no further use.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
     #[error("no answer within {0:?}")]
@@ -31,7 +31,7 @@ enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// A connection and what was read of it beyond the last reply.
+/// A connection, and the octets that were read beyond the last reply.
 pub(super) struct Wire {
     stream: Stream,
     unread: Vec<u8>,
@@ -46,7 +46,7 @@ impl Wire {
         Self { stream: Stream::Tls(Box::new(stream)), unread: Vec::new() }
     }
 
-    /// Version and cipher suite, if TLS is spoken, with what was verified of the peer.
+    /// Returns version and cipher suite if TLS is in use, with the verification of the peer.
     pub(super) fn tls_in_use(&self, verified: TlsVerification) -> Option<AttemptTls> {
         let Stream::Tls(stream) = &self.stream else { return None };
         let connection = stream.get_ref().1;
@@ -55,13 +55,13 @@ impl Wire {
             Some(ProtocolVersion::TLSv1_3) => "TLSv1.3",
             _ => "TLS",
         };
-        // The library tells suites of TLS 1.3 from others by their prefix, which the registry of IANA does not.
+        // The library names suites of TLS 1.3 with a prefix that the registry of IANA does not have.
         let name = |suite: SupportedCipherSuite| suite.suite().as_str().map(|name| name.replacen("TLS13_", "TLS_", 1));
         let cipher = connection.negotiated_cipher_suite().and_then(name);
         Some(AttemptTls { version: version.to_owned(), cipher, verified })
     }
 
-    /// The certificates that the peer presented, its own first; none in plain text.
+    /// Returns the certificates that the peer presented, its own first; none in plain text.
     pub(super) fn peer_certificates(&self) -> &[CertificateDer<'static>] {
         match &self.stream {
             Stream::Tls(stream) => stream.get_ref().1.peer_certificates().unwrap_or_default(),
@@ -71,8 +71,8 @@ impl Wire {
 
     /// Gives the connection back for the TLS handshake.
     ///
-    /// What came after the reply to STARTTLS was sent before the peer proved its name. It must not be
-    /// taken for an answer given under TLS, so it ends the connection.
+    /// Octets behind the reply to STARTTLS were sent before the peer proved its name. They must not be taken for an
+    /// answer given under TLS, so they end the connection.
     pub(super) fn into_plain(self) -> Result<TcpStream, WireError> {
         match self.stream {
             Stream::Plain(stream) if self.unread.is_empty() => Ok(stream),
@@ -80,7 +80,7 @@ impl Wire {
         }
     }
 
-    /// Whether more came than was asked for.
+    /// Returns true if the peer sent more than the awaited replies.
     pub(super) fn has_unread(&self) -> bool {
         !self.unread.is_empty()
     }
@@ -132,7 +132,7 @@ impl Wire {
     }
 
     async fn fill(&mut self) -> Result<(), WireError> {
-        // Without room of its own a read could grow the buffer as it likes.
+        // Without reserved room a read could grow the buffer without bound.
         self.unread.reserve(MAX_LINE);
         let read = match &mut self.stream {
             Stream::Plain(stream) => stream.read_buf(&mut self.unread).await?,
@@ -141,7 +141,7 @@ impl Wire {
         if read == 0 { Err(WireError::Closed) } else { Ok(()) }
     }
 
-    /// Closes politely: with TLS, the peer learns that nothing was cut off.
+    /// Closes the connection; with TLS, the peer learns that nothing was cut off.
     pub(super) async fn shutdown(mut self, limit: Duration) {
         let closed = timeout(limit, async {
             match &mut self.stream {

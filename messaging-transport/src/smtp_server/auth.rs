@@ -1,27 +1,27 @@
-//! Signing in with a password (RFC 4954): AUTH PLAIN (RFC 4616) and AUTH LOGIN.
+//! Sign-in with a password (RFC 4954): AUTH PLAIN (RFC 4616) and AUTH LOGIN.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// What AUTH LOGIN asks, `Username:` and `Password:` in base64. Clients know the words.
+/// Challenges of AUTH LOGIN, `Username:` and `Password:` in base64. Clients know the words.
 pub(super) const ASK_USER: &str = "334 VXNlcm5hbWU6";
 pub(super) const ASK_PASSWORD: &str = "334 UGFzc3dvcmQ6";
-/// The challenge of AUTH PLAIN, which is empty.
+/// Challenge of AUTH PLAIN, which is empty.
 pub(super) const ASK: &str = "334 ";
 
-/// How a client wants to sign in.
+/// Mechanism of a sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mechanism {
-    /// One response with everything.
+    /// One response with user name and password.
     Plain,
     /// The user name, then the password.
     Login,
 }
 
-/// Why a sign-in cannot go on, as the reply that says so.
+/// Reply to a malformed sign-in.
 pub(super) type Malformed = &'static str;
 
-/// The arguments of AUTH: the mechanism, and the first response where the client did not wait to be asked.
+/// Parses the arguments of AUTH: the mechanism, and the initial response if there is one.
 pub(super) fn arguments(text: &[u8]) -> Result<(Mechanism, Option<Vec<u8>>), Malformed> {
     let mut words = text.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     let mechanism = match words.next() {
@@ -32,7 +32,7 @@ pub(super) fn arguments(text: &[u8]) -> Result<(Mechanism, Option<Vec<u8>>), Mal
     };
     let response = match (words.next(), words.next()) {
         (None, _) => None,
-        // An empty response that is there.
+        // `=` is an empty initial response.
         (Some(b"="), None) => Some(Vec::new()),
         (Some(response), None) => Some(response_of(response)?),
         (Some(_), Some(_)) => return Err("501 5.5.4 AUTH wants a mechanism and one response"),
@@ -40,7 +40,7 @@ pub(super) fn arguments(text: &[u8]) -> Result<(Mechanism, Option<Vec<u8>>), Mal
     Ok((mechanism, response))
 }
 
-/// The octets of a response line; `*` is a client that has changed its mind.
+/// Decodes a response line; `*` means that the client cancels.
 pub(super) fn response_of(line: &[u8]) -> Result<Vec<u8>, Malformed> {
     if line == b"*" {
         return Err("501 5.7.0 not signed in");
@@ -48,8 +48,8 @@ pub(super) fn response_of(line: &[u8]) -> Result<Vec<u8>, Malformed> {
     STANDARD.decode(line).map_err(|_| "501 5.5.2 not base64")
 }
 
-/// The password of a response to AUTH PLAIN: who to act for, who signs in, the password, with U+0000 between them. The
-/// names are ignored (contract section 22).
+/// Returns the password in a response to AUTH PLAIN: authorization identity, user name and password, with U+0000
+/// between them. Both names are ignored (contract section 22).
 pub(super) fn plain_password(response: &[u8]) -> Result<String, Malformed> {
     const RULE: Malformed = "501 5.5.2 AUTH PLAIN wants two names and a password";
     let parts: Vec<_> = response.split(|byte| *byte == 0).collect();
@@ -57,7 +57,7 @@ pub(super) fn plain_password(response: &[u8]) -> Result<String, Malformed> {
     password_of(password.to_vec())
 }
 
-/// A password as text. Bytes that are none belong to no key.
+/// Returns a password as text. Octets that are not UTF-8 belong to no key.
 pub(super) fn password_of(bytes: Vec<u8>) -> Result<String, Malformed> {
     String::from_utf8(bytes).map_err(|_| "501 5.5.2 not UTF-8")
 }

@@ -1,34 +1,34 @@
-//! The content of a mail on the wire (RFC 5321 section 4.1.1.4): where it ends, and what is kept.
+//! Content of a mail on the wire (RFC 5321 section 4.1.1.4): its end, and the octets that are kept.
 //!
-//! CRLF, a dot, CRLF ends it, and nothing else does. A carriage return or line feed alone is refused
-//! wherever it stands: hosts that take one of them for a line end see another end of the content than
-//! we do, and what one of us takes for content the other takes for commands.
+//! Only CRLF, a dot and CRLF end it. A carriage return or line feed alone is refused everywhere: hosts that take one of
+//! them for a line end see another end of the content than this server, so that content for one would be commands for
+//! the other.
 
-/// The end is found, but the content is not acceptable.
+/// Reason why content is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A carriage return or line feed alone. What follows must not be read as commands.
+    /// A carriage return or line feed alone. The rest must not be read as commands.
     Bare,
-    /// More than is acceptable. The end was found all the same.
+    /// The content exceeds the limit, but its end was found.
     TooLarge,
-    /// So much more that its end is not waited for.
+    /// The content exceeds twice the limit: its end is not waited for.
     FarTooLarge,
 }
 
-/// Where in a line the scan is.
+/// State of the scan within a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     LineStart,
-    /// After the dot that a line begins with.
+    /// After a dot at the beginning of a line.
     Dot,
-    /// After the dot and a carriage return.
+    /// After such a dot and a carriage return.
     DotCr,
     InLine,
     /// After a carriage return in a line.
     Cr,
 }
 
-/// Takes content as it arrives, undoes the dots, keeps the beginning, counts the rest.
+/// Takes content as it arrives, undoes the dot-stuffing, keeps the beginning, and counts the rest.
 #[derive(Debug)]
 pub(super) struct Collector {
     kept: Vec<u8>,
@@ -39,12 +39,12 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Keeps `keep` octets of at most `limit`.
+    /// Creates a collector that keeps `keep` octets and accepts `limit`.
     pub(super) const fn new(keep: usize, limit: usize) -> Self {
         Self { kept: Vec::new(), keep, seen: 0, limit, state: State::LineStart }
     }
 
-    /// Scans what arrived. Answers how much of it was used, and the outcome once it is known.
+    /// Scans octets that arrived. Returns how many of them were used, and the outcome once it is known.
     pub(super) fn take(&mut self, bytes: &[u8]) -> (usize, Option<Result<(), Fault>>) {
         for (at, &byte) in bytes.iter().enumerate() {
             self.state = match (self.state, byte) {
@@ -67,7 +67,7 @@ impl Collector {
                     State::InLine
                 }
             };
-            // A client that pays no attention to the limit is not read to its end.
+            // Content of more than twice the limit is not read to its end.
             if self.seen > self.limit.saturating_mul(2) {
                 return (at + 1, Some(Err(Fault::FarTooLarge)));
             }
@@ -75,12 +75,12 @@ impl Collector {
         (bytes.len(), None)
     }
 
-    /// Octets that were kept.
+    /// Returns the number of octets that were kept.
     pub(super) const fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// The octets of the content that were kept, their dot-stuffing undone.
+    /// Returns the octets that were kept, their dot-stuffing undone.
     pub(super) fn into_kept(self) -> Vec<u8> {
         self.kept
     }

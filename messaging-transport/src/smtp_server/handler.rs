@@ -1,37 +1,37 @@
-//! What a server does with what it hears.
+//! Interface between the SMTP server and the service behind it.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
 
 use async_trait::async_trait;
 
-/// What a server is there for.
+/// Service of an SMTP server, which has a handler for each client.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// Begins with a client, or anew after TLS has begun: nothing that was said before counts.
+    /// Begins with a client, or again after TLS has begun: nothing that was said before counts.
     fn begin(&self, client: IpAddr) -> Box<dyn Handler>;
 }
 
-/// A reply to a command: its lines without their end.
+/// Reply to a command: its lines without their end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// The command succeeded.
     Done(Cow<'static, str>),
-    /// It was wrong; these are counted.
+    /// The command was wrong; refusals are counted.
     Refused(Cow<'static, str>),
-    /// It was right and is not done now.
+    /// The command was right, but is not carried out now.
     Later(Cow<'static, str>),
 }
 
 impl Reply {
-    /// What a client hears when nothing was done for a reason of ours.
+    /// Reply when nothing was done because of a failure or shortage of the server.
     pub(crate) const TRY_LATER: Self = Self::Later(Cow::Borrowed("451 4.3.0 try again later"));
 
-    /// The reply to what was done.
+    /// Returns the reply to a command that succeeded.
     pub(crate) fn done(text: impl Into<Cow<'static, str>>) -> Self {
         Self::Done(text.into())
     }
 
-    /// The reply to what is wrong.
+    /// Returns the reply to a wrong command.
     pub(crate) fn refused(text: impl Into<Cow<'static, str>>) -> Self {
         Self::Refused(text.into())
     }
@@ -42,13 +42,14 @@ impl Reply {
     }
 }
 
-/// One client's side of a service. The order of commands, their syntax and the form of content were judged before.
+/// One client's side of a service. The server has already checked the order of commands, their syntax and the form of
+/// content.
 #[async_trait]
 pub(crate) trait Handler: Send {
-    /// What follows the name in the greeting.
+    /// Returns the text after the host name in the greeting.
     fn greeting(&self) -> &'static str;
 
-    /// Whether a client has to sign in before it may send.
+    /// Returns true if a client has to sign in before it may send.
     fn wants_sign_in(&self) -> bool {
         false
     }
@@ -58,31 +59,31 @@ pub(crate) trait Handler: Send {
         Reply::refused("502 5.5.1 not implemented")
     }
 
-    /// A transaction begins, if this is done. `size` is what SIZE announced, 0 without it.
+    /// Begins a transaction, if the reply is `Done`. `size` is the value of SIZE, 0 without it.
     async fn mail(&mut self, from: &str, size: usize) -> Reply;
 
-    /// One more recipient. `most` is how many there may be.
+    /// Adds a recipient; `most` is the maximum number of recipients.
     async fn recipient(&mut self, address: &str, most: usize) -> Reply;
 
-    /// Whether the envelope has at least one recipient that was accepted.
+    /// Returns true if at least one recipient was accepted.
     fn has_recipients(&self) -> bool;
 
-    /// Content is about to come: how many octets of it are wanted, or why it is not.
+    /// Returns how many octets of the content are wanted, or the reply that refuses it.
     async fn data(&mut self) -> Result<ContentLimits, Reply>;
 
-    /// Makes room for content that has become long. Whatever holds the room is let go by [`Self::reset`].
+    /// Reserves room for content that has become long; [`Self::reset`] releases it.
     async fn make_room(&mut self) -> Result<(), Reply> {
         Ok(())
     }
 
-    /// The content, without the dots that were added on the wire.
+    /// Takes the content, without the dots that were added on the wire.
     async fn content(&mut self, source: Vec<u8>) -> Reply;
 
-    /// The transaction is over.
+    /// Ends the transaction.
     fn reset(&mut self);
 }
 
-/// How much of a content is wanted.
+/// Amount of content that a handler accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContentLimits {
     /// Octets that are kept; the rest is read and dropped.

@@ -1,4 +1,4 @@
-//! What a client sends: command lines and content, within bounds.
+//! Reads command lines and content from a client, within bounds.
 
 use std::io;
 
@@ -6,16 +6,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::data::{Collector, Fault};
 
-/// The longest command line, its end included (RFC 5321 section 4.5.3.1.4 has 512, extensions add).
+/// Maximum length of a command line, its end included (RFC 5321 section 4.5.3.1.4 has 512, extensions add).
 pub(super) const MAX_LINE: usize = 1000;
 
-/// How much is read at once.
+/// Maximum number of octets read at once.
 const CHUNK: usize = 8 * 1024;
 
-/// The reason why no line could be read from the client.
+/// Reason why no line could be read from the client.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
-    /// The client has nothing more to say.
+    /// The client closed the connection.
     #[error("the connection was closed")]
     Closed,
     /// The connection is broken.
@@ -24,15 +24,15 @@ pub(super) enum LineError {
     /// The line is longer than [`MAX_LINE`].
     #[error("a command line is too long")]
     TooLong,
-    /// A line feed without a carriage return, or the other way round.
+    /// The line has a line feed without a carriage return, or the other way round.
     #[error("a bare CR or LF in a command line")]
     Bare,
 }
 
-/// A connection with what was read of it and not used yet.
+/// A connection, with the octets that were read from it but not used yet.
 pub(super) struct Incoming<R> {
     stream: R,
-    /// What was read and not used yet.
+    /// Octets that were read but not used yet.
     unread: Vec<u8>,
 }
 
@@ -41,25 +41,26 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         Self { stream, unread: Vec::new() }
     }
 
-    /// The connection, to be written to.
+    /// Returns the stream, for writing.
     pub(super) const fn stream(&mut self) -> &mut R {
         &mut self.stream
     }
 
-    /// Forgets what was read. What came before TLS began may be of somebody on the way (RFC 3207 section 6).
+    /// Discards the octets that were read. Input before TLS began may have been injected by an attacker (RFC 3207
+    /// section 6).
     pub(super) fn discard(&mut self) {
         self.unread.clear();
     }
 
-    /// Whether a whole line was read already, so that replies may wait for those that follow (RFC 2920).
+    /// Returns true if a whole line was read already, so that replies may wait for later ones (RFC 2920).
     pub(super) fn has_line(&self) -> bool {
         self.unread.contains(&b'\n')
     }
 
-    /// The next command line without its end.
+    /// Reads the next command line and returns it without its end.
     ///
-    /// Only CRLF ends a line. A client whose lines end otherwise disagrees with somebody on the way about
-    /// where commands begin, so nothing it says is believed.
+    /// Only CRLF ends a line. A client with other line ends may see commands begin where another server on the way does
+    /// not, so its input is not trusted.
     pub(super) async fn line(&mut self) -> Result<Vec<u8>, LineError> {
         loop {
             if let Some(at) = self.unread.iter().position(|&byte| byte == b'\n') {
@@ -80,7 +81,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         }
     }
 
-    /// Reads content into `collector`, as much as comes at once; what follows its end stays for [`Self::line`]. Answers
+    /// Reads content into `collector`, as much as comes at once; input after its end stays for [`Self::line`]. Returns
     /// the outcome once it is known.
     pub(super) async fn content(&mut self, collector: &mut Collector) -> Result<Option<Result<(), Fault>>, LineError> {
         if self.unread.is_empty() {
@@ -91,7 +92,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
         Ok(outcome)
     }
 
-    /// Reads on without looking, so that a client that is still writing gets to read why we are done.
+    /// Reads and drops input, so that a client that is still writing gets to read the last reply.
     pub(super) async fn drain(&mut self, most: usize) {
         let mut drained = self.unread.len();
         while drained < most {
@@ -104,7 +105,7 @@ impl<R: AsyncRead + Unpin> Incoming<R> {
     }
 
     async fn fill(&mut self) -> Result<(), LineError> {
-        // Without room of its own a read could grow the buffer as it likes.
+        // Without reserved room a read could grow the buffer without bound.
         self.unread.reserve(CHUNK);
         match (&mut self.stream).take(CHUNK as u64).read_buf(&mut self.unread).await? {
             0 => Err(LineError::Closed),

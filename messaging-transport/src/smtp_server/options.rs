@@ -1,55 +1,55 @@
-//! What a client may ask of a server, and how far that is with stopping.
+//! Options of an SMTP server, and the phases in which it stops.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::tls::ServerTls;
 
-/// How an SMTP server listens and what a client may ask of it.
+/// Options of an SMTP server: its name, TLS, limits and time-outs.
 #[derive(Debug, Clone)]
 pub struct SmtpServerOptions {
     /// The name in the greeting.
     pub hostname: String,
-    /// What TLS is offered with; without it STARTTLS is not offered.
+    /// Certificate and key for TLS; without them STARTTLS is not offered.
     pub tls: Option<Arc<ServerTls>>,
-    /// How long the greeting waits for a client that begins with TLS at once (RFC 8314 section 3.3), which is told by
-    /// its first byte; `None` where nobody does. Without [`Self::tls`] nothing is waited for.
+    /// Time that the greeting waits for a client that begins with TLS at once (RFC 8314 section 3.3), which its first
+    /// byte shows; `None` if no client does so. Ignored without [`Self::tls`].
     pub implicit_tls: Option<Duration>,
-    /// Connections at a time; further ones hear 421.
+    /// Maximum number of connections at a time; further ones get 421.
     pub max_connections: usize,
-    /// Connections at a time from one address (IPv6: from one /64); further ones hear 421.
+    /// Maximum number of connections at a time from one address (IPv6: from one /64); further ones get 421.
     pub max_per_address: usize,
-    /// The largest mail in octets, as SIZE (RFC 1870) announces it.
+    /// Maximum size of a mail in octets, as announced by SIZE (RFC 1870).
     pub max_letter: usize,
-    /// Letters whose content is in memory at a time; further ones wait for a place.
+    /// Maximum number of mails whose content is in memory at a time; further ones wait for a place.
     pub max_letters: usize,
-    /// Recipients of a mail.
+    /// Maximum number of recipients of a mail.
     pub max_recipients: usize,
-    /// Refused commands before a client is sent away.
+    /// Refused commands after which the connection is closed.
     pub max_errors: usize,
-    /// Commands of a connection.
+    /// Maximum number of commands of a connection.
     pub max_commands: usize,
-    /// Failed sign-ins of a connection before the client is sent away.
+    /// Failed sign-ins of a connection after which it is closed.
     pub max_failed_sign_ins: u32,
-    /// How long the reply to a failed sign-in is held back; that to the second twice as long, and so on.
+    /// Delay of the reply to the first failed sign-in; the delay after the nth is n times as long.
     pub sign_in_delay: Duration,
-    /// How long a client may stay that does not sign in where it has to.
+    /// Time after which a client that has not signed in is disconnected, on servers that require it.
     pub stranger_timeout: Duration,
-    /// How long a command, a reply, or the store may take (RFC 5321 section 4.5.3.2.7).
+    /// Time limit for a command, a reply, or the service's work (RFC 5321 section 4.5.3.2.7).
     pub command_timeout: Duration,
-    /// How long content may stand still (RFC 5321 section 4.5.3.2.5).
+    /// Maximum time between two pieces of content (RFC 5321 section 4.5.3.2.5).
     pub stall_timeout: Duration,
-    /// How long content may take to arrive.
+    /// Maximum time in which the content of a mail arrives.
     pub content_timeout: Duration,
-    /// How long a connection may last.
+    /// Maximum time that a connection lasts.
     pub connection_timeout: Duration,
-    /// How long letters that are being received may take once the server is to stop.
+    /// Time given to mails that are being received when the server stops.
     pub stop_grace: Duration,
 }
 
 impl SmtpServerOptions {
-    /// The options of a server for returned mail that calls itself `hostname`: strangers with a letter each, about one
-    /// message or a few in a digest.
+    /// Returns the options of a server for returned mail that calls itself `hostname`: unknown clients with a mail
+    /// each, about one message or a few in a digest.
     pub fn returned_mail(hostname: impl Into<String>) -> Self {
         Self {
             hostname: hostname.into(),
@@ -73,18 +73,18 @@ impl SmtpServerOptions {
         }
     }
 
-    /// The options of a server for submission that calls itself `hostname`: programs that sign in, keep their
+    /// Returns the options of a server for submission that calls itself `hostname`: programs that sign in, keep their
     /// connections, and send many messages, large ones among them (contract section 22, "Submission").
     pub fn submission(hostname: impl Into<String>) -> Self {
         Self {
             implicit_tls: Some(Duration::from_millis(500)),
             max_connections: 500,
             max_per_address: 100,
-            // As long as the body of `POST /messages` may be.
+            // As large as the body of `POST /messages` may be.
             max_letter: 25 << 20,
             max_letters: 500,
             max_recipients: 101,
-            // Between two messages that are accepted; each recipient may be one.
+            // Counted since the last accepted message; each recipient may be an error.
             max_errors: 200,
             max_commands: 100_000,
             max_failed_sign_ins: 3,
@@ -98,12 +98,12 @@ impl SmtpServerOptions {
     }
 }
 
-/// How far the server is with stopping.
+/// Phase of the server's shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
-    /// Mails that have begun are finished, and no new ones accepted.
+    /// Mails that have begun are finished; no new ones are accepted.
     Stopping,
-    /// Connections end at once.
+    /// Connections are closed at once.
     Aborting,
 }

@@ -1,4 +1,4 @@
-//! The listener: who may connect, how many, and how it stops.
+//! Listener of the SMTP server: admission of connections, their limits, and its shutdown.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,13 +17,13 @@ use super::session::{Session, SessionContext};
 use super::stream::Stream;
 use crate::listen::{self, AcceptFailures};
 
-/// Connections that the kernel keeps for us while we are busy.
+/// Maximum number of connections that the kernel keeps while the server is busy.
 const BACKLOG: u32 = 256;
 
-/// How long a client that is turned away may take to read why.
+/// Time that a rejected client gets to read the reason.
 const TURNING_AWAY: Duration = Duration::from_millis(500);
 
-/// A server that has its address and does not answer yet.
+/// A server that is bound to its address but does not answer yet.
 #[derive(Debug)]
 pub(crate) struct SmtpServer {
     listener: TcpListener,
@@ -32,19 +32,19 @@ pub(crate) struct SmtpServer {
 }
 
 impl SmtpServer {
-    /// Listens at an address; port 0 takes any free one. Must be called within a tokio runtime.
+    /// Binds to an address; port 0 takes any free one. Must be called within a tokio runtime.
     pub(crate) fn bind(address: SocketAddr, options: SmtpServerOptions) -> io::Result<Self> {
         let listener = listen::bind(address, BACKLOG)?;
         Ok(Self { address: listener.local_addr()?, listener, options: Arc::new(options) })
     }
 
-    /// The address, with the port that was found.
+    /// Returns the address, with the actual port.
     pub(crate) const fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Receives letters for `service` until `shutdown` is done; then takes no further ones, finishes
-    /// those that are on the way within [`SmtpServerOptions::stop_grace`], and returns.
+    /// Receives mails for `service` until `shutdown` is done; then accepts no further ones, finishes those under way
+    /// within [`SmtpServerOptions::stop_grace`], and returns.
     pub(crate) async fn run(self, service: Arc<dyn Service>, shutdown: impl Future<Output = ()>) {
         let Self { listener, options, .. } = self;
         let connections = Arc::new(Semaphore::new(options.max_connections));
@@ -90,7 +90,7 @@ impl SmtpServer {
     }
 }
 
-/// Says 421 to a connection there is no place for. When even that would be too much, it is just closed.
+/// Replies 421 to a connection above the limits. If too many are being rejected, the connection is just closed.
 fn turn_away(socket: TcpStream, hostname: &str, places: &Arc<Semaphore>) {
     let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
     let reply = format!("421 4.3.2 {hostname} has too many connections, come back later\r\n");
@@ -100,7 +100,7 @@ fn turn_away(socket: TcpStream, hostname: &str, places: &Arc<Semaphore>) {
             let mut socket = socket;
             socket.write_all(reply.as_bytes()).await?;
             socket.shutdown().await?;
-            // Closing with something unread would take the reply back.
+            // Closing the socket with unread input would discard the reply.
             let mut unread = [0; 512];
             while socket.read(&mut unread).await? > 0 {}
             io::Result::Ok(())
@@ -110,11 +110,11 @@ fn turn_away(socket: TcpStream, hostname: &str, places: &Arc<Semaphore>) {
     });
 }
 
-/// The number of open connections from each address or network.
+/// Number of open connections from each address or network.
 #[derive(Debug, Default)]
 struct ConnectionCounts(Mutex<HashMap<CallerNetwork, usize>>);
 
-/// One of them; leaves when dropped.
+/// One counted connection; no longer counted when dropped.
 #[derive(Debug)]
 struct Visitor {
     counts: Arc<ConnectionCounts>,
@@ -122,7 +122,7 @@ struct Visitor {
 }
 
 impl ConnectionCounts {
-    /// Lets somebody in, unless as many as allowed are in from there.
+    /// Counts a connection, unless its address or network has the maximum number already.
     fn enter(self: &Arc<Self>, address: IpAddr, most: usize) -> Option<Visitor> {
         let network = CallerNetwork::of(address);
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);

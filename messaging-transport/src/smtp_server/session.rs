@@ -1,4 +1,4 @@
-//! One connection: commands in, replies out (RFC 5321 section 4).
+//! One SMTP connection of the server: commands in, replies out (RFC 5321 section 4).
 
 use std::io;
 use std::net::IpAddr;
@@ -18,19 +18,19 @@ use super::line::{Incoming, LineError};
 use super::options::{Phase, SmtpServerOptions};
 use super::stream::Stream;
 
-/// Replies that are collected before they are sent, in octets.
+/// Octets of replies that are collected before they are sent.
 const MAX_PENDING: usize = 8 * 1024;
 
-/// Errors of a client that has yet to sign in.
+/// Maximum number of errors of a client that has yet to sign in.
 const MAX_STRANGER_ERRORS: usize = 10;
 
-/// Octets of a content that need no room made for them.
+/// Length of content in octets up to which no room is reserved for it.
 const SHORT: usize = 64 * 1024;
 
-/// How long a TLS handshake may take.
+/// Time limit of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
 
-/// What is read of a client that is sent away while it is still writing, and how long that may take.
+/// Octets read from a client that is sent away while it is still writing, and the time limit for reading them.
 const MAX_DRAINED: usize = 1 << 20;
 const DRAINING: Duration = Duration::from_secs(2);
 
@@ -38,7 +38,7 @@ const DRAINING: Duration = Duration::from_secs(2);
 pub(super) struct SessionContext {
     pub(super) service: Arc<dyn Service>,
     pub(super) options: Arc<SmtpServerOptions>,
-    /// Letters that may be in memory.
+    /// Places for mails in memory.
     pub(super) letters: Arc<Semaphore>,
     pub(super) phase: watch::Receiver<Phase>,
     /// The address of the client.
@@ -48,7 +48,7 @@ pub(super) struct SessionContext {
 /// The reason why a session ended.
 #[derive(Debug, thiserror::Error)]
 enum End {
-    /// The client left, or was told to.
+    /// The client left, or was told to leave.
     #[error("the session is over")]
     Done,
     /// The client was told to go while it may still be writing.
@@ -60,26 +60,26 @@ enum End {
     Broken(#[from] io::Error),
 }
 
-/// The reason why the content of a mail was not received.
+/// Reason why the content of a mail was not received.
 enum Unreceived {
-    /// Its end was found, or will not be looked for.
+    /// The content is malformed or too large.
     Fault(Fault),
-    /// There is no room for it.
+    /// There is no room in memory for it.
     NoRoom(Reply),
 }
 
-/// Who a client has said that it is.
+/// Identification of a client so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
-    /// Nothing yet.
+    /// It has not introduced itself.
     Unknown,
-    /// It has introduced itself.
+    /// It has said EHLO or HELO.
     Introduced,
-    /// It has a password that counts.
+    /// It has signed in with a valid password.
     SignedIn,
 }
 
-/// A client and what it said so far.
+/// A session with a client, and its state so far.
 pub(super) struct Session {
     incoming: Incoming<Stream>,
     /// Replies that are not sent yet.
@@ -88,12 +88,12 @@ pub(super) struct Session {
     handler: Box<dyn Handler>,
     has_tls: bool,
     standing: Standing,
-    /// Whether MAIL has begun a transaction (RFC 5321 section 3.3).
+    /// True if MAIL has begun a transaction (RFC 5321 section 3.3).
     in_transaction: bool,
     commands: usize,
     errors: usize,
     failed_sign_ins: u32,
-    /// When a client must be gone that has not signed in where it has to.
+    /// Time by which a client must have signed in, on servers that require it.
     strangers_end: Instant,
 }
 
@@ -114,19 +114,19 @@ impl Session {
         }
     }
 
-    /// Talks with the client to the end.
+    /// Serves the client until the session ends.
     pub(super) async fn run(mut self) {
         let mut phase = self.context.phase.clone();
         let limit = self.context.options.connection_timeout;
         let talk = timeout(limit, self.talk());
         let ended = tokio::select! {
             ended = talk => ended.unwrap_or(Err(End::TimedOut)),
-            // An error means that the server is gone, which is as good.
+            // An error means that the server is gone: the session ends as well.
             _ = phase.wait_for(|phase| *phase == Phase::Aborting) => Ok(()),
         };
         match ended {
             Err(End::SentAway) => {
-                // With something unread, closing would take back the reply that says why.
+                // Closing the socket with unread input would discard the reply that gives the reason.
                 let _ = timeout(DRAINING, async {
                     let _ = self.incoming.stream().shutdown().await;
                     self.incoming.drain(MAX_DRAINED).await;
@@ -134,7 +134,7 @@ impl Session {
                 .await;
             }
             Err(End::TimedOut) => {
-                // What was to be said before may have been said in part.
+                // Pending replies may have been written in part.
                 self.pending.clear();
                 let _ = timeout(DRAINING, async {
                     self.reply("421 4.4.2 that took too long");
@@ -175,7 +175,7 @@ impl Session {
         }
     }
 
-    /// The next line. Whoever does not know what a line is is sent away.
+    /// Reads the next line. A client that sends malformed or overlong lines is sent away.
     async fn line(&mut self) -> Result<Vec<u8>, End> {
         let refusal = match self.next_line().await? {
             Ok(line) => return Ok(line),
@@ -187,7 +187,7 @@ impl Session {
         Err(self.send_away(refusal).await.err().unwrap_or(End::SentAway))
     }
 
-    /// The next line, unless the server is to stop first.
+    /// Reads the next line, unless the server begins to stop first.
     async fn next_line(&mut self) -> Result<Result<Vec<u8>, LineError>, End> {
         let mut limit = self.context.options.command_timeout;
         if self.is_stranger() {
@@ -207,19 +207,20 @@ impl Session {
         Err(End::Done)
     }
 
-    /// Whether the client has yet to sign in.
+    /// Returns true if the client has yet to sign in.
     fn is_stranger(&self) -> bool {
         self.handler.wants_sign_in() && self.standing < Standing::SignedIn
     }
 
-    /// Whether the client has to begin TLS first: where it can, its password is not to be read by others.
+    /// Returns true if the client has to begin TLS first: if TLS is available, a password must not cross the network in
+    /// clear.
     fn lacks_tls(&self) -> bool {
         self.context.options.tls.is_some() && !self.has_tls
     }
 
     async fn obey(&mut self, mut line: Vec<u8>) -> Result<(), End> {
         let verb = line.get(..4).map(<[u8]>::to_ascii_uppercase).unwrap_or_default();
-        // What follows these is content, which must not be taken for commands.
+        // Content follows these commands, and must not be taken for commands.
         if verb == b"BDAT" || verb == b"BURL" {
             return self.send_away("502 5.5.1 CHUNKING is not offered").await;
         }
@@ -230,7 +231,7 @@ impl Session {
         let request = match Request::parse(&mut line.iter()) {
             Ok(request) => request.into_owned(),
             Err(error) => {
-                // Of a program that sends for somebody, a person reads the reply.
+                // On a submission server the reply reaches a person, and is worded for one.
                 let is_address =
                     verb == b"RCPT" && !matches!(error, UnsupportedParameter { .. } | InvalidParameter { .. });
                 let strict = is_address && self.handler.wants_sign_in();
@@ -306,7 +307,7 @@ impl Session {
         self.handler.reset();
     }
 
-    /// The reply to EHLO.
+    /// Returns the reply to EHLO.
     fn extensions(&self) -> String {
         let options = &self.context.options;
         let mut lines = vec![options.hostname.clone(), "PIPELINING".to_owned(), format!("SIZE {}", options.max_letter)];
@@ -333,7 +334,7 @@ impl Session {
         Ok(())
     }
 
-    /// Goes on within TLS as with a client that has said nothing yet (RFC 3207 section 4.2).
+    /// Begins TLS and resets the session as for a client that has said nothing yet (RFC 3207 section 4.2).
     async fn begin_tls(&mut self) -> Result<(), End> {
         let Some(tls) = self.context.options.tls.clone() else { return Ok(()) };
         self.incoming.discard();
@@ -371,7 +372,7 @@ impl Session {
         Ok(())
     }
 
-    /// Replies to a failed sign-in, later with every one.
+    /// Replies to a failed sign-in, after a delay that grows with every failure.
     async fn hold_back(&mut self, reply: Reply) -> Result<(), End> {
         self.failed_sign_ins += 1;
         let SessionContext { options, .. } = &self.context;
@@ -381,7 +382,7 @@ impl Session {
         if is_last { self.send_away("421 4.7.0 too many failed sign-ins").await } else { Ok(()) }
     }
 
-    /// Asks for what the mechanism needs to hear.
+    /// Reads the password by the mechanism of an AUTH command.
     async fn password(&mut self, arguments: &[u8]) -> Result<Result<String, Malformed>, End> {
         let (mechanism, first) = match auth::arguments(arguments) {
             Ok(arguments) => arguments,
@@ -451,7 +452,7 @@ impl Session {
             Err(Unreceived::Fault(Fault::FarTooLarge)) => {
                 return self.send_away("552 5.3.4 the message is too large").await;
             }
-            // Whatever follows may be meant for somebody who sees line ends where we see none.
+            // Input after a bare CR or LF may be meant for a server that sees other line ends.
             Err(Unreceived::Fault(Fault::Bare)) => {
                 return self.send_away("550 5.6.0 a CR or LF stands alone in the message").await;
             }
@@ -493,7 +494,7 @@ impl Session {
         self.pending.extend_from_slice(b"\r\n");
     }
 
-    /// A reply to a command that was wrong; these are counted.
+    /// Replies to a wrong command, and counts the error.
     fn refuse(&mut self, reply: &str) {
         self.errors += 1;
         self.reply(reply);
@@ -528,19 +529,20 @@ impl Session {
     }
 }
 
-/// What a service answers, within the time of a command.
+/// Returns the service's reply, or `TRY_LATER` when the time of a command is over.
 async fn in_time(options: &SmtpServerOptions, answer: impl Future<Output = Reply>) -> Reply {
     timeout(options.command_timeout, answer).await.unwrap_or(Reply::TRY_LATER)
 }
 
-/// Whom a command names. The parser leaves a `postmaster` without a domain (RFC 5321 section 4.5.1) without a name.
+/// Returns the recipient that a command names. The parser leaves a `postmaster` without a domain (RFC 5321 section
+/// 4.5.1) empty.
 fn recipient<'a>(line: &[u8], parsed: &'a str) -> &'a str {
     const POSTMASTER: &[u8] = b"<postmaster>";
     let is_named = || line.to_ascii_lowercase().windows(POSTMASTER.len()).any(|part| part == POSTMASTER);
     if parsed.is_empty() && is_named() { "postmaster" } else { parsed }
 }
 
-/// The reply to what is no command of ours.
+/// Returns the reply to a command that does not parse.
 const fn malformed(error: &smtp_proto::Error) -> &'static str {
     match error {
         smtp_proto::Error::UnknownCommand => "500 5.5.2 unknown command",

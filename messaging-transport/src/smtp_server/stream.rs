@@ -1,4 +1,4 @@
-//! A connection with or without TLS.
+//! A server's connection, with or without TLS.
 
 use std::io;
 use std::pin::Pin;
@@ -13,28 +13,29 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// The first byte of a TLS handshake, the type of its record (RFC 8446 section 5.1). No command begins with it.
+/// First byte of a TLS handshake, the type of its record (RFC 8446 section 5.1). No command begins with it.
 const HANDSHAKE: u8 = 22;
 
 /// A connection.
 pub(super) enum Stream {
-    /// As it was accepted.
+    /// Plain TCP, as it was accepted.
     Plain(TcpStream),
-    /// Within TLS.
+    /// TCP with TLS.
     Tls(Box<TlsStream<TcpStream>>),
-    /// While TLS begins, and after it could not.
+    /// State while TLS begins, and after a failed handshake.
     Closed,
 }
 
 impl Stream {
-    /// Whether the client begins with TLS within so long, without a word of ours. Takes nothing from the connection.
+    /// Returns true if the client begins with TLS before `patience` is over, without a greeting. It reads nothing from
+    /// the connection.
     pub(super) async fn begins_with_tls(&self, patience: Duration) -> bool {
         let Self::Plain(socket) = self else { return false };
         let mut first = [0];
         matches!(timeout(patience, socket.peek(&mut first)).await, Ok(Ok(1)) if first == [HANDSHAKE])
     }
 
-    /// Goes on within TLS. Where that fails, the connection is over.
+    /// Begins TLS. If that fails, the connection is over.
     pub(super) async fn upgrade(&mut self, config: Arc<ServerConfig>, limit: Duration) -> io::Result<()> {
         let Self::Plain(socket) = std::mem::replace(self, Self::Closed) else { return Err(closed()) };
         let handshake = timeout(limit, TlsAcceptor::from(config).accept(socket));

@@ -1,8 +1,8 @@
-//! The certificate that the SMTP servers prove their name with, and its renewals.
+//! Certificate of the SMTP servers, and its renewals.
 //!
-//! Certificates are renewed every few weeks by programs that replace the two files. So before a handshake the files are
-//! looked at (two calls of the system beside an asymmetric signature), and read again when they are others than before.
-//! A renewal is not one step: as long as certificate and key do not fit each other, the former ones are used.
+//! Certificates are renewed every few weeks by programs that replace the two files. So before a handshake the state of
+//! the files is checked (two system calls, against an asymmetric signature), and they are read again if it has changed.
+//! A renewal is not one step: as long as certificate and key do not match, the former ones are used.
 
 use std::fs;
 use std::io;
@@ -20,10 +20,10 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::x509;
 
-/// The largest file that is read: a chain has a few thousand octets.
+/// Maximum length of a file that is read: a chain has a few thousand octets.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A certificate with its chain and its key, read from two PEM files again whenever these change.
+/// A certificate with its chain and its key, read from two PEM files and again whenever these change.
 #[derive(Debug)]
 pub struct ServerTls {
     certificate: PathBuf,
@@ -35,25 +35,25 @@ pub struct ServerTls {
 #[derive(Debug)]
 struct State {
     material: Material,
-    /// The files as they were when they were read last, whether or not they could be used.
+    /// State of the files when they were last read, whether they could be used or not.
     seen: FileStamps,
 }
 
-/// The TLS configuration of handshakes, and the end of its certificate.
+/// TLS configuration of handshakes, and the expiry of its certificate.
 #[derive(Debug)]
 struct Material {
     config: Arc<ServerConfig>,
-    /// The end of the certificate, where it could be read.
+    /// Expiry of the certificate, if it could be read.
     expires_at: Option<Timestamp>,
 }
 
-/// By what two states of the files are told apart; `None` for a file that is not there.
+/// Stamps by which changes of the two files are noticed; `None` for a file that is not there.
 type FileStamps = [Option<Stamp>; 2];
 
 /// Device, inode, length, and the time of the last change in seconds and nanoseconds.
 type Stamp = (u64, u64, u64, i64, i64);
 
-/// Why a certificate cannot be used.
+/// Reason why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerTlsError {
@@ -95,27 +95,27 @@ pub enum ServerTlsError {
 }
 
 impl ServerTls {
-    /// Reads a chain, the server's own certificate first, and the key of that. One that has expired is used, and warned
-    /// of: without it nobody could connect at all.
+    /// Reads a chain, the server's own certificate first, and its key. An expired certificate is used with a warning:
+    /// without it nobody could connect at all.
     pub fn load(
         certificate: impl Into<PathBuf>,
         key: impl Into<PathBuf>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ServerTlsError> {
         let (certificate, key) = (certificate.into(), key.into());
-        // Looked at before they are read, so that what is written in between is seen at the next handshake.
+        // The stamps are taken before the files are read, so that a change in between is noticed at the next handshake.
         let seen = [stamp(&certificate), stamp(&key)];
         let material = read(&certificate, &key)?;
         material.warn_of_its_end(&certificate, clock.as_ref());
         Ok(Self { certificate, key, clock, state: Mutex::new(State { material, seen }) })
     }
 
-    /// Until when the certificate is valid, where that could be read.
+    /// Returns the expiry of the certificate, if it could be read.
     pub fn expires_at(&self) -> Option<Timestamp> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).material.expires_at
     }
 
-    /// What the next handshake is made with.
+    /// Returns the configuration for the next handshake.
     pub(super) fn config(&self) -> Arc<ServerConfig> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = [stamp(&self.certificate), stamp(&self.key)];
@@ -150,7 +150,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
 }
 
-/// The certificates in a file, at least one.
+/// Reads the certificates in a file, at least one.
 pub(crate) fn read_chain(certificate: &Path) -> Result<Vec<CertificateDer<'static>>, ServerTlsError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read_file(certificate)?).collect();
     let chain = chain.ok().filter(|chain| !chain.is_empty());

@@ -1,15 +1,14 @@
-//! Until when a certificate is valid (RFC 5280 section 4.1.2.5). Nothing else of it is read here: whether it is any good
-//! is for those to judge who connect.
+//! Expiry of a certificate (RFC 5280 section 4.1.2.5). Nothing else of it is read here: clients judge if it is valid.
 
 use messaging_core::time::Timestamp;
 
 const SEQUENCE: u8 = 0x30;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
-/// `[0]`, the version; left out in version 1.
+/// Tag `[0]` of the version, which is left out in version 1.
 const VERSION: u8 = 0xa0;
 
-/// The last moment at which a certificate in DER is valid; `None` when it cannot be read.
+/// Returns the last moment at which a certificate in DER is valid; `None` if it cannot be parsed.
 pub(super) fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     let (certificate, _) = element(certificate, SEQUENCE)?;
     let (mut fields, _) = element(certificate, SEQUENCE)?;
@@ -27,7 +26,7 @@ pub(super) fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     read_time(tag, std::str::from_utf8(time).ok()?)
 }
 
-/// The content of the first element, which has this tag, and what follows it (X.690 section 8.1).
+/// Returns the content of the first element, which has this tag, and the octets after it (X.690 section 8.1).
 fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, length], rest) = bytes.split_first_chunk::<2>()?;
     if found != tag {
@@ -48,7 +47,7 @@ fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
 fn read_time(tag: u8, text: &str) -> Option<Timestamp> {
     let digits = text.strip_suffix('Z').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     let (century, rest) = match (tag, digits.len()) {
-        // Two digits are of this century below 50.
+        // Two-digit years below 50 are of this century.
         (UTC_TIME, 12) => (if digits < "50" { "20" } else { "19" }, digits),
         (GENERALIZED_TIME, 14) => digits.split_at(2),
         _ => return None,

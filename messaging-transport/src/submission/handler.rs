@@ -1,4 +1,4 @@
-//! What a submitting client does: signs in, names an envelope, sends a mail.
+//! Handler of a submitting client: sign-in, envelope, and handing over the mail.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::sink::{Room, SubmissionSink, Submitter};
 use crate::smtp_server::handler::{ContentLimits, Handler, Reply, Service};
 
-/// The service of a server for submission.
+/// Service of the submission server.
 pub(super) struct Submitting(Arc<dyn SubmissionSink>);
 
 impl Submitting {
@@ -33,26 +33,26 @@ impl Service for Submitting {
     }
 }
 
-/// A client, and its message on the way.
+/// A client, and the message that it is submitting.
 struct Client {
     sink: Arc<dyn SubmissionSink>,
     address: IpAddr,
     submitter: Option<Box<dyn Submitter>>,
     envelope: Envelope,
-    /// The size in octets that the client announced with SIZE; 0 if it announced none.
+    /// Size in octets that the client announced with SIZE; 0 if it announced none.
     announced: usize,
     room: Option<Room>,
 }
 
-/// What is held for a message whose size was not announced: the largest there is.
+/// Room reserved for a message of unannounced size: the maximum size of a message, in octets.
 const UNANNOUNCED: usize = 25 << 20;
 
-/// What a message may be longer than announced, besides being twice as long: some count before line ends become two
+/// Octets by which a message may exceed twice the announced size: some clients count before line ends become two
 /// octets.
 const TOLERANCE: usize = 64 * 1024;
 
 impl Client {
-    /// Octets that the message may have.
+    /// Returns the maximum size of the message, in octets.
     fn most(&self) -> usize {
         match self.announced {
             0 => UNANNOUNCED,

@@ -1,4 +1,5 @@
-//! A mail as the body of `POST /messages`: who, and which headers. What it says is in [`structure`](super::structure).
+//! Converts a mail to the body of `POST /messages`: its addresses and headers. [`structure`](super::structure) reads
+//! its content.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +14,13 @@ use super::recipients::{self, Recipients};
 use super::refusal::Refusal;
 use super::structure::{self, Content};
 
-/// The most characters of a value that a message may have (contract section 4.1).
+/// Maximum number of characters of a value of a message (contract section 4.1).
 const MAX_VALUE: usize = 998;
 
-/// Fields of the client that say how the mail came here; they are dropped.
+/// Fields about the transport of the mail or its blind copies; they are dropped.
 const DROPPED: [&str; 4] = ["bcc", "dkim-signature", "received", "return-path"];
 
-/// Fields that are read into members of the message, or that every message gets anew.
+/// Fields that become members of the message, or that every message gets anew.
 const READ: [&str; 8] = ["cc", "date", "from", "message-id", "mime-version", "reply-to", "subject", "to"];
 
 /// The envelope: the sender given by MAIL and the recipients given by RCPT.
@@ -37,7 +38,7 @@ pub(super) struct Read {
     pub(super) idempotency_key: Option<String>,
 }
 
-/// Reads a mail. Rules that every message must keep are judged by whoever accepts it.
+/// Reads a mail. Rules that hold for every message are checked by the sink.
 pub(super) fn read(source: &[u8], envelope: &Envelope) -> Result<Read, Refusal> {
     let (header, body) = split(source)?;
     let Recipients { to, cc, bcc } =
@@ -51,7 +52,7 @@ pub(super) fn read(source: &[u8], envelope: &Envelope) -> Result<Read, Refusal> 
     message.reply_to = reply_to(&header)?;
     message.subject = text_of(&header, "subject");
     (message.text, message.html) = (text, html);
-    // What has nothing but files has an empty text: a scanner's mail.
+    // A mail with nothing but files, such as a scanner's, gets an empty text.
     if message.text.is_none() && message.html.is_none() && !files.is_empty() {
         message.text = Some("\r\n".to_owned());
     }
@@ -68,7 +69,7 @@ fn addresses(header: &Fields<'_>, name: &str) -> Vec<String> {
     values.flat_map(Address::iter).filter_map(|address| address.address().map(str::to_owned)).collect()
 }
 
-/// The first value of a field, if it says anything.
+/// Returns the first value of a field, if it is not empty.
 fn text_of(header: &Fields<'_>, name: &str) -> Option<String> {
     let text = header.all(name).next()?.as_text()?.trim();
     (!text.is_empty()).then(|| text.to_owned())
@@ -82,7 +83,7 @@ fn reply_to(header: &Fields<'_>) -> Result<Option<String>, Refusal> {
     }
 }
 
-/// The fields that are sent along. Which are allowed is judged with the message; a message has each once.
+/// Returns the fields that are sent along. They are checked with the message; each may occur once.
 fn further(header: &Fields<'_>) -> Result<Option<BTreeMap<String, String>>, Refusal> {
     let mut kept = BTreeMap::new();
     for (name, value) in header.iter() {
@@ -97,7 +98,7 @@ fn further(header: &Fields<'_>) -> Result<Option<BTreeMap<String, String>>, Refu
         let value = match value {
             HeaderValue::Text(text) => text.trim().to_owned(),
             HeaderValue::TextList(texts) => texts.join(" "),
-            // An address field that a message may not have: whoever judges it needs the name only.
+            // The sink refuses an address field that a message may not have: it needs the name only.
             _ => String::new(),
         };
         let value = if lower == "references" { shortened(&value) } else { value };
@@ -106,7 +107,8 @@ fn further(header: &Fields<'_>) -> Result<Option<BTreeMap<String, String>>, Refu
     Ok(if kept.is_empty() { None } else { Some(kept) })
 }
 
-/// The last message ids that fit a value, after the first (RFC 5322 section 3.6.4 lets long chains be cut so).
+/// Returns the last message ids that fit a value, after the first (RFC 5322 section 3.6.4 allows to shorten long chains
+/// like this).
 fn shortened(references: &str) -> String {
     if references.len() <= MAX_VALUE {
         return references.to_owned();
@@ -134,8 +136,8 @@ fn some(list: Vec<String>) -> Option<Vec<String>> {
     (!list.is_empty()).then_some(list)
 }
 
-/// The Idempotency-Key of a mail: SHA-256 in hex, 64 characters. The recipients belong to it, because servers hand on a
-/// mail with many recipients in several transactions, which are as many messages here.
+/// Returns the Idempotency-Key of a mail: SHA-256 in hex, 64 characters. It includes the recipients, because servers
+/// pass on a mail with many recipients in several transactions, each of which is a message here.
 fn key(message_id: &str, recipients: &[String]) -> String {
     let mut spelled: Vec<_> = recipients.iter().map(|recipient| normalize_email(recipient)).collect();
     spelled.sort_unstable();

@@ -1,22 +1,22 @@
-//! A part of a mail, or the whole of it: header fields, an empty line, a body.
+//! A part of a mail, or the whole mail: header fields, an empty line, a body.
 
 use mail_parser::{Header, HeaderName, HeaderValue, MessageParser};
 
 use super::refusal::Refusal;
 
-/// The most octets of a block of header fields.
+/// Maximum octets of a block of header fields.
 const MAX_HEADER: usize = 256 * 1024;
 
-/// Header fields, their values read by what they are.
+/// Header fields, their values parsed by their kind.
 pub(super) struct Fields<'a>(Vec<Header<'a>>);
 
 impl Fields<'_> {
-    /// Every field in order.
+    /// Returns every field in order.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &HeaderValue<'_>)> {
         self.0.iter().map(|field| (name_of(field), &field.value))
     }
 
-    /// The values of a name, in any case.
+    /// Returns the values of a name, in any case.
     pub(super) fn all(&self, name: &str) -> impl DoubleEndedIterator<Item = &HeaderValue<'_>> {
         self.iter().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
@@ -29,7 +29,7 @@ fn name_of<'a>(field: &'a Header<'_>) -> &'a str {
     }
 }
 
-/// A block of fields and what follows it.
+/// Splits a block into its fields and the rest.
 pub(super) fn split(block: &[u8]) -> Result<(Fields<'_>, &[u8]), Refusal> {
     let end = if block.starts_with(b"\r\n") {
         0

@@ -1,8 +1,8 @@
-//! Who of an envelope is `to`, `cc` and `bcc` (contract section 22, "Submission").
+//! Assigns the recipients of an envelope to `to`, `cc` and `bcc` (contract section 22, "Submission").
 
 use messaging_core::domain::channel::address::normalize_email;
 
-/// The recipients of an envelope by what the header says of them.
+/// Recipients of an envelope, by the header fields that name them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Recipients {
     pub(super) to: String,
@@ -10,9 +10,9 @@ pub(super) struct Recipients {
     pub(super) bcc: Vec<String>,
 }
 
-/// Sorts the recipients of an envelope: the first of the header `To` is `to`, the others that `To` and `Cc` name are `cc`,
-/// the rest `bcc`. Whom the header names and the envelope does not gets nothing, as with every mail server. Where `To`
-/// names nobody of the envelope, the first recipient there is takes its place.
+/// Sorts the recipients of an envelope: the first of the header `To` is `to`, the others that `To` and `Cc` name are
+/// `cc`, the rest `bcc`. An address that only the header names gets nothing, as with every mail server. If `To` names
+/// nobody of the envelope, the first `cc` or else the first `bcc` takes its place.
 pub(super) fn assign(envelope: &[String], header_to: &[String], header_cc: &[String]) -> Recipients {
     let mut left: Vec<(String, &String)> = Vec::with_capacity(envelope.len());
     for address in envelope {
@@ -61,7 +61,7 @@ mod tests {
     fn the_header_sorts_the_envelope() {
         check("a@x.io", "a@x.io", "", ("a@x.io", "", ""));
         check("a@x.io b@x.io c@x.io d@x.io", "a@x.io b@x.io", "c@x.io", ("a@x.io", "b@x.io c@x.io", "d@x.io"));
-        // Whoever stands in the header alone gets nothing.
+        // An address that only the header names gets nothing.
         check("b@x.io", "a@x.io b@x.io", "c@x.io", ("b@x.io", "", ""));
         // As the envelope spells it, and once.
         check("A@X.io a@x.io", "a@x.IO a@x.io", "a@x.io", ("A@X.io", "", ""));

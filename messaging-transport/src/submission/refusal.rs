@@ -1,13 +1,14 @@
-//! Why a message is not accepted, as the client hears it.
+//! Refusals of messages, as replies to the client.
 
 use std::fmt::Write as _;
 
 use crate::smtp_server::handler::Reply;
 
-/// The longest text of a reply, so that its line is within RFC 5321 section 4.5.3.1.5.
+/// Maximum length of a reply's text, so that its line is within RFC 5321 section 4.5.3.1.5.
 const MAX_TEXT: usize = 400;
 
-/// A refusal: reply code, enhanced status code (RFC 3463), and a text for people that begins with our code for the cause.
+/// A refusal: reply code, enhanced status code (RFC 3463), and a text for people that begins with the API's error code
+/// of the cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     code: u16,
@@ -16,22 +17,22 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Nothing was done for a reason of ours; a later try may work.
+    /// Refusal because of a failure of the server; a later try may work.
     pub const TRY_LATER: Self = Self { code: 451, enhanced: "4.3.0", text: String::new() };
 
-    /// A refusal. `code` is of 400 to 599; a text that does not fit a line of ASCII is cut and its other letters are
-    /// replaced.
+    /// Creates a refusal. `code` is from 400 to 599; a text that does not fit a line is cut, and its characters outside
+    /// ASCII are replaced.
     pub fn new(code: u16, enhanced: &'static str, text: impl AsRef<str>) -> Self {
         let fit = |letter: char| if letter.is_ascii_graphic() || letter == ' ' { letter } else { '?' };
         Self { code, enhanced, text: text.as_ref().chars().map(fit).take(MAX_TEXT).collect() }
     }
 
-    /// The reply code.
+    /// Returns the reply code.
     pub const fn code(&self) -> u16 {
         self.code
     }
 
-    /// The reply.
+    /// Returns the refusal as a reply.
     pub(super) fn into_reply(self) -> Reply {
         let mut line = format!("{} {}", self.code, self.enhanced);
         let text = if self.text.is_empty() { "try again later" } else { &self.text };

@@ -1,7 +1,7 @@
-//! What a mail says: its text, its HTML and its files (RFC 2046).
+//! Content of a submitted mail: its text, its HTML and its files (RFC 2046).
 //!
-//! Lengths, depths and encodings are those of a stranger: parts are counted before they are read, nothing is descended
-//! into twice, and a forwarded mail is a file like any other.
+//! The mail comes from a stranger: parts are counted before they are read, nesting is bounded, and a forwarded mail is
+//! a file like any other.
 
 use std::collections::HashSet;
 
@@ -13,13 +13,13 @@ use super::refusal::Refusal;
 use crate::mail::boundaries::between_boundaries;
 use crate::mail::decode;
 
-/// The most parts of one multipart body; a message has at most 10 files.
+/// Maximum number of parts of one multipart body; a message has at most 10 files.
 const MAX_PARTS: usize = 32;
-/// How deep parts are looked for in parts.
+/// Maximum nesting of multipart bodies.
 const MAX_DEPTH: usize = 8;
-/// The longest id of a file that can be sent along.
+/// Maximum length of a file's content id that is kept.
 const MAX_CONTENT_ID: usize = 128;
-/// Parts of a mail, leaves only.
+/// Maximum number of parts of a mail that are not multipart themselves.
 const MAX_LEAVES: usize = 64;
 
 /// The content of a mail: its text, its HTML and its files.
@@ -36,20 +36,20 @@ pub(super) struct File {
     pub(super) name: String,
     pub(super) content_type: String,
     pub(super) bytes: Vec<u8>,
-    /// What the HTML may call it.
+    /// The content id by which the HTML may refer to the file.
     pub(super) content_id: Option<String>,
-    /// Whether it is handed over as a file even where the HTML could show it.
+    /// True if the disposition of the part is `attachment`.
     is_attachment: bool,
 }
 
-/// Reads a body by the header before it.
+/// Reads a body according to the header before it.
 pub(super) fn read(header: &Fields<'_>, body: &[u8]) -> Result<Content, Refusal> {
     let mut reader = Reader::default();
     reader.read(header, body, PartRole::Body, 0)?;
     let mut content = reader.content;
     let mut known = HashSet::new();
     for file in &mut content.files {
-        // An id that cannot be sent along, or stands twice, shows nothing; the file is sent all the same.
+        // An id that is too long, malformed or repeated is dropped; the file is sent all the same.
         file.content_id = file
             .content_id
             .take()
@@ -63,12 +63,12 @@ pub(super) fn read(header: &Fields<'_>, body: &[u8]) -> Result<Content, Refusal>
     Ok(content)
 }
 
-/// What a part is there for.
+/// Role of a part within the mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PartRole {
-    /// It may be what the mail says.
+    /// The part may be the text or the HTML of the mail.
     Body,
-    /// The root of `multipart/related` was before it: it belongs to that.
+    /// The part follows the root of a `multipart/related`, and belongs to that root.
     Resource,
 }
 
@@ -170,7 +170,8 @@ fn too_many() -> Refusal {
     Refusal::new(550, "5.6.0", "validation_failed: the mail has too many parts")
 }
 
-/// What is written anew would have a signature that fits no more, and what is encrypted has no text to write.
+/// Returns the refusal of a signed or encrypted mail: a signature would not survive rewriting, and encrypted content
+/// has no text to rewrite.
 fn sealed() -> Refusal {
     Refusal::new(550, "5.6.0", "validation_failed: a signed or encrypted mail would not survive; send it without")
 }
@@ -187,7 +188,8 @@ fn text_value(header: &Fields<'_>, name: &str) -> Option<String> {
     }
 }
 
-/// `type/subtype` in lower case. What is no type is text (RFC 2045 section 5.2), or octets where there is something.
+/// Returns `type/subtype` in lower case. A missing type and a malformed `text` type are `text/plain` (RFC 2045 section
+/// 5.2); any other malformed type is `application/octet-stream`.
 fn essence(media_type: Option<&ContentType<'_>>) -> String {
     let Some(media_type) = media_type else { return "text/plain".to_owned() };
     let token = |text: &str| {
@@ -202,12 +204,12 @@ fn essence(media_type: Option<&ContentType<'_>>) -> String {
     }
 }
 
-/// A name without what may not stand in one.
+/// Returns a file name or charset without the characters that may not stand in it.
 fn clean(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).collect::<String>().trim().to_owned()
 }
 
-/// What the name of a file without one ends in.
+/// Returns the extension for a file without a name.
 fn extension(essence: &str) -> &str {
     match essence {
         "message/rfc822" => "eml",

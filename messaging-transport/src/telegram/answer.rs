@@ -1,4 +1,4 @@
-//! What the Bot API answers, and to which class it belongs.
+//! Classes of the Bot API's answers.
 //!
 //! Source: tdlib/telegram-bot-api, whose `error_code` is also the status: `{"ok": true, "result": {…}}`, or
 //! `{"ok": false, "error_code", "description", "parameters"}`.
@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::provider::Reply;
 
-/// Refusals by code and, in lower case, a part of the description; the first that fits. An empty part fits all.
+/// Classes of refusals by code and a part of the description in lower case; the first match counts. An empty part
+/// matches all.
 const REFUSALS: &[(u64, &str, OutcomeClass)] = &[
     (403, "user is deactivated", OutcomeClass::Address(AddressFault::Recipient)),
     // "bot was blocked by the user", "bot was kicked from the … chat", "bot is not a member of the … chat".
@@ -22,23 +23,23 @@ const REFUSALS: &[(u64, &str, OutcomeClass)] = &[
     (400, "can't parse entities", OutcomeClass::Content(ContentFault::Render)),
     (400, "", OutcomeClass::Content(ContentFault::Provider)),
     (401, "", OutcomeClass::Auth),
-    // A token that is malformed.
+    // The token is malformed.
     (404, "", OutcomeClass::Auth),
     (408, "", OutcomeClass::Retry(Scope::Account)),
     (413, "", OutcomeClass::Content(ContentFault::Provider)),
     (429, "", OutcomeClass::Throttled(Scope::Account)),
 ];
 
-/// Result of judging an answer to a message.
+/// Result of judging the answer to a message.
 #[derive(Debug)]
 pub(super) enum Judged {
     Answered(Answer),
-    /// Nothing was sent: the chat has this id now.
+    /// Nothing was sent: the chat has moved to this id.
     Moved(String),
 }
 
 impl Judged {
-    /// As an answer: a chat that moves while it is followed is looked for later.
+    /// Returns the answer: a chat that moves again while the move is followed is tried again later.
     pub(super) fn answer(self) -> Answer {
         match self {
             Self::Answered(answer) => answer,
@@ -50,7 +51,7 @@ impl Judged {
     }
 }
 
-/// Whether a method did what it should.
+/// Returns true if a method succeeded.
 pub(super) fn is_ok(reply: &Reply) -> bool {
     reply.is_success() && reply.json().is_some_and(|body| body["ok"] == true)
 }
@@ -75,12 +76,12 @@ pub(super) fn judge(reply: &Reply) -> Judged {
     Judged::Answered(answer.wait(wait.or(reply.retry_after)).provider(provider))
 }
 
-/// The class of a refusal.
+/// Returns the class of a refusal.
 fn class_of(code: u64, description: &str) -> OutcomeClass {
     let description = description.to_lowercase();
     let fits = |(known, part, _): &&(u64, &str, OutcomeClass)| *known == code && description.contains(part);
     REFUSALS.iter().find(fits).map_or(
-        // Nobody has said what others mean: that is no reason to think ill of the address.
+        // The meaning of other codes is not documented, so they do not count against the address.
         OutcomeClass::Retry(Scope::Account),
         |(_, _, class)| *class,
     )

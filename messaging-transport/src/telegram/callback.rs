@@ -1,4 +1,4 @@
-//! Updates: what people write to the bot, and that they block it or let it in again.
+//! Updates from Telegram: messages to the bot, and chats that block it or let it in again.
 
 use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::ports::transport::{Callback, CallbackEvent, CallbackFault, CallbackProof, CallbackRequest};
@@ -9,7 +9,7 @@ use crate::provider::{Settings, callback};
 /// The header that holds the secret of [`setWebhook`](super::TelegramBot::register).
 const SECRET: &str = "x-telegram-bot-api-secret-token";
 
-/// Proves and reads an update. The answer is empty: a body that names a method would be executed.
+/// Verifies and reads an update. The answer is empty: Telegram would execute a body that names a method.
 pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
     callback::posted(request)?;
     let CallbackProof::Channel(address) = request.proof else { return Err(CallbackFault::NotFound) };
@@ -27,12 +27,12 @@ pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Res
     Ok(Callback { events, ..Callback::default() })
 }
 
-/// The id of a chat, as messages are addressed.
+/// Returns the id of a chat, which is also its address for messages.
 fn chat(of: &Value) -> Option<String> {
     of["chat"]["id"].as_i64().map(|id| id.to_string())
 }
 
-/// What somebody wrote; a picture is a message without text. Other bots are nobody.
+/// Returns the message that a person wrote; a picture is a message without text. Messages of other bots are ignored.
 fn written(message: &Value) -> Option<(String, InboundEvent)> {
     if !message["from"].is_object() || message["from"]["is_bot"] == true {
         return None;
@@ -41,7 +41,7 @@ fn written(message: &Value) -> Option<(String, InboundEvent)> {
     Some((chat(message)?, InboundEvent::Text(text.to_owned())))
 }
 
-/// That the bot was blocked or let in again. A change of its rights is neither.
+/// Returns the event that the bot was blocked or let in again. A change of its rights is neither.
 fn membership(update: &Value) -> Option<(String, InboundEvent)> {
     let status = |which: &str| update[which]["status"].as_str().unwrap_or_default();
     let is_out = |status: &str| matches!(status, "kicked" | "left");

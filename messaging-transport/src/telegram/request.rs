@@ -1,9 +1,9 @@
-//! From content to one call of the Bot API.
+//! Builds a call of the Bot API from content.
 
 use messaging_core::ports::transport::{MediaKind, TelegramContent, TelegramText};
 use serde_json::{Map, Value, json};
 
-/// The method of a message and its parameters.
+/// Returns the method for a message, and its parameters.
 pub(super) fn of(chat: &str, content: &TelegramContent, is_silent: bool) -> (&'static str, Value) {
     let TelegramContent { text, buttons, media, preview } = content;
     let mut body = Map::new();

@@ -50,7 +50,7 @@ fn refusal(code: u16, description: &str) -> String {
     json!({"ok": false, "error_code": code, "description": description}).to_string()
 }
 
-/// What is answered to one message that Telegram answers so.
+/// Returns the answer for a message to which Telegram answers with this status and body.
 async fn answered(status: u16, body: &str) -> Answer {
     let (fetch, bot) = bot();
     fetch.next_with(Ok(fetched(status, &[], body)));
@@ -186,7 +186,7 @@ async fn no_answer_and_no_setting_shows_the_token() {
     ];
     for (chat, outcome) in outcomes.into_iter().enumerate() {
         fetch.next_with(outcome);
-        // A chat of its own each: no pace.
+        // Each chat is a different one, so no rate limit applies.
         let answer = answer_to(&bot, &message(&chat.to_string(), plain("Hi"))).await;
         let requests = fetch.take();
         assert_eq!(requests.len(), 1);
@@ -284,7 +284,7 @@ fn updates_say_who_wrote_and_who_blocked_the_bot() {
     assert_eq!(member("member", "kicked"), [InboundEvent::Blocked]);
     assert_eq!(member("kicked", "member"), [InboundEvent::Subscribed]);
     assert_eq!(member("left", "administrator"), [InboundEvent::Subscribed]);
-    // It has other rights now: nobody let it in again who had asked it to stop.
+    // The bot has other rights now, but nobody who had blocked it has let it in again.
     assert_eq!(member("administrator", "member"), []);
     for nothing in [
         json!({"message": {"chat": chat, "from": {"id": 8, "is_bot": true}, "text": "/stop"}}),
@@ -313,7 +313,7 @@ fn an_update_without_the_secret_is_not_believed() {
     assert_eq!(called_as(&bot, &settings(), as_message, &headers, update), Err(CallbackFault::NotFound));
     let read = (&Method::GET, &CallbackProof::Channel(channel_address()));
     assert_eq!(called_as(&bot, &settings(), read, &headers, update), Err(CallbackFault::NotFound));
-    // What cannot be read is answered all the same.
+    // A body that cannot be parsed is answered all the same.
     assert_eq!(called(&bot, &settings(), &headers, b"{\"mess").unwrap(), Callback::default());
 }
 
@@ -327,7 +327,7 @@ async fn a_chat_is_not_written_to_twice_in_a_second_and_that_is_no_call() {
     clock.advance(Duration::from_secs(1));
     assert_eq!(bot.reserve(&route("43")).await.wait(), None);
     assert_eq!(bot.reserve(&route("43")).await.wait(), Some(Duration::from_secs(1)));
-    // Whoever did not ask before is put off as well.
+    // A message without a reservation is put off as well.
     let answer = answer_to(&bot, &message("-42", plain("Hi"))).await;
     assert_eq!(answer.class, OutcomeClass::Throttled(Scope::Recipient));
     assert!(answer.asked_wait().is_some());

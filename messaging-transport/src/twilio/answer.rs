@@ -1,4 +1,4 @@
-//! What Twilio's answers and error codes mean. Source: Twilio, Messages resource and error pages.
+//! Classes of Twilio's answers and error codes. Source: Twilio, Messages resource and error pages.
 
 use messaging_core::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, OutcomeClass, ProviderAnswer, Scope, SoftCause,
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::provider::Reply;
 
-/// Codes of answers and of receipts. What is uncertain about an address is `Soft`.
+/// Classes of codes in answers and receipts. Uncertain faults of an address are `Soft`.
 pub(super) const CODES: &[(u32, OutcomeClass)] = &[
     (20003, OutcomeClass::Auth),
     (20429, OutcomeClass::Throttled(Scope::Account)),
@@ -22,20 +22,20 @@ pub(super) const CODES: &[(u32, OutcomeClass)] = &[
     (21635, OutcomeClass::Address(AddressFault::Recipient)),
     (30003, OutcomeClass::Soft(SoftCause::Unreachable)),
     (30004, OutcomeClass::Soft(SoftCause::Policy)),
-    // Unknown destination: said of numbers that come back, too.
+    // Unknown destination: also reported for numbers that work again later.
     (30005, OutcomeClass::Soft(SoftCause::Unknown)),
     (30006, OutcomeClass::Address(AddressFault::Recipient)),
     (30007, OutcomeClass::Soft(SoftCause::Policy)),
     (30008, OutcomeClass::Soft(SoftCause::Unknown)),
 ];
 
-/// The class of a code, if it is known.
+/// Returns the class of a code, if it is known.
 pub(super) fn class_of(code: &str) -> Option<OutcomeClass> {
     let code: u32 = code.parse().ok()?;
     CODES.iter().find(|(one, _)| *one == code).map(|(_, class)| *class)
 }
 
-/// A code as JSON has it: a number, a text, or `null`.
+/// Returns a code as text, from a JSON number, text or `null`.
 fn code_of(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::Number(code) => Some(code.to_string()),
@@ -44,7 +44,7 @@ fn code_of(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// The class of an answer.
+/// Returns the class of an answer.
 pub(super) fn answer(reply: &Reply) -> Answer {
     let body = reply.json().unwrap_or_default();
     if reply.is_success() {
@@ -64,14 +64,15 @@ pub(super) fn answer(reply: &Reply) -> Answer {
     answer.wait(reply.retry_after).provider(ProviderAnswer { code, ..ProviderAnswer::default() })
 }
 
-/// A message that was created. Its initial status brings no receipt, so a failure stands here.
+/// Returns the answer for a message that was created. Its initial status brings no receipt, so a failure is reported
+/// here.
 fn accepted(reply: &Reply, body: &Value) -> Answer {
     let Some(sid) = body.get("sid").and_then(Value::as_str).filter(|sid| !sid.is_empty()) else {
         return reply.ambiguous_answer();
     };
     let status = body.get("status").and_then(Value::as_str).unwrap_or_default();
     let code = code_of(body.get("error_code"));
-    // 0 where a messaging service has not chosen the sender yet.
+    // 0 if a messaging service has not chosen the sender yet.
     let segments = code_of(body.get("num_segments")).and_then(|count| count.parse().ok()).filter(|&count| count > 0);
     let class = match status {
         "failed" | "undelivered" => failed(status, code.as_deref()),
@@ -82,9 +83,9 @@ fn accepted(reply: &Reply, body: &Value) -> Answer {
     reply.answer(class, said).provider(provider)
 }
 
-/// The class of a message that ended so, by its code: without one that is known, `undelivered` is the network's word and
-/// `failed` Twilio's own. Many codes are about the sender, its registration or its price, so one that is not known fills
-/// no streak of the address.
+/// Returns the class of a message that ended with this status, by its code. Without a known code, `undelivered` is a
+/// failure of the network and `failed` one of Twilio's own. Many codes are about the sender, its registration or its
+/// price, so an unknown one does not count among the soft bounces of the address.
 pub(super) fn failed(status: &str, code: Option<&str>) -> OutcomeClass {
     code.and_then(class_of).unwrap_or(match status {
         "undelivered" => OutcomeClass::Soft(SoftCause::Policy),

@@ -1,4 +1,4 @@
-//! What Twilio calls with: receipts of messages, and messages of recipients.
+//! Callbacks of Twilio: receipts of messages, and messages of recipients.
 
 use bytes::Bytes;
 use messaging_core::domain::channel::inbound_message::InboundEvent;
@@ -14,10 +14,11 @@ use super::signature::is_signed;
 use crate::provider::Settings;
 use crate::provider::callback::{form, json, posted};
 
-/// The answer to a message of a recipient: no message in return.
+/// Answer to a message of a recipient: no message in return.
 const NO_REPLY: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response/>";
 
-/// Reads a call whose signature holds. The address of a message alone proves nothing: Twilio signs everything.
+/// Reads a call with a valid signature. The callback address of a message alone proves nothing: Twilio signs every
+/// call.
 pub(super) fn read(settings: &Map<String, Value>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
     posted(request)?;
     let auth_token = Settings(settings).required("auth_token").map_err(|_| CallbackFault::Unauthorized)?;
@@ -40,7 +41,7 @@ pub(super) fn read(settings: &Map<String, Value>, request: &CallbackRequest<'_>)
     Ok(Callback { events, reply: CallbackReply { content_type: "text/xml", body, ..CallbackReply::default() } })
 }
 
-/// A form, or a JSON object in its place.
+/// Fields of a form, or of a JSON object in its place.
 struct Fields(Vec<(String, String)>);
 
 impl Fields {
@@ -60,7 +61,7 @@ impl Fields {
         }
     }
 
-    /// A field that is not empty.
+    /// Returns a field that is not empty.
     fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(one, _)| one == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())

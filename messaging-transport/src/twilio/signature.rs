@@ -1,4 +1,4 @@
-//! How Twilio signs its calls: `X-Twilio-Signature`, HMAC-SHA1 with the account's auth token.
+//! Verifies the signature of Twilio's calls: `X-Twilio-Signature`, HMAC-SHA1 with the account's auth token.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +11,11 @@ use url::Url;
 
 use crate::provider::callback::{form, header, hmac, matches, sha256_hex};
 
-/// Whether a request was signed with this auth token.
+/// Returns true if a request was signed with this auth token.
 ///
 /// An account may be set to sign with a key that it shares with others, and then says so in
-/// `X-Twilio-Webhooks-Signature-Settings`. What a caller says of its own signature is not listened to: nothing counts
-/// but the token that the settings hold.
+/// `X-Twilio-Webhooks-Signature-Settings`. That header is ignored, as a caller must not choose how it is verified: only
+/// the token in the settings counts.
 pub(super) fn is_signed(auth_token: &str, request: &CallbackRequest<'_>) -> bool {
     let Some(given) = header(request.headers, "x-twilio-signature") else { return false };
     let is_form = header(request.headers, "content-type")
@@ -32,13 +32,13 @@ pub(super) fn is_signed(auth_token: &str, request: &CallbackRequest<'_>) -> bool
         .any(|url| matches(given.as_bytes(), signature(auth_token, &format!("{url}{fields}")).as_bytes()))
 }
 
-/// The signature of what is signed.
+/// Returns the signature of a text.
 fn signature(auth_token: &str, signed: &str) -> String {
     STANDARD.encode(hmac(HMAC_SHA1_FOR_LEGACY_USE_ONLY, auth_token.as_bytes(), signed.as_bytes()))
 }
 
-/// The names in the order of their octets, each followed by its value; one that is repeated by its distinct values in
-/// their order, each after the name.
+/// Returns the form fields as they are signed: names in the order of their octets, each followed by its value. A name
+/// that is repeated is followed by its distinct values in their order, each after the name.
 fn signed_fields(fields: &[(String, String)]) -> String {
     let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (name, value) in fields {
@@ -47,15 +47,14 @@ fn signed_fields(fields: &[(String, String)]) -> String {
     by_name.iter().flat_map(|(name, values)| values.iter().flat_map(move |value| [*name, *value])).collect()
 }
 
-/// Whether the query of a URL holds the SHA-256 of a body: a body that is no form is not signed itself.
+/// Returns true if the query of a URL holds the SHA-256 of a body: a body that is no form is not signed itself.
 fn is_digest_of(url: &str, body: &[u8]) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let given = url.query_pairs().find(|(name, _)| name == "bodySHA256");
     given.is_some_and(|(_, digest)| matches(digest.to_ascii_lowercase().as_bytes(), sha256_hex(body).as_bytes()))
 }
 
-/// A URL as it is, and with and without the port that its scheme has by default: what stands between may add it or
-/// take it off.
+/// Returns a URL as it is, and with and without the default port of its scheme: a proxy may add the port or remove it.
 fn spellings(url: &str) -> Vec<Cow<'_, str>> {
     let mut spellings = vec![Cow::Borrowed(url)];
     let Some((scheme, rest)) = url.split_once("://") else { return spellings };

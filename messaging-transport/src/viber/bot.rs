@@ -20,16 +20,16 @@ use crate::provider::{Call, ProviderClient, Settings, check_url, misconfigured, 
 /// Base URL of Viber's API, unless the settings name another.
 const API_BASE: &str = "https://chatapi.viber.com/pa";
 
-/// The most characters of the name that messages come from.
+/// Maximum length of the sender's name in characters.
 const MAX_SENDER: usize = 28;
 
-/// Sends as a Viber bot.
+/// Transport that sends as a Viber bot.
 #[derive(Debug)]
 pub struct ViberBot {
     api: ProviderClient,
 }
 
-/// A bot, as its settings name it.
+/// A bot, by its settings.
 struct Bot<'a> {
     api_base: &'a str,
     auth_token: &'a str,
@@ -54,7 +54,7 @@ impl<'a> Bot<'a> {
 }
 
 impl ViberBot {
-    /// Calls through `fetch`.
+    /// Creates a transport that makes its calls with `fetch`.
     pub fn new(fetch: Arc<dyn Fetch>, clock: Arc<dyn Clock>) -> Self {
         Self { api: ProviderClient::new(fetch, clock) }
     }
@@ -86,7 +86,7 @@ impl Transport for ViberBot {
         callback::read(Settings(settings), request)
     }
 
-    /// `set_webhook`. Viber calls the address before it answers.
+    /// Calls `set_webhook`. Viber calls the URL before it answers.
     async fn register(&self, settings: &Map<String, Value>, address: &CallbackAddress) -> Result<Registration, String> {
         let bot = Bot::of(settings).map_err(|error| error.to_string())?;
         let body = json!({

@@ -1,4 +1,4 @@
-//! What Vonage's answers and errors mean: problem documents (RFC 9457) whose `type` ends with the code behind `#`.
+//! Classes of Vonage's answers and errors: problem documents (RFC 9457) whose `type` ends with the code behind `#`.
 //! Source: Vonage, Messages API errors.
 
 use messaging_core::domain::delivery::outcome::{
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::provider::Reply;
 
-/// Codes of answers and of receipts. Those of all of Vonage's APIs are words.
+/// Classes of codes in answers and receipts. The codes that all of Vonage's APIs share are words.
 pub(super) const CODES: &[(&str, OutcomeClass)] = &[
     ("1000", OutcomeClass::Throttled(Scope::Account)),
     ("1010", OutcomeClass::Content(ContentFault::Provider)),
@@ -26,12 +26,12 @@ pub(super) const CODES: &[(&str, OutcomeClass)] = &[
     ("throttled", OutcomeClass::Throttled(Scope::Account)),
 ];
 
-/// The class of a code, if it is known.
+/// Returns the class of a code, if it is known.
 fn class_of(code: &str) -> Option<OutcomeClass> {
     CODES.iter().find(|(one, _)| *one == code).map(|(_, class)| *class)
 }
 
-/// The code of a problem document; older ones hold it as `code` or `title`.
+/// Returns the code of a problem document; older ones hold it as `code` or `title`.
 pub(super) fn code_of(problem: &Value) -> Option<String> {
     let behind = |text: &str| text.rsplit_once('#').map(|(_, code)| code.trim().to_owned());
     let of_type = problem.get("type").and_then(Value::as_str).and_then(behind);
@@ -47,13 +47,13 @@ pub(super) fn code_of(problem: &Value) -> Option<String> {
     of_type.or_else(of_code).or_else(of_title).filter(|code| !code.is_empty())
 }
 
-/// The text of a problem document: its `detail`, or else its `title`.
+/// Returns the text of a problem document: its `detail`, or else its `title`.
 fn text_of(problem: &Value) -> Option<&str> {
     let text = |name: &str| problem.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     text("detail").or_else(|| text("title"))
 }
 
-/// The class of an answer.
+/// Returns the class of an answer.
 pub(super) fn answer(reply: &Reply) -> Answer {
     let body = reply.json().unwrap_or_default();
     if reply.is_success() {
@@ -78,8 +78,8 @@ pub(super) fn answer(reply: &Reply) -> Answer {
     answer.wait(reply.retry_after).provider(ProviderAnswer { code, ..ProviderAnswer::default() })
 }
 
-/// The class, the code and the text of a message that was rejected. A code that is not known says nothing about the
-/// address: it fills no streak.
+/// Returns the class, the code and the text of a message that was rejected. An unknown code does not count among the
+/// soft bounces of the address.
 pub(super) fn rejected(error: &Value) -> (OutcomeClass, Option<String>, Option<&str>) {
     let code = code_of(error);
     let class = code.as_deref().and_then(class_of).unwrap_or(OutcomeClass::Soft(SoftCause::Policy));

@@ -1,5 +1,5 @@
-//! What Vonage calls with: receipts of messages, and messages of recipients; signed by a token (HS256) in
-//! `Authorization` that holds the digest of the body.
+//! Callbacks of Vonage: receipts of messages, and messages of recipients; signed by a token (HS256) in `Authorization`
+//! that holds the digest of the body.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::jwt::{hs256_claims, is_current};
 use crate::provider::Settings;
 use crate::provider::callback::{header, json, matches, posted, sha256_hex};
 
-/// How long a token without an end is believed after it was issued: calls are repeated for a day.
+/// Maximum age of a token without an expiry: calls are repeated for a day.
 const MAX_AGE: Duration = Duration::from_hours(25);
 
-/// The most reports in one call.
+/// Maximum number of reports in one call.
 const MAX_REPORTS: usize = 1000;
 
-/// Reads a call whose signature holds. The address of a message alone proves nothing: Vonage signs everything, once it
-/// has a secret.
+/// Reads a call with a valid signature. The callback address of a message alone proves nothing: Vonage signs every
+/// call, once the account has a secret.
 pub(super) fn read(settings: &Map<String, Value>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
     posted(request)?;
     let secret = Settings(settings).text("signature_secret").ok().flatten();
@@ -66,7 +66,7 @@ fn event_of(report: &Value, proof: &CallbackProof) -> Option<CallbackEvent> {
         return Some(CallbackEvent::Receipt { about, receipt });
     }
     let from = text("from")?;
-    // It writes numbers without `+`.
+    // Vonage writes numbers without `+`.
     let is_number = from.bytes().all(|byte| byte.is_ascii_digit());
     let from = if is_number { format!("+{from}") } else { from.to_owned() };
     let id = text("message_uuid").map(ToOwned::to_owned);
@@ -90,7 +90,7 @@ fn receipt(status: &str, message: Option<&str>, report: &Value) -> Option<Receip
         "delivered" => Some(Receipt::Outcome(accepted(Acceptance::Delivered))),
         "read" => Some(Receipt::Read(accepted(Acceptance::Delivered))),
         "rejected" => Some(Receipt::Outcome(of(class, code, said.unwrap_or(status)))),
-        // An outage of the provider: that says nothing about the recipient.
+        // An outage of the provider, which says nothing about the recipient.
         "undeliverable" => {
             Some(Receipt::Outcome(of(OutcomeClass::Retry(Scope::Account), code, said.unwrap_or(status))))
         }

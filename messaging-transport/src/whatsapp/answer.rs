@@ -69,7 +69,7 @@ const CODES: &[(RangeInclusive<u64>, OutcomeClass)] = &[
 /// Waiting times by code, for answers without `Retry-After`.
 const WAITS: &[(u64, Duration)] = &[(131_048, Duration::from_hours(1)), (131_057, Duration::from_mins(1))];
 
-/// Classifies the answer to a message. `pair_wait` answers the waiting time after [`PAIR_LIMIT`].
+/// Classifies the answer to a message. `pair_wait` returns the waiting time after [`PAIR_LIMIT`].
 pub(super) fn judge(reply: &Reply, pair_wait: impl FnOnce() -> Duration) -> Answer {
     let Some(body) = reply.json().filter(Value::is_object) else { return reply.answer_by_status() };
     if let Some(code) = body["error"]["code"].as_u64() {
@@ -97,17 +97,19 @@ pub(super) fn of_receipt(error: &Value) -> Answer {
     Answer::new(FAILURE, Response::of_text(text))
 }
 
-/// The class of a code. An unknown code is a temporary failure of the account, so that it never suppresses the address.
+/// Returns the class of a code. An unknown code is a temporary failure of the account, so that it never suppresses the
+/// address.
 fn class_of(code: u64) -> OutcomeClass {
     CODES.iter().find(|(codes, _)| codes.contains(&code)).map_or(FAILURE, |(_, class)| *class)
 }
 
-/// The part of an answer that shows the provider's error code.
+/// Returns the part of an answer that shows the provider's error code.
 fn coded(code: u64) -> ProviderAnswer {
     ProviderAnswer { code: Some(code.to_string()), ..ProviderAnswer::default() }
 }
 
-/// Text of an error: its details, or else its message or title. For [`WINDOW_IS_OVER`] it also says what to do.
+/// Returns the text of an error: its details, or else its message or title. For [`WINDOW_IS_OVER`] it also says what to
+/// do.
 fn text_of(code: u64, error: &Value) -> String {
     let said = [&error["error_data"]["details"], &error["message"], &error["title"]];
     let said = said.into_iter().find_map(Value::as_str).unwrap_or_default();

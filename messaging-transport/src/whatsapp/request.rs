@@ -1,9 +1,9 @@
-//! From content to the body of one request for a message.
+//! Builds the body of one request for a message from content.
 
 use messaging_core::ports::transport::{Button, Media, MediaKind, ProviderTemplate, WhatsappContent};
 use serde_json::{Value, json};
 
-/// The body. `reference` comes back with every receipt.
+/// Returns the body. `reference` comes back with every receipt.
 pub(super) fn of(to: &str, content: &WhatsappContent, reference: &str) -> Value {
     let mut body = match content {
         WhatsappContent::Text { text, button: Some(button), media, .. } => interactive(text, button, media.as_ref()),
@@ -34,7 +34,7 @@ const fn name_of(kind: MediaKind) -> &'static str {
     }
 }
 
-/// A text with a button that opens a page, below a medium if there is one.
+/// Returns a text with a button that opens a page, below a medium if there is one.
 fn interactive(text: &str, button: &Button, media: Option<&Media>) -> Value {
     let mut interactive = json!({
         "type": "cta_url",
@@ -69,7 +69,7 @@ fn of_template(template: &ProviderTemplate) -> Value {
     given
 }
 
-/// The value of a template's header: the address of a medium, told by how its path ends, or a text.
+/// Returns the value of a template's header: the URL of a medium, recognized by the end of its path, or a text.
 fn header_parameter(value: &str) -> Value {
     const ENDINGS: [(&str, MediaKind); 7] = [
         (".jpg", MediaKind::Image),

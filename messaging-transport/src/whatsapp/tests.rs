@@ -127,7 +127,7 @@ const TABLE: &[(&[u64], OutcomeClass)] = &[
     (&[131_056], OutcomeClass::Throttled(Scope::Recipient)),
     (&[0, 3, 10, 190, 200, 250, 299, 368, 131_005, 131_031, 131_042, 131_045, 131_064], OutcomeClass::Auth),
     (&[1, 2, 131_000, 131_016], OutcomeClass::Retry(Scope::Account)),
-    // Whatever nobody has named fills no streak of the address.
+    // Codes that Meta does not document do not count among the soft bounces of the address.
     (&[5, 131_099, 132_019, 999_999], OutcomeClass::Retry(Scope::Account)),
 ];
 

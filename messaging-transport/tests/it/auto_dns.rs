@@ -1,4 +1,4 @@
-//! Providers of DNS: zones are found, read and written in the words of each.
+//! DNS providers: zones are found, read and written through the API of each.
 
 mod bind;
 
@@ -17,7 +17,7 @@ use messaging_transport::{Dns, GuardedFetch, Options};
 const TOKEN: &str = "the-token";
 const SECRET: &str = "the-secret";
 
-/// Providers that may be called on this machine; one of them at another base.
+/// Returns a provider that may be called on this machine; one of them at another base URL.
 fn provider(name: DnsProviderName, base: Option<String>) -> Arc<dyn DnsProvider> {
     let mut options = Options::new("mx.service.test");
     options.allow_private = true;
@@ -36,7 +36,7 @@ fn credentials(name: DnsProviderName, secret: &str) -> DnsCredentials {
     serde_json::from_value(json).unwrap()
 }
 
-/// A provider with the zone `acme.test`, its fake, and the secret that opens it.
+/// A provider with the zone `acme.test`, its fake, and its credentials.
 struct Bed {
     name: DnsProviderName,
     fake: FakeProvider,
@@ -66,7 +66,7 @@ impl Bed {
         self.provider.zone(&credentials(self.name, self.secret), "mail.acme.test").await.unwrap()
     }
 
-    /// A text as this API shows it.
+    /// Returns a text as this API shows it.
     fn shown(&self, text: &str) -> String {
         if self.name == DnsProviderName::DigitalOcean { text.to_owned() } else { format!("\"{text}\"") }
     }
@@ -79,7 +79,7 @@ fn list(values: &[&str]) -> Vec<String> {
     values.iter().map(|&value| value.to_owned()).collect()
 }
 
-/// What every zone does: texts beside others, changed in place and removed, exchangers and aliases.
+/// Checks what every zone must do: texts beside others, changed in place and removed, exchangers and aliases.
 async fn write_and_read(zone: &dyn DnsZone, what: &str) {
     let put = async |host: &str, kind: RecordType, before: &[&str], after: &[&str]| {
         zone.replace(host, kind, &list(before), &list(after)).await
@@ -93,7 +93,7 @@ async fn write_and_read(zone: &dyn DnsZone, what: &str) {
     let mut found = zone.at(host).await.unwrap();
     found.txt.sort();
     assert_eq!((found.txt, found.mx), (list(&["note", &long]), list(&["10 mx.service.test"])), "{what}");
-    // Somebody else was faster.
+    // Another program was faster.
     assert_eq!(put(host, Txt, &["note"], &["note", "x"]).await, Err(DnsProviderError::Changed), "{what}");
     assert_eq!(put(host, Mx, &[], &["10 b.test"]).await, Err(DnsProviderError::Changed), "{what}");
     put(host, Txt, &["note", &long], &["note", "v=spf1 -all"]).await.unwrap();

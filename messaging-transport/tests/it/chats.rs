@@ -77,7 +77,7 @@ impl Chat {
         }
     }
 
-    /// What becomes of a message to a recipient with these last digits.
+    /// Returns the outcome of a message to a recipient with these last digits.
     async fn outcome(&self, last: u8) -> String {
         let to = format!("+9990000{last:03}");
         let to = if self.channel == Channel::Telegram { to.trim_start_matches('+') } else { &to };
@@ -96,7 +96,7 @@ fn shown(outcome: &Outcome) -> String {
     answer.asked_wait().map_or(class.clone(), |wait| format!("{class} {}", wait.as_secs()))
 }
 
-/// The cases of the fakes: the last digits, and what they mean at Telegram, WhatsApp and Viber.
+/// Cases of the fakes: the last digits, and the outcomes at Telegram, WhatsApp and Viber.
 const CASES: &[(u8, [&str; 3])] = &[
     (1, ["Delivered", "Relayed", "Relayed"]),
     (2, ["Address(Recipient)", "Address(Recipient)", "Address(Recipient)"]),
@@ -153,7 +153,7 @@ async fn a_provider_that_takes_no_connection_is_tried_later() {
     let (chat, _) = Chat::telegram().await;
     chat.fake.reset_connections(64);
     let sent = chat.outcome(1).await;
-    // Whether the request had been written when the connection broke is a matter of chance.
+    // The request may or may not have been written when the connection broke.
     assert!(["Retry(Account)", "Ambiguous"].contains(&sent.as_str()), "{sent}");
     assert!(chat.fake.requests().is_empty());
     let Chat { transport, settings, channel, fake } = chat;

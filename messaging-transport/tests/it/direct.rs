@@ -24,10 +24,10 @@ use messaging_transport::smtp::Timeouts;
 
 use crate::support::{email, kind_of, outgoing};
 
-/// Longer than anything here takes on a busy machine.
+/// Time limit that is longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// For peers that are silent on purpose.
+/// Time limit for peers that are silent on purpose.
 const IMPATIENCE: Duration = Duration::from_millis(100);
 
 const PATIENT: Timeouts = Timeouts::all(PATIENCE);
@@ -40,13 +40,13 @@ struct Bed {
 }
 
 impl Bed {
-    /// With exchangers that take everything.
+    /// Starts exchangers that accept everything.
     async fn start(exchangers: u8) -> Self {
         let builders = (0..exchangers).map(|_| ScriptedSmtpServer::builder());
         Self::with(builders.collect()).await
     }
 
-    /// All listen at the same port, each at an address of its own.
+    /// Starts exchangers that listen at the same port, each at an address of its own.
     async fn with(builders: Vec<ScriptedSmtpServerBuilder>) -> Self {
         let mut bed = Self { dns: TestDns::start().await, servers: Vec::new(), port: 0 };
         for (builder, number) in builders.into_iter().zip(1..) {
@@ -82,7 +82,7 @@ impl Bed {
         &self.servers[0]
     }
 
-    /// How many connections each exchanger had.
+    /// Returns the number of connections that each exchanger had.
     fn connections(&self) -> Vec<usize> {
         self.servers.iter().map(ScriptedSmtpServer::connections).collect()
     }
@@ -96,7 +96,7 @@ fn message(recipients: &[&str], email: Email) -> Outgoing {
     outgoing(recipients, Content::Email(Box::new(email)))
 }
 
-/// Sends; an outcome for every recipient comes within bounded time.
+/// Sends a message and checks that every recipient gets an outcome within bounded time.
 async fn attempt(delivery: &DirectDelivery, message: &Outgoing) -> Sent {
     let sent = tokio::time::timeout(3 * PATIENCE, delivery.send(message)).await.expect("every attempt ends").unwrap();
     assert_eq!(sent.outcomes.len(), message.recipients.len());
@@ -104,12 +104,12 @@ async fn attempt(delivery: &DirectDelivery, message: &Outgoing) -> Sent {
     sent
 }
 
-/// Sends the usual message and answers what became of it.
+/// Sends the usual message and returns its outcomes in words.
 async fn send(delivery: &DirectDelivery, recipients: &[&str]) -> String {
     words(&attempt(delivery, &message(recipients, email())).await)
 }
 
-/// For each recipient the kind of outcome, the reply code and the enhanced code.
+/// Returns, for each recipient, the kind of outcome, the reply code and the enhanced code.
 fn words(sent: &Sent) -> String {
     let word = |outcome: &Outcome| {
         let (kind, response) = match outcome {
@@ -128,12 +128,12 @@ fn response(sent: &Sent) -> &Response {
     &sent.outcomes[0].answer().expect("a response of an exchanger").response
 }
 
-/// The host of each dialog and how it ended.
+/// Returns the host and the end of each dialog.
 fn ends(sent: &Sent) -> Vec<(&str, AttemptOutcome)> {
     sent.dialogs.iter().map(|dialog| (dialog.mx.as_deref().unwrap_or("-"), dialog.outcome)).collect()
 }
 
-/// The transcript, with the port as it would be.
+/// Returns the transcript, with the usual port in place of the one in use.
 fn transcript(dialog: &Dialog, port: u16) -> String {
     dialog.transcript.join("\n").replace(&format!(":{port}"), ":25")
 }

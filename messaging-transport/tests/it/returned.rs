@@ -1,5 +1,5 @@
-//! Whole letters as they come back, in the manner of what providers and programs document, and what is
-//! read out of each.
+//! Whole mails as they are returned, in the forms that providers and programs document, and the reports that are read
+//! from them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -83,7 +83,7 @@ fn how_lines_end_does_not_matter() {
 #[test]
 fn what_is_read_is_bounded() {
     for (name, letter) in letters() {
-        // The form may be behind what is looked at; then nothing is made up.
+        // The form may stand behind the part that is read; then nothing is invented.
         let Some((header, body)) = letter.split_once("\n\n") else { continue };
         let long = format!("{header}\n\n{}\n{body}", "x".repeat(MAX_READ));
         let _ = read(long.as_bytes());

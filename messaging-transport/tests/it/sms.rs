@@ -29,7 +29,7 @@ use crate::support::outgoing;
 /// A message token of 66 characters, as long as those of the product.
 const TOKEN: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4v";
 
-/// An adapter, its provider, and what the provider calls.
+/// An adapter, its fake provider, and the server that the provider's callbacks reach.
 struct Bed {
     fake: FakeProvider,
     transport: Arc<dyn Transport>,
@@ -58,8 +58,8 @@ impl Bed {
         self.send_with(digits, "Your code is 123", |_| {}).await
     }
 
-    /// Holds that a message to the number with these last digits gets an answer of this class, with this wait in seconds and
-    /// this code of the provider.
+    /// Checks that a message to the number with these last digits gets an answer of this class, with this wait in
+    /// seconds and this code of the provider.
     async fn check_answer(&self, digits: u8, (class, wait, code): (Class, Option<u64>, Option<&str>)) -> Answer {
         let answer = self.send(digits).await;
         assert_eq!(answer.class, class, "{digits}: {answer:?}");
@@ -97,7 +97,7 @@ impl Bed {
         self.fake.requests().pop().expect("a request")
     }
 
-    /// What calls of the provider report, in order.
+    /// Returns the reports in the provider's calls, in order.
     fn read(&self, requests: &[HttpRequest], proof: &CallbackProof) -> Vec<Result<String, CallbackFault>> {
         requests.iter().map(|request| self.read_one(request, proof)).collect()
     }
@@ -120,13 +120,13 @@ impl Bed {
         Ok(callback.events.iter().map(shown).collect::<Vec<_>>().join(", "))
     }
 
-    /// Waits for calls and reads them as those of the message's own address.
+    /// Waits for calls and reads them as calls of the message's own address.
     async fn receipts(&self, count: usize) -> Vec<Result<String, CallbackFault>> {
         let requests = self.receiver.received(count).await;
         self.read(&requests, &CallbackProof::ThisMessage)
     }
 
-    /// A recipient writes; what is read of it.
+    /// Lets a recipient write, and returns the report of the call.
     async fn written(
         &self,
         text: &str,
@@ -171,7 +171,7 @@ fn system_clock() -> Arc<SystemClock> {
     Arc::new(SystemClock)
 }
 
-/// Grants nothing to one number, and remembers the order of what it is told.
+/// Does not admit one number, and remembers its calls in order.
 #[derive(Debug, Default)]
 struct Watch(Mutex<Vec<String>>);
 

@@ -1,4 +1,4 @@
-//! A client that says to an SMTP server what a test wants it to, and no more.
+//! SMTP client that sends exactly the lines that a test gives it.
 
 use std::io;
 use std::time::Duration;
@@ -18,13 +18,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.0.flush().await.unwrap();
     }
 
-    /// Sends a line and answers the code of the reply.
+    /// Sends a line and returns the code of the reply.
     pub(crate) async fn say(&mut self, line: &str) -> String {
         self.send(format!("{line}\r\n").as_bytes()).await;
         self.reply().await
     }
 
-    /// Sends a line and answers the reply, all of it.
+    /// Sends a line and returns the whole reply.
     pub(crate) async fn ask(&mut self, line: &str) -> String {
         self.send(format!("{line}\r\n").as_bytes()).await;
         self.full_reply().await
@@ -34,7 +34,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.full_reply().await.chars().take(3).collect()
     }
 
-    /// The codes of several replies.
+    /// Reads several replies and returns their codes.
     pub(crate) async fn replies(&mut self, count: usize) -> String {
         let mut codes = Vec::new();
         for _ in 0..count {
@@ -43,7 +43,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         codes.join(" ")
     }
 
-    /// A reply, all lines; empty at the end of the connection.
+    /// Reads a reply with all lines; empty at the end of the connection.
     pub(crate) async fn full_reply(&mut self) -> String {
         let mut text = String::new();
         loop {
@@ -70,7 +70,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         String::from_utf8(line).unwrap()
     }
 
-    /// Everything up to the end of the connection.
+    /// Reads everything up to the end of the connection.
     pub(crate) async fn rest(&mut self) -> String {
         let mut rest = Vec::new();
         // A reset is an end as well.

@@ -1,4 +1,5 @@
-//! Submission on the wire: who may say what and when, with and without TLS, and what the server hands over.
+//! Submission over the wire: the commands that are allowed and when, with and without TLS, and the messages that the
+//! server hands over.
 
 mod limits;
 mod session;
@@ -22,7 +23,7 @@ use tokio::task::JoinHandle;
 
 use crate::smtp_client::Client;
 
-/// `\0user\0key` in base64: what AUTH PLAIN says.
+/// AUTH PLAIN with `\0user\0key` in base64.
 const PLAIN: &str = "AUTH PLAIN AHVzZXIAa2V5";
 
 const ID: &str = "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
@@ -37,7 +38,7 @@ struct SinkState {
     refused: Mutex<Option<Refusal>>,
     counted: Mutex<usize>,
     rooms: Mutex<Vec<usize>>,
-    /// Whether `submit` waits for `go` before it answers.
+    /// True if `submit` waits for `go` before it answers.
     waits: Mutex<bool>,
     arrived: Notify,
     go: Notify,
@@ -153,7 +154,7 @@ fn certificate() -> (String, String, CertificateDer<'static>) {
     (certificate.pem(), key.serialize_pem(), certificate.der().clone())
 }
 
-/// What a server offers TLS with, from files in a directory.
+/// Writes a certificate and its key to files in a directory and loads them for a server.
 pub(crate) fn tls_in(directory: &Path) -> (Arc<ServerTls>, CertificateDer<'static>) {
     let (certificate, key, der) = certificate();
     std::fs::write(directory.join("cert.pem"), certificate).unwrap();

@@ -1,4 +1,4 @@
-//! Cloudflare's API, version 4, below its base.
+//! Fake of Cloudflare's API, version 4.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub struct FakeCloudflare {
 }
 
 impl FakeCloudflare {
-    /// An account that the token opens.
+    /// Creates an account that the token opens.
     pub fn new(token: &str, zone: FakeDnsZone) -> Self {
         Self { token: token.to_owned(), zone }
     }
@@ -49,7 +49,7 @@ impl FakeCloudflare {
         }
     }
 
-    /// Adds a record, or puts it in the place of the one with this id.
+    /// Adds a record, or replaces the one with this id.
     fn put(&self, body: &Value, in_place_of: Option<u64>) -> FakeAnswer {
         let text = |member: &str| body[member].as_str().unwrap_or_default().to_owned();
         let (host, kind, content) = (text("name"), text("type"), text("content"));

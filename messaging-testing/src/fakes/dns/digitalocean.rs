@@ -1,4 +1,4 @@
-//! The API of `DigitalOcean`, version 2, below its base.
+//! Fake of `DigitalOcean`'s API, version 2.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub struct FakeDigitalOcean {
 }
 
 impl FakeDigitalOcean {
-    /// An account that the token opens.
+    /// Creates an account that the token opens.
     pub fn new(token: &str, zone: FakeDnsZone) -> Self {
         Self { token: token.to_owned(), zone }
     }

@@ -1,4 +1,4 @@
-//! Hetzner's Cloud API, version 1, below its base.
+//! Fake of Hetzner's Cloud API, version 1.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub struct FakeHetzner {
 }
 
 impl FakeHetzner {
-    /// A project that the token opens.
+    /// Creates a project that the token opens.
     pub fn new(token: &str, zone: FakeDnsZone) -> Self {
         Self { token: token.to_owned(), zone }
     }

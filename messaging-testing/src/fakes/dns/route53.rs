@@ -1,4 +1,5 @@
-//! Amazon Route 53, API version 2013-04-01. It checks Signature Version 4 as Amazon does: over the request as it came.
+//! Fake of Amazon Route 53, API version 2013-04-01. It checks Signature Version 4 as Amazon does: over the request as
+//! received.
 
 use ring::digest::{SHA256, digest};
 use ring::hmac;
@@ -19,7 +20,7 @@ pub struct FakeRoute53 {
 }
 
 impl FakeRoute53 {
-    /// An account that the access key opens.
+    /// Creates an account that the access key opens.
     pub fn new(access_key_id: &str, secret_access_key: &str, zone: FakeDnsZone) -> Self {
         let (access_key_id, secret_access_key) = (access_key_id.to_owned(), secret_access_key.to_owned());
         Self { access_key_id, secret_access_key, zone }
@@ -38,7 +39,7 @@ impl FakeRoute53 {
         }
     }
 
-    /// The signature is right for this request; else the code of the error.
+    /// Checks the signature of this request; `Err` is the code of the error.
     fn check(&self, request: &FakeRequest) -> Result<(), &'static str> {
         let header = request.header("authorization");
         let field = |name: &str| header.split([' ', ',']).find_map(|part| part.strip_prefix(name)).unwrap_or_default();
@@ -72,7 +73,7 @@ impl FakeRoute53 {
         if hex(&sign(&key, &text)) == signature { Ok(()) } else { Err("SignatureDoesNotMatch") }
     }
 
-    /// Zones by name, from the one that is asked for on.
+    /// Returns the zones in the order of their names, beginning at a name.
     fn zones(&self, from: &str) -> FakeAnswer {
         let zone = |id: &str, name: &str, private: bool| {
             format!(
@@ -82,7 +83,7 @@ impl FakeRoute53 {
         };
         let name = &*self.zone.name;
         let ours = if from.trim_end_matches('.') == name {
-            // One of the same name that only a network of Amazon's sees.
+            // A private zone of the same name.
             zone("ZPRIVATE", name, true) + &zone(ZONE, name, false)
         } else {
             String::new()
@@ -97,7 +98,7 @@ impl FakeRoute53 {
         )
     }
 
-    /// Sets from a name on: those of the name, and one of another.
+    /// Returns the record sets from a name on: those of the name, and one of another.
     fn sets(&self, from: &str) -> FakeAnswer {
         let mut records = self.zone.at(from);
         records.sort_by(|one, other| one.kind.cmp(&other.kind));
@@ -117,7 +118,7 @@ impl FakeRoute53 {
         )
     }
 
-    /// Carries a batch out as a whole, or nothing of it.
+    /// Carries out a batch as a whole, or nothing of it.
     fn change(&self, body: &str) -> FakeAnswer {
         let before = self.zone.lock().clone();
         for change in body.split("<Change>").skip(1) {
@@ -198,7 +199,7 @@ fn set(records: &[FakeDnsRecord]) -> String {
     )
 }
 
-/// The text between two marks; empty when one is missing.
+/// Returns the text between two marks; empty if one is missing.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> &'a str {
     text.split_once(open).and_then(|(_, rest)| rest.split_once(close)).map_or("", |(inner, _)| inner)
 }

@@ -1,4 +1,4 @@
-//! Proof of exchangers, before an attempt goes on with them.
+//! Verification of exchangers, before an attempt sends to them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{Attempt, Miss, no_tls};
 use crate::smtp::{Session, Transcript};
 
 impl Attempt<'_> {
-    /// The demands on the connection to an exchanger, or the reason why nothing goes there.
+    /// Returns the demands on the connection to an exchanger, or the reason why no mail goes there.
     pub(super) async fn tls_policy(&self, host: &str) -> Result<TlsPolicy, String> {
         let Self { client, domain, is_secure, sts, require_tls, .. } = self;
         let policy = TlsPolicy::find(&client.routing, host, *is_secure, sts.as_ref(), *require_tls).await?;
@@ -19,7 +19,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// The session, once its peer has proved what it has to.
+    /// Returns the session, if its peer meets the demands.
     pub(super) async fn prove(
         &self,
         session: Session,
@@ -29,7 +29,7 @@ impl Attempt<'_> {
     ) -> Result<Session, Miss> {
         let mut session = session;
         if session.transactions() > 0 && session.is_encrypted() && policy.asks_for_no_proof() {
-            // What can be verified was, before its first message.
+            // The peer was verified before the first message of the session.
             return Ok(session);
         }
         let now = Duration::from_millis(u64::try_from(self.client.clock.now().as_millis()).unwrap_or_default());

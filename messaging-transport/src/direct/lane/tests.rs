@@ -7,7 +7,7 @@ const FLOW: Flow = Flow { class: JobClass::Transactional, workspace: None };
 
 const PACE: Pace = Pace { start: 2, most: 4, rest: Duration::from_secs(15) };
 
-/// Waits longer than anything here takes.
+/// A deadline after anything here takes.
 fn deadline() -> Instant {
     Instant::now() + Duration::from_mins(10)
 }
@@ -24,7 +24,7 @@ async fn go(lane: &Arc<Lane>) -> Permit {
     }
 }
 
-/// How many turns there are without waiting.
+/// Returns the number of turns that are free at once.
 async fn width(lane: &Arc<Lane>) -> usize {
     let mut permits = Vec::new();
     while let LaneAdmission::Go(permit) = lane.admit(Instant::now(), FLOW).await {
@@ -41,7 +41,7 @@ fn failure(text: &str) -> Report {
     Report::Unreachable(Response { text: text.to_owned(), ..Response::default() })
 }
 
-/// The reason for which nothing is tried.
+/// Returns the failure for which nothing is tried, and the time since then.
 async fn refused(lane: &Arc<Lane>) -> (String, Duration) {
     match lane.admit(deadline(), FLOW).await {
         LaneAdmission::Unreachable(response, ago) => (response.text, ago),

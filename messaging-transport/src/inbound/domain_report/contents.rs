@@ -1,7 +1,7 @@
-//! Files in which reports come: as they are, or packed by gzip (RFC 1952) or as the first member of a zip archive.
+//! Files in which reports come: plain, or packed by gzip (RFC 1952) or as the first member of a zip archive.
 //!
-//! Of an archive no more is read than the header before its first member (APPNOTE.TXT section 4.3.7), which every archiver
-//! writes, and its octets: the list at its end says nothing that a report needs.
+//! Of an archive only the header before its first member is read (APPNOTE.TXT section 4.3.7), which every archiver
+//! writes, and the member's octets: the directory at its end has nothing that a report needs.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
 
@@ -17,21 +17,21 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Octets of the header of a member, without name and extra field.
 const MEMBER_HEADER: usize = 30;
 
-/// The longest piece of a content that is looked at at once: a tag, a text.
+/// Maximum length of a piece of content that is examined at once: a tag, a text.
 const MAX_PIECE: usize = 64 << 10;
 
-/// True for content that looks like a report of a kind, packed or not.
+/// Returns true if content looks like a report of a kind, packed or not.
 pub(super) fn is_report(content: &[u8], purpose: ReportPurpose) -> bool {
     let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content).trim_ascii_start();
     let plain = match purpose {
-        // Letters may have an HTML part.
+        // The mail may have an HTML part.
         ReportPurpose::Dmarc => content.starts_with(b"<?xml") || content.starts_with(b"<feedback"),
         ReportPurpose::TlsRpt => content.starts_with(b"{"),
     };
     plain || content.starts_with(GZIP) || content.starts_with(ZIP)
 }
 
-/// The content of a file without its container.
+/// Returns the content of a file without its container.
 pub(super) fn unpack(file: &[u8]) -> std::result::Result<Content<'_>, Unreadable> {
     let reader: Box<dyn Read + '_> = if file.starts_with(GZIP) {
         Box::new(GzDecoder::new(file))
@@ -61,7 +61,7 @@ fn first_member(file: &[u8]) -> std::result::Result<Box<dyn Read + '_>, Unreadab
     }
 }
 
-/// A stream that ends with an error beyond the most octets that are read, and where one piece is too long.
+/// A stream that fails beyond the maximum number of octets, and if one piece is too long.
 pub(super) struct Content<'a> {
     inner: BufReader<Box<dyn Read + 'a>>,
     left: u64,
@@ -74,7 +74,7 @@ pub(super) struct Content<'a> {
 struct TooLong;
 
 impl Content<'_> {
-    /// Another piece begins.
+    /// Begins another piece.
     pub(super) const fn begin_piece(&mut self) {
         self.piece = 0;
     }
@@ -86,7 +86,7 @@ impl Read for Content<'_> {
         let length = found.len().min(buffer.len());
         buffer[..length].copy_from_slice(&found[..length]);
         self.consume(length);
-        // Whoever reads octets bounds their pieces.
+        // A reader of octets limits its pieces itself.
         self.begin_piece();
         Ok(length)
     }
@@ -109,7 +109,7 @@ impl BufRead for Content<'_> {
     }
 }
 
-/// Reason to refuse a report whose stream ended with an error.
+/// Returns the reason to refuse a report whose stream ended with an error.
 pub(super) fn fault_of(error: &Error) -> Unreadable {
     let is_too_long = error.get_ref().and_then(|inner| inner.downcast_ref::<TooLong>()).is_some();
     if is_too_long { Unreadable::TooLarge } else { Unreadable::Damaged }

@@ -1,5 +1,5 @@
-//! Aggregate reports of DMARC. RFC 9990 has the form of RFC 7489 with a namespace and a few elements more, so one reader
-//! serves both, and takes what old reporters leave out.
+//! Aggregate reports of DMARC. RFC 9990 has the form of RFC 7489 with a namespace and a few more elements, so one
+//! parser serves both, and accepts the omissions of old reporters.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ struct Record {
     has_spf: bool,
 }
 
-/// Reads a report; rows about names that are not the domain or below it are left out.
+/// Parses a report; rows about names outside of the domain are left out.
 pub(super) fn read(content: Content<'_>, domain: &str) -> Result<DomainReport, Unreadable> {
     let mut document = Document::new(content);
     let mut reading = Reading::default();
@@ -66,7 +66,7 @@ pub(super) fn read(content: Content<'_>, domain: &str) -> Result<DomainReport, U
 }
 
 impl Reading {
-    /// Takes what an element says.
+    /// Takes the value of an element.
     fn take(&mut self, path: &str, value: &str) {
         let Some(path) = path.strip_prefix("feedback/") else { return };
         let is_pass = value.eq_ignore_ascii_case("pass");
@@ -96,7 +96,7 @@ impl Reading {
         let Some(source) = record.source.filter(|_| is_ours && record.messages > 0) else { return };
         let result = AggregateResult {
             disposition: record.disposition.unwrap_or(DmarcAction::None),
-            // What is aligned has passed, whether the report has the details or not.
+            // An aligned result has passed, even if the report lacks the details.
             spf: record.has_spf || record.is_spf_aligned,
             dkim: record.has_dkim || record.is_dkim_aligned,
             spf_aligned: record.is_spf_aligned,
@@ -129,7 +129,7 @@ impl Reading {
     }
 }
 
-/// The moment of a count of seconds since 1970.
+/// Returns the time of a count of seconds since 1970.
 fn seconds(count: i64) -> Option<Timestamp> {
     (0..=253_402_300_799).contains(&count).then(|| Timestamp::from_millis(count * 1000))
 }

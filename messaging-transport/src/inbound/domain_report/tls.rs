@@ -17,10 +17,10 @@ const SUCCESSFUL: &str = "successful";
 /// Result of sessions that failed for a reason that the report does not tell.
 const UNSPECIFIED: &str = "unspecified";
 
-/// The most sessions that a row is taken to be about.
+/// Maximum number of sessions that a row may count.
 const MAX_SESSIONS: u64 = 1_000_000_000_000;
 
-/// Words of an error for a list that is too long.
+/// Text of the error for a list that is too long.
 const TOO_MANY: &str = "too many items";
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ struct PolicyResult {
 #[serde(rename_all = "kebab-case")]
 struct Policy {
     policy_domain: String,
-    /// The first pattern of what is a text in the example of the RFC, and a list in other reports.
+    /// The first pattern of a member that is a text in the example of the RFC, and a list in other reports.
     #[serde(default, deserialize_with = "first_host")]
     mx_host: Option<String>,
 }
@@ -79,17 +79,17 @@ struct Failure {
     failed_session_count: u64,
 }
 
-/// The policies of a report, with at most [`MAX_ROWS`] failures and policies together.
+/// Reads the policies of a report, with at most [`MAX_ROWS`] failures and policies together.
 fn policies<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PolicyResult>, D::Error> {
     deserializer.deserialize_seq(Items { weight: |result: &PolicyResult| 1 + result.failure_details.len() })
 }
 
-/// At most [`MAX_ROWS`] failures.
+/// Reads at most [`MAX_ROWS`] failures.
 fn failures<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Failure>, D::Error> {
     deserializer.deserialize_seq(Items { weight: |_: &Failure| 1 })
 }
 
-/// Reads a list as long as its items together do not weigh more than [`MAX_ROWS`].
+/// Reads a list whose items together weigh at most [`MAX_ROWS`].
 struct Items<T> {
     weight: fn(&T) -> usize,
 }
@@ -118,7 +118,7 @@ fn first_host<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Strin
     deserializer.deserialize_any(FirstHost)
 }
 
-/// Reads a text, or the first of a list.
+/// Reads a text, or the first item of a list.
 struct FirstHost;
 
 impl<'de> Visitor<'de> for FirstHost {
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for FirstHost {
     }
 }
 
-/// Reads a report; policies of names that are not the domain or below it are left out.
+/// Parses a report; policies of names outside of the domain are left out.
 pub(super) fn read(content: Content<'_>, domain: &str, submitter: Option<String>) -> Result<DomainReport, Unreadable> {
     let report: Report = serde_json::from_reader(content).map_err(fault)?;
     if report.id.trim().is_empty() {

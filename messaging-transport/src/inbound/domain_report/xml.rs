@@ -1,5 +1,5 @@
-//! XML as a stream of elements with text, which is all that a report has: no tree, no attributes, no entities but the five
-//! that XML itself names, no document type.
+//! XML as a stream of elements with text, which is all that a report has: no tree, no attributes, no entities but the
+//! five predefined ones, no document type.
 
 use quick_xml::Reader;
 use quick_xml::errors::Error;
@@ -9,22 +9,22 @@ use quick_xml::events::Event;
 use super::contents::{Content, fault_of};
 use super::shared::{MAX_TEXT, Unreadable};
 
-/// The deepest element.
+/// Maximum depth of elements.
 const MAX_DEPTH: usize = 16;
 
-/// Octets of the name of an element.
+/// Maximum octets of the name of an element.
 const MAX_NAME: usize = 64;
 
-/// Something in the document.
+/// A piece of the document.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
-    /// An element begins; its path is that of names from the root, with slashes between.
+    /// An element begins; its path has the names from the root, with slashes between.
     Start(&'a str),
-    /// An element ends. The text is that since the last element began or ended, without white space around it.
+    /// An element ends: its path, and the text since the last element began or ended, without white space around it.
     End(&'a str, &'a str),
 }
 
-/// An event, as far as it matters.
+/// An event of the parser.
 enum Step {
     Start(String),
     Empty(String),
@@ -60,7 +60,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The next piece; `None` at the end of a document that is whole.
+    /// Returns the next piece; `None` at the end of a complete document.
     pub(super) fn next(&mut self) -> Result<Option<Piece<'_>>, Unreadable> {
         if std::mem::take(&mut self.has_ended) {
             self.path.truncate(self.lengths.pop().unwrap_or_default());
@@ -76,7 +76,7 @@ impl<'a> Document<'a> {
                     self.is_empty = true;
                     return self.start(&name).map(Some);
                 }
-                // That it ends the element that is open was seen to.
+                // The parser has checked that it ends the open element.
                 Step::End => return Ok(Some(self.end())),
                 Step::Other => {}
                 Step::Eof if self.lengths.is_empty() => return Ok(None),
@@ -85,7 +85,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Reads on to the next event; texts are gathered.
+    /// Reads up to the next event; texts are gathered.
     fn step(&mut self) -> Result<Step, Unreadable> {
         self.buffer.clear();
         self.reader.get_mut().begin_piece();
@@ -129,13 +129,13 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The name of an element without its namespace.
+/// Returns the name of an element without its namespace.
 fn name(octets: &[u8]) -> Result<String, Unreadable> {
     let name = std::str::from_utf8(octets).ok().filter(|name| name.len() <= MAX_NAME && !name.contains('/'));
     name.map(ToOwned::to_owned).ok_or(Unreadable::Form)
 }
 
-/// Appends to a text of which no more is kept than is needed.
+/// Appends to a text, of which only the needed beginning is kept.
 fn append(text: &mut String, more: &str) -> Step {
     let room = (4 * MAX_TEXT).saturating_sub(text.len());
     text.extend(more.chars().take(room));

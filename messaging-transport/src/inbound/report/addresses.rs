@@ -10,7 +10,7 @@ const MAX_DOMAIN: usize = 255;
 /// Local parts, in lower case, of addresses that send or sign reports and are never a recipient whose mail bounced.
 const NOT_RECIPIENTS: &[&str] = &["mailer-daemon", "postmaster", "abuse", "helpdesk", "noreply", "no-reply", "support"];
 
-/// Finds the addresses in a line; answers their byte ranges, which are in order and do not overlap.
+/// Returns the byte ranges of the addresses in a line, which are in order and do not overlap.
 pub(super) fn find(line: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for (at, _) in line.match_indices('@') {
@@ -22,7 +22,7 @@ pub(super) fn find(line: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The addresses in a list such as the field `To` or `X-Failed-Recipients`, at most `limit` of them.
+/// Returns the addresses in a list such as the field `To` or `X-Failed-Recipients`, at most `limit` of them.
 pub(super) fn list(text: &str, limit: usize) -> Vec<String> {
     find(text).into_iter().take(limit).map(|range| text[range].to_owned()).collect()
 }
@@ -34,8 +34,8 @@ pub(super) fn may_be_recipient(address: &str) -> bool {
     !local.starts_with("bounce+") && !local.starts_with("unsubscribe+") && !NOT_RECIPIENTS.contains(&local.as_str())
 }
 
-/// The address around the `@` at byte `at` of a line, if there is one. It begins no earlier than `not_before`, the end
-/// of the address before. The domain needs a dot, and its last label must not be a number, as in an IP address.
+/// Returns the address around the `@` at byte `at` of a line, if there is one. It begins no earlier than `not_before`,
+/// the end of the address before. The domain needs a dot, and its last label must not be a number, as in an IP address.
 fn address_at(line: &str, at: usize, not_before: usize) -> Option<Range<usize>> {
     let before = &line[not_before..at];
     let mut start =

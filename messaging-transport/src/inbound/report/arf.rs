@@ -1,4 +1,4 @@
-//! Complaints: feedback reports (RFC 5965), and what was sent before there were any.
+//! Complaints: feedback reports (RFC 5965), and the formats of feedback loops older than these.
 
 use messaging_core::domain::mail::report::Report;
 
@@ -6,22 +6,21 @@ use super::addresses;
 use super::mail::Mail;
 use crate::mail::fields::{self, Fields};
 
-/// The most complainants of one report that are read.
+/// Maximum number of complainants of one report that are read.
 const MAX_RECIPIENTS: usize = 100;
 
-/// The longest feedback type; the registered ones have at most twelve characters.
+/// Maximum length of a feedback type; the registered ones have at most twelve characters.
 const MAX_TYPE: usize = 40;
 
-/// What complaints without a machine-readable part are called: the subjects of the feedback loops that
-/// send the message as it was.
+/// Subjects of complaints without a machine-readable part, from feedback loops that send the message as it was.
 const SUBJECTS: &[&str] =
     &["complaint about message from ", "email feedback report for ip ", "spam complaint about message"];
 
-/// Fields of the returned message where feedback loops say who complains.
+/// Fields of the returned message in which feedback loops name the complainant.
 const COMPLAINANT: &[&str] =
     &["X-HmXmrOriginalRecipient", "X-Original-To", "X-Original-Recipient", "Delivered-To", "To"];
 
-/// What a mail complains about, if it does.
+/// Returns the complaint that a mail makes, if it makes one.
 pub(super) fn read(mail: &Mail<'_>) -> Option<Report> {
     let returned = mail.returned_header();
     if let Some(part) = mail.part(&["message/feedback-report"]) {
@@ -53,7 +52,8 @@ fn complaint(feedback_type: String, report: &Fields, returned: Option<&Fields>) 
     Report::Complaint { feedback_type, recipients }
 }
 
-/// Section 3.1; what is no token is `other`, as the section says of types nobody knows.
+/// Returns the feedback type (RFC 5965 section 3.1). Text that is no token becomes `other`, which the section
+/// prescribes for unknown types.
 fn feedback_type(report: &Fields) -> String {
     let given = report.get("Feedback-Type").unwrap_or("").trim().to_ascii_lowercase();
     let is_token = (1..=MAX_TYPE).contains(&given.len())

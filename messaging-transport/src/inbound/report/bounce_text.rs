@@ -1,8 +1,8 @@
-//! Bounces that only people were meant to read.
+//! Parses bounces that are written for people only.
 //!
-//! Hosts have announced failures in prose since before there was a form for it, and many still do. They
-//! have some things in common: they come from a daemon, they name the address at the beginning of a
-//! line or in a header, the reason stands behind it or below it, and the message they return follows.
+//! Hosts announced failures in prose before there was a format for it, and many still do. Such mails have some things
+//! in common: they come from a daemon, they name the address at the beginning of a line or in a header, the reason
+//! stands behind it or below it, and the returned message follows.
 
 use messaging_core::domain::delivery::bounce::{BounceClass, classify};
 use messaging_core::domain::mail::report::{Action, RecipientReport};
@@ -11,16 +11,16 @@ use messaging_core::ports::transport::Response;
 use super::mail::Mail;
 use super::{addresses, codes, dsn, phrases};
 
-/// How much of the text is looked at. Reasons stand at the beginning.
+/// Maximum length of the text that is examined, in octets; the reason stands at the beginning.
 const MAX_TEXT: usize = 32 * 1024;
 
-/// The most recipients of one mail that are read; a message of ours has at most 101.
+/// Maximum number of recipients read from one mail; a message of ours has at most 101.
 const MAX_RECIPIENTS: usize = 200;
 
-/// How much is taken for the reason of one recipient.
+/// Length of a recipient's reason, in octets, from which no more lines are added.
 const MAX_REASON: usize = 2000;
 
-/// How far into its line an address may stand and still begin a paragraph about it.
+/// Maximum length of the label before an address that begins a paragraph, in characters.
 const MAX_LABEL: usize = 40;
 
 /// Labels of addresses that are not the recipient's.
@@ -45,14 +45,14 @@ const OTHER_LABELS: &[&str] = &[
     "发件人",
 ];
 
-/// What a mail without a machine-readable part says about recipients, if it is a bounce.
+/// Returns the recipients' reports of a mail without a machine-readable part, if it is a bounce.
 pub(super) fn read(mail: &Mail<'_>) -> Option<Vec<RecipientReport>> {
     let prose = Prose::of(mail);
     let named = failed_recipients(mail);
     if named.is_empty() && !prose.is_bounce(mail) {
         return None;
     }
-    // The form was filled in, but sent as text.
+    // The machine-readable form was sent as text.
     if let Some(form) = prose.form() {
         let reports = dsn::read(form.as_bytes());
         if !reports.is_empty() {
@@ -90,8 +90,8 @@ pub(super) fn read(mail: &Mail<'_>) -> Option<Vec<RecipientReport>> {
     Some(paragraphs.into_iter().map(report).collect())
 }
 
-/// What the prose of a notification says about a recipient: for notifications whose form does not give
-/// the reason.
+/// Returns what the prose of a notification says about a recipient, for notifications whose form does not give the
+/// reason.
 pub(super) fn explain(mail: &Mail<'_>, addresses: &[String]) -> Response {
     let prose = Prose::of(mail);
     let paragraphs = prose.paragraphs();
@@ -102,7 +102,7 @@ pub(super) fn explain(mail: &Mail<'_>, addresses: &[String]) -> Response {
     prose.response(&of_recipient.unwrap_or_default(), is_only)
 }
 
-/// `X-Failed-Recipients`, which Exim and Gmail write.
+/// Returns the addresses in `X-Failed-Recipients`, which Exim and Gmail write.
 fn failed_recipients(mail: &Mail<'_>) -> Vec<String> {
     mail.header
         .all("X-Failed-Recipients")
@@ -160,7 +160,7 @@ impl Prose {
         let (name, is_bare) = (from.replace(sender, ""), sender.is_empty());
         let is_daemon = phrases::is_daemon(if is_bare { from.trim() } else { local_part }, &name);
         let is_about_bounce = phrases::is_bounce_subject(&self.subject);
-        // A bounce quotes our subject, which may speak of holidays.
+        // A bounce quotes the subject of our message, which may look like that of an automatic reply.
         if announces_itself || (phrases::is_auto_reply(&self.subject) && !(is_daemon && is_about_bounce)) {
             return false;
         }
@@ -187,7 +187,7 @@ impl Prose {
                 || (phrases::is_delay(&self.lower) && !phrases::is_failure(&self.subject)))
     }
 
-    /// The fields of RFC 3464, where they stand in the text.
+    /// Returns the fields of RFC 3464, if they stand in the text.
     fn form(&self) -> Option<&str> {
         let mut at = 0;
         for line in self.text.split_inclusive('\n') {
@@ -203,7 +203,7 @@ impl Prose {
         None
     }
 
-    /// What is said about each address that a line begins with, up to an empty line behind the reason.
+    /// Returns a paragraph for each address that begins a line, up to the empty line behind the reason.
     fn paragraphs(&self) -> Vec<Paragraph<'_>> {
         let mut found: Vec<Paragraph<'_>> = Vec::new();
         let mut open: Option<usize> = None;
@@ -220,7 +220,7 @@ impl Prose {
             match found.iter().position(|one| one.addresses[0].eq_ignore_ascii_case(&address)) {
                 // The reason speaks of the address.
                 Some(at) if open == Some(at) => found[at].push(line),
-                // Named again, in a transcript or for administrators, who get the codes.
+                // The address is named again, in a transcript or for administrators, and the codes stand there.
                 Some(at) if !found[at].has_codes() => {
                     found[at].push(rest);
                     open = Some(at);
@@ -241,7 +241,7 @@ impl Prose {
         found
     }
 
-    /// An address that stands somewhere.
+    /// Returns the first address in the text that may be the recipient's: none of the mail's own `To` and `From`.
     fn any_address(&self, mail: &Mail<'_>) -> Option<String> {
         let ours = mail.header.words("To").unwrap_or_default().to_lowercase();
         let from = mail.header.words("From").unwrap_or_default().to_lowercase();
@@ -252,12 +252,11 @@ impl Prose {
         addresses::list(&self.text, 20).into_iter().find(|address| is_other(address))
     }
 
-    /// The reason for one recipient. Codes count before words: where the mail has only one recipient, also
-    /// those that stand apart from the words about it.
+    /// Returns the reason for one recipient. Codes count before words; if the mail has only one recipient, so do codes
+    /// that stand apart from the words about it.
     fn response(&self, paragraph: &Paragraph<'_>, is_only: bool) -> Response {
         let own = paragraph.lines.join(" ");
-        // Where the recipient's own lines say nothing, the reason may stand elsewhere; where nothing does,
-        // they are still the ones to show.
+        // If the recipient's own lines give no reason, it may stand elsewhere; if none does, they are still shown.
         let has_codes = || !codes::find(&self.text).is_empty();
         let says_elsewhere = || has_codes() || says_why(&self.text);
         let is_own = if paragraph.has_reason() {
@@ -292,7 +291,7 @@ impl<'a> Paragraph<'a> {
         self.has_codes() || says_why(&self.lines.join(" "))
     }
 
-    /// `(expanded from <alias@example.com>)`: the address that we sent to.
+    /// Adds the address of `(expanded from <alias@example.com>)`, which is the one that we sent to.
     fn add_aliases(&mut self) {
         for line in &self.lines {
             let Some(at) = ["expanded from", "generated from"].iter().find_map(|words| line.find(words)) else {
@@ -308,14 +307,14 @@ impl<'a> Paragraph<'a> {
     }
 }
 
-/// Whether words without a code tell the reason.
+/// Returns true if words without a code tell the reason.
 fn says_why(text: &str) -> bool {
     let text: String = text.chars().take(MAX_REASON).collect();
     let response = Response { text, ..Response::default() };
     classify(&response) != BounceClass::Unknown || phrases::code_of(&response.text.to_lowercase()).is_some()
 }
 
-/// The address that a line begins with, perhaps behind a label, and what follows it.
+/// Returns the address that a line begins with, perhaps behind a label, and the text that follows it.
 fn head(line: &str) -> Option<(String, &str)> {
     let first = addresses::find(line).into_iter().next()?;
     let address = &line[first.clone()];
@@ -338,7 +337,7 @@ fn is_other_label(label: &str) -> bool {
     OTHER_LABELS.iter().any(|other| label == *other || label.ends_with(&format!(" {other}")))
 }
 
-/// Whether the returned message begins with this line: it is announced, or its header begins.
+/// Returns true if the returned message begins with this line: it is announced, or its header begins.
 fn begins_returned(line: &str) -> bool {
     if ["Received: ", "Return-Path: ", "DKIM-Signature: ", "X-Received: ", "ARC-Seal: "]
         .iter()

@@ -2,25 +2,25 @@
 
 use messaging_core::ports::transport::Response;
 
-/// The longest text of a response (see [`Response::text`]).
+/// Maximum length of a response's text (see [`Response::text`]).
 pub(super) const MAX_TEXT: usize = 512;
 
-/// The refusals that are seen in the wild. A list, because other numbers of three digits mean something
-/// else: a size, a port, an amount.
+/// Reply codes of refusals that are seen in practice. They are listed because other numbers of three digits mean
+/// something else: a size, a port, an amount.
 const BASIC: &[u16] = &[
     421, 441, 442, 446, 447, 449, 450, 451, 452, 454, 455, 471, 500, 501, 502, 503, 504, 510, 511, 512, 513, 515, 521,
     523, 525, 530, 533, 534, 535, 541, 550, 551, 552, 553, 554, 555, 556, 557, 571, 577,
 ];
 
-/// Words before a number that say it is a version.
+/// Words that mark the number behind them as a version.
 const VERSION_WORDS: &[&str] = &["version", "ver", "v", "exim", "postfix", "sendmail", "release", "smtpd"];
 
-/// The codes in a text, and where the reply they belong to begins.
+/// The codes in a text, and the position of the reply that they belong to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Codes {
     pub(super) basic: Option<u16>,
     pub(super) enhanced: Option<String>,
-    /// Where the first of them begins.
+    /// Byte offset of the first code.
     pub(super) at: usize,
 }
 
@@ -30,8 +30,8 @@ impl Codes {
     }
 }
 
-/// The codes of the first reply in a text. A basic code that an enhanced one follows wins over one that
-/// stands alone, and that over an enhanced one alone.
+/// Returns the codes of the first reply in a text. A basic code followed by an enhanced one takes precedence over a
+/// basic code alone, and that over an enhanced one alone.
 pub(super) fn find(text: &str) -> Codes {
     let bytes = text.as_bytes();
     let (mut basic, mut enhanced) = (None, None);
@@ -64,15 +64,15 @@ pub(super) fn find(text: &str) -> Codes {
     Codes { basic: basic.map(|(code, _)| code), enhanced: enhanced.map(|(code, _)| code), at }
 }
 
-/// The response that a piece of prose quotes: its codes, and the words from the reply on.
+/// Returns the response that a piece of prose quotes: its codes, and the words from the reply on.
 pub(super) fn response(text: &str) -> Response {
     let codes = find(text);
     let said = text.get(codes.at..).filter(|said| said.split_whitespace().nth(2).is_some()).unwrap_or(text);
     Response { code: codes.basic, enhanced: codes.enhanced.clone(), text: tidy(said, &codes), host: None }
 }
 
-/// One line of at most [`MAX_TEXT`] characters. The codes that begin every line of a long reply are
-/// said once.
+/// Returns the text as one line of at most [`MAX_TEXT`] characters. Codes that begin every line of a long reply are
+/// kept once.
 pub(super) fn tidy(text: &str, codes: &Codes) -> String {
     let (mut kept, mut length) = (String::new(), 0);
     let prefix = match (codes.basic, &codes.enhanced) {
@@ -98,19 +98,19 @@ pub(super) fn tidy(text: &str, codes: &Codes) -> String {
     kept
 }
 
-/// Whether `text` is an enhanced code and nothing else.
+/// Returns true if `text` is an enhanced code and nothing else.
 pub(super) fn is_enhanced(text: &str) -> bool {
     enhanced_at(text.as_bytes(), 0) == Some(text.len())
 }
 
-/// Whether the code says no more than its first digit, as `5.0.0` does.
+/// Returns true if the code says no more than its first digit, as `5.0.0` does.
 pub(super) fn is_vague(enhanced: &str) -> bool {
     enhanced.split('.').nth(1) == Some("0")
 }
 
 fn begins_a_number(bytes: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|at| bytes[at]) else { return true };
-    // `1.550`, `x550`, `+550`, and the tail of a longer number or an address are none.
+    // The number in `1.550`, `x550`, `+550`, and the tail of a longer number or an address are no codes.
     !(before.is_ascii_alphanumeric()
         || matches!(before, b'.' | b'_' | b'+' | b'@' | b'/' | b':' | b',')
         || before >= 0x80)
@@ -129,7 +129,7 @@ fn basic_at(bytes: &[u8], at: usize) -> Option<u16> {
     (ends && BASIC.contains(&code)).then_some(code)
 }
 
-/// Where the enhanced code that begins at `at` ends.
+/// Returns the offset at which the enhanced code that begins at `at` ends.
 fn enhanced_at(bytes: &[u8], at: usize) -> Option<usize> {
     if !matches!(bytes.get(at)?, b'2' | b'4' | b'5') || bytes.get(at + 1) != Some(&b'.') {
         return None;
@@ -138,7 +138,7 @@ fn enhanced_at(bytes: &[u8], at: usize) -> Option<usize> {
         |from: usize| bytes[from.min(bytes.len())..].iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
     let subject = digits(at + 2);
     let dot = at + 2 + subject;
-    // RFC 3463 has the subjects 0 to 7; what is higher is a version or an address.
+    // RFC 3463 has the subjects 0 to 7; a higher number belongs to a version or an address.
     if subject != 1 || bytes[at + 2] > b'7' || bytes.get(dot) != Some(&b'.') {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Delivery status notifications (RFC 3464), addresses in UTF-8 included (RFC 6533).
+//! Parses delivery status notifications (RFC 3464), addresses in UTF-8 included (RFC 6533).
 
 use messaging_core::domain::mail::report::{Action, RecipientReport};
 use messaging_core::ports::transport::Response;
@@ -6,13 +6,13 @@ use messaging_core::ports::transport::Response;
 use super::codes::{self, Codes};
 use crate::mail::fields::{self, Fields};
 
-/// The most recipients of one notification that are read; a message of ours has at most 101.
+/// Maximum number of recipients read from one notification; a message of ours has at most 101.
 const MAX_RECIPIENTS: usize = 200;
 
-/// The fields that say whom a group is about.
+/// Fields that name the recipient of a group.
 const RECIPIENT_FIELDS: &[&str] = &["Original-Recipient", "Final-Recipient", "X-Actual-Recipient"];
 
-/// What a `message/delivery-status` part says about each recipient.
+/// Returns the recipients' reports in a `message/delivery-status` part.
 pub(super) fn read(part: &[u8]) -> Vec<RecipientReport> {
     let groups = groups(part);
     let reporter = groups.iter().find_map(|group| group.get("Reporting-MTA")).and_then(host);
@@ -24,15 +24,15 @@ pub(super) fn read(part: &[u8]) -> Vec<RecipientReport> {
         .collect()
 }
 
-/// The groups of fields. They are divided by empty lines; some programs put several, or none, so that
-/// a second `Final-Recipient` begins a group as well.
+/// Returns the groups of fields. Empty lines divide them; some programs write several such lines, or none, so that a
+/// second `Final-Recipient` begins a group as well.
 fn groups(part: &[u8]) -> Vec<Fields> {
     let mut found = Vec::new();
     let mut rest = part;
     while !rest.is_empty() && found.len() <= MAX_RECIPIENTS {
         let (group, after) = fields::split(rest);
         if group.is_empty() && after.len() == rest.len() {
-            // No field: skip the line.
+            // The line is no field: skip it.
             rest = fields::after_line(rest);
             continue;
         }
@@ -82,7 +82,7 @@ fn recipient(group: &Fields, reporter: Option<&str>) -> Option<RecipientReport> 
     Some(RecipientReport { addresses, action, response })
 }
 
-/// Section 2.3.3; where it is missing, what the class of the status says.
+/// Returns the action (RFC 3464 section 2.3.3), or one by the class of the status if it is missing.
 fn action(text: &str, status: Option<&str>) -> Option<Action> {
     let word = text.split(|c: char| !c.is_ascii_alphabetic()).find(|word| !word.is_empty()).unwrap_or("");
     Some(match word.to_ascii_lowercase().as_str() {
@@ -99,14 +99,14 @@ fn action(text: &str, status: Option<&str>) -> Option<Action> {
     })
 }
 
-/// Section 2.3.4: the code, behind which some write what it means.
+/// Returns the status code (RFC 3464 section 2.3.4); some programs write an explanation behind it.
 fn status(text: &str) -> Option<String> {
     let word = text.split(|c: char| !(c.is_ascii_digit() || c == '.')).find(|word| !word.is_empty())?;
     codes::is_enhanced(word).then(|| word.to_owned())
 }
 
-/// Section 2.3.6 with the status: the remote host's own code is worth more than what the reporting host
-/// made of it.
+/// Returns the diagnostic code (RFC 3464 section 2.3.6) combined with the status: the remote host's own code is worth
+/// more than the reporting host's version of it.
 fn diagnostic(text: &str, status: Option<String>) -> Response {
     let (kind, said) = text.split_once(';').unwrap_or(("", text));
     let (kind, said) = if is_atom(kind.trim()) {
@@ -115,13 +115,13 @@ fn diagnostic(text: &str, status: Option<String>) -> Response {
         (String::new(), text.trim())
     };
     let mut found = codes::find(said);
-    // A reply begins with its code, whatever it is; elsewhere a number may be anything.
+    // A reply begins with its code, whatever the code is; elsewhere a number may be anything.
     found.basic = leading_code(said).filter(|_| kind == "smtp").or(found.basic);
     let is_reply = kind == "smtp" || found.basic.is_some();
     let enhanced = match (found.enhanced.clone(), status) {
         (Some(said), Some(status)) if codes::is_vague(&said) && !codes::is_vague(&status) => Some(status),
         (Some(said), _) => Some(said),
-        // Made up from the bare code by hosts that know no better; the words say more.
+        // The status was derived from the bare code by the host; the words say more.
         (None, Some(status))
             if is_reply && status == "5.1.1" && found.basic.is_some_and(|code| code != 553) && said.len() > 3 =>
         {
@@ -133,14 +133,14 @@ fn diagnostic(text: &str, status: Option<String>) -> Response {
     Response { code: found.basic, enhanced, text: codes::tidy(said, &codes), host: None }
 }
 
-/// The code that a reply begins with (RFC 5321 section 4.2).
+/// Returns the code that a reply begins with (RFC 5321 section 4.2).
 fn leading_code(said: &str) -> Option<u16> {
     let digits = said.get(..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     let ends = said.as_bytes().get(3).is_none_or(|after| !after.is_ascii_alphanumeric() && *after != b'.');
     digits.parse().ok().filter(|code| ends && matches!(code, 200..=599))
 }
 
-/// `dns; mx.example.com (192.0.2.1)`
+/// Returns the host in a value such as `dns; mx.example.com (192.0.2.1)`.
 fn host(text: &str) -> Option<String> {
     let name = text.split_once(';').map_or(text, |(_, name)| name);
     let name = name.split_whitespace().next()?.trim_matches(['[', ']', '<', '>', '"']).trim_end_matches('.');
@@ -148,7 +148,7 @@ fn host(text: &str) -> Option<String> {
     fits.then(|| name.to_ascii_lowercase())
 }
 
-/// The ways one recipient may have been spelled: as it stands, and with its encoding undone.
+/// Returns the possible spellings of a recipient: as it stands, and with its encoding undone.
 fn spellings(text: &str) -> Vec<String> {
     let (kind, address) = match text.split_once(';') {
         Some((kind, address)) if is_atom(kind.trim()) => (kind.trim(), address),
@@ -172,7 +172,7 @@ fn is_atom(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// RFC 3461 section 4: `+2B` for a plus sign.
+/// Decodes xtext (RFC 3461 section 4), such as `+2B` for a plus sign.
 fn from_xtext(text: &str) -> Option<String> {
     if !text.contains('+') {
         return None;
@@ -194,7 +194,7 @@ fn from_xtext(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|text| !text.contains(|c: char| c.is_control()))
 }
 
-/// RFC 6533 section 3: `\x{4E2D}` for a character.
+/// Decodes the form of RFC 6533 section 3, such as `\x{4E2D}` for a character.
 fn from_unicode_xtext(text: &str) -> Option<String> {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,8 +1,8 @@
-//! The parts of a mail, as far as a report needs them.
+//! Parts of a mail, as far as a report needs them.
 //!
-//! A report is in the first parts of a mail, the returned message in the last one, and nothing is
-//! looked for in there but its header. So the walk stays flat and short: a bounded number of parts at
-//! a bounded depth, each line looked at once for every level.
+//! A report is in the first parts of a mail, the returned message in the last one, and only the header of that is read.
+//! So parsing stays flat and short: a bounded number of parts at a bounded depth, each line looked at once for every
+//! level.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use crate::mail::boundaries::between_boundaries;
 use crate::mail::decode;
 use crate::mail::fields::{self, Fields, Parametrized};
 
-/// The most parts, leaves only.
+/// Maximum number of parts that are not multipart themselves.
 const MAX_PARTS: usize = 40;
 
-/// How deep parts are looked for in parts.
+/// Maximum nesting of multipart bodies.
 const MAX_DEPTH: usize = 6;
 
 /// A mail.
@@ -23,14 +23,14 @@ const MAX_DEPTH: usize = 6;
 pub(crate) struct Mail<'a> {
     /// Its header.
     pub(crate) header: Fields,
-    /// Its parts that are no multiparts, in order.
+    /// Its parts that are not multipart themselves, in order.
     pub(crate) parts: Vec<Part<'a>>,
 }
 
-/// A part that has no parts.
+/// A part that is not multipart itself.
 #[derive(Debug)]
 pub(crate) struct Part<'a> {
-    /// `text/plain`, lower case.
+    /// Media type in lower case, such as `text/plain`.
     pub(super) media_type: String,
     charset: Option<String>,
     encoding: String,
@@ -45,12 +45,12 @@ impl<'a> Mail<'a> {
         Self { header, parts }
     }
 
-    /// The first part of one of the media types.
+    /// Returns the first part of one of the media types.
     pub(super) fn part(&self, media_types: &[&str]) -> Option<&Part<'a>> {
         self.parts.iter().find(|part| media_types.contains(&part.media_type.as_str()))
     }
 
-    /// The text for people: all plain parts before the returned message, or else what the HTML says.
+    /// Returns the text for people: all plain parts before the returned message, or else the text of the HTML.
     pub(super) fn text(&self) -> String {
         let before = self.parts.iter().take_while(|part| !part.is_returned_message());
         let of_type = |media_type: &str| {
@@ -61,7 +61,7 @@ impl<'a> Mail<'a> {
         if plain.trim().is_empty() { plain_text::from_html(&of_type("text/html")) } else { plain }
     }
 
-    /// The header of the message that came back, if it did.
+    /// Returns the header of the returned message, if there is one.
     pub(super) fn returned_header(&self) -> Option<Fields> {
         let part = self.parts.iter().find(|part| part.is_returned_message())?;
         let (header, _) = fields::split(&part.content());
@@ -70,12 +70,12 @@ impl<'a> Mail<'a> {
 }
 
 impl Part<'_> {
-    /// The content without its transfer encoding. What does not decode is taken as it is.
+    /// Returns the content without its transfer encoding. Content that does not decode is taken as it is.
     pub(crate) fn content(&self) -> Cow<'_, [u8]> {
         decode::content(&self.encoding, self.body).unwrap_or(Cow::Borrowed(self.body))
     }
 
-    /// The content as text.
+    /// Returns the content as text.
     pub(super) fn text(&self) -> String {
         decode::text(&self.content(), self.charset.as_deref())
     }

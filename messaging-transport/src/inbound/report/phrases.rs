@@ -1,7 +1,7 @@
-//! The words by which letters are told apart, in the languages that reports are seen in.
+//! Words by which the kinds of returned mail are told apart, in the languages that reports are seen in.
 //!
-//! Only what the mail is: a bounce, a delay, an automatic reply. Why a message bounced is core's to
-//! judge; here are only words of other languages that say what a code of RFC 3463 would have said.
+//! They decide only if a mail is a bounce, a delay or an automatic reply. The cause of a bounce is classified in
+//! `messaging-core`; here are only words of other languages that stand for a code of RFC 3463.
 
 mod letters;
 mod others;
@@ -15,7 +15,7 @@ fn has(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| text.contains(phrase))
 }
 
-/// Whether a report is sent from such an address; everything lower case.
+/// Returns true if reports are sent from such an address; both arguments in lower case.
 pub(super) fn is_daemon(local_part: &str, display_name: &str) -> bool {
     DAEMONS.contains(&local_part)
         || local_part.starts_with("microsoftexchange")
@@ -23,32 +23,32 @@ pub(super) fn is_daemon(local_part: &str, display_name: &str) -> bool {
         || has(display_name, DAEMON_NAMES)
 }
 
-/// Whether a subject (lower case) is that of a bounce.
+/// Returns true if a subject (lower case) is that of a bounce.
 pub(super) fn is_bounce_subject(subject: &str) -> bool {
     has(subject, BOUNCE_SUBJECTS)
 }
 
-/// Whether a text (lower case) speaks of a delay and not of a failure.
+/// Returns true if a text (lower case) speaks of a delay and not of a failure.
 pub(super) fn is_delay(text: &str) -> bool {
     has(text, DELAYS) && !has(text, FAILURES)
 }
 
-/// Whether a text (lower case) speaks of a failure.
+/// Returns true if a text (lower case) speaks of a failure.
 pub(super) fn is_failure(text: &str) -> bool {
     has(text, FAILURES) || has(text, BOUNCE_SUBJECTS)
 }
 
-/// Whether a subject (lower case) is that of an automatic reply.
+/// Returns true if a subject (lower case) is that of an automatic reply.
 pub(super) fn is_auto_reply(subject: &str) -> bool {
     has(subject, AUTO_REPLIES)
 }
 
-/// Whether the returned message begins with a line (lower case, without rules around).
+/// Returns true if the returned message begins with a line (lower case, without rules around).
 pub(super) fn begins_returned(line: &str) -> bool {
     RETURNED.iter().any(|phrase| line.starts_with(phrase))
 }
 
-/// The code (RFC 3463) that says what a text (lower case) in another language says.
+/// Returns the code of RFC 3463 that a text (lower case) in another language stands for.
 pub(super) fn code_of(text: &str) -> Option<&'static str> {
     if has(text, UNKNOWN_DOMAIN) {
         Some("5.1.2")

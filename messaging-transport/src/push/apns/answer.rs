@@ -1,4 +1,4 @@
-//! What the answers of Apple mean, by their `reason`.
+//! Classes of Apple's answers, by their `reason`.
 //!
 //! Source: Apple, "Handling notification responses from APNs" and "Establishing a token-based connection to APNs".
 
@@ -12,23 +12,23 @@ use serde_json::Value;
 use super::super::service::coded;
 use crate::provider::Reply;
 
-/// Apple takes no new token within this time of the one before.
+/// Minimum time between two new tokens that Apple accepts.
 pub(super) const MIN_LIFETIME: Duration = Duration::from_mins(20);
 
-/// Who was refused by a failure of Apple's comes again after this time.
+/// Wait after a failure on Apple's side.
 const OUTAGE: Duration = Duration::from_mins(15);
 
-/// The class of each reason. Reasons of 403 that are not here are about our key, others about the message.
+/// Class of each reason. Other reasons of 403 are about our key, all others about the message.
 const REASONS: &[(&str, OutcomeClass)] = &[
     ("Unregistered", OutcomeClass::Address(AddressFault::Recipient)),
     ("ExpiredToken", OutcomeClass::Address(AddressFault::Recipient)),
-    // Of the other environment or another app: perhaps it is our setting that is wrong.
+    // The token belongs to the other environment or another app; the wrong one may be our setting.
     ("BadDeviceToken", OutcomeClass::Soft(SoftCause::Unknown)),
     ("DeviceTokenNotForTopic", OutcomeClass::Soft(SoftCause::Unknown)),
     ("PayloadTooLarge", OutcomeClass::Content(ContentFault::Provider)),
     ("TooManyRequests", OutcomeClass::Throttled(Scope::Recipient)),
     ("TooManyProviderTokenUpdates", OutcomeClass::Throttled(Scope::Account)),
-    // The setting `topic`.
+    // The setting `topic` is wrong.
     ("BadTopic", OutcomeClass::Auth),
     ("MissingTopic", OutcomeClass::Auth),
     ("TopicDisallowed", OutcomeClass::Auth),
@@ -42,7 +42,7 @@ fn class(reason: &str, status: u16) -> OutcomeClass {
     match status {
         401 | 403 => OutcomeClass::Auth,
         408 | 500.. => OutcomeClass::Retry(Scope::Account),
-        // Without a reason that is known it is not said that the device is gone.
+        // Without a known reason the answer does not say that the device is gone.
         410 => OutcomeClass::Soft(SoftCause::Policy),
         429 => OutcomeClass::Throttled(Scope::Recipient),
         _ => OutcomeClass::Content(ContentFault::Provider),
@@ -53,7 +53,7 @@ fn reason(json: Option<&Value>) -> &str {
     json.and_then(|json| json["reason"].as_str()).unwrap_or_default()
 }
 
-/// The class of an answer, and what is kept of it.
+/// Returns the class of an answer, with the parts of it that are kept.
 pub(super) fn judge(reply: &Reply) -> Answer {
     if reply.is_success() {
         let id = reply.headers.get("apns-id").and_then(|id| id.to_str().ok()).map(ToOwned::to_owned);
@@ -73,7 +73,7 @@ pub(super) fn judge(reply: &Reply) -> Answer {
     coded(answer, reason).wait(if is_waited { reply.retry_after.or(usual) } else { None })
 }
 
-/// Whether our token is refused because of its age.
+/// Returns true if our token is refused because of its age.
 pub(super) fn expired_token(reply: &Reply) -> bool {
     reply.status.as_u16() == 403 && reason(reply.json().as_ref()) == "ExpiredProviderToken"
 }

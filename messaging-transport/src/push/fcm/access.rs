@@ -18,13 +18,13 @@ const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 
-/// How long an assertion is valid: the most that Google grants.
+/// Validity of an assertion: the maximum that Google grants.
 const ASSERTION_LIFETIME: Duration = Duration::from_hours(1);
 
-/// A token is renewed so long before it expires.
+/// Time before its expiry at which a token is renewed.
 const EARLY: Duration = Duration::from_mins(5);
 
-/// Tokens are used so long when the answer does not say, and at most.
+/// Maximum lifetime of a token, and the one assumed if the answer gives none.
 const MAX_LIFETIME: Duration = Duration::from_hours(1);
 
 /// A service account, as Google writes it to a file.
@@ -32,7 +32,7 @@ pub(super) struct ServiceAccount {
     client_email: String,
     private_key: String,
     private_key_id: Option<String>,
-    /// Where access tokens are asked for; it comes from the settings, so it passes the guard.
+    /// URL of the token endpoint; it comes from the settings, so it passes the guard.
     pub(super) token_uri: String,
 }
 
@@ -84,7 +84,8 @@ impl AccessTokens {
         Self(TokenCache::new(clock))
     }
 
-    /// The token of an account, asked for if there is none. `Err` is the answer for a message that has none.
+    /// Returns the token of an account, and requests one if there is none. `Err` is the answer for a message without a
+    /// token.
     pub(super) async fn get(&self, api: &ProviderClient, account: &ServiceAccount) -> Result<String, Answer> {
         self.0.get(account.key(), ask(api, account)).await
     }
@@ -105,10 +106,11 @@ async fn ask(api: &ProviderClient, account: &ServiceAccount) -> Result<(String, 
     }
 }
 
-/// What no answer to the question for a token means for a message: it was not sent, whatever became of the question.
+/// Turns a failed call of the token endpoint into the answer for the message: it was not sent, whatever happened to the
+/// call.
 fn no_token(answer: &Answer) -> Answer {
     let class = match answer.class {
-        // The address may not be called, or leads elsewhere: somebody has to mend the settings.
+        // The URL may not be called, or redirects: the settings have to be mended.
         OutcomeClass::Auth | OutcomeClass::Content(_) => OutcomeClass::Auth,
         _ => OutcomeClass::Retry(Scope::Account),
     };

@@ -1,4 +1,4 @@
-//! What the answers of Firebase mean, by the code of `FcmError` and else the status of the error.
+//! Classes of Firebase's answers, by the code of `FcmError` or else the status of the error.
 //!
 //! Sources: the reference of `ErrorCode`, "Manage registrations", the tables of the admin SDKs for Node and Go.
 
@@ -12,19 +12,19 @@ use serde_json::Value;
 use super::super::service::coded;
 use crate::provider::Reply;
 
-/// The wait when too much was sent and the answer does not say for how long.
+/// Wait after a rate limit if the answer does not give one.
 const REST: Duration = Duration::from_mins(1);
 
-/// The class of each code that means the same wherever it stands.
+/// Class of each code whose meaning does not depend on the rest of the answer.
 const CODES: &[(&str, OutcomeClass)] = &[
     ("UNREGISTERED", OutcomeClass::Address(AddressFault::Recipient)),
-    // Of another project than ours: perhaps it is ours that is the wrong one.
+    // The token belongs to another project; the wrong one may be the project in the settings.
     ("SENDER_ID_MISMATCH", OutcomeClass::Soft(SoftCause::Policy)),
     ("QUOTA_EXCEEDED", OutcomeClass::Throttled(Scope::Account)),
     ("RESOURCE_EXHAUSTED", OutcomeClass::Throttled(Scope::Account)),
     ("UNAVAILABLE", OutcomeClass::Retry(Scope::Account)),
     ("INTERNAL", OutcomeClass::Retry(Scope::Account)),
-    // The keys for Apple or the browser that the project lacks.
+    // The project lacks the keys for Apple or the browser.
     ("THIRD_PARTY_AUTH_ERROR", OutcomeClass::Content(ContentFault::Provider)),
     ("APNS_AUTH_ERROR", OutcomeClass::Content(ContentFault::Provider)),
 ];
@@ -32,11 +32,11 @@ const CODES: &[(&str, OutcomeClass)] = &[
 /// An error as Google writes it (`google.rpc.Status`).
 struct Error {
     message: String,
-    /// The code of `FcmError`.
+    /// Code of `FcmError`.
     fcm: Option<String>,
-    /// The general status.
+    /// General status.
     status: String,
-    /// The fields that are wrong (`google.rpc.BadRequest`).
+    /// Invalid fields (`google.rpc.BadRequest`).
     fields: Vec<String>,
 }
 
@@ -76,14 +76,14 @@ impl Error {
         match status {
             401 | 403 => OutcomeClass::Auth,
             429 => OutcomeClass::Throttled(Scope::Account),
-            // What is not found without a code of Firebase's own may be the project.
+            // "Not found" without a code of Firebase's own may mean the project.
             404 | 408 | 500.. => OutcomeClass::Retry(Scope::Account),
             _ => OutcomeClass::Content(ContentFault::Provider),
         }
     }
 
-    /// Whether a wrong argument is the token, and nothing else is wrong: other faults are the message's, and a dead
-    /// token is one for good.
+    /// Returns true if the registration token is the invalid argument, and the only one: other faults are the
+    /// message's, and a token that is dead stays dead.
     fn is_about_token(&self) -> bool {
         self.fcm.is_some()
             && self.message.to_ascii_lowercase().contains("registration token")
@@ -91,7 +91,7 @@ impl Error {
     }
 }
 
-/// The class of an answer, and what is kept of it.
+/// Returns the class of an answer, with the parts of it that are kept.
 pub(super) fn judge(reply: &Reply) -> Answer {
     let json = reply.json();
     if reply.is_success() {
@@ -112,7 +112,7 @@ pub(super) fn judge(reply: &Reply) -> Answer {
     coded(answer, error.code()).wait(wait)
 }
 
-/// Whether it is our access token that is refused, and not a key of the project.
+/// Returns true if our access token is refused, and not a key of the project.
 pub(super) fn refuses_token(reply: &Reply) -> bool {
     reply.status.as_u16() == 401 && judge(reply).class == OutcomeClass::Auth
 }

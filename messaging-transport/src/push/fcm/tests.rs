@@ -13,7 +13,7 @@ use messaging_testing::{MemoryFetch, fetched};
 const SEND: &str = "https://fcm.example.com/v1/projects/fake-project/messages:send";
 const TOKEN: &str = "https://fcm.example.com/token";
 
-/// A Firebase that grants a token and takes everything.
+/// Returns a Firebase that grants a token and accepts everything.
 fn memory() -> (Arc<MemoryFetch>, Harness, TestNotification) {
     let fetch = Arc::new(MemoryFetch::default());
     fetch.always(TOKEN, Ok(fetched(200, &[], r#"{"access_token":"ya29.a","expires_in":3600}"#)));

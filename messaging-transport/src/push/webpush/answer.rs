@@ -1,4 +1,4 @@
-//! What the answers of push services mean: RFC 8030 gives them statuses, and no codes.
+//! Classes of push services' answers: RFC 8030 gives them statuses, and no codes.
 //!
 //! Sources: RFC 8030 sections 5 to 7, the errors of Pushpad, Microsoft's documentation of its push service.
 
@@ -8,7 +8,7 @@ use messaging_core::domain::delivery::outcome::{
 
 use crate::provider::Reply;
 
-/// The hosts of Microsoft's push service, which says 406 when it is too much.
+/// Host suffix of Microsoft's push service, which answers 406 when it limits the rate.
 const WINDOWS: &str = ".notify.windows.com";
 
 fn class(status: u16, host: &str) -> OutcomeClass {
@@ -22,7 +22,7 @@ fn class(status: u16, host: &str) -> OutcomeClass {
     }
 }
 
-/// The class of an answer, and what is kept of it. The body says nothing that would be needed.
+/// Returns the class of an answer, with the parts of it that are kept. The body is not needed for the class.
 pub(super) fn judge(reply: &Reply) -> Answer {
     let status = reply.status.as_u16();
     let class = class(status, reply.host());

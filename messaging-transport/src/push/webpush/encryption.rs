@@ -9,15 +9,15 @@ use ring::rand::SecureRandom as _;
 
 use crate::jwt::random;
 
-/// The octets of an uncompressed point on P-256.
+/// Length of an uncompressed point on P-256, in octets.
 pub(super) const POINT: usize = 65;
-/// The octets of the secret that a browser makes for a subscription.
+/// Length of the secret that a browser makes for a subscription, in octets.
 pub(super) const AUTH_SECRET: usize = 16;
 const SALT: usize = 16;
 
-/// The record size that is announced: the message is one record, and the last may be shorter.
+/// Record size that is announced: the message is one record, and the last one may be shorter.
 const RECORD_SIZE: u32 = 4096;
-/// Ends the content of the last record (RFC 8188 section 2).
+/// Delimiter that ends the content of the last record (RFC 8188 section 2).
 const LAST_RECORD: u8 = 2;
 
 /// The public key of the browser is no point on the curve.
@@ -41,7 +41,7 @@ pub(super) fn encrypt(
     agree_ephemeral(own, &browser, seal).map_err(|_| BadKey)
 }
 
-/// The header and the one record (RFC 8291 section 3.4, RFC 8188 section 2).
+/// Returns the header and the one record (RFC 8291 section 3.4, RFC 8188 section 2).
 fn sealed(
     shared_secret: &[u8],
     browser_key: &[u8],
@@ -69,7 +69,7 @@ fn sealed(
     body
 }
 
-/// HKDF (RFC 5869) with SHA-256.
+/// Derives a key with HKDF (RFC 5869) and SHA-256.
 fn derived<const LENGTH: usize>(salt: &[u8], keying: &[u8], info: &[&[u8]]) -> [u8; LENGTH] {
     let mut output = [0; LENGTH];
     let key = Salt::new(HKDF_SHA256, salt).extract(keying);
@@ -79,7 +79,7 @@ fn derived<const LENGTH: usize>(salt: &[u8], keying: &[u8], info: &[&[u8]]) -> [
     output
 }
 
-/// The number of octets that HKDF derives.
+/// Number of octets that HKDF derives.
 struct Length(usize);
 
 impl KeyType for Length {
@@ -88,7 +88,7 @@ impl KeyType for Length {
     }
 }
 
-/// What the browser does: finds the message again.
+/// Decrypts a message as the browser does.
 #[cfg(test)]
 pub(super) fn decrypt(
     browser: EphemeralPrivateKey,

@@ -1,4 +1,4 @@
-//! The subscription of a browser: `PushSubscription` as JSON (Push API).
+//! Subscription of a browser: `PushSubscription` as JSON (Push API).
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -9,29 +9,29 @@ use url::Url;
 
 use super::encryption::{AUTH_SECRET, POINT};
 
-/// The most octets of a subscription.
+/// Maximum length of a subscription in octets.
 const MAX_LENGTH: usize = 4096;
 
-/// Browsers write base64url without padding; what pages have stored may have it.
+/// Decoder of base64url: browsers write it without padding, but pages may have stored it with.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Where a browser is reached, and what only it can read.
+/// Endpoint and keys of a browser's subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Subscription {
-    /// The URL that messages for the browser are posted to.
+    /// URL that messages for the browser are posted to.
     pub(super) endpoint: String,
-    /// The scheme, host and port of the endpoint, as a URL.
+    /// Scheme, host and port of the endpoint, as a URL.
     pub(super) origin: String,
-    /// The public key.
+    /// Public key of the browser (`p256dh`).
     pub(super) key: [u8; POINT],
-    /// The secret.
+    /// Authentication secret of the browser (`auth`).
     pub(super) auth: [u8; AUTH_SECRET],
 }
 
-/// An address is no subscription. Never holds anything of it.
+/// Reason why an address is no subscription. It never holds any part of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SubscriptionFault {
     /// Longer than 4096 octets, or no JSON object.
@@ -49,7 +49,7 @@ pub(super) enum SubscriptionFault {
 }
 
 impl Subscription {
-    /// Reads an address. Members that are not known are left alone.
+    /// Parses an address. Unknown members are ignored.
     pub(super) fn parse(address: &str) -> Result<Self, SubscriptionFault> {
         use SubscriptionFault as Fault;
         if address.len() > MAX_LENGTH {

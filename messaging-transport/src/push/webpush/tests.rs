@@ -16,7 +16,7 @@ use messaging_testing::fakes::{FakeProvider, FakeWebpush};
 
 const AUTH_SECRET: [u8; 16] = [9; 16];
 
-/// A browser that can read what it is sent once.
+/// A browser that can decrypt one message.
 struct Browser {
     key: EphemeralPrivateKey,
     public: [u8; POINT],

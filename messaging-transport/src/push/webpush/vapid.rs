@@ -1,4 +1,4 @@
-//! How a sender proves to push services who it is (VAPID, RFC 8292).
+//! Identification of the sender to push services (VAPID, RFC 8292).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::jwt::{SigningKey, new_p256_key};
 use crate::provider::{Settings, misconfigured};
 use crate::token_cache::{TokenCache, token_key};
 
-/// How long a token is valid; push services take none of more than 24 hours.
+/// Validity of a token; push services accept at most 24 hours.
 const LIFETIME: Duration = Duration::from_hours(12);
 
-/// A token is renewed so long before it expires.
+/// Time before its expiry at which a token is renewed.
 const EARLY: Duration = Duration::from_hours(1);
 
-/// The settings that are the sender's own key pair: the private key as PEM, and the public key as browsers take it for
+/// Returns the settings with a new key pair: the private key as PEM, and the public key as browsers take it for
 /// `applicationServerKey`.
 pub(in super::super) fn new_key_pair() -> Map<String, Value> {
     let private_key = new_p256_key();
@@ -32,7 +32,7 @@ pub(in super::super) fn new_key_pair() -> Map<String, Value> {
     Map::from_iter([("private_key".to_owned(), json!(private_key)), ("public_key".to_owned(), json!(public_key))])
 }
 
-/// Values of `Authorization`, by key and origin.
+/// Cache of `Authorization` values, by key and origin.
 #[derive(Debug)]
 pub(super) struct Vapid {
     clock: Arc<dyn Clock>,
@@ -44,7 +44,7 @@ impl Vapid {
         Self { tokens: TokenCache::new(Arc::clone(&clock)), clock }
     }
 
-    /// The value of `Authorization` for the push service of a subscription.
+    /// Returns the value of `Authorization` for the push service of a subscription.
     pub(super) async fn authorization(
         &self,
         settings: Settings<'_>,

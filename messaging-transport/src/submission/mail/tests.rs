@@ -6,7 +6,7 @@ fn envelope(recipients: &[&str]) -> Envelope {
     Envelope { from: None, recipients: recipients.iter().map(|text| (*text).to_owned()).collect() }
 }
 
-/// A mail with the lines of a text, read for an envelope of `ann@x.io`.
+/// Reads a mail with the lines of a text, for an envelope of `ann@x.io`.
 fn try_read(lines: &str) -> Result<Read, Refusal> {
     read(lines.replace('\n', "\r\n").as_bytes(), &envelope(&["ann@x.io"]))
 }
@@ -66,7 +66,7 @@ fn a_second_text_stands_below_the_first_and_a_named_one_is_a_file() {
     );
     assert_eq!(read["text"], "one\r\ntwo");
     assert_eq!(read["attachments"][0]["filename"], "notes.txt");
-    // A scanner says nothing.
+    // A scanner writes no text.
     let read = message("Subject: s\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n\niVBORw==\n");
     assert_eq!((&read["text"], &read["attachments"][0]["filename"]), (&json!("\r\n"), &json!("attachment-1.png")));
 }

@@ -1,4 +1,4 @@
-//! What the Bot API answers, and to which class it belongs. The status of HTTP is 200 always.
+//! Classes of the Bot API's answers. The HTTP status is always 200.
 //!
 //! Source: Viber REST Bot API, "Error codes".
 
@@ -41,10 +41,10 @@ const STATUSES: &[(u64, OutcomeClass)] = &[
     (24, OutcomeClass::Auth),                        // noBalance
 ];
 
-/// Everything else is a "general error".
+/// Class of all other statuses, which are a "general error".
 const GENERAL: OutcomeClass = OutcomeClass::Retry(Scope::Account);
 
-/// Whether a method did what it should.
+/// Returns true if a method succeeded.
 pub(super) fn is_ok(reply: &Reply) -> bool {
     reply.is_success() && reply.json().is_some_and(|body| body["status"] == 0)
 }
@@ -64,12 +64,12 @@ pub(super) fn judge(reply: &Reply) -> Answer {
     reply.answer(class, text).wait(reply.retry_after).provider(provider)
 }
 
-/// The class of a status. An unknown one is no reason to think ill of the address.
+/// Returns the class of a status. An unknown one does not count against the address.
 fn class_of(status: u64) -> OutcomeClass {
     STATUSES.iter().find(|(known, _)| *known == status).map_or(GENERAL, |(_, class)| *class)
 }
 
-/// Viber's name for a message: a number of 64 bits.
+/// Returns Viber's token of a message: a number of 64 bits.
 pub(super) fn token(value: &Value) -> Option<String> {
     match value {
         Value::Number(number) if number.is_u64() => Some(number.to_string()),

@@ -1,4 +1,4 @@
-//! Events of a bot: receipts, what people write, and that they subscribe or unsubscribe.
+//! Events of a bot: receipts, messages of people, and their subscribing and unsubscribing.
 
 use messaging_core::domain::channel::inbound_message::InboundEvent;
 use messaging_core::domain::channel::receipt::Receipt;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::answer::token;
 use crate::provider::{Settings, callback};
 
-/// The header with the signature: the HMAC of the body, in hexadecimal digits.
+/// Header with the signature: the HMAC of the body, in hexadecimal digits.
 const SIGNATURE: &str = "x-viber-content-signature";
 
-/// Proves and reads an event. The probe `webhook` while an address is set reports nothing.
+/// Verifies and reads an event. The test event `webhook`, which is sent while a URL is set, reports nothing.
 pub(super) fn read(settings: Settings<'_>, request: &CallbackRequest<'_>) -> Result<Callback, CallbackFault> {
     callback::posted(request)?;
     if !matches!(request.proof, CallbackProof::Channel(_)) {
@@ -46,7 +46,7 @@ fn event_of(event: &Value) -> Option<CallbackEvent> {
         "delivered" => receipt(Receipt::Outcome(delivered())),
         "seen" => receipt(Receipt::Read(delivered())),
         "failed" => {
-            // The message has reached the recipient's app, which found something wrong with it.
+            // The message has reached the recipient's app, which could not show it.
             let response = Response::of_text(event["desc"].as_str().unwrap_or_default());
             receipt(Receipt::Outcome(Answer::new(OutcomeClass::Soft(SoftCause::Content), response)))
         }

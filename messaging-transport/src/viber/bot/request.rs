@@ -1,16 +1,16 @@
-//! From content to the body of one request for a message.
+//! Builds the body of one request for a message from content.
 
 use messaging_core::ports::transport::{TransportError, ViberContent};
 use serde_json::{Value, json};
 
-/// The most characters of a text.
+/// Maximum length of a text in characters.
 const MAX_TEXT: usize = 7000;
-/// The most characters below a picture.
+/// Maximum length of the text below a picture in characters.
 const MAX_PICTURE_TEXT: usize = 768;
-/// The most octets of a request.
+/// Maximum length of a request in octets.
 const MAX_REQUEST: usize = 30 << 10;
 
-/// The body, but for whom it is for.
+/// Returns the body without the recipient.
 pub(super) fn of(sender: &str, content: &ViberContent) -> Result<Value, TransportError> {
     let ViberContent { text, button, image } = content;
     let most = if image.is_some() { MAX_PICTURE_TEXT } else { MAX_TEXT };
@@ -32,10 +32,10 @@ pub(super) fn of(sender: &str, content: &ViberContent) -> Result<Value, Transpor
     Ok(body)
 }
 
-/// The octets that are kept free for the recipient.
+/// Octets that are kept free for the recipient.
 const RECEIVER: usize = 512;
 
-/// The body for a recipient.
+/// Returns the body for a recipient.
 pub(super) fn to(receiver: &str, body: &Value) -> Value {
     let mut body = body.clone();
     body["receiver"] = json!(receiver);

@@ -1,4 +1,4 @@
-//! The calls that fakes make, and what is believed of them.
+//! Calls that the fakes make, and which of them the adapters accept.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -15,7 +15,7 @@ use super::Chat;
 const URL: &str = "https://a.test/callbacks/c/token";
 
 impl Chat {
-    /// What is believed of a call.
+    /// Returns the adapter's reading of a call.
     fn believes(&self, call: &FakeCallback) -> Result<Callback, CallbackFault> {
         let header = |(name, value): &(&'static str, String)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
@@ -97,7 +97,7 @@ async fn whatsapp_hears_its_challenge_where_the_token_is_ours() {
     let mut call = at_whatsapp.challenge(URL, "token", "1");
     call.url = call.url.replace("subscribe", "unsubscribe");
     assert_eq!(whatsapp.believes(&call), Err(CallbackFault::NotFound));
-    // No other provider asks.
+    // No other provider asks for such a confirmation.
     for chat in [Chat::telegram().await.0, Chat::viber().await.0] {
         let asked = chat.believes(&at_whatsapp.challenge(URL, "token", "1"));
         assert_eq!(asked, Err(CallbackFault::NotFound), "{}", chat.channel);
@@ -112,7 +112,7 @@ async fn providers_are_told_where_to_call() {
     let settings = telegram.settings.as_object().unwrap();
     let registered = telegram.transport.register(settings, &address(URL)).await;
     assert_eq!((registered, at_telegram.webhook().as_deref()), (Ok(Registration::Registered), Some(URL)));
-    // A Bot API server of one's own judges addresses by itself.
+    // A self-hosted Bot API server judges addresses by itself.
     let local = "http://127.0.0.1:4000/x";
     assert_eq!(telegram.transport.register(settings, &address(local)).await, Ok(Registration::Registered));
     assert_eq!(at_telegram.webhook().as_deref(), Some(local));
@@ -120,11 +120,11 @@ async fn providers_are_told_where_to_call() {
     let why = telegram.transport.register(wrong.as_object().unwrap(), &address(URL)).await.unwrap_err();
     assert_eq!(why, "Unauthorized");
 
-    // Telegram takes no secret of other characters.
+    // Telegram accepts no secret with other characters.
     let odd = CallbackAddress { secret: "the secret".to_owned(), ..address(URL) };
     assert!(telegram.transport.register(settings, &odd).await.unwrap_err().contains("secret token"));
 
-    // Viber calls the address before it believes it.
+    // Viber calls the address before it accepts it.
     let (viber, at_viber) = Chat::viber().await;
     let settings = viber.settings.as_object().unwrap();
     let (door, _) = Chat::whatsapp().await;

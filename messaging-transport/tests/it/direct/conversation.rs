@@ -1,4 +1,4 @@
-//! One exchanger and what it does to a message.
+//! Conversations with one exchanger, and the outcomes that follow.
 
 use super::*;
 
@@ -10,7 +10,8 @@ const LOST: &str = "ambiguous - 4.4.2, ambiguous - 4.4.2";
 const BEFORE_CONTENT: [Stage; 6] =
     [Stage::Greeting, Stage::Ehlo, Stage::StartTls, Stage::Mail, Stage::Rcpt, Stage::Data];
 
-/// What a conversation that breaks here leads to. STARTTLS is tried once and then done without.
+/// Returns the outcome of a conversation that breaks at a stage. After a failed STARTTLS the message goes in plain
+/// text.
 fn broken_at(stage: Stage) -> &'static str {
     match stage {
         Stage::Greeting | Stage::Ehlo => NO_TALK,
@@ -21,7 +22,7 @@ fn broken_at(stage: Stage) -> &'static str {
     }
 }
 
-/// Does this at the stage, with and without PIPELINING.
+/// Checks the outcome of an action at a stage, with and without PIPELINING.
 async fn check(stage: Stage, action: Action, email: Email, timeouts: Timeouts, expected: &str) {
     for is_pipelined in [true, false] {
         let mut builder = ScriptedSmtpServer::builder().start_tls();
@@ -121,7 +122,7 @@ async fn whoever_was_refused_before_the_reply_was_lost_stays_refused() {
 #[tokio::test]
 async fn a_silent_peer_is_left() {
     for stage in BEFORE_CONTENT {
-        // The steps ahead of the silence are not to fail because this machine is busy.
+        // A slow machine must not make the steps before the silence fail.
         let timeouts = match stage {
             Stage::Greeting => Timeouts { greeting: IMPATIENCE, ..PATIENT },
             Stage::Mail => Timeouts { mail: IMPATIENCE, ..PATIENT },

@@ -1,4 +1,4 @@
-//! Which exchanger is asked, and what becomes of a message that none takes.
+//! Choice of the exchanger, and the outcome of a message that none accepts.
 
 use messaging_testing::DnsFailure;
 
@@ -51,7 +51,7 @@ async fn what_the_dns_says_decides() {
     assert_eq!(bed.connections(), [0]);
 }
 
-/// The first exchanger does this; the second takes what comes.
+/// Checks that the first exchanger does this, and the second accepts everything.
 async fn check(stage: Stage, action: Action, expected: &str, connections: [usize; 2]) {
     let bed = Bed::start(2).await;
     bed.first().next(stage, action.clone());

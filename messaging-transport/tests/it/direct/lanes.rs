@@ -1,10 +1,10 @@
-//! How much goes to a domain at a time, and what happens around one that is dead.
+//! Limits of mail to one domain at a time, and a domain that cannot be reached.
 
 use std::sync::Arc;
 
 use super::*;
 
-/// Sends to `recipients` side by side.
+/// Starts sending to a recipient in a task of its own.
 fn spawn(delivery: &Arc<DirectDelivery>, recipient: &str) -> tokio::task::JoinHandle<String> {
     let (delivery, recipient) = (Arc::clone(delivery), recipient.to_owned());
     tokio::spawn(async move { send(&delivery, &[&recipient]).await })

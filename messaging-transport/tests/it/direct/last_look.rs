@@ -1,4 +1,4 @@
-//! Who was suppressed while a message waited gets nothing, and nothing leaves that core did not admit.
+//! Recipients that were suppressed while a message waited get nothing, and nothing leaves without admission.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,10 +9,10 @@ use messaging_core::ports::transport::{Admission, Admitted, EnvelopeFrom, LastLo
 use super::*;
 use crate::support::address as mailbox;
 
-/// Suppresses everyone whose address starts with `no`, and admits nobody whose address starts with `wait`.
+/// Suppresses addresses that start with `no`, and does not admit those that start with `wait`.
 #[derive(Debug, Default)]
 struct List {
-    /// What was asked and told, in order.
+    /// Calls of the port, in order.
     notes: Mutex<Vec<String>>,
 }
 
@@ -54,7 +54,7 @@ fn asking(list: &Arc<List>, recipients: &[&str], email: Email) -> Outgoing {
     Outgoing { last_look: LastLook::at(Arc::clone(list) as _), ..message(recipients, email) }
 }
 
-/// An email that comes from another envelope sender for each recipient.
+/// Returns an email with another envelope sender for each recipient.
 fn from_each(recipients: &[&str]) -> Email {
     let sender = |number| mailbox(&format!("bounce+{number}@mail.acme.com"));
     Email { envelope_from: EnvelopeFrom::PerRecipient((0..recipients.len()).map(sender).collect()), ..email() }
@@ -91,7 +91,7 @@ async fn with_nobody_left_there_is_no_transaction() {
     assert!(!bed.first().commands().iter().any(|command| command.starts_with("MAIL")));
 }
 
-/// A list that lets nobody through at the moment.
+/// A list that admits nobody at the moment.
 #[derive(Debug)]
 struct Closed;
 
@@ -162,7 +162,7 @@ async fn what_is_not_admitted_does_not_leave_and_the_others_do() {
         let withheld = "withheld the disk is full, accepted 250 2.0.0";
         let sent = attempt(&bed.delivery(), &asking(&Arc::default(), &recipients, from_each(&recipients))).await;
         assert_eq!(words(&sent), withheld, "{is_pipelined}");
-        // The same where both would have shared a transaction.
+        // The same with recipients that would have shared a transaction.
         let sent = attempt(&bed.delivery(), &asking(&Arc::default(), &recipients, email())).await;
         assert_eq!(words(&sent), withheld, "{is_pipelined}");
         let arrived: Vec<_> = bed.first().messages().into_iter().map(|message| message.recipients).collect();

@@ -1,4 +1,4 @@
-//! A turn that was had before the content was read.
+//! Turns that are reserved before the content is read.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ async fn a_turn_is_had_without_content_and_used_for_it() {
     let delivery = bed.builder().concurrency(1, 1).timeouts(Timeouts { queue: IMPATIENCE, ..PATIENT }).build();
     let mut first = message(&["a@b.test"], email());
     first.reservation = delivery.reserve(&route(&first)).await;
-    // The only turn is taken: whoever comes next is put off, with a reservation and without.
+    // The only turn is taken: the next message is put off, with a reservation and without.
     let mut second = message(&["c@b.test"], email());
     assert_eq!(words(&attempt(&delivery, &second).await), "deferred - 4.4.5");
     second.reservation = delivery.reserve(&route(&second)).await;

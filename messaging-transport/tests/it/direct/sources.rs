@@ -88,7 +88,7 @@ async fn a_host_that_the_operator_names_is_reached_from_any_address() {
     assert!(keeper.asked().is_empty());
 }
 
-/// Gives the answers that it is told to, and keeps what it is asked and told.
+/// Gives scripted answers, and records its calls.
 #[derive(Debug)]
 struct Keeper {
     answers: Mutex<Vec<Departure>>,

@@ -16,22 +16,22 @@ use ring::digest::{SHA256, digest};
 
 use super::*;
 
-/// A digest of no certificate.
+/// A digest that fits no certificate.
 const WRONG: &[u8] = &[7; 32];
 
-/// Where the records of the first exchanger are.
+/// Returns the name of the first exchanger's TLSA records.
 fn tlsa_name(bed: &Bed) -> String {
     format!("_{}._tcp.mx1.b.test", bed.port)
 }
 
-/// The first exchanger offers TLS, and the zone is signed.
+/// Starts a first exchanger that offers TLS, in a signed zone.
 async fn signed_bed() -> Bed {
     let bed = Bed::with(vec![ScriptedSmtpServer::builder().start_tls().named(&["mx1.b.test"])]).await;
     bed.dns.sign("b.test");
     bed
 }
 
-/// Follows DANE.
+/// Returns a builder of a client that trusts the AD bit, so that it follows DANE.
 fn trusting(bed: &Bed) -> DirectDeliveryBuilder {
     let dns = Dns::trusting_ad(Some(bed.dns.addr()));
     DirectDelivery::builder("client.test", dns).port(bed.port).timeouts(PATIENT).allow_private(true)
@@ -45,7 +45,7 @@ fn requiring_tls() -> Outgoing {
     Outgoing { options: DeliveryOptions { require_tls: true, ..DeliveryOptions::default() }, ..usual() }
 }
 
-/// The message went out over a connection that was verified like this.
+/// Checks that the message went out over a connection that was verified like this.
 #[track_caller]
 fn check_sent(sent: &Sent, verified: TlsVerification) {
     assert_eq!(words(sent), "accepted 250 2.0.0", "{sent:?}");
@@ -54,7 +54,7 @@ fn check_sent(sent: &Sent, verified: TlsVerification) {
     assert!(tls.cipher.is_some_and(|cipher| cipher.starts_with("TLS_")));
 }
 
-/// Nothing of the message went out, for want of TLS, and why.
+/// Checks that nothing of the message went out for want of TLS, and the reason.
 #[track_caller]
 fn check_kept_back(bed: &Bed, sent: &Sent, code: &str, reason: &str) {
     let answer = sent.outcomes[0].answer().unwrap();
@@ -116,7 +116,7 @@ async fn a_failed_handshake_does_not_lead_to_plain_text_under_dane() {
 #[tokio::test]
 async fn records_that_cannot_be_looked_up_keep_mail_back() {
     let bed = signed_bed().await;
-    // A resolver says so of a signature that is wrong.
+    // A validating resolver answers SERVFAIL if a signature is wrong.
     bed.dns.fail(&tlsa_name(&bed), DnsFailure::ServFail);
     let sent = attempt(&trusting(&bed).build(), &usual()).await;
     check_kept_back(&bed, &sent, "4.7.5", "could not be looked up");
@@ -140,14 +140,14 @@ async fn what_is_not_signed_or_not_believed_does_not_count() {
     let bed = Bed::with(vec![ScriptedSmtpServer::builder().start_tls().named(&["mx1.b.test"])]).await;
     bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
     check_sent(&attempt(&trusting(&bed).build(), &usual()).await, TlsVerification::None);
-    // Who the exchangers are has to be signed as well, and their addresses.
+    // The list of exchangers and their addresses have to be signed as well.
     bed.dns.sign(&tlsa_name(&bed));
     check_sent(&attempt(&trusting(&bed).build(), &usual()).await, TlsVerification::None);
     bed.dns.sign("b.test");
     check_sent(&attempt(&bed.delivery(), &usual()).await, TlsVerification::None);
 }
 
-/// The first exchanger is an alias of `mail.c.test`, for which its server has the certificate.
+/// Starts a first exchanger that is an alias of `mail.c.test`, for which its server has the certificate.
 async fn alias_bed() -> (Bed, String) {
     let bed = Bed::with(vec![ScriptedSmtpServer::builder().start_tls().named(&["mail.c.test"])]).await;
     bed.dns.remove("mx1.b.test");
@@ -163,7 +163,7 @@ async fn an_alias_has_the_records_of_the_name_that_it_leads_to() {
     let (bed, name) = alias_bed().await;
     bed.dns.sign("c.test");
     bed.dns.ttl(0);
-    // Those of the alias itself count where there are no others.
+    // The records of the alias itself count if there are no others.
     bed.dns.tlsa(&tlsa_name(&bed), &[(3, 0, 1, WRONG)]);
     let sent = attempt(&trusting(&bed).build(), &usual()).await;
     check_kept_back(&bed, &sent, "4.7.5", "TLSA");
@@ -235,7 +235,7 @@ async fn a_kept_connection_in_clear_is_not_used_for_who_asks_for_tls() {
     check_sent(&attempt(&delivery, &requiring_tls()).await, TlsVerification::None);
     let received = bed.first().messages();
     assert_eq!(received.iter().map(|one| one.is_tls).collect::<Vec<_>>(), [false, true]);
-    // And over that one go messages of others.
+    // Messages of other senders use that connection too.
     check_sent(&attempt(&delivery, &usual()).await, TlsVerification::None);
     assert_eq!(bed.connections(), [3]);
 }
@@ -279,7 +279,7 @@ impl Sts {
         self.web.always(HttpAnswer::Headers(200, headers, policy.to_owned()));
     }
 
-    /// A client that trusts whoever issued the certificates of both servers, and knows what is kept.
+    /// Returns a client that trusts the issuers of both servers' certificates, and has the kept policies.
     fn delivery(&self) -> DirectDelivery {
         let fetch = GuardedFetch::builder(Dns::new(Some(self.bed.dns.addr())))
             .allow_private(true)
@@ -361,20 +361,20 @@ async fn a_policy_that_cannot_be_fetched_is_none_and_does_not_end_another() {
         HttpAnswer::Status(200, "no policy".to_owned()),
     ] {
         sts.web.always(answer.clone());
-        // Each time with nothing in memory.
+        // Each attempt has a new client with nothing in memory.
         let sent = attempt(&sts.delivery(), &usual()).await;
         assert_eq!(words(&sent), "accepted 250 2.0.0", "{answer:?}");
         assert!(sts.kept.0.lock().unwrap().is_empty(), "{answer:?}");
     }
     sts.publish(&policy("enforce", "mx9.b.test"));
     assert!(words(&attempt(&sts.delivery(), &usual()).await).starts_with("tls_required"));
-    // Another id, which leads nowhere; and then no record at all.
+    // First a new id whose policy cannot be fetched, then no record at all.
     sts.web.always(HttpAnswer::status(500));
     sts.bed.dns.txt("_mta-sts.b.test", &["v=STSv1; id=2;"]);
     assert!(words(&attempt(&sts.delivery(), &usual()).await).starts_with("tls_required"));
     sts.bed.dns.remove("_mta-sts.b.test");
     assert!(words(&attempt(&sts.delivery(), &usual()).await).starts_with("tls_required"));
-    // The domain takes it back.
+    // The domain withdraws its policy.
     sts.publish("version: STSv1\nmode: none\nmax_age: 86400\n");
     sts.bed.dns.txt("_mta-sts.b.test", &["v=STSv1; id=3;"]);
     assert_eq!(words(&attempt(&sts.delivery(), &usual()).await), "accepted 250 2.0.0");
@@ -385,7 +385,7 @@ async fn a_policy_that_cannot_be_fetched_is_none_and_does_not_end_another() {
 async fn a_policy_that_cannot_be_read_is_not_taken_for_none() {
     let sts = Sts::start(ScriptedSmtpServer::builder(), &policy("enforce", "mx1.b.test")).await;
     assert!(words(&attempt(&sts.delivery(), &usual()).await).starts_with("tls_required"));
-    // Whoever hides the record finds a server that does not know what it has kept.
+    // An attacker who hides the record cannot take away the kept policy.
     sts.bed.dns.remove("_mta-sts.b.test");
     sts.kept.1.store(true, Ordering::Relaxed);
     let delivery = sts.delivery();

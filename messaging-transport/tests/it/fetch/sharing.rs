@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::*;
 
-/// Requests that are under way at the same time.
+/// Number of requests under way at the same time.
 const MANY: usize = 200;
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn an_idle_connection_is_kept_for_as_long_as_the_peer_keeps_it() {
     assert!(!second(Some("timeout=600"), 61).await);
 }
 
-/// A peer that speaks HTTP/2 and answers when so many requests are there.
+/// HTTP/2 peer that answers once so many requests have arrived.
 struct Http2Peer {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
@@ -93,7 +93,7 @@ impl Http2Peer {
         Self { address, connections }
     }
 
-    /// How many connections it takes to have so many requests under way after one that went alone.
+    /// Returns how many connections it takes for `together` simultaneous requests and one after them.
     async fn connections_of(streams: u32, together: usize) -> usize {
         let peer = Self::start(streams, together).await;
         let fetch = GuardedFetch::builder(Dns::new(None)).allow_private(true).build();

@@ -1,4 +1,5 @@
-//! A peer that leaves at each stage: whether the request may have arrived is told rightly, and none is sent twice.
+//! A peer that leaves at each stage: the client reports correctly if the request may have arrived, and sends no request
+//! twice.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -154,7 +155,7 @@ async fn what_may_have_arrived_is_told_and_never_repeated() {
 #[tokio::test]
 async fn what_is_said_not_to_have_arrived_has_not() {
     for protocol in [Protocol::Http1, Protocol::Http2] {
-        // Whether the request was written before the peer closed is a matter of luck; what is said of it is not.
+        // Chance decides if the request was written before the peer closed; the report must be right either way.
         for _ in 0..20 {
             let peer = Peer::start(Stage::Accepted, protocol == Protocol::Http2).await;
             let error = client().fetch(request_to(&peer, protocol)).await.unwrap_err();
@@ -217,7 +218,7 @@ async fn without_an_offer_in_the_handshake_http_1_is_spoken() {
         let fetched = public.fetch.fetch(FetchRequest { protocol, ..request(url) }).await.unwrap();
         assert_eq!(fetched.status, StatusCode::OK, "{protocol:?}");
     }
-    // Whoever wants HTTP/2 alone gets nothing else.
+    // A client that asks for HTTP/2 alone gets nothing else.
     let only = FetchRequest { protocol: Protocol::Http2, ..request(url) };
     let error = public.fetch.fetch(only).await.unwrap_err();
     assert!(!error.may_have_arrived(), "{error:?}");

@@ -1,4 +1,4 @@
-//! What a client cannot do: take more than its share of lines, time, memory and places.
+//! Limits of a client of the inbound server: it cannot take more than its share of lines, time, memory and places.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ async fn a_letter_has_a_size() {
     client.send(b".\r\nNOOP\r\n").await;
     assert_eq!(client.replies(2).await, "552 250");
     assert_eq!(server.notes.count(), 1);
-    // Whoever goes on and on is not listened to.
+    // A client that goes on without end is cut off.
     let mut client = server.at_data().await;
     client.send(line.repeat(300).as_bytes()).await;
     assert_eq!(client.rest().await, "552 5.3.4 the message is too large\r\n");

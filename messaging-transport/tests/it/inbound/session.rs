@@ -140,7 +140,7 @@ async fn everything_may_come_at_once() {
     }
     all.push_str("QUIT\r\nNOOP\r\n");
     client.send(all.as_bytes()).await;
-    // Nothing more will be said; what was said is answered all the same.
+    // The client sends nothing more; its commands are answered all the same.
     client.0.shutdown().await.unwrap();
     assert_eq!(client.replies(2).await, "220 250");
     for _ in 0..20 {

@@ -1,8 +1,8 @@
-//! Where content ends: nobody gets commands past us as content, or content as commands.
+//! The end of content: no commands pass as content, and no content as commands.
 
 use super::Running;
 
-/// What an attacker would have taken for commands.
+/// Text that an attacker wants to be read as commands.
 const HIDDEN: &str = "MAIL FROM:<>\r\nRCPT TO:<two@b.test>\r\nDATA\r\nSubject: hidden\r\n\r\nx\r\n.\r\n";
 
 #[tokio::test]

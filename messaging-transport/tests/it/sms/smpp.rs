@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// Keeps what it is told; refuses the first so many.
+/// Records its calls, and refuses the first few.
 #[derive(Debug)]
 struct Sink {
     told: watch::Sender<Vec<String>>,
@@ -186,7 +186,7 @@ async fn a_long_message_goes_in_parts_and_is_delivered_when_all_of_them_are() {
     assert_eq!(*center.sink.told.borrow(), Vec::<String>::new(), "a part is missing");
     center.fake.report(&ids[1], "DELIVRD").await;
     assert_eq!(center.sink.told(1).await, [format!("smpp {} Accepted(Delivered)", ids[0])]);
-    // The failure of a part is that of the message.
+    // The failure of a part makes the message fail.
     center.send(12, &"ж".repeat(100)).await;
     let ids: Vec<_> = center.fake.parts()[3..].iter().map(|part| part.id.clone()).collect();
     center.fake.report(&ids[1], "UNDELIV").await;
@@ -282,7 +282,8 @@ async fn a_pdu_that_cannot_be_read_is_answered_and_the_session_goes_on() {
     assert_eq!(center.fake.nacks(1).await, [0x02]);
     center.fake.write("+4915112345678", "Hello").await;
     assert_eq!(center.sink.told(1).await, [r#"+4915112345678 Text("Hello")"#]);
-    // What was pending still is: the third PDU that we wrote after the bind is answered now, in a form of its own.
+    // Earlier submissions are still pending: the third PDU that was written after the bind gets its answer now, a
+    // malformed one.
     center.fake.write_raw(malformed(0x8000_0004, 3)).await;
     assert_eq!(waiting.await.unwrap(), ACCEPTED, "its header says that it was taken");
     assert_eq!(center.send(12, "Hi").await.class, ACCEPTED);

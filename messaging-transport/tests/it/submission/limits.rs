@@ -1,4 +1,4 @@
-//! What a client cannot do: hide commands in content, take more than its share, or stay without a key.
+//! Limits of a submitting client: it cannot hide commands in content, take more than its share, or stay without a key.
 
 use std::time::Duration;
 
@@ -45,7 +45,8 @@ async fn a_message_has_a_size_and_keeps_to_what_it_announced() {
     let mut client = server.signed_in().await;
     assert_eq!(client.ask("MAIL FROM:<a@acme.io> SIZE=26214401").await, "552 5.3.4 the message is too large\r\n");
     let line = format!("{}\r\n", "x".repeat(98));
-    // Short ones need no room, long ones hold what they announced, and nobody says little and sends much.
+    // Short messages need no room, long ones hold the size they announced, and no client may announce little and send
+    // much.
     client.send(b"MAIL FROM:<a@acme.io> SIZE=100000\r\nRCPT TO:<ann@x.io>\r\nDATA\r\n").await;
     assert_eq!(client.replies(3).await, "250 250 354");
     client.send(format!("Subject: s\r\n\r\n{}.\r\n", line.repeat(1000)).as_bytes()).await;
@@ -55,7 +56,7 @@ async fn a_message_has_a_size_and_keeps_to_what_it_announced() {
     assert_eq!(client.replies(3).await, "250 250 354");
     client.send(format!("{}.\r\n", line.repeat(1000)).as_bytes()).await;
     assert_eq!(client.full_reply().await, "552 5.3.4 the message is too large\r\n");
-    // Without room the message is not read on.
+    // Without room the rest of the message is not read.
     client.send(b"MAIL FROM:<a@acme.io>\r\nRCPT TO:<ann@x.io>\r\nDATA\r\n").await;
     assert_eq!(client.replies(3).await, "250 250 354");
     client.send(line.repeat(1000).as_bytes()).await;

@@ -52,7 +52,7 @@ async fn every_form_of_signing_in_is_understood() {
     let mut client = server.known().await;
     assert_eq!(client.ask("AUTH LOGIN dXNlcg==").await, "334 UGFzc3dvcmQ6\r\n");
     assert_eq!(client.say("a2V5").await, "235");
-    // What is none.
+    // Malformed sign-ins.
     let mut client = server.known().await;
     for (line, code) in
         [("AUTH", "501"), ("AUTH CRAM-MD5", "504"), ("AUTH PLAIN ???", "501"), ("AUTH PLAIN YQ==", "501")]

@@ -25,12 +25,12 @@ struct Secure {
 }
 
 impl Secure {
-    /// One whose clients begin in the clear.
+    /// Starts a server whose clients begin in the clear.
     fn start() -> Self {
         Self::waiting(Duration::from_millis(1))
     }
 
-    /// One that waits so long for clients that begin with TLS.
+    /// Starts a server that waits so long for clients that begin with TLS.
     fn waiting(patience: Duration) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (tls, root) = tls_in(directory.path());

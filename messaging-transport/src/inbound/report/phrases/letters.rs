@@ -183,7 +183,7 @@ pub(super) const BOUNCE_SUBJECTS: &[&str] = &[
     "전송 실패",
 ];
 
-/// Words that say a message waits. Those that say it failed count more.
+/// Words that say a message waits. Words for a failure take precedence.
 pub(super) const DELAYS: &[&str] = &[
     "delivery delayed",
     "delayed mail",

@@ -1,4 +1,4 @@
-//! Words of letters that are no reports, and of what stands before a returned message.
+//! Phrases of mails that are no reports, and of the lines before a returned message.
 
 /// Subjects and first words of automatic replies.
 pub(super) const AUTO_REPLIES: &[&str] = &[
@@ -89,8 +89,7 @@ pub(super) const AUTO_REPLIES: &[&str] = &[
     "부재",
 ];
 
-/// Where the returned message begins in a mail without parts: beginnings of lines, without the rules
-/// drawn around them.
+/// Beginnings of lines before the returned message in a mail without parts, without the rules drawn around them.
 pub(super) const RETURNED: &[&str] = &[
     "below this line is a copy of the message",
     "below this line is the original bounce",

@@ -1,6 +1,6 @@
-//! Words of other languages for what a code of RFC 3463 would have said.
+//! Words of other languages that stand for a code of RFC 3463.
 
-/// Words for what an English-speaking host would have said with a code.
+/// Words for an unknown recipient, where an English-speaking host would have given a code.
 pub(super) const UNKNOWN_USER: &[&str] = &[
     "unbekannter benutzer",
     "benutzer unbekannt",

@@ -6,7 +6,7 @@ use crate::push::tests::{CONTENT, DEAD, DELIVERED, Harness, TestNotification};
 use messaging_testing::fakes::FakeApns;
 use messaging_testing::{MemoryFetch, fetched};
 
-/// Class, wait in minutes and code of an answer.
+/// Returns class, wait in minutes and code of an answer.
 async fn judged(status: u16, headers: &[(&'static str, &str)], body: &str) -> (OutcomeClass, Option<u64>, String) {
     let fetch = Arc::new(MemoryFetch::default());
     fetch.next_with(Ok(fetched(status, headers, body)));

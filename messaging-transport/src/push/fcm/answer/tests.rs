@@ -8,7 +8,7 @@ use crate::push::tests::{CONTENT, DEAD, DELIVERED, Harness, TestNotification};
 use messaging_testing::fakes::FakeFcm;
 use messaging_testing::{MemoryFetch, fetched};
 
-/// Class, wait in seconds and code of an answer to a message.
+/// Returns class, wait in seconds and code of an answer to a message.
 async fn judged(status: u16, headers: &[(&'static str, &str)], body: &str) -> (OutcomeClass, Option<u64>, String) {
     let fetch = Arc::new(MemoryFetch::default());
     let token = r#"{"access_token":"ya29.a","expires_in":3600}"#;

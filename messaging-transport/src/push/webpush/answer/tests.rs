@@ -9,7 +9,7 @@ use messaging_testing::{MemoryFetch, fetched};
 const BROWSER: &str = "https://push.example.com";
 const MICROSOFT: &str = "https://db5p.notify.windows.com";
 
-/// Class and wait in seconds of an answer of a host.
+/// Returns class and wait in seconds of an answer of a host.
 async fn judged(host: &str, status: u16, headers: &[(&'static str, &str)]) -> (OutcomeClass, Option<u64>) {
     let fetch = Arc::new(MemoryFetch::default());
     fetch.next_with(Ok(fetched(status, headers, "a body")));
