@@ -156,7 +156,7 @@ async fn listed(target: &Target, matches: &ArgMatches) -> Result<(Vec<Value>, La
 
 /// Reason for which a message was not sent again.
 enum Unsent {
-    /// It has been sent again already.
+    /// It was sent again already, or its fallback was sent or waits.
     Skipped(String),
     /// It cannot be sent again.
     Refused(String),

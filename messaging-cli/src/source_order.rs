@@ -1,5 +1,5 @@
-//! `source set IP --warmed`: the state of a source or path as a flag instead of `--status`. The flags are the states
-//! that an operator can set; the API also accepts states that it set itself.
+//! `source set IP --warmed`: the state of a source as a flag, instead of `--status`. `--status` offers only the states of
+//! sources and paths that an operator can set; the API also accepts states that it set itself.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -23,7 +23,7 @@ const FLAGS: [(&str, &str, &str); 3] = [
 /// The states of a path that can be set.
 const OF_PATHS: [&str; 2] = ["ok", "stopped"];
 
-/// Returns true if the operation has these flags.
+/// Returns true if the operation sets the state of a source or a path.
 pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
     [UpdateSource::ID, UpdatePath::ID].contains(&endpoint.id)
 }

@@ -42,7 +42,7 @@ impl Target {
         Self::choose_as(matches, access, Role::Command).await
     }
 
-    /// Like [`choose`](Self::choose), for a command that begins work of a server: if no server works on the database,
+    /// Like `choose`, for a command that begins work of a server: if no server works on the database,
     /// the command does the work.
     pub(crate) async fn choose_to_work(matches: &ArgMatches, access: Access) -> Result<Self, Failure> {
         Self::choose_as(matches, access, Role::Server).await
@@ -81,7 +81,7 @@ impl Target {
         Ok(Self { backend, named: workspace.map(ToOwned::to_owned), found: OnceCell::new() })
     }
 
-    /// Carries out a raw request, with [`WORKSPACE_PLACE`] in the path replaced by the workspace.
+    /// Carries out a raw request, with `{workspace_id}` in the path replaced by the workspace.
     pub(crate) async fn raw(&self, mut raw: Raw) -> Result<Reply, Failure> {
         if raw.path.contains(WORKSPACE_PLACE) {
             raw.path = raw.path.replace(WORKSPACE_PLACE, self.workspace().await?);

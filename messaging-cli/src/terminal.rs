@@ -23,7 +23,7 @@ pub(crate) fn ask(question: &str) -> Result<String, Failure> {
     line()
 }
 
-/// Like [`ask`], without showing what is typed.
+/// Like `ask`, without showing what is typed.
 pub(crate) fn ask_secretly(question: &str) -> Result<String, Failure> {
     if !has_somebody() {
         return line();

@@ -124,7 +124,7 @@ impl Server {
         Self::start_in(command, data, more, &[])
     }
 
-    /// Like [`start`](Self::start), with additional environment variables.
+    /// Like `start`, with additional environment variables.
     pub(crate) fn start_in(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)]) -> Self {
         Self::launch(command, data, more, environment, Stdio::inherit())
     }
@@ -382,7 +382,7 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     wait_or_tell(|| look().ok_or_else(|| "nothing came".to_owned()))
 }
 
-/// Like [`wait_for`], with an error of `look` that says what is missing.
+/// Like `wait_for`, with an error of `look` that says what is missing.
 #[track_caller]
 pub(crate) fn wait_or_tell<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let started = Instant::now();
@@ -410,7 +410,7 @@ pub(crate) fn run_page(server: &Server, work: &Path, page: &str) -> (String, Str
     run_script(server, work, &blocks.collect::<Vec<_>>().join("\n"))
 }
 
-/// Like [`run_page`], with commands of the test.
+/// Like `run_page`, with commands of the test.
 #[track_caller]
 pub(crate) fn run_script(server: &Server, work: &Path, script: &str) -> (String, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_messaging"));

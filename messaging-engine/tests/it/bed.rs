@@ -107,19 +107,19 @@ impl Bed {
         self.another_process_fetching(Arc::new(MemoryFetch::default()))
     }
 
-    /// Like [`another_process`](Self::another_process), and calls web addresses with `fetch`.
+    /// Like `another_process`, and calls web addresses with `fetch`.
     pub(crate) fn another_process_fetching(&self, fetch: Arc<dyn Fetch>) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.fetch(fetch).transports(self.transports.clone()).build()).unwrap()
     }
 
-    /// Like [`another_process`](Self::another_process), with other settings.
+    /// Like `another_process`, with other settings.
     pub(crate) fn another_process_told(&self, settings: messaging_engine::Settings) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.settings(settings).transports(self.transports.clone()).build()).unwrap()
     }
 
-    /// Like [`another_process`](Self::another_process), with these rules of sites.
+    /// Like `another_process`, with these rules of sites.
     pub(crate) fn another_process_by(&self, rules: Arc<SiteRules>) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.site_rules(rules).transports(self.transports.clone()).build()).unwrap()
@@ -131,7 +131,7 @@ impl Bed {
         wait_for(building.transports(self.transports.clone()).build()).unwrap()
     }
 
-    /// Like [`another_process_on`](Self::another_process_on), and calls web addresses with `fetch`.
+    /// Like `another_process_on`, and calls web addresses with `fetch`.
     pub(crate) fn another_process_fetching_on(&self, store: impl Store, fetch: Arc<dyn Fetch>) -> App {
         let building = App::builder(Arc::new(store) as Arc<dyn Store>, KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.fetch(fetch).transports(self.transports.clone()).build()).unwrap()

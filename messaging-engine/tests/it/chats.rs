@@ -125,7 +125,7 @@ impl Chat {
         self.called_at(&self.app, callback).await
     }
 
-    /// Like [`called`](Self::called), in another process.
+    /// Like `called`, in another process.
     async fn called_at(&self, app: &App, callback: &FakeCallback) -> u16 {
         let (_, rest) = callback.url.split_once("/callbacks/").expect("a callback address");
         let (channel, token) = rest.split_once('/').unwrap();

@@ -68,7 +68,7 @@ impl Product {
         Self::build(Arc::default(), carrier, Arc::new(MemoryFetch::default())).await
     }
 
-    /// Like [`carried_by`](Self::carried_by), with a database that does not sync to disk.
+    /// Like `carried_by`, with a database that does not sync to disk.
     pub(crate) async fn carried_undurably_by(carrier: Arc<dyn Transport>) -> Self {
         Self::build_on(Arc::default(), carrier, Arc::new(MemoryFetch::default()), true).await
     }

@@ -52,7 +52,7 @@ pub(super) fn begun(
     request
 }
 
-/// A body for the log: empty if it is longer than [`MAX_BODY`].
+/// A body for the log: empty if it is longer than `MAX_BODY`.
 pub(super) fn kept(body: &Bytes) -> Bytes {
     if body.len() <= MAX_BODY { body.clone() } else { Bytes::new() }
 }

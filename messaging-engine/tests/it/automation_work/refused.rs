@@ -14,7 +14,7 @@ const POISON: &str = "poison@example.com";
 /// Contacts beside the one whose writes are refused.
 const OTHERS: usize = 20;
 
-/// Returns true for a message to [`POISON`], and for a run whose event has the property `poison`.
+/// Returns true for a message to `POISON`, and for a run whose event has the property `poison`.
 fn is_poison(write: &Write) -> bool {
     match write {
         Write::InsertMessage(message, _) => message.to == POISON,

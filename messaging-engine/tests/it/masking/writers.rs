@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// Runs all jobs, and checks that no request to [`ELSEWHERE`] shows the mark.
+    /// Runs all jobs, and checks that no request to `ELSEWHERE` shows the mark.
     async fn check_what_leaves(&self, who: &str) -> usize {
         self.hooks.product.work().await;
         let left = self.hooks.fetch.take();

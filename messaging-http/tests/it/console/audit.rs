@@ -126,7 +126,7 @@ pub(crate) async fn audit(page: &Page, is_signed_in: bool) -> Vec<String> {
     found
 }
 
-/// Audits the screen without the checks of [`SHAPE`].
+/// Audits the screen without the checks of `SHAPE`.
 pub(crate) async fn audit_narrow_and_wide(page: &Page) -> Vec<String> {
     let mut found = Vec::new();
     for (width, height) in [(1280, 900), (320, 700)] {

@@ -48,7 +48,7 @@ pub(crate) fn options() -> ServerOptions {
     ServerOptions { console: console.unwrap_or_default(), ..ServerOptions::new(any_port()) }
 }
 
-/// Like [`server`], with these options.
+/// Like `server`, with these options.
 pub(crate) async fn server_with(options: ServerOptions) -> TestServer {
     let sandboxes = defaults(&Options::new("mail.test")).into_iter().filter(|(_, provider, _)| *provider == "sandbox");
     let settings = Settings::default().hostname("mail.acme.example");

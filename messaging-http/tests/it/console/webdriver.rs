@@ -128,7 +128,7 @@ impl Browser {
         let address = DRIVER.get_or_init(Driver::start).as_ref()?.address;
         let turn = turn().await;
         let elsewhere = Elsewhere::start().await;
-        // Host names of the tests lead to [`Elsewhere`], which notes them. All others lead nowhere: the browser's own
+        // Host names of the tests lead to `Elsewhere`, which notes them. All others lead nowhere: the browser's own
         // requests to its maker do not matter to a test, and the console's policy would report the rest.
         let hosts = ["example", "test", "invalid"].map(|end| format!("MAP *.{end} {}, ", elsewhere.address)).concat();
         let hosts = format!("--host-resolver-rules={rules}{hosts}MAP * ~NOTFOUND, EXCLUDE 127.0.0.1");
