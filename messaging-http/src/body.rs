@@ -38,7 +38,8 @@ const WAITING: usize = 1024;
 /// Requests of one workspace or network that may wait for memory, or for their turn to be decoded.
 const WAITING_OF_ONE: usize = 256;
 
-/// Memory that a value of a body may take once it is decoded: the one member of an object has a node of a tree for itself.
+/// Memory that a value of a body may take once it is decoded: the only member of an object has a separate node of a
+/// tree.
 const BYTES_OF_VALUE: u64 = 384;
 
 /// Bodies of up to this many values are not counted.

@@ -1,7 +1,7 @@
 //! Resend: `POST /emails` and `POST /emails/batch`.
 //!
-//! <https://resend.com/docs/api-reference/emails/send-email>. The names of errors are Resend's where it has one, because
-//! its libraries tell errors apart by them.
+//! <https://resend.com/docs/api-reference/emails/send-email>. The names of errors are Resend's if it has one, because
+//! its libraries distinguish errors by them.
 
 use http::{HeaderMap, StatusCode};
 use messaging_core::ids::MessageId;
