@@ -1,7 +1,7 @@
 //! Names where the API takes ids: `--template welcome`, `list get News`.
 //!
-//! A value that does not begin as an id of its kind does is a name. It is looked up right before the request, in the same
-//! workspace, and has to fit one resource.
+//! A value that does not begin like an id of its kind is a name. It is looked up right before the request, in the same
+//! workspace, and must fit one resource.
 
 use clap::ArgMatches;
 use messaging_engine::ops::Endpoint;

@@ -1,5 +1,5 @@
-//! `source set IP --warmed`: the state of a source as a flag, instead of `--status`. `--status` offers only the states of
-//! sources and paths that an operator can set; the API also accepts states that it set itself.
+//! `source set IP --warmed`: the state of a source as a flag, instead of `--status`. `--status` offers only the states
+//! of sources and paths that an operator can set; the API also accepts states that it set itself.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
