@@ -1,4 +1,4 @@
-//! Bulk upserts beside their floor, and what accepting messages notices of them.
+//! Bulk upserts compared with their floor, and the latency of accepting messages meanwhile.
 //!
 //! `cargo bench -p messaging-benches --bench contacts`. The floor writes the rows of contacts, two unique
 //! indexes and a membership, a thousand to a commit, without reading a request or deciding anything.
@@ -53,7 +53,7 @@ async fn bulk(product: &Product, callers: usize, turn: Duration, numbers: &Arc<A
     closed_loop(callers, turn, numbers, one).await * BATCH as f64
 }
 
-/// How long accepting a message takes while contacts are written.
+/// Measures the latency of accepting a message while contacts are written.
 #[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 async fn beside(product: &Product, turn: Duration, numbers: &Arc<AtomicU64>) {
     let writing = tokio::spawn({
@@ -74,7 +74,7 @@ async fn beside(product: &Product, turn: Duration, numbers: &Arc<AtomicU64>) {
     println!("accepting beside {rows:.0} contacts/s: median {half:.1?}, p99 {most:.1?} of {} messages", waits.len());
 }
 
-/// The least that storing contacts costs.
+/// The least work that storing contacts takes.
 struct Floor {
     database: Connection,
     next: u64,

@@ -1,10 +1,10 @@
 //! Delivery beside its floor: queued messages signed and pushed into a mail server on loopback.
 //!
-//! `cargo bench -p messaging-benches --bench deliver`. The floor builds and signs the same messages with
-//! the same code and sends them over ten connections; what it leaves out is the queue, the outcome and
-//! everything else that is kept. Then a campaign to as many contacts at fifty domains, which the same mail server
-//! serves: what its floor leaves out besides is the audience and rendering. `-- --into ADDRESS` delivers into a mail server elsewhere, with
-//! `--messages N` and `--key rsa|ed25519`, and measures nothing: the server counts.
+//! `cargo bench -p messaging-benches --bench deliver`. The floor builds and signs the same messages with the same code
+//! and sends them over ten connections; it leaves out the queue, the outcome and everything else that is stored. Then a
+//! campaign to as many contacts at fifty domains, all served by the same mail server; its floor also leaves out the
+//! audience and rendering. `-- --into ADDRESS` delivers into a mail server elsewhere, with `--messages N` and
+//! `--key rsa|ed25519`, and measures nothing: the server counts.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -86,7 +86,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A campaign to so many contacts; answers its id.
+/// Creates a campaign to this number of contacts; returns its id.
 async fn campaign(product: &Product, contacts: u64) -> Result<String, Box<dyn Error>> {
     let id = |made: &Value| made["id"].as_str().unwrap_or_default().to_owned();
     let list = id(&product.call::<CreateList>(None, &json!({"name": "all"})).await?);
@@ -118,7 +118,7 @@ async fn open(path: &std::path::Path, address: SocketAddr, algorithm: Algorithm)
     Product::delivering(path, Arc::new(direct), algorithm).await
 }
 
-/// The same with these messages in its queue.
+/// A product that delivers to `address`, with these messages in its queue.
 async fn queue(
     path: &std::path::Path,
     address: SocketAddr,
@@ -130,7 +130,7 @@ async fn queue(
     Ok(product)
 }
 
-/// The same messages, built, signed and sent, and nothing else.
+/// Builds, signs and sends the same messages, and does nothing else; returns messages a second.
 async fn floor(product: &Product, sink: &Sink, numbers: std::ops::RangeInclusive<u64>) -> Result<f64, Box<dyn Error>> {
     let model = product.email().await?;
     let (next, last) = (Arc::new(AtomicU64::new(*numbers.start())), *numbers.end());

@@ -1,8 +1,9 @@
-//! Product events in bulk beside their floor, and what accepting messages notices of them.
+//! Product events in bulk compared with their floor, and the latency of accepting messages meanwhile.
 //!
-//! `cargo bench -p messaging-benches --bench events`. The floor writes rows of events and their index by
-//! contact, a thousand to a commit, without reading a request or looking anybody up. Events are of a hundred
-//! thousand contacts in no order, under twenty names. At last what automations cost that none of the events starts.
+//! `cargo bench -p messaging-benches --bench events`. The floor writes rows of events and their index by contact, a
+//! thousand to a commit, without reading a request or looking up a contact. Events belong to a hundred thousand
+//! contacts in no order and have twenty names. The last part measures the cost of automations that none of the events
+//! starts.
 
 use std::error::Error;
 use std::path::Path;
@@ -87,7 +88,7 @@ async fn bulk(product: &Product, kind: EventsOf, callers: usize, turn: Duration,
     closed_loop(callers, turn, numbers, one).await * BATCH as f64
 }
 
-/// How long accepting a message takes while events are written.
+/// Measures the latency of accepting a message while events are written.
 #[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 async fn beside(product: &Product, turn: Duration, numbers: &Arc<AtomicU64>) {
     let writing = tokio::spawn({
@@ -109,7 +110,7 @@ async fn beside(product: &Product, turn: Duration, numbers: &Arc<AtomicU64>) {
     println!("accepting beside {rows:.0} events/s: median {half:.1?}, p99 {most:.1?}, longest {last:.1?} of {count}");
 }
 
-/// The least that storing events costs.
+/// The least work that storing events takes.
 struct Floor {
     database: Connection,
     next: u64,

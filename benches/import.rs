@@ -1,8 +1,8 @@
-//! Imports of contacts beside their floor, and what accepting messages notices of them.
+//! Imports of contacts compared with their floor, and the latency of accepting messages meanwhile.
 //!
-//! `cargo bench -p messaging-benches --bench import`. The floor parses the same file and writes its rows, two
-//! unique indexes and a membership, a thousand to a commit. Ours is timed from the upload's answer to the
-//! last row, by the workers of a server.
+//! `cargo bench -p messaging-benches --bench import`. The floor parses the same file and writes its rows, two unique
+//! indexes and a membership, a thousand to a commit. The product's import is timed from the answer to the upload to the
+//! last row, and done by the workers of a server.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -61,7 +61,7 @@ async fn import(product: &Product, text: &str) -> Result<f64, Box<dyn Error>> {
     }
 }
 
-/// How long accepting a message takes while a file is imported.
+/// Measures the latency of accepting a message while a file is imported.
 #[expect(clippy::print_stdout, reason = "a bench tells what it measured")]
 async fn beside(product: &Product, text: String) -> Result<(), Box<dyn Error>> {
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
@@ -109,7 +109,7 @@ fn file(from: u64, version: u64) -> String {
     text
 }
 
-/// The least that importing costs.
+/// The least work that importing takes.
 struct Floor {
     database: Connection,
 }

@@ -1,7 +1,7 @@
-//! Whether time tells which prefixes of API keys exist.
+//! Test for a timing leak: response times must not reveal which prefixes of API keys exist.
 //!
-//! Refuses wrong secrets with a known prefix and with unknown ones, taking turns in a random order, and prints
-//! Welch's t of the two samples: beyond 4.5 either way they would be told apart.
+//! Refuses wrong secrets with a known prefix and with unknown ones, alternating at random, and prints Welch's t of the
+//! two samples: above 4.5 or below -4.5 they can be told apart.
 
 use std::time::Instant;
 

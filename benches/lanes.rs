@@ -1,12 +1,12 @@
-//! What one dead domain costs the others, and a mailing the mail beside it: time from acceptance to delivery, with and
-//! without.
+//! Effect of a dead domain on the other domains, and of a bulk mailing on single messages: time from acceptance to
+//! delivery, with and without.
 //!
-//! `cargo bench -p messaging-benches --bench lanes`; `dead` or `bulk` behind `--` runs one of the two. Messages to 20 domains come at a fixed rate, in turns;
-//! each domain has an exchanger. In every other turn the exchanger of the first domain takes connections
-//! and says nothing. What is compared is the 99th percentile of the other 19 domains.
+//! `cargo bench -p messaging-benches --bench lanes`; `dead` or `bulk` behind `--` runs one of the two. Messages to 20
+//! domains come at a fixed rate, in turns; each domain has a mail server. In every other turn the server of the first
+//! domain accepts connections and never answers. The 99th percentiles of the other 19 domains are compared.
 //!
-//! Then one message of the same workspace to the same domains comes from time to time, in every other turn with a
-//! million bulk messages due before it (fewer with `--bulk N`).
+//! Then single messages are sent from the same workspace to the same domains, in every other turn while a million bulk
+//! messages are due before them (fewer with `--bulk N`).
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -37,7 +37,7 @@ const DOMAINS: u64 = 20;
 /// Messages a second, all domains together.
 const RATE: u64 = 400;
 
-/// Where the silent exchanger is; the others are at 127.0.0.1.
+/// Address of the silent mail server; the others are at 127.0.0.1.
 const SILENT: [u8; 4] = [127, 0, 0, 9];
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -160,10 +160,10 @@ fn domain(number: u64) -> String {
 /// Transactional messages a second beside the bulk ones.
 const SINGLE_RATE: u32 = 50;
 
-/// Bulk messages have numbers from here on.
+/// Lowest number of a bulk message.
 const FIRST_BULK: u64 = 1_000_000_000;
 
-/// What was seen of single messages and of those in bulk.
+/// Measurements of single messages sent beside bulk messages.
 struct Beside {
     /// The 99th percentile in milliseconds of single messages.
     p99: f64,
@@ -171,7 +171,7 @@ struct Beside {
     bulk_rate: f64,
 }
 
-/// Sends single messages while so many bulk messages of their workspace are due.
+/// Sends single messages while `bulk` messages of their workspace are due.
 async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Result<Beside, Box<dyn Error>> {
     let sink = Sink::start().await?;
     let dns = TestDns::start().await;
@@ -188,7 +188,7 @@ async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Resul
     enqueue_bulk(&product, bulk).await?;
     let workers = Workers::start(&product.app, &Handle::current());
     let started = Instant::now();
-    // Not what the first moments cost, which find no connection open.
+    // The first moments are not measured: no connection is open yet.
     tokio::time::sleep(turn / 4).await;
     let mut accepted = Vec::new();
     let mut tick = tokio::time::interval(Duration::from_secs(1) / SINGLE_RATE);
@@ -227,7 +227,7 @@ async fn beside_bulk(path: &std::path::Path, bulk: u64, turn: Duration) -> Resul
     Ok(Beside { p99: times.get(times.len() * 99 / 100).copied().unwrap_or(f64::NAN), bulk_rate })
 }
 
-/// Stores so many bulk messages: like one that was accepted, and due.
+/// Stores `count` due bulk messages, each as if it had been accepted.
 async fn enqueue_bulk(product: &Product, count: u64) -> Result<(), Box<dyn Error>> {
     if count == 0 {
         return Ok(());

@@ -1,8 +1,8 @@
-//! What the benches share: a message, a floor, a product, and how two of them are compared.
+//! Code shared by the benches: a message, the product, and the comparison with a floor.
 //!
-//! A floor does the least that the same promise costs: it parses the request and commits one row, in a
-//! group with whatever else waits. Floor and product alternate in one run, because machines differ from
-//! minute to minute; what is quoted is the ratio of their medians.
+//! A floor does the least work that keeps the same promise: it parses the request and commits one row, in a group with
+//! other waiting rows. Floor and product alternate in one run, because machines differ from minute to minute; the
+//! quoted figure is the ratio of their medians.
 
 /// The allocator of the programs.
 #[global_allocator]
@@ -22,7 +22,7 @@ pub fn message(n: u64) -> String {
     message_to(n, "example.test")
 }
 
-/// The same with a recipient in some domain.
+/// A message request of about 1 KiB whose recipient is number `n` at `domain`.
 pub fn message_to(n: u64, domain: &str) -> String {
     let line = "<p style='color:#333'>Your order is on its way; the total is 49.90 EUR.</p>";
     format!(
@@ -31,18 +31,18 @@ pub fn message_to(n: u64, domain: &str) -> String {
     )
 }
 
-/// The middle of some measurements.
+/// The median of the measurements; NaN if there are none.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// How long and how often a bench runs.
+/// Number and length of a bench's rounds.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchOptions {
-    /// How often floor and product alternate.
+    /// Number of turns that floor and product have each.
     pub rounds: usize,
-    /// How long each turn is measured.
+    /// Length of one turn.
     pub turn: Duration,
 }
 

@@ -1,7 +1,8 @@
-//! The product on PostgreSQL beside its floors: the same rows written by bare tokio-postgres, on the same server.
+//! The product on PostgreSQL compared with its floors: the same rows written by bare tokio-postgres, on the same
+//! server.
 //!
-//! `cargo bench -p messaging-benches --bench postgres`. It starts a server of its own, which waits for its disk; it is found
-//! as the tests find theirs. The server, floor and product share the processors.
+//! `cargo bench -p messaging-benches --bench postgres`. It starts a server of its own, which syncs to disk, and finds
+//! the server's program as the tests do. The server, floor and product share the processors.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -65,7 +66,7 @@ async fn accept(options: BenchOptions, product: &Product, floor: &Floor) -> Resu
 /// A queue emptied into the sandbox, beside reading and deleting as many rows.
 async fn deliver(options: BenchOptions, product: &Product, floor: &Floor) -> Result<(), Box<dyn Error>> {
     let messages = if options.rounds == 1 { 500 } else { 5_000 };
-    // What was accepted before is not part of it.
+    // Empties the queue first: messages accepted before do not count.
     product.app.run_until_idle().await?;
     let numbers = AtomicU64::new(1 << 40);
     let (mut floors, mut ours) = (Vec::new(), Vec::new());
@@ -198,7 +199,7 @@ fn file(from: u64, rows: u64) -> String {
 /// A message that is to be stored, and who waits for it.
 type PendingMessage = (String, Bytes, oneshot::Sender<()>);
 
-/// What the same rows cost without us.
+/// The least work that storing the same rows takes: bare tokio-postgres.
 struct Floor {
     client: Client,
     acceptor: mpsc::Sender<PendingMessage>,
@@ -356,7 +357,7 @@ async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     Ok(client)
 }
 
-/// A connection for tables of the floor's own: the database comes with ours.
+/// Connects to the same database; the floor has tables of its own.
 async fn connect_floor(url: &str) -> Result<Client, tokio_postgres::Error> {
     let client = connect(url).await?;
     client.batch_execute("CREATE SCHEMA IF NOT EXISTS floor; SET search_path = floor").await?;
@@ -371,7 +372,7 @@ async fn accept_bare(acceptor: &mpsc::Sender<PendingMessage>, body: Bytes) {
     committed.await.expect("the floor stores");
 }
 
-/// Stores what waits, up to so much in a transaction, which is one round trip.
+/// Stores waiting messages, up to a bound in one transaction, which is one round trip.
 async fn store_all(
     client: &Client,
     waiting: &Mutex<mpsc::Receiver<PendingMessage>>,

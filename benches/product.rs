@@ -33,12 +33,12 @@ const DOMAIN: &str = "sandbox.test";
 /// Email address of the workspace's owner.
 const OWNER: &str = "owner@sandbox.test";
 
-/// The key of a database that ends with the benchmark.
+/// A secret key for a database that is deleted after the bench.
 fn new_key() -> SecretKey {
     SecretKey::generate(&SystemEntropy::default())
 }
 
-/// An application on a store. What it calls is on loopback.
+/// An application on a store, which may call servers on loopback.
 async fn app_on(store: Arc<dyn Store>) -> Result<App, Box<dyn std::error::Error>> {
     let fetch = Arc::new(GuardedFetch::builder(Dns::new(None)).allow_private(true).build());
     let options = Options { fetch: Arc::clone(&fetch) as _, ..Options::new("localhost") };
@@ -95,7 +95,7 @@ impl Product {
         Self::prepared(app, &[algorithm]).await
     }
 
-    /// What one message is on its way, to be built and signed again and again.
+    /// The email of message 1, to be built and signed repeatedly.
     pub async fn email(&self) -> Result<Email, Box<dyn std::error::Error>> {
         let input: serde_json::Value = serde_json::from_str(&crate::message(1))?;
         let text = |member: &str| input[member].as_str().unwrap_or_default().to_owned();
@@ -131,7 +131,7 @@ impl Product {
         self.accept_body(n, crate::message(n)).await
     }
 
-    /// Accepts messages with rising numbers from `callers` tasks for `turn`; answers messages a second.
+    /// Accepts messages with rising numbers from `callers` tasks for `turn`; returns messages a second.
     pub async fn accept_for(&self, callers: usize, turn: Duration, numbers: &Arc<AtomicU64>) -> f64 {
         let target = self.clone();
         let one = move |n| {
@@ -141,7 +141,7 @@ impl Product {
         closed_loop(callers, turn, numbers, one).await
     }
 
-    /// Accepts a message for each number, with the body that `body` makes, from 64 callers; answers messages a second.
+    /// Accepts a message for each number, with the body that `body` makes, from 64 callers; returns messages a second.
     pub async fn accept_all(&self, numbers: Range<u64>, body: impl Fn(u64) -> String + Clone + Send + 'static) -> f64 {
         let target = self.clone();
         let one = move |n| {
@@ -169,7 +169,7 @@ impl Product {
         admitted.run(Request { path: O::PATH, path_parameters, body, idempotency_key, ..Request::default() }).await
     }
 
-    /// Uploads a file of contacts as a front end would; answers the import.
+    /// Uploads a file of contacts as a front end would; returns the import.
     pub async fn upload(&self, file: &[u8]) -> Result<ImportView, Error> {
         let digest = ring::digest::digest(&ring::digest::SHA256, file);
         let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -189,7 +189,7 @@ impl Product {
         self.app.run(GetImport).path(path).by(&self.caller).await
     }
 
-    /// Creates or updates contacts as a front end would; answers how many were refused.
+    /// Creates or updates contacts as a front end would; returns the number that were refused.
     pub async fn upsert(&self, body: Bytes) -> usize {
         let path = vec![("workspace_id".to_owned(), self.workspace.to_string())];
         let answer = self.send::<BulkUpsertContacts>(path, body, None).await;
@@ -198,7 +198,7 @@ impl Product {
     }
 
     /// Carries out an operation of the workspace, on the resource with an id if one is given, as a front end would;
-    /// answers its answer.
+    /// returns its answer.
     pub async fn call<O: Operation>(
         &self,
         id: Option<&str>,
@@ -210,7 +210,7 @@ impl Product {
         Ok(serde_json::from_slice(&answer.body)?)
     }
 
-    /// Tells of product events as a front end would; answers how many were refused.
+    /// Sends product events as a front end would; returns the number that were refused.
     pub async fn tell(&self, body: Bytes) -> usize {
         let answer = self.send::<SendEvents>(Vec::new(), body, None).await;
         let report = answer.ok().and_then(|answer| serde_json::from_slice::<BulkEventsReport>(&answer.body).ok());

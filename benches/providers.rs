@@ -1,8 +1,9 @@
-//! Text messages through the provider `http` beside their floor, and how much of what a gateway takes it gets.
+//! Text messages through the provider `http` compared with their floor, and the share of a gateway's rate limit that is
+//! used.
 //!
-//! `cargo bench -p messaging-benches --bench providers`. The floor posts the same bodies with a bare HTTP client over kept
-//! connections; what it leaves out is the queue, the outcome and everything else that is kept. Then a gateway that takes
-//! 30 messages a second and 100 at a time, and answers 429 without `Retry-After` beyond that.
+//! `cargo bench -p messaging-benches --bench providers`. The floor posts the same bodies with a bare HTTP client over
+//! kept connections, without queue, outcome or any other stored state. The second part has a gateway that takes 30
+//! messages a second and 100 at a time, and answers 429 without `Retry-After` beyond that.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -26,7 +27,7 @@ use tokio::runtime::Handle;
 /// Connections of the floor.
 const CONNECTIONS: usize = 100;
 
-/// What the gateway that throttles takes in a second, and at a time.
+/// Limit of the throttling gateway: messages a second, and messages at a time.
 const RATE: usize = 30;
 const AT_A_TIME: usize = 100;
 
@@ -119,7 +120,7 @@ fn rate(messages: u64, began: Instant) -> f64 {
     messages as f64 / began.elapsed().as_secs_f64()
 }
 
-/// The same requests and nothing else.
+/// Posts the same requests with a bare HTTP client.
 async fn floor(gateway: &Gateway, messages: u64) -> Result<f64, Box<dyn Error>> {
     let body = || {
         let body = json!({"to": "+4915112345678", "from": "ACME", "text": TEXT,
@@ -133,7 +134,7 @@ const TEXT: &str = "Your code is 123456. It is valid for ten minutes.";
 
 /// Messages a second.
 struct Rates {
-    /// Until 95 of 100 have arrived: what was refused last still waits for its next attempt.
+    /// Until 95 of 100 have arrived: the messages refused last still wait for their next attempt.
     of_most: f64,
     /// Until the last has arrived.
     of_all: f64,

@@ -1,4 +1,4 @@
-//! An HTTP server on loopback that counts what it takes, and a bare client that posts to it.
+//! An HTTP server on loopback that counts its requests, and a bare client that posts to it.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::load::rate;
 
-/// A bench fails when nothing has been taken for so long.
+/// Time without a counted request after which a bench fails.
 const SILENCE: Duration = Duration::from_mins(1);
 
 /// Answer of a receiver to a request.
@@ -67,12 +67,12 @@ impl Receiver {
         Ok(Self { address, taken })
     }
 
-    /// Requests taken so far.
+    /// Requests counted so far.
     pub fn count(&self) -> u64 {
         *self.taken.borrow()
     }
 
-    /// Waits until so many have been taken. An error if nothing was taken for a minute.
+    /// Waits until this number of requests has been counted. Fails if none comes for a minute.
     pub async fn reach(&self, count: u64) -> Result<(), Box<dyn Error>> {
         let mut taken = self.taken.subscribe();
         while *taken.borrow_and_update() < count {

@@ -1,7 +1,7 @@
-//! What rendering an order confirmation costs beside the template engine alone.
+//! Rendering an order confirmation compared with the template engine alone.
 //!
-//! Both render the same subject, HTML and text from the same JSON. Ours has its guards, its budget and its
-//! escapes, and finds values in the request, the contact and the system's names.
+//! Both render the same subject, HTML and text from the same JSON. The product adds guards, a budget and escaping, and
+//! looks up values in the request, the contact and the system's variables.
 
 use std::hint::black_box;
 use std::time::Instant;

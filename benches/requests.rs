@@ -1,4 +1,4 @@
-//! Requests of a thousand items, which more than one bench makes.
+//! Requests of a thousand items, shared by several benches.
 
 use bytes::Bytes;
 use messaging_core::time::Timestamp;
@@ -18,31 +18,31 @@ pub fn contacts(n: u64, version: u64) -> Bytes {
     format!(r#"{{"contacts":[{}]}}"#, items.join(",")).into()
 }
 
-/// People who do something.
+/// Number of contacts that have events.
 pub const EVENT_CONTACTS: u64 = 100_000;
 
-/// Things they do.
+/// Number of names of events.
 pub const EVENT_NAMES: u64 = 20;
 
-/// What the events of a request are like.
+/// Kind of events in a request.
 #[derive(Debug, Clone, Copy)]
 pub enum EventsOf {
-    /// Of contacts that are there.
+    /// Events of existing contacts.
     Known,
-    /// The same, all under one name.
+    /// Events of existing contacts, all with one name.
     OneName,
-    /// The same with a unique id each.
+    /// Events of existing contacts, each with a unique id.
     Unique,
-    /// Each of a contact that is created for it.
+    /// Events of unknown contacts, each of which is created.
     Strangers,
 }
 
-/// Somebody of the people who do something, in no order.
+/// Number of the contact of event `n`: spread over all contacts, in no order.
 pub const fn somebody(n: u64) -> u64 {
     n.wrapping_mul(0x9E37_79B9_7F4A_7C15) % EVENT_CONTACTS
 }
 
-/// What is told of an event.
+/// Properties of event `n`, as JSON.
 pub fn properties(n: u64) -> String {
     format!(r#"{{"order_id":"{n:012}","total":49.9,"currency":"EUR","items":3,"source":"web"}}"#)
 }

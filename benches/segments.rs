@@ -1,4 +1,4 @@
-//! Segments of a large workspace beside a floor, and what others notice of them.
+//! Segments of a large workspace compared with a floor, and their effect on other work.
 //!
 //! `cargo bench -p messaging-benches --bench segments`. The floor is one statement of SQL over contacts with
 //! the same attributes. Then the workspace gets events, and a segment of an attribute and a count of events
@@ -27,9 +27,9 @@ use serde_json::{Value, json};
 
 /// Events of each contact, on average.
 const EVENTS: u64 = 5;
-/// How many contacts change in a second while others are looked at.
+/// Contacts that change in a second while segments are calculated.
 const CHANGES: u64 = 4;
-/// How many messages a second are accepted meanwhile.
+/// Messages accepted in a second meanwhile.
 const ACCEPTS: u64 = 200;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -127,13 +127,13 @@ fn tell(what: &str, mut waits: Vec<Duration>) {
     println!("{what}: median {half:.1?}, p99 {most:.1?}, longest {all:.1?} of {}", waits.len());
 }
 
-/// What Linux says of the memory that the process holds.
+/// A line of `/proc/self/status`, such as the resident memory of the process.
 fn memory(what: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find_map(|line| line.strip_prefix(what)).unwrap_or("unknown").trim().to_owned()
 }
 
-/// The claim of a job that is nothing but claimed.
+/// A claimed job with no other purpose.
 async fn claimed(product: &Product) -> Result<JobHandle, Box<dyn Error>> {
     let (store, now) = (product.app.store(), product.app.now());
     let (id, lane) = (product.app.new_id(now), Lane::of_installation("bench"));
@@ -149,7 +149,7 @@ struct StoredSegment {
     product: Product,
     id: SegmentId,
     query: MemberQuery,
-    /// The claim that its members are kept under.
+    /// Claimed job on whose behalf the members are written.
     job: JobHandle,
 }
 
@@ -181,7 +181,7 @@ impl StoredSegment {
         self.product.app.store()
     }
 
-    /// Calculates all members; answers how many joined, and in how many steps.
+    /// Calculates all members; returns the number that joined, and the number of steps.
     async fn calculate(&self) -> Result<(u64, u64), Box<dyn Error>> {
         let (mut from, mut joined, mut steps) = (Some(None), 0, 0);
         while let Some(next) = from {
@@ -201,7 +201,7 @@ impl StoredSegment {
     }
 }
 
-/// Accepts messages at a steady rate; answers how long each took, counted from when it was due.
+/// Accepts messages at a steady rate; returns the latency of each, counted from the moment it was due.
 async fn accept(product: Product, ends: Arc<AtomicBool>) -> Vec<Duration> {
     let mut due = tokio::time::interval(Duration::from_micros(1_000_000 / ACCEPTS));
     let mut waiting = tokio::task::JoinSet::new();
@@ -218,7 +218,7 @@ async fn accept(product: Product, ends: Arc<AtomicBool>) -> Vec<Duration> {
     waiting.join_all().await
 }
 
-/// Changes contacts; answers how long the commits took, and how long until the segment had followed.
+/// Changes contacts; returns the latencies of the commits, and the delays until the segment had followed.
 async fn change(
     product: Product,
     beside: Connection,
@@ -243,7 +243,7 @@ async fn change(
         let write = Write::put_contact(contact, Expect::Revision(stored.revision));
         store.commit(Changes::from_iter([write]), Priority::Foreground).await.expect("the store writes");
         committed.push(began.elapsed());
-        // Its note is taken away together with what it led to.
+        // The note of a change is removed in the same transaction as its effect.
         while notes(&beside) > 0 && began.elapsed() < Duration::from_secs(10) {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
@@ -275,7 +275,7 @@ fn attributes(n: u64) -> String {
     )
 }
 
-/// Writes contacts and their events straight into the tables: how they come there is measured elsewhere.
+/// Writes contacts and their events straight into the tables: other benches measure storing them.
 fn fill(path: &Path, workspace: &[u8], now: i64, contacts: u64) -> rusqlite::Result<()> {
     const DAY: i64 = 86_400_000;
     let mut database = Connection::open(path)?;
@@ -329,7 +329,7 @@ fn fill(path: &Path, workspace: &[u8], now: i64, contacts: u64) -> rusqlite::Res
     database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
-/// The least that a recalculation costs: one statement over contacts with the same attributes.
+/// The least work that a recalculation takes: one statement over contacts with the same attributes.
 struct Floor {
     database: Connection,
 }

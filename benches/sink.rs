@@ -1,4 +1,4 @@
-//! A mail server that accepts everything and counts, and the barest client that can fill it.
+//! A mail server that accepts and counts everything, and a minimal client that sends to it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub struct Sink {
     arrivals: Arc<Arrivals>,
 }
 
-/// When the message with each number came; the number is in the recipient's name.
+/// Time at which each message arrived, by the number in its recipient's name.
 type Arrivals = Mutex<HashMap<u64, Instant>>;
 
 impl Sink {
@@ -40,17 +40,17 @@ impl Sink {
         Ok(Self { address, count, arrivals })
     }
 
-    /// How many messages came so far.
+    /// Number of messages so far.
     pub fn count(&self) -> u64 {
         *self.count.borrow()
     }
 
-    /// When the messages came, by number; starts anew.
+    /// Returns the arrival times by number, and forgets them.
     pub fn take_arrivals(&self) -> HashMap<u64, Instant> {
         std::mem::take(&mut *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits for the message with this number.
+    /// Waits until this many messages have arrived.
     pub async fn reach(&self, count: u64) {
         let mut counted = self.count.subscribe();
         counted.wait_for(|&now| now >= count).await.expect("the sink lives as long as it is asked");
@@ -116,7 +116,7 @@ async fn serve(mut stream: TcpStream, count: Arc<watch::Sender<u64>>, arrivals: 
 
 /// Sends messages with the numbers up to `last` over one connection, two round trips each.
 ///
-/// `make` answers the content, ending in CRLF, without a line that is a lone dot.
+/// `make` returns the content, ending in CRLF, without a line that is a lone dot.
 pub async fn fill(
     address: std::net::SocketAddr,
     numbers: Arc<AtomicU64>,
@@ -146,7 +146,7 @@ pub async fn fill(
     }
 }
 
-/// Reads so many lines.
+/// Reads this many lines.
 async fn expect(stream: &mut TcpStream, lines: usize) -> std::io::Result<()> {
     let mut buffer = [0; 1024];
     let mut seen = 0;

@@ -1,8 +1,8 @@
 //! Statistics of a campaign with few messages and with many.
 //!
 //! `cargo bench -p messaging-benches --bench stats`. The floor is the same request for a campaign with ten thousand
-//! messages: what is answered is read from counters, so that it makes no difference how many there are. Then what a recount
-//! of all of them costs.
+//! messages: the answer is read from counters, so that the number of messages makes no difference. Then a recount of
+//! all of them is timed.
 
 use std::error::Error;
 use std::path::Path;
@@ -53,7 +53,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks for statistics as long as a turn takes; answers how long each took.
+/// Asks for statistics as long as a turn takes; returns the time of each request.
 async fn ask(product: &Product, id: CampaignId, turn: Duration) -> Result<Vec<Duration>, Box<dyn Error>> {
     let caller = Caller::Operator(Some(product.workspace));
     let (mut times, end) = (Vec::new(), Instant::now() + turn);

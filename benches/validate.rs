@@ -1,4 +1,4 @@
-//! What checking a message costs beside merely parsing it.
+//! Checking a message compared with merely parsing it.
 
 use divan::{Bencher, black_box};
 use messaging_core::domain::message::message_input::MessageInput;

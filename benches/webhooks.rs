@@ -1,10 +1,11 @@
-//! Deliveries to webhooks beside their floor: events of messages that go into the sandbox, told to a receiver on loopback.
+//! Deliveries to webhooks beside their floor: events of messages that go into the sandbox, sent to a receiver on
+//! loopback.
 //!
-//! `cargo bench -p messaging-benches --bench webhooks`. The floor posts as many bodies of the same size with a bare HTTP
-//! client over as many connections as a webhook gets; what it leaves out is the messages, the queue, signatures, outcomes
-//! and everything else that is kept. The product is measured twice: it empties a queue of messages, each of which has two
-//! events, and it does so while callers add to it. `-- --messages N` says how many, `--key rsa|ed25519|none` how they are
-//! signed.
+//! `cargo bench -p messaging-benches --bench webhooks`. The floor posts as many bodies of the same size with a bare
+//! HTTP client over as many connections as a webhook gets; it leaves out the messages, the queue, signatures, outcomes
+//! and everything else that is stored. The product is measured twice: it empties a queue of messages, each of which has
+//! two events, and it does so while callers add to it. `-- --messages N` sets the number of messages,
+//! `--key rsa|ed25519|none` their signature.
 
 use std::error::Error;
 use std::future::{Ready, ready};

@@ -43,7 +43,8 @@ impl Transport for MailDirectory {
         Ok(Sent { outcomes: vec![written; outgoing.recipients.len()], ..Sent::default() })
     }
 
-    /// What workspaces have to say when they choose this provider. What is `writeOnly` is sealed, and shown as `***`.
+    /// JSON Schema of the settings that a workspace gives for this provider. `writeOnly` members are stored encrypted
+    /// and shown as `***`.
     fn settings_schema(&self) -> Option<Value> {
         Some(json!({
             "type": "object",

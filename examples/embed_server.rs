@@ -35,7 +35,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let accepted = client.run(SendMessage).body(message).idempotency_key("order-17").send().await?;
     println!("accepted {}", accepted.message_id);
 
-    // What runs is finished; what is accepted is on disk and would be sent after the next start.
+    // Running requests are finished; accepted messages are on disk and would be sent after the next start.
     drop(stop);
     serving.await?;
     app.close().await;

@@ -1,7 +1,7 @@
-//! Reacting to what becomes of messages: events are read from a cursor that survives restarts.
+//! Reacting to events of messages, which are read from a cursor that survives restarts.
 //!
-//! Run it with `cargo run -p messaging-examples --bin events`. It sends three messages, one of which bounces, reads their
-//! events, stops in between, and goes on where it was.
+//! Run it with `cargo run -p messaging-examples --bin events`. It sends three messages, one of which bounces, reads
+//! their events, stops in between, and continues from the cursor.
 
 use std::error::Error;
 use std::fs;
@@ -12,8 +12,8 @@ use messaging::{Message, Messaging};
 
 /// Handles events until `enough` of them were bounces or deliveries; keeps its place in a file.
 ///
-/// A program with a database of its own keeps the cursor there, in the transaction that does what the events ask for: then each
-/// event counts exactly once. With a file, a crash between the two makes the last page come again.
+/// A program with its own database keeps the cursor there, in the transaction that handles the events: then each event
+/// counts exactly once. With a file, a crash between the two makes the last page come again.
 #[expect(clippy::print_stdout, reason = "this program shows what happened")]
 async fn handle(app: &Messaging, cursor: &Path, mut enough: usize) -> Result<(), Box<dyn Error>> {
     let mut events = app.events(fs::read_to_string(cursor).ok()).await?;
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     app.close().await;
     drop(app);
 
-    // The next start goes on after the last event that was handled.
+    // The next start continues after the last event that was handled.
     let app = messaging::open(&data).await?;
     app.send(Message::email("ann@example.com").subject("Order 18").text("Thanks again")).await?;
     handle(&app, &cursor, 1).await?;

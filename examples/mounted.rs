@@ -1,7 +1,7 @@
 //! The API below a path of a server that you have already, here one made with axum.
 //!
-//! Run it with `cargo run -p messaging-examples --bin mounted`. It serves on a free port, sends one message to
-//! itself over HTTP, and stops when what runs is finished.
+//! Run it with `cargo run -p messaging-examples --bin mounted`. It serves on a free port, sends one message to itself
+//! over HTTP, and stops when running requests are finished.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = format!("{root}/mail");
 
     let directory = tempfile::tempdir()?;
-    // Links in messages lead to what is mounted below the path.
+    // Links in messages lead to the API below the path.
     let app = messaging::builder(directory.path()).public_url(url.as_str()).open().await?;
 
     let api = ApiService::new(app.app().clone(), ServiceOptions::mounted_at("/mail"));
@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     drop(stop);
     serving.await??;
-    // What is accepted is on disk, and would be sent after the next start.
+    // Accepted messages are on disk, and would be sent after the next start.
     app.close().await;
     println!("stopped");
     Ok(())

@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let id = app.send_once("order-17", message).await?.message_id;
     println!("accepted {id}");
 
-    // The workers send it; the first page has what happened by then.
+    // The workers send it; the first page has the events so far.
     events.next().await?;
     let report = app.message(id).await?;
     println!("{:?}: {:?}", report.status, report.explanation);

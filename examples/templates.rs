@@ -11,10 +11,12 @@ use messaging::core::ids::TemplateId;
 use messaging::ops::templates::{CreateTemplate, ListTemplates, TemplateInput, TemplatePath, UpdateTemplate};
 use serde_json::json;
 
-/// The design, written in MJML; the program carries it along, so that a version of the program has its version of the mail.
+/// The design, written in MJML; it is part of the program, so that each version of the program has its version of the
+/// mail.
 const RECEIPT: &str = include_str!("templates/receipt.mjml");
 
-/// Sees to it that the workspace has the template as this program knows it. What did not change makes no new version.
+/// Creates or updates the template, so that the workspace has this program's version. An unchanged template gets no new
+/// version.
 async fn keep_template(app: &Messaging) -> Result<TemplateId, Box<dyn Error>> {
     let template = TemplateInput::new("receipt").channel(Channel::Email).subject("Order {{ order.id }}").mjml(RECEIPT);
     let known = app.app().run(ListTemplates).by(app.caller()).await?;
@@ -39,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .variable("name", "Ann")
         .variable("order", json!({"id": 17}));
     let id = app.send(message).await?.message_id;
-    // Workers do this in a program that goes on.
+    // In a long-running program the workers do this.
     app.app().run_until_idle().await?;
     println!("{}", String::from_utf8_lossy(&app.captured(id).await?.source));
     app.close().await;

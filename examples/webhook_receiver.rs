@@ -1,4 +1,4 @@
-//! A receiver of webhooks: believes a request when its signature fits and it is fresh.
+//! A receiver of webhooks: trusts a request if its signature is right and its timestamp is recent.
 //!
 //! Run it with `cargo run -p messaging-examples --bin webhook_receiver -- --listen 127.0.0.1:3000 --secret whsec_…`,
 //! with the secret that creating the webhook answered. Without arguments it plays both sides: it sends itself
@@ -13,10 +13,10 @@ use messaging::core::ports::clock::{Clock as _, SystemClock, SystemEntropy};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Longer requests are no webhooks.
+/// Longest body that is read; webhooks are shorter.
 const MAX_BODY: usize = 1 << 20;
 
-/// Whoever takes longer to send one is not waited for.
+/// Time within which a client has to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -27,8 +27,8 @@ struct Request {
     body: Vec<u8>,
 }
 
-/// Reads a request. Any HTTP server will do; what matters is that the body is taken as it came: a body that was
-/// parsed and written again is another one to a signature.
+/// Reads a request. Any HTTP server will do, as long as the body is kept as it was received: a body that was parsed and
+/// written again has another signature.
 async fn read(stream: &mut (impl AsyncBufRead + Unpin)) -> Result<Request, Box<dyn Error + Send + Sync>> {
     let (mut request, mut length) = (Request::default(), 0);
     // The head of a request fits into 16 KiB.
@@ -58,9 +58,9 @@ async fn read(stream: &mut (impl AsyncBufRead + Unpin)) -> Result<Request, Box<d
     Ok(request)
 }
 
-/// What the receiver does: check, note the id, answer at once, and work later.
+/// Checks a request. A receiver checks, notes the id, answers at once, and works later.
 fn judge(key: &SigningKey, request: &Request) -> Result<(), Distrust> {
-    // Refuses timestamps that are more than five minutes away, so that a recorded request is worth nothing.
+    // Refuses timestamps that are more than five minutes away, so that a recorded request cannot be replayed later.
     key.verify(&request.id, &request.timestamp, &request.signature, &request.body, SystemClock.now())
 }
 
@@ -69,7 +69,7 @@ async fn receive(key: &SigningKey, stream: TcpStream) -> Result<(), Box<dyn Erro
     let mut stream = BufReader::new(stream);
     let request = tokio::time::timeout(PATIENCE, read(&mut stream)).await??;
     let status = match judge(key, &request) {
-        // The same event may come twice, always with the same id: whoever acts on it keeps the ids.
+        // The same event may arrive twice, always with the same id: a receiver that acts on it keeps the ids.
         Ok(()) => {
             println!("{}: {}", request.id, String::from_utf8_lossy(&request.body));
             "204 No Content"
@@ -98,7 +98,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     }
     loop {
         let (stream, _) = listener.accept().await?;
-        // One after another is enough for an example; whoever breaks off hurts nobody.
+        // An example handles one connection after another; one that breaks off does no harm.
         let _ = receive(&key, stream).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Puts the console into the program: lists the files below `console/`, compresses each, names the set by what is in it,
+//! Puts the console into the program: lists the files below `console/`, compresses each, names the set by its contents,
 //! and fills in `index.html`.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,9 +15,9 @@ use flate2::write::GzEncoder;
 
 /// The folder of the files.
 const FOLDER: &str = "console";
-/// The page that all begins with. It is answered apart from the set, because it names it.
+/// The page of the console. It is not part of the set, because it names the set.
 const INDEX: &str = "index.html";
-/// What stands in the page for the folder that the set is answered in.
+/// Placeholder in the page for the folder of the set.
 const PLACEHOLDER: &str = "__SET__";
 /// The script that the page runs.
 const FIRST_SCRIPT: &str = "app.js";
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads the files below a folder: not what only those who write the console read, nor what editors leave behind.
+/// Reads the files below a folder, without files for authors of the console and files left by editors.
 fn read(folder: &Path, below: &str, files: &mut Files) -> Result<(), Box<dyn Error>> {
     let list = fs::read_dir(folder).map_err(|error| format!("cannot list {}: {error}", folder.display()))?;
     for entry in list {
@@ -69,15 +69,15 @@ fn read(folder: &Path, below: &str, files: &mut Files) -> Result<(), Box<dyn Err
     Ok(())
 }
 
-/// The name of a set: another one whenever a file is another one, because browsers keep what they got under it for good.
+/// The name of a set: different whenever a file is, because browsers keep the files under it for ever.
 fn name_of(files: &Files) -> String {
     let mut hasher = DefaultHasher::new();
     files.hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 
-/// The page with the name of the set, and with the modules that the first script needs, so that a browser asks for all of
-/// them at once instead of finding one after the other.
+/// The page with the name of the set, and with the modules that the first script needs, so that a browser requests all
+/// of them at once instead of finding one after the other.
 fn filled_in(page: &str, set: &str, modules: &[String]) -> Result<String, Box<dyn Error>> {
     if !page.contains(PLACEHOLDER) {
         return Err(format!("console/{INDEX} does not name {PLACEHOLDER}").into());
@@ -91,7 +91,7 @@ fn filled_in(page: &str, set: &str, modules: &[String]) -> Result<String, Box<dy
     Ok(format!("{head}{links}{rest}").replace(PLACEHOLDER, set))
 }
 
-/// The modules that the first script imports, and those that they import, nearest first.
+/// The modules that the first script imports, directly and indirectly, nearest first.
 fn loaded_at_once(files: &Files) -> Vec<String> {
     let mut found = Vec::new();
     let mut queue = VecDeque::from([FIRST_SCRIPT.to_owned()]);
@@ -108,7 +108,7 @@ fn loaded_at_once(files: &Files) -> Vec<String> {
     found
 }
 
-/// What a module imports before it runs: `from "./x.js"` and `import "./x.js"`, but not `import("./x.js")`.
+/// Modules that a module imports before it runs: `from "./x.js"` and `import "./x.js"`, but not `import("./x.js")`.
 fn imports(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for word in ["from", "import"] {
@@ -140,11 +140,11 @@ fn resolve(file: &str, target: &str) -> String {
     folders.join("/")
 }
 
-/// One of our scripts without the lines that are comments, which no browser needs; other files as they are.
+/// A script without the lines that are comments, which no browser needs; other files unchanged.
 fn without_comments(path: &str, bytes: &[u8]) -> Vec<u8> {
     let is_script = Path::new(path).extension().is_some_and(|extension| extension == "js");
     let is_ours = is_script && !path.starts_with("vendor/");
-    // A comment of several lines begins and ends with a line that has nothing else.
+    // A comment of several lines begins and ends with a line that has no code.
     let mut is_within = false;
     let mut is_comment = |line: &[u8]| {
         let line = line.trim_ascii();
@@ -160,7 +160,7 @@ fn without_comments(path: &str, bytes: &[u8]) -> Vec<u8> {
         .concat()
 }
 
-/// Writes a file's compressed form below a folder, and answers the expression that has it. It names no folder of this
+/// Writes a file's compressed form below a folder, and returns the expression that includes it, without a path of this
 /// machine.
 fn compress(bytes: &[u8], out: &Path, folder: &str, path: &str) -> Result<String, Box<dyn Error>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

@@ -223,9 +223,9 @@ struct Resume {
     queued: String,
 }
 
-/// How often it is looked whether a server has cancelled everything.
+/// Interval at which the command checks if a server has cancelled everything.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long it is waited for a server to do so; it goes on by itself.
+/// Longest time the command waits for a server to cancel everything; the server continues without it.
 const PATIENCE: Duration = Duration::from_mins(30);
 
 async fn resume(matches: &ArgMatches, resume: &Resume, output: Output) -> Result<(), Failure> {
@@ -281,7 +281,7 @@ pub(crate) fn command() -> Command {
     let mut command = Admin::augment_subcommands(command);
     let names: Vec<_> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
     for name in names {
-        // It names its databases itself.
+        // `move` names its databases itself.
         let is_move = name == "move";
         let of_database = |verb: Command| verb.args(arguments::database_target()).args(arguments::output());
         command = command.mut_subcommand(name, |verb| {
@@ -401,7 +401,7 @@ async fn carry_out(app: &App, admin: Admin, output: Output) -> Result<(), Failur
     }
 }
 
-/// Prints what was compared; a failure when something differs.
+/// Prints the report; fails if something differs.
 fn verified(report: &VerifyReport, output: Output) -> Result<(), Failure> {
     if output.is_json() {
         output.resource(report)?;

@@ -25,7 +25,7 @@ use crate::resend;
 use crate::target::{self, Target};
 use crate::{templates, terminal, watch};
 
-/// The operation that wants the name of what it deletes.
+/// The operation whose body has the name of the deleted workspace.
 const DELETE_WORKSPACE: &str = "deleteWorkspace";
 /// Its body where no name was given.
 const NO_NAME: &[u8] = b"{}";

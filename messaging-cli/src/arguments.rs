@@ -1,4 +1,4 @@
-//! The arguments that many commands share: where a command runs, how it prints, how it takes a body.
+//! Arguments that many commands share: the server or database, the output format, the body.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -192,7 +192,7 @@ pub(crate) fn yes() -> Arg {
         .help("Do not ask for confirmation; without a terminal the command never asks")
 }
 
-/// `--example` of a command that takes a body: prints a body instead of sending one.
+/// `--example` of a command with a body: prints a body instead of sending one.
 pub(crate) fn example() -> Arg {
     Arg::new(EXAMPLE)
         .long("example")
@@ -201,7 +201,7 @@ pub(crate) fn example() -> Arg {
         .help("Only print an example of a body for --json-body")
 }
 
-/// `--html-file`: the HTML of a body from a file, for commands that also take it as the text of `--html`.
+/// `--html-file`: the HTML of a body from a file, for commands that also have `--html`.
 pub(crate) fn html_file() -> Arg {
     Arg::new(HTML_FILE)
         .long("html-file")
@@ -254,8 +254,8 @@ pub(crate) fn data_directory(matches: &ArgMatches) -> PathBuf {
     matches.try_get_one::<PathBuf>(DATA).ok().flatten().cloned().unwrap_or_else(|| PathBuf::from(DEFAULT_DATA))
 }
 
-/// Reads a time that may be relative to now: `90m`, `36h` or `7d` ago, `+7d` from now. Answers RFC 3339; any other text
-/// is answered unchanged, so that the server says what is wrong with it. Fails for more than a hundred years.
+/// Reads a time that may be relative to now: `90m`, `36h` or `7d` ago, `+7d` from now. Returns RFC 3339; any other text
+/// is returned unchanged, so that the server reports what is wrong with it. Fails for more than a hundred years.
 pub(crate) fn time_or_age(text: &str) -> Result<String, String> {
     let (is_ahead, duration) = match text.strip_prefix('+') {
         Some(rest) => (true, rest),

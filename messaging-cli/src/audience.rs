@@ -17,7 +17,7 @@ const FLAGS: [(&str, &str, &str); 3] = [
     ("exclude-list", "exclude_list_ids", "A list whose members do not get it, by name or id; may be repeated"),
 ];
 
-/// True for the operations that take the flags of an audience.
+/// True for the operations that have the flags of an audience.
 pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
     OPERATIONS.contains(&endpoint.id)
 }

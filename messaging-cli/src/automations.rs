@@ -2,7 +2,7 @@
 //! them out there.
 //!
 //! A file is an automation: the body of `POST …/automations`, in JSON or TOML. Automations are matched by name; the API
-//! says what is wrong with one, and nothing here knows a rule.
+//! reports errors in them, and this module knows no rule.
 
 mod file;
 mod names;
@@ -21,7 +21,7 @@ use crate::resources::{self, Resources};
 use crate::target::Target;
 use crate::{arguments, files};
 
-/// The words of a command, and what makes it.
+/// The words of a command, and the function that makes it.
 type Entry = (&'static [&'static str], fn() -> Command);
 
 /// The commands by their words.
@@ -31,7 +31,7 @@ pub(crate) const COMMANDS: &[Entry] = &[
     (&["automation", "simulate"], simulate::command),
 ];
 
-/// Whether a command line is one of ours.
+/// Returns true if `words` are those of a command of this module.
 pub(crate) fn is_ours(words: &[&str]) -> bool {
     COMMANDS.iter().any(|(known, _)| *known == words)
 }

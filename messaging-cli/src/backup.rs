@@ -19,7 +19,7 @@ const OVERWRITE: &str = "overwrite";
 const DIRECTORY: &str = "dir";
 const KEEP: &str = "keep";
 
-/// How the files begin and end that `--dir` makes, around the time.
+/// Beginning and end of the names of files that `--dir` makes, around the time.
 const DATED: (&str, &str) = ("messaging-", ".tar");
 
 const BACKUP: &str = "\
@@ -140,22 +140,22 @@ pub(crate) fn back_up(matches: &ArgMatches, output: Output) -> Result<(), Failur
     output.resource(&report)
 }
 
-/// The name of a file that is made at a time.
+/// Name of a backup file made at `now`.
 fn dated(now: Timestamp) -> String {
-    // To the second, without what a name should not hold.
+    // To the second, without colons.
     let time: String = now.to_string().chars().take(19).filter(|c| *c != ':').collect();
     format!("{}{time}Z{}", DATED.0, DATED.1)
 }
 
-/// Whether [`dated`] could have made a name.
+/// Returns true if [`dated`] could have made the name.
 fn is_dated(name: &str) -> bool {
     let time = name.strip_prefix(DATED.0).and_then(|rest| rest.strip_suffix(DATED.1)).unwrap_or_default();
     let form: String = time.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     form == "0000-00-00T000000Z"
 }
 
-/// Removes all but the newest so many backups that were named after their time. The one just made is among those that
-/// stay, also when the clock was set back.
+/// Removes all but the newest `keep` backups that were named after their time. The one just made stays, also if the
+/// clock was set back.
 fn remove_older(directory: &Path, keep: usize, made: &Path) -> Result<(), Failure> {
     let failed = |path: &Path, error: &std::io::Error| {
         Failure::Failed(format!("the backup is made, but {} cannot be removed: {error}", path.display()))

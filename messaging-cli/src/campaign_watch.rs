@@ -1,7 +1,7 @@
 //! `campaign watch`: shows the progress of a campaign until it has ended.
 //!
 //! On a terminal a bar on standard error shows how many recipients were handled; with `--json` every change is a JSON
-//! object on a line of its own. The command makes two requests a second: for the campaign and for its statistics.
+//! object on a separate line. The command makes two requests a second: for the campaign and for its statistics.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ pub(crate) const WORDS: &[&str] = &["campaign", "watch"];
 
 const ID: &str = "id";
 
-/// Time between two looks at the campaign.
+/// Interval at which the campaign is read.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Number of looks in a row that may find the server unreachable before the command gives up: it may be restarting.
+/// Number of times in a row that the server may be unreachable before the command gives up: it may be restarting.
 const MAX_SILENT: u32 = 40;
 
 const EXAMPLES: &str =
@@ -118,11 +118,11 @@ impl Watcher {
     }
 }
 
-/// The result of the command for a campaign that has ended; `None` while it goes on.
+/// The result of the command for a campaign that has ended; `None` while it continues.
 fn end(status: &str, document: &Value) -> Option<Result<(), Failure>> {
     let unsuccessful = |text: String| Some(Err(Failure::Unsuccessful(text)));
     match status {
-        // The last attempts may still be under way.
+        // The last attempts may still be in progress.
         "sent" if count(document, "sending") > 0 => None,
         "sent" => Some(Ok(())),
         "failed" => {

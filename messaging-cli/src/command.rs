@@ -21,9 +21,9 @@ use crate::{
 /// The words of the commands that run a server.
 const SERVERS: [&str; 3] = ["dev", "serve", "worker"];
 
-/// What a command line is parsed by: the commands of its first word, and without a word that there is the whole tree. The
-/// options of operations are made of their schemas: those of all take longer than most commands do, and a server would
-/// keep what they take for as long as it runs.
+/// Parser for a command line: it has the commands of the first word alone, or the whole tree if there is no such word.
+/// The options of operations are made from their schemas; making all of them takes longer than most commands run, and a
+/// server would keep their memory for as long as it runs.
 pub(crate) fn root_for(arguments: &[OsString]) -> Command {
     let Some(word) = arguments.get(1).and_then(|word| word.to_str()) else { return root() };
     if SERVERS.contains(&word) {

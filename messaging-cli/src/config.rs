@@ -1,4 +1,4 @@
-//! `config check`: which settings are in force, and where each is from.
+//! `config check`: the settings in force, and the source of each.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
@@ -72,14 +72,14 @@ fn values(whole: &SettingsArgs) -> Result<Map<String, Value>, Failure> {
     let values = serde_json::to_value(whole).map_err(|error| Failure::usage(error.to_string()))?;
     let Value::Object(mut values) = values else { return Ok(Map::new()) };
     values.retain(|_, value| !value.is_null());
-    // No file names another one, so that it is not among them.
+    // A settings file cannot name another one, so `config` is not serialized: it is added here.
     if let Some(config) = &whole.config {
         values.insert("config".to_owned(), config.display().to_string().into());
     }
     Ok(values)
 }
 
-/// Where a setting that is given is from.
+/// Source of a setting that is given.
 const fn origin(source: Option<ValueSource>) -> &'static str {
     match source {
         Some(ValueSource::CommandLine) => "flag",
@@ -88,12 +88,12 @@ const fn origin(source: Option<ValueSource>) -> &'static str {
     }
 }
 
-/// What the description of a setting says that its default is.
+/// Reads the default from the description of a setting, `[default: …]`.
 fn default_in(about: &str) -> Value {
     let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
     let found = about.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
     let default = found.map_or("", |(default, _)| default);
-    // Numbers and booleans are such, and everything else is a text.
+    // Numbers and booleans are JSON, everything else is a text.
     serde_json::from_str(default).unwrap_or_else(|_| default.into())
 }
 

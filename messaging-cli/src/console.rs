@@ -61,7 +61,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
         .line(&document, &format!("{count} files are in {shown}; serve them with: messaging dev --console-dir {shown}"))
 }
 
-/// Whether files can be written to a directory without one being replaced.
+/// Returns true if a directory is empty or does not exist, so that writing to it replaces no file.
 fn is_free(directory: &Path) -> Result<bool, Failure> {
     match fs::read_dir(directory) {
         Ok(mut entries) => Ok(entries.next().is_none()),

@@ -1,8 +1,8 @@
 //! `dev`: a server to try things out, with everything in place.
 //!
-//! What core's [`prepare_dev`](admin::prepare_dev) creates is written to `dev.json` in the data directory,
-//! readable by its owner alone, because nobody else knows the secrets. A later start reuses them. Where
-//! the file is gone and the database is not, a new key and a new password take their place.
+//! The credentials that the engine's [`prepare_dev`](admin::prepare_dev) creates are written to `dev.json` in the data
+//! directory, readable by its owner alone, because nobody else knows the secrets. A later start reuses them. If the
+//! file is gone and the database is not, a new key and a new password replace them.
 
 mod fake_providers;
 
@@ -48,7 +48,7 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let mut settings = serve::settings(matches)?;
     settings.engine = settings.engine.allow_unqualified_name(true).grants_every_source(true);
     let fakes = fake_providers::chosen(matches);
-    // That is where fakes are.
+    // Fake providers listen on loopback.
     settings.allow_private_targets |= fakes.is_some();
     settings.given.allow_private_targets = Some(settings.allow_private_targets);
     serve::run_server(matches, &settings, run_prepared(&settings, fakes.as_ref(), output))
@@ -65,7 +65,8 @@ async fn run_prepared(settings: &Settings, fakes: Option<&Choice>, output: Outpu
     let fakes = match fakes {
         None => None,
         Some(fakes) => {
-            // What links begin with where nothing is said: also with an address that nobody can call, such as 0.0.0.0.
+            // The default beginning of links: the address it listens at, even one that nobody can call, such as
+            // 0.0.0.0.
             let public_url = settings.public_url.clone().unwrap_or_else(|| format!("http://{address}"));
             let called = Called {
                 app: server.app(),
@@ -135,12 +136,12 @@ async fn new_password(app: &App, setup: &DevSetup) -> Result<String, Error> {
     Ok(password)
 }
 
-/// Where programs on this machine reach the server, as a URL.
+/// URL by which programs on this machine reach the server.
 fn local_url(address: SocketAddr) -> String {
     format!("http://{}", reachable(address))
 }
 
-/// Where programs on this machine reach the server.
+/// Address by which programs on this machine reach the server.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -157,12 +158,12 @@ async fn console_link(app: &App, settings: &Settings, dev: &DevFile, local: &str
     }
     let link = admin::login_link(app, &dev.console_email).await.map_err(|error| target::refused(app, error))?;
     let link = link.url.into_inner();
-    // Unless somebody said how the server is reached, it names the address it listens at, which may be 0.0.0.0.
+    // Without `--public-url`, links begin with the address it listens at, which may be 0.0.0.0.
     let below = link.strip_prefix(&app.settings().public_url).filter(|_| settings.public_url.is_none());
     Ok(Some(below.map_or_else(|| link.clone(), |below| format!("{local}{below}"))))
 }
 
-/// Whether mail of the workspace stays in the sandbox; somebody may have set the channel since an earlier start.
+/// Returns true if email of the workspace goes to the sandbox; its channel may have been set since an earlier start.
 async fn captures(app: &App, dev: &DevFile) -> Result<bool, Failure> {
     let Ok(workspace) = dev.workspace_id.parse() else { return Ok(false) };
     let settings = app.store().channel(workspace, Channel::Email).await;
@@ -170,8 +171,8 @@ async fn captures(app: &App, dev: &DevFile) -> Result<bool, Failure> {
     Ok(settings.is_some_and(|settings| settings.record.provider == "sandbox"))
 }
 
-/// How the program was called, for commands that somebody copies: a program that is not on the search path is not found
-/// by its name alone.
+/// The program's path as it was called, for commands that people copy: a program that is not on the search path is not
+/// found by its name alone.
 fn program() -> String {
     let called = std::env::args().next().unwrap_or_default();
     let is_plain = called.chars().all(|c| c.is_ascii_alphanumeric() || "-_./+@".contains(c));

@@ -37,8 +37,8 @@ pub(crate) fn read(file: &Path) -> Option<DevFile> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-/// Replaces the file with JSON that only its owner may read. It is written beside and renamed, so that readers never see
-/// half of it.
+/// Replaces the file with JSON that only its owner may read. It is written beside and renamed, so that readers never
+/// see half of it.
 pub(crate) fn write(file: &Path, content: &impl Serialize) -> io::Result<()> {
     let aside = PathBuf::from(format!("{}.new.{}", file.display(), std::process::id()));
     let text = serde_json::to_string_pretty(content).map_err(io::Error::from)?;

@@ -73,8 +73,8 @@ pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// The settings of the server that runs on the data directory, completed by the given ones; the given ones alone if none
-/// runs. A note on standard error names the given settings that are not used.
+/// The settings of the server that runs on the data directory, completed by the given ones; the given ones alone if
+/// none runs. A note on standard error names the given settings that are not used.
 fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let given = serve::given(matches)?.with_file().map_err(serve::unusable)?;
     let Some(running) = running(given.data_directory()) else {

@@ -1,4 +1,4 @@
-//! What `domain verify` takes beyond its operation: to look again until the domain is verified.
+//! Flag `--wait` of `domain verify`: checks again until the domain is verified.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Whether it is the operation that this is about.
+/// Returns true if the operation is the one that has `--wait`.
 pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
     endpoint.id == VerifySendingDomain::ID
 }
@@ -56,7 +56,7 @@ pub(crate) fn is_wanted(matches: &ArgMatches) -> bool {
     arguments::is_set(matches, WAIT)
 }
 
-/// Looks again and again. Prints the domain as it was seen last.
+/// Checks repeatedly, and prints the domain as it was last.
 pub(crate) async fn run(
     target: &Target,
     request: &Request,
@@ -92,7 +92,7 @@ pub(crate) async fn run(
     }
 }
 
-/// What keeps the domain from being verified: one published key will do, and SPF.
+/// Records that keep the domain from being verified: it needs SPF and one verified DKIM key.
 fn lacking(domain: &Value) -> String {
     let keys = domain["dkim"].as_array().map(Vec::as_slice).unwrap_or_default();
     let dkim = if keys.iter().any(|key| key["status"] == "verified") { None } else { keys.first() };

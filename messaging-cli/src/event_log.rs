@@ -1,5 +1,5 @@
-//! The workspace's log of events, read from a place on: each event once, in the order of commits, also while the server
-//! starts again.
+//! The workspace's log of events, read from a position on: each event once, in the order of commits, also if the server
+//! restarts meanwhile.
 
 use std::time::Duration;
 
@@ -14,34 +14,34 @@ use crate::output;
 use crate::request::Request;
 use crate::target::Target;
 
-/// How long a poll waits for events, in seconds.
+/// Seconds for which a poll waits for events.
 const WAIT: u32 = 25;
 
-/// Events in one answer.
+/// Events in one answer, at most.
 const LIMIT: u32 = 200;
 
-/// A server that cannot be reached is tried again after this.
+/// Pause before an unreachable server is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// A reader of the log.
 pub(crate) struct EventLog {
     target: Target,
     from: ReadFrom,
-    /// Whether no answer has come yet: then everything that is wrong ends the command.
+    /// True until the first answer: until then a server that cannot be reached ends the command.
     is_first: bool,
 }
 
 /// The position in the log from which events are read.
 #[derive(Debug, Clone)]
 pub(crate) enum ReadFrom {
-    /// With the events of this time, RFC 3339, and later ones.
+    /// The events of this time, RFC 3339, and later ones.
     Since(String),
-    /// After the events before this cursor.
+    /// The events after this cursor.
     After(String),
 }
 
 impl ReadFrom {
-    /// With what happens from now on.
+    /// The events from now on.
     pub(crate) fn now() -> Self {
         Self::Since(SystemClock.now().to_string())
     }
@@ -58,7 +58,8 @@ impl EventLog {
         Self { target, from, is_first: true }
     }
 
-    /// The cursor after the events that [`next`](Self::next) has answered; none before the first answer.
+    /// The cursor after the events that [`next`](Self::next) has returned; none before the first answer, unless reading
+    /// began at one.
     pub(crate) fn cursor(&self) -> Option<&str> {
         match &self.from {
             ReadFrom::After(cursor) => Some(cursor),
@@ -66,8 +67,8 @@ impl EventLog {
         }
     }
 
-    /// The next events, waited for; none when a poll ended without any. The first answer comes at once, so that what is
-    /// wrong is told, and afterwards a server that cannot be reached is waited for.
+    /// Returns the next events; none if a poll ended without any. The first poll does not wait, so that errors show at
+    /// once; later ones wait for events, and for a server that cannot be reached.
     pub(crate) async fn next(&mut self) -> Result<Vec<Value>, Failure> {
         loop {
             let mut request = Request::new(endpoint());
@@ -107,7 +108,7 @@ impl EventLog {
     }
 }
 
-/// Whether the same request may be answered a little later.
+/// Returns true if the same request may succeed later.
 fn is_passing(status: StatusCode) -> bool {
     matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
 }

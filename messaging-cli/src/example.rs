@@ -1,7 +1,7 @@
 //! `--example`: a body to begin with, made from the JSON Schema of the operation's body.
 //!
-//! Required members are always there. Where the schema leaves open what makes sense together (a graph, a filter), the
-//! body is written by hand; a test sends all of them through the checks of their operations.
+//! Required members are always there. For members whose schema does not say what makes sense together (a graph, a
+//! filter), the body is written by hand; a test sends all of them through the checks of their operations.
 
 use std::ffi::OsString;
 
@@ -105,7 +105,7 @@ fn by_hand(id: &str) -> Option<Value> {
     })
 }
 
-/// A value that a schema takes, for a member called `name`, which is `depth` levels below the whole body.
+/// A value that fits a schema, for a member called `name`, which is `depth` levels below the whole body.
 fn value(schemas: &Schemas, schema: &Value, name: &str, depth: usize) -> Value {
     let schema = schemas.resolve(schema, 0);
     if let Some(only) = schema.get("const") {

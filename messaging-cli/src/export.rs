@@ -147,7 +147,7 @@ async fn write(mut pages: Pages<'_>, columns: Option<&Columns>) -> Result<(), Fa
     if let Some(columns) = columns {
         output::foreign(columns.header().as_bytes())?;
     }
-    // On a terminal rows and bar would be in one another's way.
+    // On a terminal rows and bar would overwrite each other.
     let bar = (!output::is_terminal()).then(|| Progress::counting("exported"));
     let ended = loop {
         match pages.next().await {

@@ -29,7 +29,7 @@ pub(crate) enum Failure {
     /// A listing broke off after part of it was printed. The printed document tells the failure itself.
     #[error("{0}")]
     Cut(Box<Failure>),
-    /// Another failure, with a sentence about what to do.
+    /// Another failure, with advice.
     #[error("{0}")]
     Advised(Box<Failure>, String),
     /// Neither server nor database can be reached.

@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches};
 
 use crate::failure::Failure;
 
-/// Bytes of a file that are read to be sent: more than a server takes, so that it says what is wrong.
+/// Bytes of a file that are read to be sent: more than a server accepts, so that the server refuses the request.
 const LONGEST: u64 = 32 << 20;
 
 /// The argument that names the directory.
@@ -39,7 +39,8 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     Ok(messaging_import::files::read(path)?)
 }
 
-/// The bytes of a file that a request sends as it is; longer ones than any request takes are not read to their end.
+/// The bytes of a file that a request sends unchanged; longer files than any request may have are not read to their
+/// end.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let open = std::fs::File::open(path).map_err(|error| unreadable(path, error))?;
@@ -47,8 +48,8 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// A name for the file or folder of a resource: the resource's own name in letters that every system takes, unique in the
-/// directory with this suffix.
+/// A name for the file or folder of a resource: the resource's own name in letters that every system accepts, unique in
+/// the directory with this suffix.
 pub(crate) fn free_name(directory: &Path, name: &str, id: &str, suffix: &str) -> String {
     let mut file: String =
         name.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).take(60).collect();

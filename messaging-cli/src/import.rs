@@ -1,9 +1,9 @@
 //! `contact import`: imports a CSV file of contacts and waits for the result.
 //!
-//! The command prints what becomes of the columns, announces the file with its size and checksum, uploads it, waits
-//! until the server has read it, and prints the counts. On a terminal two progress bars on standard error show the
-//! upload and the reading. Refused rows are no failure of the command: they are counted, the first errors are printed,
-//! and `--errors` writes the complete report on them to a file.
+//! The command prints how the columns are used, announces the file with its size and checksum, uploads it, waits until
+//! the server has read it, and prints the counts. On a terminal two progress bars on standard error show the upload and
+//! the reading. Refused rows are no failure of the command: they are counted, the first errors are printed, and
+//! `--errors` writes the complete report on them to a file.
 
 mod as_json;
 mod columns;
@@ -226,8 +226,8 @@ async fn fetch_field_types(target: &Target, is_needed: bool) -> Result<Option<Fi
     }
 }
 
-/// Decides what each column of the file becomes. The result is empty where `--map` names a field that does not exist:
-/// the API refuses the import then and says why.
+/// Decides how each column of the file is used. The result is empty if `--map` names a field that does not exist: the
+/// API then refuses the import and reports the reason.
 fn columns(matches: &ArgMatches, file: &Path, declared: Option<&FieldTypes>) -> Result<Columns, Failure> {
     let mut mapping = Mapping::new();
     for (column, field) in matches.get_many::<(String, Option<String>)>(MAP).into_iter().flatten() {
@@ -240,8 +240,8 @@ fn columns(matches: &ArgMatches, file: &Path, declared: Option<&FieldTypes>) -> 
     Columns::of(file, mapping, &selection, declared, matches.get_flag(DECLARE_FIELDS))
 }
 
-/// Prints what becomes of the columns that have no known header and no `--map`: attributes, attributes that could be
-/// custom fields, columns that are not imported.
+/// Prints the use of the columns that have no known header and no `--map`: attributes, attributes that could be custom
+/// fields, columns that are not imported.
 fn print_columns(columns: &Columns) {
     for attribute in &columns.attributes {
         let (column, key) = (output::plain_text(&attribute.column), &attribute.attribute);
@@ -269,7 +269,7 @@ async fn create_custom_fields(target: &Target, columns: &Columns) -> Result<(), 
         let body = json!({"key": attribute.attribute, "type": attribute.kind, "label": label});
         let request = Request::new(Endpoint::row::<CreateCustomField>());
         let reply = patiently(target, &Request { body: body.to_string().into(), ..request }).await?;
-        // A conflict means that somebody else has declared the field in the meantime.
+        // A conflict means that the field has been declared in the meantime.
         if reply.status != StatusCode::CONFLICT {
             accepted(reply)?;
         }
@@ -423,7 +423,7 @@ fn print_result(output: Output, mut import: Value, shown: Vec<Value>, columns: &
     if output.is_json() || failure.is_none() {
         output.line(&import, &summary)?;
     }
-    // The API says where it is said there.
+    // The API names the member of its request; here it is a flag.
     failure.map_or(Ok(()), |reason| Err(Failure::Unsuccessful(reason.replace("`mapping`", "--map"))))
 }
 

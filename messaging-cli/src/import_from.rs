@@ -1,7 +1,8 @@
 //! `import-from`: imports contacts, lists, suppressions and templates from the files that another product exports.
 //!
-//! [`messaging_import`] reads the files and makes the requests; this module has the arguments, the printed report, and the
-//! server or database that receives everything ([`destination`]). `--dry-run` needs neither a server nor a database.
+//! [`messaging_import`] reads the files and makes the requests; this module has the arguments, the printed report, and
+//! the server or database that receives everything ([`destination`]). `--dry-run` needs neither a server nor a
+//! database.
 
 mod destination;
 

@@ -1,9 +1,9 @@
 //! The command line `messaging`: the server, a try-out server, the administration of a database, and one
 //! command for every API operation.
 //!
-//! Nothing here knows a path, a scope or a rule. The operation commands are made from
-//! [`messaging_engine::ops::all`]: [`command`] turns a row into a clap command, `request` turns what was typed
-//! into a request, `target` sends it to a server or runs it in this process, `output` prints the answer.
+//! No path, scope or rule is named here. The operation commands are made from [`messaging_engine::ops::all`]:
+//! [`command`] turns a row into a clap command, `request` turns the arguments into a request, `target` sends it to a
+//! server or runs it in this process, `output` prints the answer.
 //! ```
 //! let command = messaging_cli::command::root();
 //! assert!(command.find_subcommand("message").is_some_and(|message| message.find_subcommand("send").is_some()));

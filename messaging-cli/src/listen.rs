@@ -34,7 +34,7 @@ const EVENTS: &str = "events";
 /// The file that keeps the secret, among those of the user.
 const SECRET_FILE: &str = "webhook-listen.secret";
 
-/// How long the program may take, as a webhook's receiver may.
+/// Time limit of the program's answer, the same as for receivers of webhooks.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 
 const EXAMPLES: &str =
@@ -109,7 +109,7 @@ struct Listener {
     log: EventLog,
     output: Output,
     forward: Option<Forward>,
-    /// Types that are wanted; none: all.
+    /// Types of events to send on; empty for all.
     types: Vec<String>,
 }
 
@@ -193,13 +193,13 @@ impl Forward {
             None => kept_secret()?,
         };
         let key = SigningKey::parse(&secret).map_err(|error| Failure::usage(format!("--secret: {error}")))?;
-        // It is a program of whoever calls this command, most often on this machine.
+        // The program belongs to the caller of this command, and most often runs on this machine.
         let fetch = GuardedFetch::builder(Dns::new(None)).allow_private(true).build();
         fetch.check(url).map_err(|_| Failure::usage("--forward must be a URL such as http://localhost:3000/hook"))?;
         Ok(Self { url: url.to_owned(), secret, key, fetch })
     }
 
-    /// Sends one event; answers the status, or why there is none.
+    /// Sends one event; returns the status, or the reason why there is none.
     async fn send(&self, event: &Value) -> Result<u16, String> {
         let body = Bytes::from(event.to_string());
         let id = event["id"].as_str().unwrap_or_default();

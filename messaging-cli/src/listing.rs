@@ -50,7 +50,8 @@ impl<'a> Pages<'a> {
         Self { target, request, cursor, is_over: false }
     }
 
-    /// The items of the next page as raw JSON; `None` after the last. Fails if the server answers the same cursor twice.
+    /// Returns the items of the next page as raw JSON; `None` after the last. Fails if the server returns the same
+    /// cursor twice.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<Box<RawValue>>>, Failure> {
         if self.is_over {
             return Ok(None);

@@ -75,7 +75,7 @@ pub(crate) fn command() -> Command {
         .arg(arguments::json())
 }
 
-/// Asks for what the arguments lack, tries the credentials, and saves the profile. Nothing is saved if they are refused.
+/// Asks for missing arguments, tries the credentials, and saves the profile. Nothing is saved if they are refused.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let name = arguments::text(matches, PROFILE).unwrap_or(profile::DEFAULT).to_owned();
     profile::check_name(&name)?;
@@ -148,7 +148,7 @@ async fn sign_in(
     output.line(&document, &format!("signed in to {url}{until}; saved as profile {name} in {}", file.display()))
 }
 
-/// Signs in with a password, and with a second factor if the account has one. Answers the session's token and its end.
+/// Signs in with a password, and with a second factor if the account has one. Returns the session's token and its end.
 async fn session(url: &str, email: &str, password: &str) -> Result<(String, Option<Timestamp>), Failure> {
     let body = json!({"email": email, "password": password});
     let request = Request { body: body.to_string().into(), ..Request::new(Endpoint::row::<Login>()) };
@@ -169,8 +169,8 @@ fn second_step(reply: &Reply) -> Option<String> {
     is_asked.then(|| answer["error"]["details"]["token"].as_str().map(ToOwned::to_owned))?
 }
 
-/// Asks for a code and makes the second step of a sign-in. On a terminal a wrong code is asked for again while the server
-/// permits another try.
+/// Asks for a code and makes the second step of a sign-in. On a terminal a wrong code is asked for again while the
+/// server permits another try.
 async fn with_factor(target: &Target, token: &str) -> Result<Reply, Failure> {
     loop {
         let code = terminal::ask("Code of your second factor, or a recovery code: ")?;
@@ -186,7 +186,7 @@ async fn with_factor(target: &Target, token: &str) -> Result<Reply, Failure> {
     }
 }
 
-/// The workspace of the credentials if there is only one. Otherwise prints all workspaces and answers `None`.
+/// The workspace of the credentials if there is only one. Otherwise prints all workspaces and returns `None`.
 async fn only_workspace(url: &str, token: &str) -> Result<Option<String>, Failure> {
     let target = Target::server(url, Some(token), None)?;
     let page = accepted(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;

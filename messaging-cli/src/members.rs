@@ -4,7 +4,7 @@ use messaging_engine::ops::Endpoint;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value};
 
-/// How deep `$ref` and nullable wrappers are followed.
+/// Number of `$ref` and nullable wrappers that are followed, at most.
 const MAX_DEPTH: usize = 8;
 
 /// One member.
@@ -14,17 +14,17 @@ pub(crate) struct Member {
     pub(crate) name: String,
     /// The type of its value, which decides how its flag is read.
     pub(crate) kind: Kind,
-    /// Whether the API refuses a request without it.
+    /// True if the API refuses a request without it.
     pub(crate) required: bool,
     /// True if the API takes null as its value.
     pub(crate) nullable: bool,
     /// Its description.
     pub(crate) help: Option<String>,
-    /// What the API takes when the member is left out.
+    /// Value that the API assumes if the member is left out.
     pub(crate) default: Option<String>,
 }
 
-/// What a member holds, as far as a flag is concerned.
+/// Type of a member's value, as its flag reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A string.
@@ -178,7 +178,7 @@ impl Schemas {
     }
 }
 
-/// Whether a schema takes null: by its types, or as one of several schemas.
+/// Returns true if a schema allows null: by its types, or as one of several schemas.
 fn is_nullable(schema: &Value) -> bool {
     let is_null = |value: &Value| value == "null" || value["type"] == "null";
     ["type", "anyOf", "oneOf"].iter().any(|word| schema[word].as_array().is_some_and(|all| all.iter().any(is_null)))

@@ -1,7 +1,7 @@
 //! Names where the API takes ids: `--template welcome`, `list get News`.
 //!
-//! A value that does not begin as an id of its kind does is a name. It is looked up right before the request, in the same
-//! workspace, and has to fit one resource.
+//! A value that does not begin like an id of its kind is a name. It is looked up right before the request, in the same
+//! workspace, and must fit one resource.
 
 use clap::ArgMatches;
 use messaging_engine::ops::Endpoint;
@@ -15,15 +15,15 @@ use crate::output::plain_text;
 use crate::request::Request;
 use crate::target::Target;
 
-/// A kind of resource that is called by its name.
+/// A kind of resource that may be given by name.
 struct Kind {
     /// The noun of its commands.
     noun: &'static str,
     /// Prefix of its ids, with the underscore.
     prefix: &'static str,
-    /// The member that names it.
+    /// The member with its name.
     name: &'static str,
-    /// The members of requests that name one or several.
+    /// Members of requests that hold one or several of its ids.
     members: &'static [&'static str],
 }
 
@@ -35,10 +35,10 @@ const KINDS: [Kind; 5] = [
     Kind { noun: "pool", prefix: "ipp_", name: "name", members: &["ip_pool_id", "marketing_ip_pool_id"] },
 ];
 
-/// Names that are offered where none fits.
+/// Number of names that are suggested if none fits.
 const OFFERED: usize = 10;
 
-/// The noun of what a member names by id, if that has a name as well.
+/// The noun of the resource that a member holds the id of, if that kind of resource has names.
 pub(crate) fn noun_of(member: &str) -> Option<&'static str> {
     kind_of(member).map(|kind| kind.noun)
 }
@@ -47,13 +47,13 @@ fn kind_of(member: &str) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.members.contains(&member))
 }
 
-/// What the path of an operation names by a member.
+/// Kind of resource that a path parameter of the operation is the id of.
 fn kind_in_path(endpoint: &Endpoint, member: &str) -> Option<&'static Kind> {
     let noun = endpoint.cli.split(' ').next().unwrap_or_default();
     kind_of(member).or_else(|| KINDS.iter().find(|kind| member == "id" && kind.noun == noun))
 }
 
-/// Puts ids in the places of names in a request that was read from a command line.
+/// Replaces names with ids in a request that was read from a command line.
 pub(crate) async fn resolve(target: &Target, request: &mut Request, matches: &ArgMatches) -> Result<(), Failure> {
     let endpoint = request.endpoint;
     for (member, value) in &mut request.path {
@@ -69,7 +69,7 @@ pub(crate) async fn resolve(target: &Target, request: &mut Request, matches: &Ar
     in_body(target, request, matches).await
 }
 
-/// The same for the members of a body that flags gave; what `--json-body` says is left as it is.
+/// Replaces names in the members of a body that flags gave; the members of `--json-body` are left as they are.
 async fn in_body(target: &Target, request: &mut Request, matches: &ArgMatches) -> Result<(), Failure> {
     let is_given = |member: &&str| matches!(matches.try_contains_id(&Part::Body.id(member)), Ok(true));
     let given: Vec<_> = KINDS.iter().flat_map(|kind| kind.members).copied().filter(is_given).collect();
@@ -90,7 +90,7 @@ async fn in_body(target: &Target, request: &mut Request, matches: &ArgMatches) -
     Ok(())
 }
 
-/// The same for a member of an object: a text, or a list of them.
+/// Replaces names in a member of an object: a text, or a list of texts.
 async fn in_member(target: &Target, object: &mut Map<String, Value>, member: &str) -> Result<(), Failure> {
     let Some(kind) = kind_of(member) else { return Ok(()) };
     let values = match object.get_mut(member) {
@@ -106,7 +106,7 @@ async fn in_member(target: &Target, object: &mut Map<String, Value>, member: &st
     Ok(())
 }
 
-/// Puts the id in the place of a name.
+/// Replaces a name with the id.
 async fn replace(target: &Target, kind: &'static Kind, value: &mut String) -> Result<(), Failure> {
     if !value.is_empty() && !value.starts_with(kind.prefix) {
         *value = id_of(target, kind, value).await?;

@@ -197,10 +197,10 @@ fn show(node: &Node) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What stands below the first addresses that are shown in part.
+/// Note below an answer with masked addresses.
 const MASKED: &str = "addresses are masked; credentials with the scope pii:read see them";
 
-/// Prints items of a listing for people; answers whether an address among them is masked.
+/// Prints items of a listing for people; returns true if an address among them is masked.
 fn show_items(items: &[Node], sheet: &mut Sheet) -> Result<bool, Failure> {
     let text = record::page(items).or_else(|| dialog::page(items)).unwrap_or_else(|| sheet.add(items));
     raw(text.as_bytes())?;

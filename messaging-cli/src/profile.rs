@@ -21,7 +21,7 @@ pub(crate) const DEFAULT: &str = "default";
 /// Characters of a profile's name.
 const MAX_NAME: usize = 64;
 
-/// A server, and what opens it.
+/// A server and the credential for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Profile {
     pub(crate) url: String,
@@ -29,7 +29,7 @@ pub(crate) struct Profile {
     pub(crate) token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) workspace: Option<String>,
-    /// Until when the token works; none for an API key.
+    /// Time at which the token expires; none for an API key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<Timestamp>,
 }
@@ -41,7 +41,7 @@ struct Profiles {
     profiles: BTreeMap<String, Profile>,
 }
 
-/// What a command line, the environment and the profile together say about where to work.
+/// Server, credential and workspace given by the command line, the environment and the profile together.
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     pub(crate) url: Option<String>,
@@ -49,8 +49,9 @@ pub(crate) struct Connection {
     pub(crate) workspace: Option<String>,
 }
 
-/// Where to work. A profile that was named goes before the environment; the one that was not named is used only where
-/// neither a server nor a key nor a database is: a key never goes to a server that it was not given for.
+/// Returns the server, credential and workspace to use. `--profile` takes precedence over the environment; a profile
+/// from the environment or the default one is used only if no server, key or database is given: a key is never sent to
+/// a server that it was not saved for.
 pub(crate) fn connection(matches: &ArgMatches, names_database: bool) -> Result<Connection, Failure> {
     let given = |id| arguments::text(matches, id).map(ToOwned::to_owned);
     let flag = |id| given(id).filter(|_| matches.value_source(id) == Some(ValueSource::CommandLine));
@@ -108,7 +109,7 @@ pub(crate) fn save(name: &str, profile: Profile) -> Result<(), Failure> {
     user_files::write(&user_files::path(FILE)?, &text)
 }
 
-/// Whether a profile can have the name.
+/// Checks the name of a profile: 1 to 64 letters, digits, `-`, `_` and `.`.
 pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     if !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! A bar on standard error, if that is a terminal: drawn once it is known how much there is, with round numbers.
+//! A progress bar on standard error, if that is a terminal: drawn once the total is known, with rounded numbers.
 
 use std::fmt::Write as _;
 
@@ -13,12 +13,12 @@ pub(crate) enum Unit {
     Items,
 }
 
-/// A bar.
+/// A progress bar.
 #[derive(Clone)]
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Draws nothing yet.
+    /// Creates a bar that is not drawn yet.
     pub(crate) fn new(doing: &str, unit: Unit) -> Self {
         let style = ProgressStyle::with_template("{msg} {wide_bar} {done}/{total}, {rate}/s");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -39,7 +39,7 @@ impl Progress {
         Self(bar)
     }
 
-    /// Counts without knowing how much there is.
+    /// Creates a counter for work whose total is unknown.
     pub(crate) fn counting(doing: &str) -> Self {
         let style = ProgressStyle::with_template("{msg} {human_pos}, {per_sec}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
@@ -48,12 +48,12 @@ impl Progress {
         Self(bar)
     }
 
-    /// More was counted.
+    /// Adds to the count.
     pub(crate) fn count(&self, more: u64) {
         self.0.inc(more);
     }
 
-    /// How much is done of how much. A total of 0 is one that nobody knows yet.
+    /// Sets the work done and the total. A total of 0 is unknown, and changes nothing.
     pub(crate) fn set(&self, done: u64, total: u64) {
         if total == 0 {
             return;
@@ -67,19 +67,19 @@ impl Progress {
         self.0.set_position(done.min(total));
     }
 
-    /// More is done of what is known.
+    /// Adds to the work done, if the total is known.
     pub(crate) fn add(&self, more: u64) {
         if let Some(total) = self.0.length() {
             self.set(self.0.position().saturating_add(more), total);
         }
     }
 
-    /// Shows words for what is being done.
+    /// Shows the text as the current activity.
     pub(crate) fn message(&self, doing: &str) {
         self.0.set_message(doing.to_owned());
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn end(&self) {
         self.0.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! `api`: one request as it is written down in the reference, for what has no command of its own.
+//! `api`: one request as method and path of the API reference, for operations without a command.
 
 use std::io::IsTerminal as _;
 

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use http::StatusCode;
 
-/// An answer of the API, from wherever.
+/// An answer of the API.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) content_type: Option<String>,
     pub(crate) retry_after: Option<String>,
-    /// Whether it repeats the answer to an earlier request with the same Idempotency-Key.
+    /// True if it repeats the answer to an earlier request with the same Idempotency-Key.
     pub(crate) replayed: bool,
     pub(crate) body: Bytes,
 }

@@ -1,4 +1,4 @@
-//! From what was typed to a request of the API. No rule is checked here: the API says what is wrong, all at once.
+//! Makes requests of the API from command lines. No rule is checked here: the API reports all errors at once.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(crate) struct Request {
     pub(crate) idempotency_key: Option<String>,
 }
 
-/// One request as the reference writes it.
+/// A request as method, path, query and body, as the API reference shows it.
 pub(crate) struct Raw {
     pub(crate) method: Method,
     /// Below the version, with `/` at its beginning and without the query.
@@ -80,7 +80,7 @@ impl Request {
     }
 }
 
-/// The body: that of `--json-body`, its members replaced by those that have flags.
+/// The body: that of `--json-body`, with the members that have flags replaced.
 fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Failure> {
     if endpoint.body == BodyKind::None {
         return Ok(Bytes::new());
@@ -108,7 +108,7 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
     }
     let file = arguments::text(matches, arguments::JSON_BODY);
     let mut object = match file {
-        // Untouched, so that the API sees the file as it is.
+        // Unchanged, so that the API gets the file as it is.
         Some(file) if flags.is_empty() && endpoint.id != send::OPERATION => {
             return json_file(file).map(|(bytes, _)| bytes);
         }
@@ -132,15 +132,16 @@ fn body(endpoint: &'static Endpoint, matches: &ArgMatches) -> Result<Bytes, Fail
     Ok(Value::Object(object).to_string().into())
 }
 
-/// The word that empties a member.
+/// The word that sets a member to null.
 const NULL: &str = "null";
 
-/// Whether a flag empties a member that is there: a text that is null itself is written in `--json-body`.
+/// Returns true if a flag sets a member to null: it is nullable and the request a PATCH. The text `null` is given in
+/// `--json-body`.
 fn clears(endpoint: &Endpoint, member: &Member, value: &Value) -> bool {
     (endpoint.method)() == Method::PATCH && member.nullable && *value == NULL
 }
 
-/// What was given for a member, if anything.
+/// Returns the value given for a member, or none.
 fn value(matches: &ArgMatches, id: &str, kind: &Kind) -> Option<Value> {
     if matches.value_source(id).is_none_or(|source| source == ValueSource::DefaultValue) {
         return None;

@@ -1,4 +1,4 @@
-//! What `request list` takes beyond its operation: to go on and show requests as they are logged.
+//! Flag `--follow` of `request list`: shows requests as they are logged.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::target::Target;
 
 const FOLLOW: &str = "follow";
 
-/// How often the log is looked at.
+/// Interval at which the log is read.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Requests that are remembered as shown: more than one look finds.
+/// Number of requests that are remembered as shown: more than one reading of the log finds.
 const REMEMBERED: usize = 10_000;
 
-/// Pages of one look; a log that grows faster is shown with gaps.
+/// Pages of one reading, at most; of a log that grows faster some requests are not shown.
 const MAX_PAGES: usize = 40;
 
-/// The members of a query that say from when, and how many.
+/// Parameters of the query for the earliest time and the number of requests.
 const SINCE: &str = "since";
 const LIMIT: &str = "limit";
 
-/// Whether it is the operation that this is about.
+/// Returns true if the operation is the one that has `--follow`.
 pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
     endpoint.id == ListRequests::ID
 }
@@ -57,7 +57,7 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// Shows the page that was asked for, then whatever is logged, for as long as nobody ends it.
+/// Shows the page that was asked for, then requests as they are logged, until the command is stopped.
 pub(crate) async fn run(target: &Target, request: &Request, output: Output) -> Result<(), Failure> {
     let mut follower = Follower { target, request, output, shown: VecDeque::new(), latest: None };
     tokio::select! {
@@ -77,7 +77,7 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    /// Shows requests until something is wrong.
+    /// Shows requests until an error occurs.
     async fn follow(&mut self) -> Result<(), Failure> {
         let first = self.page(self.request).await?.data;
         self.show(first)?;
@@ -93,7 +93,7 @@ impl Follower<'_> {
         accepted_as(patiently(self.target, request).await?)
     }
 
-    /// What was logged since the last look, newest first.
+    /// Returns the requests logged since the last reading, newest first.
     async fn news(&self) -> Result<Vec<Value>, Failure> {
         let mut request = self.request.clone();
         request.query.retain(|(name, _)| name != LIMIT && name != CURSOR && (name != SINCE || self.latest.is_none()));

@@ -1,7 +1,7 @@
 //! `message resend`: sends messages again, as new ones that name the old one in `metadata.resend_of`.
 //!
-//! What is sent is the request that the API still keeps of a message. A message that has a copy already is not sent once
-//! more; of two commands at the same moment the Idempotency-Key, made of the old id, lets only one send.
+//! It sends the stored request of a message. A message that already has a copy is not sent again; if two commands run
+//! at the same moment, only one sends, because the Idempotency-Key is made of the old id.
 
 mod later;
 
@@ -30,11 +30,11 @@ pub(crate) const WORDS: &[&str] = &["message", "resend"];
 const IDS: &str = "ids";
 const AGAIN: &str = "again";
 
-/// What the answer says of messages that were not sent again.
+/// Status of a message that was not sent again, in the command's answer.
 const SKIPPED: &str = "skipped";
 const REFUSED: &str = "refused";
 
-/// Messages that are named where they were not sent again.
+/// Number of messages that are named if they were not sent again.
 const NAMED: usize = 10;
 
 const HELP: &str =
@@ -115,7 +115,7 @@ pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Fail
     again.failure().map_or(Ok(()), Err)
 }
 
-/// The messages of some ids, and what came after them.
+/// Returns the messages with the ids, and their later copies and fallbacks.
 async fn named(target: &Target, ids: impl Iterator<Item = &String>) -> Result<(Vec<Value>, Later), Failure> {
     let mut messages = Vec::new();
     for id in ids {
@@ -133,7 +133,8 @@ async fn named(target: &Target, ids: impl Iterator<Item = &String>) -> Result<(V
     Ok((messages, later))
 }
 
-/// The messages that the filters leave, as far as they matter here, and what came after them.
+/// Returns the messages that the filters select, reduced to the members used here, and their later copies and
+/// fallbacks.
 async fn listed(target: &Target, matches: &ArgMatches) -> Result<(Vec<Value>, Later), Failure> {
     let mut request = Request::read(Endpoint::row::<ListMessages>(), matches)?;
     names::resolve(target, &mut request, matches).await?;
@@ -155,19 +156,19 @@ async fn listed(target: &Target, matches: &ArgMatches) -> Result<(Vec<Value>, La
 
 /// Reason for which a message was not sent again.
 enum Unsent {
-    /// There is nothing left to do.
+    /// It was sent again already, or its fallback was sent or waits.
     Skipped(String),
-    /// It cannot be done.
+    /// It cannot be sent again.
     Refused(String),
 }
 
-/// Messages that are sent again, and what became of each.
+/// Messages to send again, and the result for each.
 struct Again<'a> {
     target: &'a Target,
     later: Later,
-    /// Whether the messages were named by their ids.
+    /// True if the messages were named by their ids.
     is_named: bool,
-    /// Whether those are sent too that were sent again already.
+    /// True if messages that were sent again already are sent once more (`--again`).
     is_insisted: bool,
     rows: Vec<Value>,
     /// Number of messages whose Idempotency-Key answered with an earlier copy.
@@ -175,7 +176,7 @@ struct Again<'a> {
 }
 
 impl Again<'_> {
-    /// Sends one; an error is that of the command, not of the message.
+    /// Sends one message again; an error is that of the command, not of the message.
     async fn send(&mut self, message: &Value) -> Result<(), Failure> {
         let id = message["message_id"].as_str().unwrap_or_default();
         let sent = match self.unsent(message) {
@@ -194,7 +195,7 @@ impl Again<'_> {
         Ok(())
     }
 
-    /// Why a message is not sent again, as far as that is known before it is tried.
+    /// Returns the reason why a message is not sent again, if that is known without trying.
     fn unsent(&self, message: &Value) -> Option<Unsent> {
         let id = message["message_id"].as_str().unwrap_or_default();
         match self.later.why_not(id).filter(|_| !self.is_insisted) {
@@ -204,7 +205,7 @@ impl Again<'_> {
         }
     }
 
-    /// The request that a message was made by, to be sent again; or why it cannot be.
+    /// Returns the request of a message, to be sent again, or the reason why it cannot be.
     async fn request(&self, id: &str) -> Result<Result<Value, String>, Failure> {
         let reply = patiently(self.target, &Request::about(Endpoint::row::<GetMessageContent>(), id)).await?;
         if reply.status.as_u16() == 404 {
@@ -217,10 +218,10 @@ impl Again<'_> {
         Ok(body(id, request))
     }
 
-    /// Sends the request; answers the new id, or why it is refused.
+    /// Sends the request; returns the new id, or the reason for the refusal.
     async fn accept(&mut self, id: &str, body: Value) -> Result<Result<String, String>, Failure> {
         let send = Request::new(Endpoint::row::<SendMessage>());
-        // Once more is another request than the one before.
+        // With `--again` it is another request than the one before.
         let key = self.later.copy_of(id).map_or_else(|| format!("resend-{id}"), |copy| format!("again-{copy}"));
         let reply =
             patiently(self.target, &Request { body: body.to_string().into(), idempotency_key: Some(key), ..send })
@@ -233,7 +234,7 @@ impl Again<'_> {
         Ok(Ok(sent["message_id"].as_str().unwrap_or_default().to_owned()))
     }
 
-    /// Prints what became of each.
+    /// Prints the result for each message.
     fn show(&self, output: Output) -> Result<(), Failure> {
         if self.replayed > 0 {
             output::note(&format!("{} had been sent again before and are not sent once more", self.replayed));
@@ -245,7 +246,7 @@ impl Again<'_> {
         output.resource(&json!({"data": self.rows, "next_cursor": null}))
     }
 
-    /// The failure of the command where some were not sent.
+    /// The failure of the command if some messages were not sent.
     fn failure(&self) -> Option<Failure> {
         let refused: Vec<_> = self.rows.iter().filter(|row| row["status"] == REFUSED).collect();
         if refused.is_empty() {
@@ -261,7 +262,7 @@ impl Again<'_> {
     }
 }
 
-/// Why a message is not sent again, as far as its state tells.
+/// Returns the reason why a message is not sent again, judged by its state.
 fn why_not(message: &Value) -> Option<String> {
     match message["status"].as_str() {
         None => return Some("there is no such message".to_owned()),
@@ -278,12 +279,12 @@ fn why_not(message: &Value) -> Option<String> {
     Some(format!("it is of the {of} {}, whose rules it would go around", message[format!("{of}_id")].as_str()?))
 }
 
-/// The request of a message as the body of its repetition, or why there is none.
+/// Makes the body of the new request from the stored one, or returns the reason why it cannot.
 fn body(id: &str, mut request: Map<String, Value>) -> Result<Value, String> {
     if request.contains_key("attachments") {
         return Err("it has attachments, whose content the API does not return".to_owned());
     }
-    // The time that it waited for has passed.
+    // A `send_at` of the stored request is past.
     request.remove("send_at");
     match request.entry("metadata").or_insert_with(|| json!({})) {
         Value::Object(metadata) => {

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::request::Request;
 use crate::target::Target;
 
-/// Resources that are looked through; a workspace with more is not kept in files.
+/// Number of resources that are read, at most; a workspace with more is not kept in files.
 const MAX_RESOURCES: usize = 2_000;
 
 /// The operations on one kind of resource.
@@ -36,7 +36,7 @@ impl Resources {
         self.call_of(self.noun, verb, id, query, body).await
     }
 
-    /// What an operation on another kind of resource answers, in the same place.
+    /// Calls an operation on another kind of resource, on the same server or database, and returns its answer.
     async fn call_of(
         &self,
         noun: &'static str,
@@ -58,12 +58,12 @@ impl Resources {
         Ok(serde_json::from_slice(&reply.body).unwrap_or_default())
     }
 
-    /// All of them, as the listing shows them.
+    /// Returns all resources of the kind, as the listing shows them.
     pub(crate) async fn list(&self) -> Result<Vec<Value>, Failure> {
         self.all(self.noun).await
     }
 
-    /// All resources of a kind that are in the same place.
+    /// Returns all resources of another kind on the same server or database.
     pub(crate) async fn all(&self, noun: &'static str) -> Result<Vec<Value>, Failure> {
         let mut all = Vec::new();
         let mut cursor: Option<String> = None;
@@ -84,7 +84,7 @@ impl Resources {
         }
     }
 
-    /// Creates the resource that a file says, or changes the one of `matching` there is. Answers it, and what was done.
+    /// Creates the resource of a file, or changes the one of `matching` that exists. Returns it, and the action taken.
     pub(crate) async fn save(
         &self,
         file: &str,

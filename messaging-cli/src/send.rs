@@ -1,4 +1,4 @@
-//! What `message send` takes beyond the members of its body: files, single headers, and email by default.
+//! Options of `message send` beyond the members of its body: files, single headers, and email by default.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::command::part::Part;
 use crate::failure::Failure;
 
-/// The operation that this is about.
+/// Id of the operation.
 pub(crate) const OPERATION: &str = "sendMessage";
 
 const ATTACH: &str = "attach";
@@ -44,14 +44,14 @@ pub(crate) fn extend(command: Command, route: &str) -> Command {
                 .help_heading("Body")
                 .help("Add a header to the email; may be repeated"),
         )
-        // Base64 on a command line helps nobody; in `--json-body` it still works.
+        // Base64 on a command line is of no use; in `--json-body` the member still works.
         .mut_arg(Part::Body.id("attachments"), |arg| arg.hide(true))
         .mut_arg(Part::Body.id("channel"), |arg| arg.help("The channel [default: email]"))
         .mut_args(ordered)
         .after_help(format!("{EXAMPLES}\n\n{route}"))
 }
 
-/// What every email needs comes first, the rest by name.
+/// Orders the flags: those that every email needs first, then the others by name.
 fn ordered(arg: Arg) -> Arg {
     const FIRST: &[&str] = &["to", "subject", "text", "html", "html-file", "attach"];
     if arg.get_help_heading() != Some("Body") {
@@ -61,7 +61,7 @@ fn ordered(arg: Arg) -> Arg {
     arg.display_order(order)
 }
 
-/// Adds what the conveniences say to the members that have flags.
+/// Adds the files and headers of the additional flags to the members that have flags.
 pub(crate) fn add_conveniences(matches: &ArgMatches, flags: &mut Map<String, Value>) -> Result<(), Failure> {
     if let Some(files) = matches.get_many::<PathBuf>(ATTACH) {
         let attachments = files.map(|file| attachment(file)).collect::<Result<Vec<_>, _>>()?;
@@ -76,7 +76,7 @@ pub(crate) fn add_conveniences(matches: &ArgMatches, flags: &mut Map<String, Val
     Ok(())
 }
 
-/// An email, unless the body says otherwise.
+/// Sets the channel to email, unless the body names one.
 pub(crate) fn add_defaults(body: &mut Map<String, Value>) {
     body.entry("channel").or_insert_with(|| json!("email"));
 }

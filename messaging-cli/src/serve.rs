@@ -37,7 +37,7 @@ pub(crate) fn work(matches: &ArgMatches) -> Result<(), Failure> {
 
 /// Adds every setting of the server to a command.
 pub(crate) fn with_settings(command: Command, about: &'static str) -> Command {
-    // The settings bring a description of their own.
+    // The derived settings arguments bring their own description.
     let command = SettingsArgs::augment_args(command).about(about).long_about(None);
     command.mut_args(|arg| arg.hide_env_values(true).help_heading("Settings"))
 }
@@ -63,7 +63,7 @@ pub(crate) fn unusable(error: SettingsError) -> Failure {
     Failure::usage(Chain(&error).to_string())
 }
 
-/// Logs, and runs a server to its end on threads of its own. SIGHUP has its settings read again.
+/// Starts the log and runs a server to its end on separate threads. SIGHUP makes it read its settings again.
 pub(crate) fn run_server<E>(
     matches: &ArgMatches,
     settings: &Settings,

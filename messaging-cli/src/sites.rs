@@ -1,4 +1,4 @@
-//! `site list`: what mailbox providers allow, by the rules that are built in or those of a file.
+//! `site list`: limits of mailbox providers, by the built-in rules or those of a file.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `source set IP --warmed`: the state of a source as a flag, in the place of `--status`. That offers the states which an
-//! operator can order, of sources and of paths; the API also takes back what comes by itself.
+//! `source set IP --warmed`: the state of a source as a flag, instead of `--status`. `--status` offers only the states
+//! of sources and paths that an operator can set; the API also accepts states that it set itself.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -13,17 +13,17 @@ use crate::command::part::Part;
 /// The member of the body.
 const MEMBER: &str = "status";
 
-/// The flags, the values of the member that they stand for, and what they are about.
+/// Flags, the values of the member that they set, and their help texts.
 const FLAGS: [(&str, &str, &str); 3] = [
     ("warmed", "warm", "Receivers know the address already: no warm-up bounds it"),
     ("warming", "warming", "Its paths warm up, each from where it is"),
     ("stopped", "stopped", "Nothing leaves from it until another state is set"),
 ];
 
-/// The states of a path that can be ordered.
+/// The states of a path that can be set.
 const OF_PATHS: [&str; 2] = ["ok", "stopped"];
 
-/// Whether it is one of the operations that this is about.
+/// Returns true if the operation sets the state of a source or a path.
 pub(crate) fn is_ours(endpoint: &Endpoint) -> bool {
     [UpdateSource::ID, UpdatePath::ID].contains(&endpoint.id)
 }
@@ -47,7 +47,7 @@ pub(crate) fn extend(command: Command, endpoint: &Endpoint) -> Command {
     command.args(FLAGS.map(flag))
 }
 
-/// The command with these states as the values of its member.
+/// The command with these states as the values of `--status`.
 fn offering(command: Command, states: &[&'static str]) -> Command {
     command.mut_arg(Part::Body.id(MEMBER), |status| status.value_parser(PossibleValuesParser::new(states)))
 }

@@ -1,4 +1,4 @@
-//! Where an operation is carried out: by a server, or in this process on its database.
+//! The place where an operation is carried out: a server, or this process on the server's database.
 
 mod database;
 mod server;
@@ -25,9 +25,9 @@ pub(crate) use database::{existing, open_existing, open_for_links, open_or_begin
 /// The server or database on which operations are carried out, and the workspace that they concern.
 pub(crate) struct Target {
     backend: Backend,
-    /// The workspace that was named.
+    /// The workspace that the arguments name.
     named: Option<String>,
-    /// The workspace that was found.
+    /// The workspace that was looked up.
     found: OnceCell<String>,
 }
 
@@ -37,13 +37,13 @@ enum Backend {
 }
 
 impl Target {
-    /// The server or database that the arguments name. Asks nobody yet.
+    /// The server or database that the arguments name. No request is sent yet.
     pub(crate) async fn choose(matches: &ArgMatches, access: Access) -> Result<Self, Failure> {
         Self::choose_as(matches, access, Role::Command).await
     }
 
-    /// The same for a command that begins work which a server would do: where none works on the database,
-    /// the command does it.
+    /// Like `choose`, for a command that begins work of a server: if no server works on the database,
+    /// the command does the work.
     pub(crate) async fn choose_to_work(matches: &ArgMatches, access: Access) -> Result<Self, Failure> {
         Self::choose_as(matches, access, Role::Server).await
     }
@@ -81,7 +81,7 @@ impl Target {
         Ok(Self { backend, named: workspace.map(ToOwned::to_owned), found: OnceCell::new() })
     }
 
-    /// Carries out a request that is written as the server gets it, but for the name of the workspace.
+    /// Carries out a raw request, with `{workspace_id}` in the path replaced by the workspace.
     pub(crate) async fn raw(&self, mut raw: Raw) -> Result<Reply, Failure> {
         if raw.path.contains(WORKSPACE_PLACE) {
             raw.path = raw.path.replace(WORKSPACE_PLACE, self.workspace().await?);
@@ -101,7 +101,7 @@ impl Target {
         }
     }
 
-    /// Carries out a request. A refusal is an answer as well.
+    /// Carries out a request. A refusal is an answer, not an error.
     pub(crate) async fn call(&self, request: &Request) -> Result<Reply, Failure> {
         let mut path = request.path.clone();
         if request.endpoint.is_in_workspace() {
@@ -117,7 +117,7 @@ impl Target {
         }
     }
 
-    /// Sends the file of an import. `sent` is told how many more bytes went.
+    /// Sends the file of an import. `sent` gets the number of further bytes sent.
     pub(crate) async fn upload(
         &self,
         import: &Value,
@@ -131,7 +131,7 @@ impl Target {
         }
     }
 
-    /// Reads the file of an import, where no server does.
+    /// Reads the file of an import, if no server does.
     pub(crate) async fn work_on_import(&self, import: &Value) -> Result<(), Failure> {
         match &self.backend {
             Backend::Server(_) => Ok(()),
@@ -175,14 +175,14 @@ const fn is_for_people(access: Access) -> bool {
     matches!(access, Access::Session | Access::SessionRole(_) | Access::Operator)
 }
 
-/// What the path of a request may have in the place of its workspace.
+/// Placeholder for the workspace in the path of a raw request.
 const WORKSPACE_PLACE: &str = "{workspace_id}";
 
 fn list_workspaces() -> &'static Endpoint {
     ops::all().iter().find(|endpoint| endpoint.id == "listWorkspaces").expect("part of the contract")
 }
 
-/// Runs something that waits, on this thread.
+/// Runs a future on this thread.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let mut result = None;
     drive(pin!(async {

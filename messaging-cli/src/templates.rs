@@ -1,8 +1,8 @@
 //! `template push`, `pull` and `render`: templates as files, so that people keep them in version control.
 //!
-//! A folder holds a template: `template.toml` with what is short, and `template.html`, `template.mjml` and
-//! `template.txt` with what is long. The HTML that MJML became is not a file, because it is made anew.
-//! Templates are matched by name; the API says what is wrong with one, and nothing here knows a rule.
+//! A folder holds a template: `template.toml` with the short members, and `template.html`, `template.mjml` and
+//! `template.txt` with the long ones. The HTML made from MJML is not a file, because it is made anew. Templates are
+//! matched by name; the API reports errors in them, and this module knows no rule.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::resources::{self, Resources};
 use crate::target::Target;
 use crate::{arguments, files};
 
-/// The words of a command, and what makes it.
+/// The words of a command, and the function that makes it.
 type Entry = (&'static [&'static str], fn() -> Command);
 
 /// The commands by their words.
@@ -33,7 +33,7 @@ const CONTACT: &str = "contact";
 const PART: &str = "part";
 const OPEN: &str = "open";
 
-/// Whether a command line is one of ours.
+/// Returns true if `words` are those of a command of this module.
 pub(crate) fn is_ours(words: &[&str]) -> bool {
     COMMANDS.iter().any(|(known, _)| *known == words)
 }

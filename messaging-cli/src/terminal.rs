@@ -1,4 +1,4 @@
-//! Asking the person at the terminal.
+//! Questions to the person at the terminal.
 
 use std::io::{self, IsTerminal as _, Read as _};
 
@@ -7,15 +7,15 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use crate::failure::Failure;
 use crate::output;
 
-/// Bytes of an answer.
+/// Bytes of an answer, at most.
 const MAX_ANSWER: u64 = 16 << 10;
 
-/// Whether somebody can be asked: questions go to standard error, answers come from standard input.
+/// Returns true if a person can be asked: questions go to standard error, answers come from standard input.
 pub(crate) fn has_somebody() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// A line from standard input, without its end; the question is shown where somebody sees it.
+/// Asks a question, and returns a line from standard input without its end.
 pub(crate) fn ask(question: &str) -> Result<String, Failure> {
     if has_somebody() {
         output::prompt(question);
@@ -23,7 +23,7 @@ pub(crate) fn ask(question: &str) -> Result<String, Failure> {
     line()
 }
 
-/// The same without showing what is typed.
+/// Like `ask`, without showing what is typed.
 pub(crate) fn ask_secretly(question: &str) -> Result<String, Failure> {
     if !has_somebody() {
         return line();
@@ -35,7 +35,7 @@ pub(crate) fn ask_secretly(question: &str) -> Result<String, Failure> {
     answer
 }
 
-/// Asks before something that cannot be undone; without somebody to ask the answer is yes.
+/// Asks before an action that cannot be undone; if nobody can be asked, the answer is yes.
 pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
     if !has_somebody() {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
     Err(Failure::Failed("not confirmed; nothing was done (--yes does not ask)".to_owned()))
 }
 
-/// One line, read a byte at a time so that the rest stays for whoever reads next.
+/// Reads one line, a byte at a time so that the rest stays for the next reader.
 fn line() -> Result<String, Failure> {
     let unreadable = |error| Failure::usage(format!("cannot read standard input: {error}"));
     let mut bytes = Vec::new();

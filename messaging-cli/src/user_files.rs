@@ -1,5 +1,5 @@
-//! What the command line keeps for the person who uses it: in `$XDG_CONFIG_HOME/messaging`, or `~/.config/messaging`,
-//! readable by that person alone, because it holds secrets.
+//! Files that the command line keeps for its user: in `$XDG_CONFIG_HOME/messaging`, or `~/.config/messaging`, readable
+//! by that user alone, because they hold secrets.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::files::{unreadable, unwritable};
 
-/// Bytes of a file; nothing that is kept is longer.
+/// Bytes of a file, at most.
 const MAX_FILE: u64 = 1 << 20;
 
 /// The path of a file.

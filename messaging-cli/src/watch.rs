@@ -1,5 +1,4 @@
-//! `message watch`: shows what becomes of the workspace's messages while it happens, from the log of events, or what
-//! becomes of one message until its end.
+//! `message watch`: shows the events of the workspace's messages as they occur, or those of one message until its end.
 
 use std::time::Duration;
 
@@ -24,10 +23,10 @@ const TIMEOUT: &str = "timeout";
 const SINCE: &str = "since";
 const AFTER: &str = "after";
 
-/// How often one message is looked at.
+/// Interval at which one message is read.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// How many times in a row a server that cannot be asked for a moment is asked again.
+/// Number of times in a row that an unreachable server is tried again.
 const MAX_SILENT: u32 = 40;
 
 const EXAMPLES: &str = "Without --until-final: shows the events of all messages from now on, each once, until Ctrl-C; then prints how to continue. \
@@ -77,7 +76,7 @@ pub(crate) fn command() -> Command {
         .arg(arguments::json().help("Print each event as a JSON object on a line of its own"))
 }
 
-/// Carries it out; ends with Ctrl-C.
+/// Carries it out; without a message it runs until Ctrl-C.
 pub(crate) async fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     if let Some(id) = arguments::text(matches, UNTIL_FINAL) {
         let get = operation::endpoint(&["message", "get"]).expect("part of the contract");
@@ -115,7 +114,7 @@ async fn watch(log: &mut EventLog, output: Output) -> Result<(), Failure> {
             output::note("watching; Ctrl-C ends it");
             is_first = false;
         }
-        // Nothing waits in between, so what was read is shown, whenever somebody ends the command.
+        // Nothing waits in between, so that all events read are shown if the command is stopped.
         for event in &events {
             let data = &event["data"];
             let (document, line) = shown(data, &event["type"], &event["timestamp"], &data["meta"]);
@@ -124,13 +123,13 @@ async fn watch(log: &mut EventLog, output: Output) -> Result<(), Failure> {
     }
 }
 
-/// One message that is looked at until its end.
+/// One message that is read until its end.
 struct OneMessage<'a> {
     target: Target,
     output: Output,
     get: &'static Endpoint,
     id: &'a str,
-    /// As it was last seen.
+    /// Status when it was last read.
     status: String,
     /// Events that are shown already.
     shown: usize,
@@ -150,7 +149,7 @@ impl OneMessage<'_> {
         let mut silent = 0;
         loop {
             match self.read().await {
-                // The server starts again, say; the message goes on by itself.
+                // The server restarts, for example; the message is processed without this command.
                 Err(Failure::Unreachable(_)) if silent < MAX_SILENT && !self.status.is_empty() => silent += 1,
                 message => {
                     silent = 0;
@@ -196,7 +195,7 @@ fn shown(message: &Value, kind: &Value, at: &Value, meta: &Value) -> (Value, Str
         "channel": message["channel"], "tags": message["tags"], "meta": meta,
     });
     let (at, kind, id) = (text(at), text(kind), text(id));
-    // As the status of the message is called in listings.
+    // The word of the message's status in listings.
     let kind = flags::status_of(&kind);
     let mut line = format!("{at}  {kind:<12}  {recipient:<30}  {label:<20}  {id}");
     for member in ["response", "reason", "url", "message"] {
@@ -209,7 +208,7 @@ fn shown(message: &Value, kind: &Value, at: &Value, meta: &Value) -> (Value, Str
     (document, line.replace(char::is_control, " "))
 }
 
-/// How the command ends with the message, if nothing more is expected of that (contract section 4.2).
+/// Result of the command if the message has reached its end (contract section 4.2); none if it has not.
 fn end(message: &Value) -> Option<Result<(), Failure>> {
     match message["status"].as_str() {
         Some("queued" | "sending" | "deferred") => None,

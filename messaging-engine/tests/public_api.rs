@@ -1,11 +1,11 @@
-//! What programs outside of this repository build on is written down in `docs/api`: the facade, the ports of core, and the
-//! crates that embedders and authors of stores and transports name. Whoever changes it sees that in the same commit. The
-//! operations of the engine are listed by `docs/openapi.json`.
+//! The public API is listed in `docs/api`: the facade, the ports of core, and the crates that embedders and authors of
+//! stores and transports use. A change of it shows in the same commit. The operations of the engine are listed by
+//! `docs/openapi.json`.
 //!
-//! `UPDATE=1 cargo test -p messaging-engine --test public_api` writes it anew.
+//! `UPDATE=1 cargo test -p messaging-engine --test public_api` writes the lists anew.
 //!
-//! Read from the source: what can be reached from the root of a crate through public modules and names that are passed
-//! on, its members, and which traits it implements. What macros make is shown as the call of the macro.
+//! Read from the source: items that can be reached from the root of a crate through public modules and re-exports,
+//! their members, and the traits they implement. Items made by macros are shown as the call of the macro.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -16,7 +16,7 @@ use syn::{
     Attribute, Fields, ImplItem, Item, ItemUse, Meta, Signature, TraitItem, Type, UseTree, Visibility, parse_file,
 };
 
-/// The crates, and the module of each that is listed; nothing for all.
+/// The crates, and the module of each that is listed; empty for all.
 const CRATES: [(&str, &str); 6] = [
     ("messaging", ""),
     ("messaging-core", "ports"),
@@ -26,17 +26,17 @@ const CRATES: [(&str, &str); 6] = [
     ("messaging-transport", ""),
 ];
 
-/// Where something is defined: the path of its module, and its name.
+/// Place of a definition: the path of its module, and its name.
 type ItemPath = (String, String);
 
-/// The items of a crate by the path of their module, `domain::channel::address`; nothing for the root.
+/// The items of a crate by the path of their module, `domain::channel::address`; empty for the root.
 type Modules = BTreeMap<String, Vec<Item>>;
 
-/// A crate, and what of it was found to be public.
+/// A crate and its public items.
 #[derive(Default)]
 struct Listing {
     modules: Modules,
-    /// Public names of what was defined somewhere.
+    /// Public names of definitions.
     public: HashMap<ItemPath, String>,
     lines: BTreeSet<String>,
 }
@@ -80,14 +80,14 @@ fn is_of_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// What of the attributes callers notice.
+/// The attributes that matter to callers.
 fn told(attributes: &[Attribute]) -> String {
     let noticed = ["cfg", "derive", "non_exhaustive", "proc_macro_derive"];
     let noticed = attributes.iter().filter(|attribute| noticed.iter().any(|name| attribute.path().is_ident(name)));
     noticed.map(|attribute| format!("{} ", tidy(attribute))).collect()
 }
 
-/// What is public for other parts of this repository only.
+/// Returns true if an item is `#[doc(hidden)]`: public for other crates of this repository only.
 fn is_hidden(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("doc")
@@ -99,7 +99,7 @@ fn below(module: &str, name: &str) -> String {
     if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") }
 }
 
-/// Reads a file and those of its modules. `read` answers the text of a path below `src`, if there is such a file.
+/// Reads a file and those of its modules. `read` returns the text of a path below `src`, if there is such a file.
 fn load(module: &str, file: &str, read: &dyn Fn(&str) -> Option<String>, modules: &mut Modules) {
     let text = read(file).unwrap_or_else(|| panic!("no file {file}"));
     let items = parse_file(&text).unwrap_or_else(|error| panic!("{file}: {error}")).items;
@@ -121,7 +121,7 @@ fn add(module: &str, items: Vec<Item>, read: &dyn Fn(&str) -> Option<String>, mo
     modules.insert(module.to_owned(), items);
 }
 
-/// The leaves of a tree of names, each with the name that it is known by; `*` for all.
+/// The leaves of a `use` tree, each with the name that it is imported by; `*` for all.
 fn leaves(tree: &UseTree, before: &[String], found: &mut Vec<(Vec<String>, String)>) {
     let with = |name: String| before.iter().cloned().chain([name]).collect::<Vec<_>>();
     match tree {
@@ -166,13 +166,13 @@ impl Listing {
         self.text_of("")
     }
 
-    /// The lines below a module.
+    /// The lines of a module.
     fn text_of(&self, module: &str) -> String {
         let lines = self.lines.iter().filter(|line| line.starts_with(module));
         lines.map(|line| format!("{line}\n")).collect()
     }
 
-    /// Lists what a module shows under a public path.
+    /// Lists the public items of a module under a public path.
     fn module(&mut self, public: &str, module: &str) {
         for item in self.modules.get(module).cloned().unwrap_or_default() {
             match &item {
@@ -226,7 +226,7 @@ impl Listing {
         items.iter().find(|item| name_of(item).is_some_and(|(_, found)| found == *name)).cloned()
     }
 
-    /// Where a path of a module leads to within the crate, through what is passed on.
+    /// Finds the definition that a path used in a module leads to within the crate, through re-exports.
     fn place(&self, module: &str, path: &[String]) -> Option<ItemPath> {
         let (mut base, mut rest) = match path.first()?.as_str() {
             "crate" => (String::new(), &path[1..]),
@@ -254,7 +254,7 @@ impl Listing {
         self.imported(&place)
     }
 
-    /// Where a name leads to that a module imports.
+    /// Finds the definition of a name that a module imports.
     fn imported(&self, (module, name): &ItemPath) -> Option<ItemPath> {
         let mut found = Vec::new();
         for item in self.modules.get(module)? {
@@ -300,7 +300,7 @@ impl Listing {
         self.public.entry(place).or_insert_with(|| public.to_owned());
     }
 
-    /// Lists the methods and traits of what is public, wherever they are implemented.
+    /// Lists the methods and traits of public types, wherever they are implemented.
     fn implementations(&mut self) {
         let mut lines = Vec::new();
         for (module, items) in &self.modules {
@@ -428,7 +428,7 @@ fn every_change_of_a_signature_is_seen() {
     }
 }
 
-/// Rules out that the condition of a whole list is read wrongly.
+/// Checks the attributes that mark tests, among them conditions that are lists.
 #[test]
 fn only_conditions_of_tests_leave_out() {
     let attribute = |text: &str| -> Vec<Attribute> {

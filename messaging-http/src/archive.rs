@@ -1,7 +1,7 @@
 //! Archives of campaigns: `GET /a/…`.
 //!
-//! Contract section 23. Everybody may read them, and caches may keep them for a while. A mail is shown as it was written, but
-//! its page is a sandbox in which nothing runs, and which has no origin.
+//! Contract section 23. Everybody may read them, and caches may keep them for a while. A mail is shown as it was
+//! written, but its page is a sandbox in which nothing runs, and which has no origin.
 
 mod feed;
 
@@ -72,7 +72,7 @@ impl ArchiveRoute {
     }
 }
 
-/// Answers a request of an archive; `workspace` and `campaign` are as the path has them.
+/// Answers a request of an archive; `workspace` and `campaign` are the texts of the path.
 pub(crate) async fn answer(app: &App, route: ArchiveRoute, workspace: &str, campaign: &str, head: &Parts) -> Reply {
     let Ok(workspace) = workspace.parse() else { return unknown(head) };
     let answered = match route {
@@ -93,7 +93,7 @@ fn words(head: &Parts) -> Words {
     preferred(&head.headers).unwrap_or_default().into()
 }
 
-/// The same answer where there is no archive as where it does not show what was asked for.
+/// The same answer for a missing archive and for a campaign that it does not show.
 fn unknown(head: &Parts) -> Reply {
     reply::private_page(StatusCode::NOT_FOUND, reader_page::unknown(&words(head)))
 }
@@ -161,8 +161,8 @@ async fn feed(app: &App, workspace: WorkspaceId, head: &Parts) -> Result<Reply, 
     Ok(cached(head, feed::atom(&page), feed::MEDIA_TYPE, OWN_POLICY, latest, page.archive().indexed))
 }
 
-/// An answer that caches may keep, or 304 to whoever has it. What it says decides alone whether somebody has it: something can
-/// be taken back from an archive, after which the time of its latest campaign is an earlier one.
+/// An answer that caches may keep, or 304 if the client has it. Only the content decides: a campaign can be removed
+/// from an archive, after which the time of its latest campaign is an earlier one.
 fn cached(
     head: &Parts,
     body: String,

@@ -1,13 +1,13 @@
 //! Reading bodies: bounded in size, in time, and in memory over all requests together.
 //!
-//! A body costs its length while it is read, and about twice as much again while the operation decodes
-//! it. Small ones are not counted. Every other one takes its announced length from a [`BodyBudget`]
-//! before a byte of it is read, and keeps it until the operation is done; whoever waits for its turn
-//! holds no memory, because nothing is taken from its socket. Few long bodies are decoded at once. What a body becomes
-//! when it is decoded follows from the number of its values: they are counted first and have a budget of their own.
+//! A body costs its length while it is read, and about twice as much again while the operation decodes it. Small bodies
+//! are not counted. Every other one takes its announced length from a [`BodyBudget`] before a byte of it is read, and
+//! keeps it until the operation is done; a request that waits for its turn holds no memory, because nothing is read
+//! from its socket. Few long bodies are decoded at once. The memory of a decoded body follows from the number of its
+//! values: they are counted first and have a budget of their own.
 //!
 //! Memory is shared (contract section 22): a workspace may hold as much as it leaves free, and all callers of one
-//! network an eighth less than everything, so that bodies that never arrive are in the way of their own sender.
+//! network seven eighths of everything, so that bodies that never arrive block only their own sender.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -29,7 +29,7 @@ const SMALL: u64 = 64 * 1024;
 /// Bodies from this length on are decoded a few at a time.
 const LONG: usize = 1 << 20;
 
-/// How many long bodies are decoded at once.
+/// Number of long bodies that are decoded at once.
 const LONG_AT_ONCE: u64 = 2;
 
 /// Requests that may wait for memory, or for their turn to be decoded.
@@ -38,34 +38,35 @@ const WAITING: usize = 1024;
 /// Requests of one workspace or network that may wait for memory, or for their turn to be decoded.
 const WAITING_OF_ONE: usize = 256;
 
-/// Memory that a value of a body may take once it is decoded: the one member of an object has a node of a tree for itself.
+/// Memory that a value of a body may take once it is decoded: the only member of an object has a separate node of a
+/// tree.
 const BYTES_OF_VALUE: u64 = 384;
 
-/// Bodies of up to so many values are not counted.
+/// Bodies of up to this many values are not counted.
 const FEW_VALUES: usize = 256;
 
-/// How much of the memory callers of one network may hold, whatever their workspaces.
+/// Share of the memory that callers of one network may hold, whatever their workspaces.
 const OF_ONE_NETWORK: Cap = Cap::Eighths(7);
 
-/// How long a request waits for memory before it is told to come back.
+/// Time a request waits for memory before it is refused.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// What a refused request is told to wait.
+/// `Retry-After` of a refused request, in seconds.
 const RETRY_AFTER: u64 = 2;
 
 /// Bounds of the time a body takes to arrive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyTimes {
-    /// Between two pieces.
+    /// Longest time between two pieces.
     pub(crate) stall: Duration,
-    /// From the first to the last.
+    /// Longest time from the first piece to the last.
     pub(crate) total: Duration,
-    /// Bytes a second: a body that comes more slowly than this is given up once the time of a pause is over.
+    /// Bytes a second: a slower body is given up once the time of a pause is over.
     pub(crate) least_rate: u64,
 }
 
 impl BodyTimes {
-    /// How long after its beginning a body of which so many bytes have arrived must be at its end.
+    /// Returns the time within which a body must have ended if this many bytes have arrived.
     fn allowed(self, received: u64) -> Duration {
         let earned = Duration::from_secs(received / self.least_rate.max(1));
         self.stall.saturating_add(earned).min(self.total)
@@ -75,7 +76,7 @@ impl BodyTimes {
 /// The sender of a request body: the owner whose share of memory it counts against, and the network it comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sender {
-    /// The workspace or person that it is for; `None` where everybody may call.
+    /// The workspace or person of the request; `None` if everybody may call the operation.
     pub(crate) owner: Option<Owner>,
     /// The network that the request comes from.
     pub(crate) network: CallerNetwork,
@@ -101,8 +102,8 @@ pub(crate) struct BodyBudget {
     long: FairSemaphore,
 }
 
-/// The bytes of a body with what they hold of the budget. It is given back with the last copy of the bytes, which may be
-/// with a thread that still decodes them when their request is over.
+/// The bytes of a body with their permit of the budget. The permit is returned with the last copy of the bytes, which
+/// may be in a thread that still decodes them after their request has ended.
 struct BudgetedBytes {
     bytes: Bytes,
     _permit: Permit,
@@ -114,7 +115,7 @@ impl AsRef<[u8]> for BudgetedBytes {
     }
 }
 
-/// Bytes that hold a permit as long as any of them is there.
+/// Bytes that hold a permit as long as any copy of them exists.
 pub(crate) fn holding(bytes: Bytes, permit: Option<Permit>) -> Bytes {
     match permit {
         Some(permit) => Bytes::from_owner(BudgetedBytes { bytes, _permit: permit }),
@@ -122,12 +123,12 @@ pub(crate) fn holding(bytes: Bytes, permit: Option<Permit>) -> Bytes {
     }
 }
 
-/// A body could not be read.
+/// Failure to read a body.
 #[derive(Debug)]
 pub(crate) enum BodyError {
-    /// To be answered.
+    /// Answered with an error.
     Refused(Error),
-    /// It did not arrive in time.
+    /// The body did not arrive in time.
     TimedOut,
     /// The peer broke the protocol, or went away and does not read the answer either.
     Broken,
@@ -140,14 +141,14 @@ impl From<Error> for BodyError {
 }
 
 impl BodyBudget {
-    /// A budget of so many bytes.
+    /// A budget of this many bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         let semaphore =
             |permits| FairSemaphore::new(Bounds { permits, waiting: WAITING, waiting_of_one: WAITING_OF_ONE });
         Self { bytes: semaphore(bytes), values: semaphore(bytes / BYTES_OF_VALUE), long: semaphore(LONG_AT_ONCE) }
     }
 
-    /// How often a request has waited for memory or for its turn.
+    /// Number of times that a request has waited for memory or for its turn.
     pub(crate) fn waits(&self) -> u64 {
         self.bytes.waits() + self.values.waits() + self.long.waits()
     }
@@ -162,17 +163,17 @@ impl BodyBudget {
         if length <= SMALL {
             return Ok(None);
         }
-        // One body larger than the whole budget has it for itself.
+        // A body larger than the whole budget gets all of it.
         let shares = sender.shares(Cap::AsMuchAsIsLeft, OF_ONE_NETWORK);
         in_time(self.bytes.acquire(shares, length)).await.map(Some)
     }
 
-    /// The turn to decode a body; at once for all but long ones.
+    /// Waits for the turn to decode a body; only long bodies wait.
     pub(crate) async fn turn(&self, length: usize, sender: Sender) -> Result<Option<Permit>, Error> {
         if length < LONG {
             return Ok(None);
         }
-        // A turn ends by itself, so nothing is kept back for others: they are next.
+        // A turn ends soon, so nothing is kept back for others: they are next.
         in_time(self.long.acquire(sender.shares(Cap::All, Cap::All), 1)).await.map(Some)
     }
 
@@ -182,8 +183,8 @@ impl BodyBudget {
         Ok(holding(body, turn))
     }
 
-    /// Counts the values of a body that is JSON, and takes the memory for them. Whoever waits here holds memory for the
-    /// bytes, but never waits for somebody who wants more bytes.
+    /// Counts the values of a body that is JSON, and takes the memory for them. A request that waits here holds memory
+    /// for the bytes, but never waits for one that wants more bytes.
     async fn count(&self, body: Bytes, sender: Sender) -> Result<Bytes, Error> {
         if !matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
             return Ok(body);
@@ -255,8 +256,8 @@ impl BodyBudget {
             }
             let counted = announced.is_some() || held.is_some();
             if !counted && (whole.len() + bytes.len()) as u64 > SMALL {
-                // Nothing was announced: take the most it can become, so that nobody ever waits for
-                // memory while holding some.
+                // No length was announced: take the maximum, so that no request ever waits for memory while it holds
+                // some.
                 held = self.hold(limit as u64, sender).await?;
             }
             whole.extend_from_slice(&bytes);
@@ -266,8 +267,8 @@ impl BodyBudget {
     }
 }
 
-/// Reads and drops what is left of a body, if that is little: then the connection can be used again.
-/// Tells whether the end was reached.
+/// Reads and drops the rest of a body, if it is short: then the connection can be used again. Returns true if the end
+/// was reached.
 pub(crate) async fn drain<B: Body<Data = Bytes> + Unpin>(body: B, times: BodyTimes) -> bool {
     if body.is_end_stream() {
         return true;
@@ -292,10 +293,10 @@ async fn in_time(permit: impl Future<Output = Result<Permit, Overloaded>>) -> Re
     }
 }
 
-/// The body of a request, wherever it comes from.
+/// The body of a request, of any type.
 pub(crate) type RequestBody = dyn Body<Data = Bytes, Error = Broken> + Send + Unpin;
 
-/// A body that broke off. Why is known to nobody who could still be told.
+/// A body that broke off. The peer is gone, so the reason is not kept.
 #[derive(Debug)]
 pub(crate) struct Broken;
 
@@ -444,7 +445,7 @@ mod tests {
         let body = || Full::from(vec![b'a'; 200 << 10]).boxed();
         let take = async |sender| budget.receive(body(), 1 << 20, true, TIMES, sender).await;
         let _held = (take(workspace(1)).await.unwrap(), take(workspace(1)).await.unwrap());
-        // It would hold more than it leaves; the same network may, for another workspace.
+        // It would hold more than it leaves free; the same network may, for another workspace.
         assert!(matches!(take(workspace(1)).await, Err(BodyError::Refused(Error::Unavailable { .. }))));
         let _other = take(workspace(2)).await.unwrap();
         let _third = take(workspace(3)).await.unwrap();
@@ -468,7 +469,7 @@ mod tests {
         drop(copy);
         assert_eq!(budget.values.held(), 0);
         assert!(matches!(take(100_001).await, Err(BodyError::Refused(Error::TooManyValues))));
-        // What is no JSON has none.
+        // A body that is no JSON has no values.
         let text = budget.receive(Full::from(",".repeat(2000)), 1 << 20, true, TIMES, sender(1)).await.unwrap();
         assert_eq!((text.len(), budget.values.held()), (2000, 0));
     }
@@ -483,11 +484,12 @@ mod tests {
             })))
         };
         let began = Instant::now();
-        // Twenty bytes a second are wanted and ten come: it ends when the first pause and what it earned are over.
+        // Twenty bytes a second are required and ten arrive: it ends after the first pause and the time that its bytes
+        // earned.
         let slow = budget.receive(trickle(1), 1 << 20, true, BodyTimes { least_rate: 20, ..TIMES }, sender(1)).await;
         assert!(matches!(slow, Err(BodyError::TimedOut)));
         assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-        // However fast, it ends after its time in all.
+        // However fast, it ends after the total time.
         let fast = budget.receive(trickle(100), 1 << 20, true, TIMES, sender(1)).await;
         assert!(matches!(fast, Err(BodyError::TimedOut)));
         assert!(began.elapsed() >= TIMES.total, "{:?}", began.elapsed());

@@ -1,26 +1,27 @@
-//! What providers call us with: `/callbacks/{channel}/{token}`.
+//! Callbacks of providers: `/callbacks/{channel}/{token}`.
 //!
-//! Contract section 18. The token is all that lets anybody in; what else proves a call, the provider's transport knows.
+//! Contract section 18. The token is the only credential; other proofs of a call are checked by the provider's
+//! transport.
 
 use http::Method;
 
 pub(crate) use messaging_engine::services::callbacks::{CallbackCall, MAX_BODY};
 
-/// The path; that of WhatsApp has one of its own, because it is the one provider that asks before it calls.
+/// The path; WhatsApp has another route, because it is the only provider that checks an address before it calls.
 const ROUTE: &str = "/callbacks/{channel}/{token}";
 const WHATSAPP_ROUTE: &str = "/callbacks/whatsapp/{token}";
 
-/// The channel that [`WHATSAPP_ROUTE`] is about.
+/// The channel of [`WHATSAPP_ROUTE`].
 const WHATSAPP: &str = "whatsapp";
 
 /// A route of callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallbackRoute {
-    /// Of any channel but WhatsApp.
+    /// Calls for any channel but WhatsApp.
     Any,
-    /// Of WhatsApp.
+    /// Calls for WhatsApp.
     Whatsapp,
-    /// WhatsApp asks whether an address is right.
+    /// The request by which WhatsApp checks an address.
     WhatsappChallenge,
 }
 

@@ -1,8 +1,7 @@
 //! The IP address of the caller of a request.
 //!
-//! Contract section 2.1: the TCP peer, or, when that is a proxy we were told to trust, the right-most
-//! entry of `X-Forwarded-For` that is not such a proxy itself. Entries further left were written by
-//! whoever wanted to.
+//! Contract section 2.1: the TCP peer, or, if that is a trusted proxy, the right-most entry of `X-Forwarded-For` that
+//! is not a trusted proxy itself. Entries further left may be forged.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,7 +20,8 @@ pub(crate) fn caller_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet
     for header in headers.get_all(X_FORWARDED_FOR).iter().rev() {
         let Ok(text) = header.to_str() else { return caller };
         for entry in text.rsplit(',') {
-            // What is no address was not written by a proxy of ours; believe nothing left of it.
+            // An entry that is no address was not written by a trusted proxy, and the entries left of it are not
+            // trusted.
             let Some(address) = parse(entry.trim()) else { return caller };
             caller = address;
             if !is_trusted(caller) {
@@ -29,7 +29,7 @@ pub(crate) fn caller_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet
             }
         }
     }
-    // All of them are ours: the one farthest away asked.
+    // All entries are trusted proxies: the one farthest away is the caller.
     caller
 }
 

@@ -36,10 +36,10 @@ use crate::router::BASE;
 /// The longest answer that is read, in bytes; a longer one is an error.
 const MAX_ANSWER: usize = 256 << 20;
 
-/// Longest time that making a connection may take.
+/// Longest time for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest time that an answer may take, unless [`Client::timeout`] sets another.
+/// Longest time for an answer, unless [`Client::timeout`] sets another.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Time for which an unused connection is kept.
@@ -101,7 +101,7 @@ impl Client {
         Ok(self)
     }
 
-    /// Sets the longest time that a call may take until the last byte of its answer; one minute unless set.
+    /// Sets the longest time for a call until the last byte of its answer; one minute unless set.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self

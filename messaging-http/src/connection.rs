@@ -1,8 +1,8 @@
 //! One connection: its socket, how long it may be quiet, and its end.
 //!
-//! The time-outs are ours instead of hyper's: a connection that waits for its next request is not the
-//! same as one whose request trickles in, both HTTP versions need them, and a deadline that is looked
-//! at now and then costs a request nothing.
+//! The timeouts are implemented here instead of by hyper: a connection that waits for its next request differs from one
+//! whose request trickles in, both HTTP versions need them, and a deadline that is checked now and then costs a request
+//! nothing.
 
 pub(crate) mod activity;
 mod stream;
@@ -25,9 +25,9 @@ use crate::pipeline::Pipeline;
 /// The phase of the server: running, or shutting down in two steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Requests are taken.
+    /// Requests are accepted.
     Running,
-    /// Running requests are finished, no further ones are taken.
+    /// Running requests are finished, no further ones are accepted.
     Stopping,
     /// Time is up.
     Aborting,

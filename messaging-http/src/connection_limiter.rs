@@ -1,10 +1,9 @@
-//! How many connections there are at a time, and who has to go when there are too many.
+//! Limits the number of open connections, and chooses the one to close if there are too many.
 //!
-//! Contract section 22: before its head is read a request belongs to the TCP peer, that is to a
-//! [`CallerNetwork`]. One network holds at most half of all places. Whoever comes when there is no place is still
-//! served: the network with most connections loses the oldest of those on which nothing is being done, because the
-//! peer is idle or has yet to send the rest of a request. Connections of a trusted proxy belong to many callers, so
-//! each of them counts alone.
+//! Contract section 22: before its head is read a request belongs to the TCP peer, that is to a [`CallerNetwork`]. One
+//! network holds at most half of all places. A new connection without a free place replaces another one: the network
+//! with most connections loses the oldest one on which the server does nothing, because the peer is idle or has yet to
+//! send the rest of a request. Connections of a trusted proxy belong to many callers, so each of them counts alone.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -19,9 +18,9 @@ use crate::connection::activity::Activity;
 /// The open connections.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimiter {
-    /// Connections at a time.
+    /// Connections at a time, at most.
     max: usize,
-    /// Connections of one network at a time.
+    /// Connections of one network at a time, at most.
     max_of_one: usize,
     trusted_proxies: Vec<IpNet>,
     open: Mutex<Open>,
@@ -62,7 +61,7 @@ pub(crate) struct ConnectionPermit {
 }
 
 impl ConnectionPermit {
-    /// Waits until the connection has to make room for another one.
+    /// Waits until the connection must be closed for another one.
     pub(crate) async fn evicted(&self) {
         self.evicted.notified().await;
     }
@@ -84,7 +83,7 @@ impl ConnectionLimiter {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection from `address`; `None` when all others are at work.
+    /// A place for a connection from `address`; `None` if all others are at work.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<ConnectionPermit> {
         let address = address.to_canonical();
         let proxied = self.trusted_proxies.iter().any(|block| block.contains(&address));
@@ -105,7 +104,7 @@ impl ConnectionLimiter {
         Some(ConnectionPermit { limiter: Arc::clone(self), peer, number, evicted, address, activity })
     }
 
-    /// Makes room although there are fewer connections than allowed: the machine has no more.
+    /// Closes a connection although there are fewer than allowed: the machine has no more sockets.
     pub(crate) fn evict(&self) -> bool {
         self.lock().evict()
     }
@@ -116,9 +115,9 @@ impl Open {
         self.peers.get(&peer).map_or(0, BTreeMap::len)
     }
 
-    /// Ends a connection of whoever has most of them.
+    /// Closes a connection of the peer with most of them.
     fn evict(&mut self) -> bool {
-        // Of those with equally many, whose oldest connection is older.
+        // Of peers with equally many, the one whose oldest connection is older.
         let weight = |entries: &BTreeMap<u64, Entry>| {
             (entries.len(), std::cmp::Reverse(entries.first_key_value().map(|(number, _)| *number)))
         };
@@ -126,13 +125,13 @@ impl Open {
         if heaviest.is_some_and(|peer| self.evict_from(peer)) {
             return true;
         }
-        // All of theirs are at work: look at the others.
+        // All connections of that peer are at work: try the others.
         let mut others: Vec<_> = self.peers.iter().map(|(peer, entries)| (weight(entries), *peer)).collect();
         others.sort_unstable_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         others.into_iter().any(|(_, peer)| self.evict_from(peer))
     }
 
-    /// Ends the oldest connection of a peer on which nothing is being done.
+    /// Closes the oldest connection of a peer on which the server does nothing.
     fn evict_from(&mut self, peer: Peer) -> bool {
         let idle = self
             .peers

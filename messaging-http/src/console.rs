@@ -1,12 +1,12 @@
 //! The console: an application for browsers that is a client of the API like any other.
 //!
-//! `console/` of this package holds its files as they are written: the browser loads modules, nothing is bundled. The page
-//! is `/console/`; everything else stands in a folder beside it that is named by what the files hold, so browsers keep them
-//! for good and never mix two versions. All addresses in it are relative, so it works wherever the server is mounted and
-//! whatever stands in front of it.
+//! `console/` of this package holds its files as they are written: the browser loads modules, nothing is bundled. The
+//! page is `/console/`; all other files are in a folder beside it that is named by their contents, so browsers keep
+//! them for ever and never mix two versions. All addresses in it are relative, so it works wherever the server is
+//! mounted and behind any proxy.
 //!
-//! Nothing here knows what the files do. What protects who uses them stands here: the policies of their pages. Mail that
-//! somebody looks at is shown in a page of its own that runs under a stricter policy, in an origin of its own.
+//! This module does not know what the files do. It sets the security policies of their pages. Mail is shown in a
+//! separate page that runs under a stricter policy, in a separate origin.
 
 mod directory;
 mod embedded;
@@ -27,45 +27,45 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use self::served_file::{Compression, ServedFile};
 use crate::reply::{self, Reply};
 
-/// The path of the console; what is below it is answered, too.
+/// The path of the console; paths below it are answered, too.
 pub(crate) const ROUTE: &str = "/console";
 
 /// The paths for the router.
 pub(crate) const PATHS: [&str; 3] = [ROUTE, "/console/", "/console/{*file}"];
 
-/// The page that all begins with.
+/// The page of the console.
 const INDEX: &str = "index.html";
 /// The page that a mail is shown in.
 const FRAME: &str = "frame.html";
-/// The same page under the policy that lets pictures in.
+/// The same page with a policy that allows pictures.
 const FRAME_WITH_PICTURES: &str = "frame-pictures.html";
 
-/// What stands in the page for the folder of the other files.
+/// Placeholder in the page for the folder of the other files.
 const PLACEHOLDER: &str = "__SET__";
 
-/// Files that say what this program's operations are. They are always the program's own.
+/// Generated files that describe this program's operations. They are always the program's own.
 const GENERATED: [&str; 3] = ["operations.js", "schemas.js", "providers.js"];
 
-/// The console runs its own scripts and asks its own server; no text ever becomes a part of a page.
+/// The console runs only its own scripts and calls only its own server; no text ever becomes part of a page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
     frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \
     trusted-types 'none'";
 
-/// A mail has its own styles and the pictures that it carries. It is of an origin that nobody else has.
+/// A mail has its own styles and the pictures that it carries. It has an opaque origin.
 const FRAME_POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; \
     img-src data:; frame-ancestors 'self'";
 
-/// The same with the pictures that a mail names, for whoever asks to see them.
+/// The same with the pictures that a mail links to, if the user asks to see them.
 const FRAME_WITH_PICTURES_POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'self'; \
     style-src 'unsafe-inline'; img-src data: https:; frame-ancestors 'self'";
 
 const CROSS_ORIGIN_OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-/// Which console a server has.
+/// The console that a server has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Console {
-    /// The one that is built in.
+    /// The built-in console.
     #[default]
     BuiltIn,
     /// The files of a directory, read again for every request, so that people can change them. The generated files
@@ -75,7 +75,7 @@ pub enum Console {
     Off,
 }
 
-/// The files of the console that is built in, by their paths: what a [`Console::Directory`] may begin with.
+/// The built-in files of the console, by their paths: a [`Console::Directory`] may begin with them.
 pub fn files() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     embedded::files()
 }
@@ -121,16 +121,16 @@ impl Console {
     }
 }
 
-/// Fails when a directory holds no console.
+/// Fails if a directory holds no console.
 pub(crate) fn check(directory: &Path) -> io::Result<()> {
     directory::read(directory, INDEX).map(drop)
 }
 
-/// Answers a path of the console, as it was called: its files have names that need no escaping.
+/// Answers a path of the console, as it was requested: its files have names that need no escaping.
 pub(crate) async fn answer(console: &Console, path: &str, headers: &HeaderMap) -> Reply {
     let below = path.strip_prefix(ROUTE).unwrap_or_default();
     let Some(name) = below.strip_prefix('/') else {
-        // Relative, so it holds below any prefix; browsers keep what stands behind `#`, where tickets are.
+        // Relative, so it holds below any prefix; browsers keep the part behind `#`, which may be a ticket.
         return guarded(reply::redirect(HeaderValue::from_static("console/")), POLICY);
     };
     if name.is_empty() {
@@ -151,12 +151,12 @@ pub(crate) async fn answer(console: &Console, path: &str, headers: &HeaderMap) -
     guarded(reply_with(console.file(file, headers).await, file), policy)
 }
 
-/// The reply for a file that was found or not.
+/// The reply for a file, or for none.
 fn reply_with(file: Option<ServedFile>, name: &str) -> Reply {
     let Some(ServedFile { bytes, compression, caching }) = file else {
         let mut reply =
             reply::file(StatusCode::NOT_FOUND, TEXT, Bytes::from_static(b"The console has no such file.\n"));
-        // A file that is missing now may be there after an update.
+        // A file that is missing now may exist after an update.
         reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         return reply;
     };
@@ -172,7 +172,7 @@ fn reply_with(file: Option<ServedFile>, name: &str) -> Reply {
     reply
 }
 
-/// Adds what protects whoever looks at an answer.
+/// Adds headers that protect the reader of an answer.
 fn guarded(mut reply: Reply, policy: &'static str) -> Reply {
     let headers = reply.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
@@ -181,7 +181,7 @@ fn guarded(mut reply: Reply, policy: &'static str) -> Reply {
     reply
 }
 
-/// Keeps other windows from the page's own. Not for frames, whose policy says it.
+/// Isolates the page from other windows. Not for frames, whose policy does so.
 fn opener_guarded(mut reply: Reply) -> Reply {
     reply.headers_mut().insert(CROSS_ORIGIN_OPENER_POLICY, HeaderValue::from_static("same-origin"));
     reply

@@ -14,7 +14,7 @@ const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 const STYLE: &str = include_str!("docs_page/style.css");
 
-/// Searching and opening; without it the page shows the same, closed.
+/// The script for searching and opening; without it the page shows the same, closed.
 pub(crate) const SCRIPT: &str = include_str!("docs_page/search.js");
 
 /// The page of a document.
@@ -144,13 +144,13 @@ fn write_operation(
     );
 }
 
-/// The names that a part of the page has in its tables, to be searched for.
+/// The names in the tables of a part of the page, for the search.
 fn member_names(html: &str) -> String {
     let names = html.split("<td><code>").skip(1).filter_map(|rest| rest.split('<').next());
     names.collect::<Vec<_>>().join(" ")
 }
 
-/// What each status means, with the codes it comes with.
+/// Writes the meaning of each error status, with its codes.
 fn write_errors(page: &mut String, document: &Value) {
     page.push_str(
         "<section><h2 id=\"errors\">errors</h2><p>A refusal is <code>{\"error\":{\"code\",\"message\",\"request_id\",\
@@ -167,7 +167,7 @@ fn write_errors(page: &mut String, document: &Value) {
     page.push_str("</table></section>");
 }
 
-/// The members of a schema as a table. Required ones are marked in bodies; answers always have all of theirs.
+/// Writes the members of a schema as a table. Required ones are marked in bodies; answers always have all members.
 fn write_schema(page: &mut String, document: &Value, schema: &Value, example: &str, is_body: bool) {
     let rows = members(document, schema, example);
     if rows.is_empty() {

@@ -1,4 +1,4 @@
-//! The OpenAPI document and its page, made when somebody first asks.
+//! The OpenAPI document and its page, made at the first request for them.
 
 use std::sync::OnceLock;
 
@@ -20,7 +20,7 @@ impl Documents {
         Self { prefix, openapi: OnceLock::new(), page: OnceLock::new() }
     }
 
-    /// A path without what the server is mounted at. Routers of other servers may have taken that away already.
+    /// A path without the prefix that the server is mounted at. Routers of other servers may have removed it already.
     pub(crate) fn below_prefix<'p>(&self, path: &'p str) -> &'p str {
         path.strip_prefix(self.prefix.as_str()).filter(|rest| rest.starts_with('/')).unwrap_or(path)
     }

@@ -1,12 +1,12 @@
-//! Send calls of other services, so that a program written for one of them sends through this server when its base URL is
-//! changed.
+//! Send calls of other services, so that a program written for one of them sends through this server once its base URL
+//! is changed.
 //!
 //! Contract section 18. A request passes the same checks as any other one, and then its body is translated into that of
-//! [`SendAllMessages`], so nothing here decides about a message. Members that have no counterpart are refused by name:
-//! a message without what was asked for would be another message. What goes wrong is told in the words of the other
-//! service, about the members that were sent.
+//! [`SendAllMessages`], so nothing here decides about a message. Members without a counterpart are refused by name: a
+//! message without them would be another message. Errors are worded as by the other service, and name the members that
+//! were sent.
 //!
-//! Another service is a file beside [`resend`], and a variant of [`DropIn`] for each of its calls.
+//! Each other service has a file like [`resend`], and a variant of [`DropIn`] for each of its calls.
 
 mod idempotency;
 mod members;
@@ -27,7 +27,7 @@ use crate::reply::{self, Reply};
 pub(crate) use idempotency::idempotency_key;
 pub(crate) use translation::Translated;
 
-/// Bodies up to this length are translated where they are.
+/// Bodies up to this length are translated on the thread that serves the request.
 const SHORT: usize = 64 << 10;
 
 /// A call of another service.
@@ -59,7 +59,7 @@ impl DropIn {
         Endpoint::row::<SendAllMessages>()
     }
 
-    /// The same request in our words. Of a long one off the threads that serve requests.
+    /// Translates the request; a long one on another thread than those that serve requests.
     pub(crate) async fn translate(self, body: Bytes, headers: &HeaderMap) -> Result<Translated, Error> {
         if body.len() <= SHORT {
             return self.translated(&body, headers);
@@ -78,7 +78,7 @@ impl DropIn {
         }
     }
 
-    /// The answer to what was translated. Of a refusal only its members are translated back.
+    /// The answer to a translated request. Of a refusal only its members are translated back.
     pub(crate) fn answer(self, translated: &Translated, outcome: Result<Answer, Error>) -> Result<Reply, Error> {
         let answer = outcome.map_err(|error| translated.named_back(error))?;
         let accepted: AcceptedMessages = serde_json::from_slice(&answer.body).map_err(Error::internal)?;
@@ -90,7 +90,7 @@ impl DropIn {
         Ok(reply)
     }
 
-    /// What the caller gets for messages that were accepted.
+    /// The answer for accepted messages.
     fn accepted(self, ids: &[MessageId], check_only: bool) -> Reply {
         match self {
             Self::ResendSend => resend::accepted_one(ids),
@@ -100,7 +100,7 @@ impl DropIn {
         }
     }
 
-    /// A refusal as the service words it.
+    /// A refusal in the form of the service.
     pub(crate) fn refusal(self, error: &Error) -> Reply {
         let mut reply = match self {
             Self::ResendSend | Self::ResendBatch => resend::refusal(error),

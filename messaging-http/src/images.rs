@@ -1,6 +1,7 @@
 //! Images in mail: `GET /i/{token}`.
 //!
-//! Contract section 26. Everybody who has the address gets the image, and may keep it: what a token names never changes.
+//! Contract section 26. Everybody who has the address gets the image, and may cache it: the image of a token never
+//! changes.
 
 use bytes::Bytes;
 use http::header::{
@@ -21,10 +22,11 @@ pub(crate) const METHOD: Method = Method::GET;
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// Caches keep an image for a year without asking again.
+/// Caches keep an image for a year without revalidation.
 const CACHING: &str = "public, max-age=31536000, immutable";
 
-/// Answers with an image, or with 304 to whoever has it. Its octets are in memory only as the budget of bodies allows.
+/// Answers with an image, or with 304 if the client has it. Its bytes are in memory only as the budget of bodies
+/// allows.
 pub(crate) async fn answer(
     app: &App,
     token: &str,
@@ -48,7 +50,7 @@ fn file(image: &Image, octets: Bytes) -> Reply {
     headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("inline"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
-    // Mail programs on the web load it from a page of another origin.
+    // Webmail loads it from a page of another origin.
     headers.insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
     reply
 }
@@ -62,7 +64,7 @@ fn with_headers(mut reply: Reply, tag: &str) -> Reply {
     reply
 }
 
-/// Whether the client has the image already (RFC 9110 section 13.1.2).
+/// Returns true if the client has the image already (RFC 9110 section 13.1.2).
 pub(crate) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let named = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     named.flat_map(|text| text.split(',')).any(|one| {

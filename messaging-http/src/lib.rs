@@ -1,7 +1,7 @@
 //! The HTTP side: the server, the OpenAPI document, a typed client, and the program `messaging-server`.
 //!
-//! Nothing here knows an operation by name. The router, the access check, the document and the client
-//! read [`messaging_engine::ops::all`]; an operation added there is answered, documented and callable.
+//! No operation is named here. The router, the access check, the document and the client read
+//! [`messaging_engine::ops::all`]; an operation added there is answered, documented and callable.
 //!
 //! To serve an application of your own:
 //!

@@ -1,8 +1,8 @@
-//! Log lines, written by a thread of their own.
+//! Log lines, written by a separate thread.
 //!
-//! A request hands its line over and goes on; the thread writes what has gathered in one piece, a few
-//! times a second. The queue is bounded: when the terminal or disk is too slow, lines are dropped and
-//! counted, and the server is not slowed down.
+//! A request hands its line over and continues; the thread writes the gathered lines in one piece, at most every 25 ms.
+//! The queue is bounded: if the terminal or disk is too slow, lines are dropped and counted, and the server is not
+//! slowed down.
 
 mod error;
 
@@ -81,14 +81,14 @@ fn parse(filter: &str) -> Result<Targets, LogError> {
     filter.parse().map_err(LogError::Filter)
 }
 
-/// Whether the variables of OpenTelemetry name a collector.
+/// Returns true if the variables of OpenTelemetry name a collector.
 fn has_collector() -> bool {
     let names = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
     names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 /// The layer that writes a line for each event of this program that the filter lets through. Spans are not written,
-/// because they carry what the program works on.
+/// because they carry data of requests.
 fn line_layer<S, F, W>(filter: F, format: LogFormat, is_colored: bool, out: W) -> impl Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -103,14 +103,14 @@ where
     layer.with_filter(filter.and(filter_fn(|metadata| metadata.is_event() && is_ours(metadata.target()))))
 }
 
-/// True for lines of this program. Libraries print what they carry, from headers and paths of requests to the
-/// words of peers, so no filter lets their lines through.
+/// True for lines of this program. Libraries log data, from headers and paths of requests to replies of peers, so no
+/// filter lets their lines through.
 fn is_ours(target: &str) -> bool {
     target == "messaging" || target.starts_with("messaging_") || target.starts_with("messaging::")
 }
 
-/// Logs a panic. A message that was formatted at run time may hold what the program worked on, so only one that is a
-/// literal in the source is told.
+/// Logs a panic. A message that was formatted at run time may hold data of requests, so only a literal of the source is
+/// logged.
 fn report_panic(panic: &PanicHookInfo<'_>) {
     let location = panic.location().map(tracing::field::display);
     let text = panic.payload().downcast_ref::<&'static str>().copied();
@@ -122,8 +122,7 @@ pub(crate) fn dropped_lines() -> u64 {
     DROPPED.load(Relaxed)
 }
 
-/// Keeps the log thread running. When this is dropped, the thread writes the lines that are left and ends, which the
-/// drop waits for.
+/// Keeps the log thread running. Dropping it waits until the thread has written the remaining lines and ended.
 #[derive(Debug)]
 pub struct LogGuard {
     /// The queue that the thread writes.
@@ -136,7 +135,7 @@ pub struct LogGuard {
 }
 
 impl LogGuard {
-    /// Logs by another filter from now on.
+    /// Sets another filter.
     pub fn set_filter(&self, filter: &str) -> Result<(), LogError> {
         let filter = parse(filter)?;
         // An error means that the subscriber is gone, and with it the log.
@@ -149,7 +148,7 @@ impl Drop for LogGuard {
         self.queue.lock().closed = true;
         self.queue.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It ends by itself; a panic in it has been reported.
+            // The thread ends by itself; a panic in it has been reported.
             let _ = thread.join();
         }
     }
@@ -195,7 +194,7 @@ fn start_log_thread(mut out: impl Write + Send + 'static) -> io::Result<(LineSen
     Ok((LineSender(queue), guard))
 }
 
-/// Runs in the log thread: writes what has gathered in the queue, until the queue is closed and empty.
+/// Runs in the log thread: writes the queue's lines, until the queue is closed and empty.
 fn write_lines(queue: &Queue, out: &mut impl Write) {
     let mut bytes = Vec::new();
     loop {
@@ -203,8 +202,8 @@ fn write_lines(queue: &Queue, out: &mut impl Write) {
         let waiting = |state: &mut State| state.bytes.is_empty() && !state.closed;
         let mut state = queue.changed.wait_while(state, waiting).unwrap_or_else(PoisonError::into_inner);
         if !state.closed {
-            // More lines may follow this one at once. While this waits, the queue is not empty, so whoever adds a line
-            // does not spend time on waking this thread.
+            // More lines may follow at once. While this waits, the queue is not empty, so that adding a line does not
+            // spend time on waking this thread.
             let gathering = |state: &mut State| !state.closed;
             state =
                 queue.changed.wait_timeout_while(state, GATHER, gathering).unwrap_or_else(PoisonError::into_inner).0;

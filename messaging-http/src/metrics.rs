@@ -1,7 +1,7 @@
-//! What the server counts, and how it looks to Prometheus.
+//! Counters of the server, in the format of Prometheus.
 //!
-//! The routes are known when the server starts, so every counter has its fixed place and counting is one addition. A
-//! place is made when it is first counted in: most routes of most servers are never asked for, and a page that showed a
+//! The routes are known when the server starts, so every counter has a fixed place and counting is one addition. A
+//! place is made when it is first counted in: most routes of most servers are never requested, and a page with a
 //! histogram of zeros for each would be a quarter of a megabyte.
 
 pub(crate) mod listener;
@@ -22,7 +22,7 @@ const BOUNDS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// The label of requests that no route took.
+/// The label of requests without a route.
 pub(crate) const UNMATCHED: &str = "unmatched";
 
 /// The counters of a server, in a registry of its own.
@@ -50,12 +50,12 @@ struct Route {
     duration: OnceLock<Histogram>,
 }
 
-/// One of what a gauge counts; gone when dropped.
+/// One unit of a gauge, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct GaugeGuard<'a>(&'a IntGauge);
 
 impl<'a> GaugeGuard<'a> {
-    /// One more, until the guard is dropped.
+    /// Adds one to the gauge, until the guard is dropped.
     pub(crate) fn enter(gauge: &'a IntGauge) -> Self {
         gauge.inc();
         Self(gauge)
@@ -69,7 +69,7 @@ impl Drop for GaugeGuard<'_> {
 }
 
 impl Metrics {
-    /// Counters for the targets of a router, and for a server that started so many seconds after the epoch.
+    /// Counters for the targets of a router, and for a server that started at this time, in seconds since the epoch.
     pub(crate) fn new(targets: &[(Method, Target)], started: f64) -> Self {
         let registry = Registry::new();
         let counter = |name, help| register(&registry, IntCounter::new(name, help));
@@ -94,7 +94,7 @@ impl Metrics {
             log_lines_dropped: counter("messaging_log_lines_dropped_total", "Log lines lost."),
             registry,
         };
-        // So that the families are there before anybody has asked for anything.
+        // So that the families exist before the first request.
         let unmatched = &metrics.routes[metrics.routes.len() - 1];
         metrics.count_of(unmatched, StatusCode::NOT_FOUND);
         metrics.duration_of(unmatched);
@@ -118,7 +118,7 @@ impl Metrics {
         route.duration.get_or_init(|| self.durations.with_label_values(&[route.path, route.method.as_str()]))
     }
 
-    /// The page (text format 0.0.4), with how much memory long bodies hold and how many log lines were lost.
+    /// The page (text format 0.0.4), with the memory that long bodies hold and the number of dropped log lines.
     pub(crate) fn page(&self, body_bytes: u64, log_lines_dropped: u64) -> String {
         self.body_bytes.set(i64::try_from(body_bytes).unwrap_or(i64::MAX));
         self.log_lines_dropped.inc_by(log_lines_dropped.saturating_sub(self.log_lines_dropped.get()));
@@ -128,7 +128,7 @@ impl Metrics {
     }
 }
 
-/// Makes a family known. The names are constants, so that none is refused.
+/// Registers a family. The names are constants, so none is refused.
 fn register<C: Collector + Clone + 'static>(registry: &Registry, family: prometheus::Result<C>) -> C {
     let family = family.expect("names are well formed");
     registry.register(Box::new(family.clone())).expect("names differ");

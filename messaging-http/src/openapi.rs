@@ -36,7 +36,7 @@ pub(crate) fn text_at(prefix: &str) -> String {
     text
 }
 
-/// The document.
+/// The document as a value.
 pub fn document() -> Value {
     document_at("")
 }
@@ -193,7 +193,7 @@ fn operation(endpoint: &Endpoint, inputs: &mut SchemaGenerator, outputs: &mut Sc
     operation
 }
 
-/// What a caller needs, in words.
+/// Text about the credentials that a caller needs.
 pub(crate) fn access_text(access: Access) -> String {
     match access {
         Access::Public => "No credentials.".to_owned(),

@@ -1,8 +1,8 @@
 //! Spans for a collector, by OTLP over HTTP.
 //!
-//! Requests, commits, attempts and calls of webhooks make spans of the target [`TARGET`]; this exports them where the
-//! variables of OpenTelemetry name a collector, and nothing else. A thread of its own sends what has gathered. The queue is
-//! bounded, and spans are dropped when the collector is too slow.
+//! Requests, commits, attempts and calls of webhooks make spans of the target [`TARGET`]; only these are exported, if
+//! the variables of OpenTelemetry name a collector. A separate thread sends the gathered spans. The queue is bounded,
+//! and spans are dropped if the collector is too slow.
 
 use std::time::Duration;
 
@@ -28,31 +28,31 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::client::{Trust, connector_for};
 use crate::logging::LogError;
 
-/// How long a collector may take.
+/// Time limit of a call of the collector.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers of collectors that are longer are not read.
+/// Longest answer of a collector that is read.
 const MAX_ANSWER: usize = 64 << 10;
 
-/// How long the end of the process waits for the last spans to be sent.
+/// Time the end of the process waits for the last spans to be sent.
 const LAST_SPANS: Duration = Duration::from_secs(3);
 
 /// The name of the service unless `OTEL_SERVICE_NAME` gives another.
 const SERVICE: &str = "messaging";
 
-/// Sends what is left when dropped.
+/// Exports spans; sends the remaining ones when dropped.
 #[derive(Debug)]
 pub(crate) struct Traces(SdkTracerProvider);
 
 impl Drop for Traces {
     fn drop(&mut self) {
-        // Whoever stops is not kept by a collector that does not answer.
+        // A collector that does not answer does not delay the end.
         let _ = self.0.shutdown_with_timeout(LAST_SPANS);
     }
 }
 
 impl Traces {
-    /// Begins to export; the collector is that of the variables.
+    /// Begins to export, to the collector of the variables.
     pub(crate) fn start() -> Result<Self, LogError> {
         let client = Collector::new()?;
         let exporter = SpanExporter::builder().with_http().with_http_client(client).build();
@@ -72,7 +72,7 @@ impl Traces {
     }
 }
 
-/// Calls the collector, on a runtime of its own: the thread that exports has none, and may wait.
+/// Calls the collector, on a separate runtime: the thread that exports has none, and may block.
 #[derive(Debug)]
 struct Collector {
     runtime: Option<Runtime>,

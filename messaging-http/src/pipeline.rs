@@ -61,10 +61,10 @@ const X_WORKSPACE_ID: HeaderName = HeaderName::from_static("x-workspace-id");
 /// Bytes of a request's target.
 pub(crate) const MAX_TARGET: usize = 8 * 1024;
 
-/// How long an answer waits for the end of a body that nobody wanted, so that the connection can be used again.
+/// Time an answer waits for the end of an unwanted body, so that the connection can be used again.
 const SKIP_TIME: Duration = Duration::from_millis(250);
 
-/// The id of the operation whose failure has an answer of its own (contract section 3).
+/// The id of the operation whose failure has a special answer (contract section 3).
 const HEALTH: &str = <ops::health::GetHealth as ops::Operation>::ID;
 
 /// State that all requests of a server share.
@@ -81,19 +81,19 @@ pub(crate) struct Pipeline {
     console: Console,
 }
 
-/// What is known of a request besides its answer: for the headers every answer has, the log, the metrics.
+/// Facts about a request besides its answer: for common headers, the log and the metrics.
 #[derive(Debug, Default)]
 struct Notes {
     slot: Option<Slot>,
     route: Option<&'static str>,
     credential: Option<Credential>,
-    /// Whether the credential is the cookie of a browser.
+    /// True if the credential is the cookie of a browser.
     by_cookie: bool,
     standing: Option<Standing>,
     bytes_in: u64,
-    /// Whether the body was read to its end.
+    /// True if the body was read to its end.
     read: bool,
-    /// What the log of requests keeps of it, once it is known whose it is.
+    /// Entry for the log of requests, once the workspace is known.
     logged: Option<AnsweredRequest>,
 }
 
@@ -113,14 +113,14 @@ struct Origin<'a> {
     activity: &'a Activity,
 }
 
-/// Why there is no ordinary answer.
+/// Reason why there is no ordinary answer.
 #[derive(Debug)]
 enum Refusal {
-    /// To be answered.
+    /// Answered with an error.
     Answer(Error),
     /// The body did not arrive in time.
     NoBody,
-    /// To be answered with nothing but a status, and the end of the connection (contract section 22).
+    /// Answered with only a status, and the end of the connection (contract section 22).
     Malformed(StatusCode),
 }
 
@@ -160,14 +160,14 @@ impl Pipeline {
         }
     }
 
-    /// Keeps the limits of callers in step with other processes on the database, if there can be any: then it never ends.
+    /// Keeps the rate limits in step with other processes on the database, if there can be any: then it never ends.
     pub(crate) async fn share_limits(&self) {
         if let Some(shared) = self.app.store().shared_limits() {
             self.limiter.share(&*shared, || self.app.monotonic()).await;
         }
     }
 
-    /// Answers a request of a connection of ours.
+    /// Answers a request on one of the server's own connections.
     pub(crate) async fn serve(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -181,7 +181,7 @@ impl Pipeline {
 
     /// Answers a request that another server has received.
     pub(crate) async fn serve_mounted(&self, head: &Parts, body: &mut RequestBody, peer: IpAddr) -> Reply {
-        // Whether the form is right, above all the host, was for the other server to judge.
+        // The form of the request, above all the host, was checked by the other server.
         self.answer(check_length(head), head, body, peer, Arc::new(Activity::new())).await
     }
 
@@ -297,26 +297,26 @@ impl Pipeline {
                 None => bearer(&head.headers)?,
             };
             match self.app.authenticate(token).await? {
-                // A cookie is no place for an API key.
+                // API keys are not accepted as cookies.
                 Caller::Key(_) if notes.by_cookie => return Err(Error::InvalidCredentials.into()),
                 caller => caller,
             }
         };
         notes.credential = Credential::of(&caller);
         let request_text = request_id.to_str().unwrap_or_default();
-        // A key has one workspace; in which one a person is, is known once they are admitted.
+        // A key has one workspace; that of a person is known once they are admitted.
         if let Caller::Key(key) = &caller {
             notes.logged =
                 Some(request_log::begun(head, &matched, endpoint, (&caller, key.workspace_id), (request_text, client)));
         }
-        // 3: the address. Costs no token.
+        // 3: the address. A refusal costs no token.
         if !caller.admits(client) {
             return Err(Error::IpNotAllowed.into());
         }
         // 4: the rate limit.
         let tokens = self.take_token(&caller, &mut notes.standing)?;
         // 5 to 7: the workspace, the role, the scope.
-        // What is no text names no workspace either.
+        // A value that is no text names no workspace either.
         let in_header = head.headers.get(X_WORKSPACE_ID).map(|value| value.to_str().unwrap_or_default());
         let admitted = self.app.admit(caller, endpoint, &matched.parameters, in_header).await?;
         if let Some(workspace) = admitted.workspace().filter(|_| notes.logged.is_none()) {
@@ -380,7 +380,7 @@ impl Pipeline {
     /// The reply for an answer, with the cookie of its session.
     fn reply(&self, answer: ops::Answer, notes: &Notes) -> Reply {
         let cookie = match &answer.session_cookie {
-            // Whoever ends a session with its token has no cookie to forget.
+            // A session that is ended by its token has no cookie to remove.
             Some(SessionCookie::Forget) if !notes.by_cookie => None,
             cookie => cookie.as_ref().and_then(|cookie| session_cookie::header(cookie, self.is_https())),
         };
@@ -392,7 +392,7 @@ impl Pipeline {
         reply
     }
 
-    /// Takes a token of a caller who has a limit; of the answer more can be taken.
+    /// Takes a token of a caller who has a rate limit; more can be taken with the result.
     pub(crate) fn take_token(
         &self,
         caller: &Caller,
@@ -408,13 +408,12 @@ impl Pipeline {
         Ok(Some(tokens))
     }
 
-    /// Whether browsers reach the server by https, whatever stands in between.
+    /// Returns true if browsers reach the server by HTTPS, perhaps through a proxy.
     fn is_https(&self) -> bool {
         self.app.settings().public_url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
     }
 
-    /// Answers a link in a message. Whoever has the link may follow it: of the checks only route, size and
-    /// time are left.
+    /// Answers a link in a message. The link is the only credential: of the checks only route, size and time are left.
     async fn visit(
         &self,
         visit: Visit,
@@ -438,7 +437,7 @@ impl Pipeline {
         Ok(visits::answer(&self.app, visit, token, visitor, language, &form).await)
     }
 
-    /// Answers a page for readers. Whoever has the link may open it, and forms are for everybody.
+    /// Answers a page for readers. The link is the only credential, and forms are public.
     async fn reader(
         &self,
         route: ReaderRoute,
@@ -461,7 +460,7 @@ impl Pipeline {
         Ok(readers::answer(&self.app, route, request).await)
     }
 
-    /// Receives a file for an import. Whoever has the link may send it.
+    /// Receives a file for an import. The link is the only credential.
     async fn upload(
         &self,
         matched: &RouteMatch<'_>,
@@ -476,14 +475,14 @@ impl Pipeline {
         Ok(reply)
     }
 
-    /// Answers with an image of a mail. Whoever has the address may have it.
+    /// Answers with an image of a mail. The address is the only credential.
     async fn image(&self, matched: &RouteMatch<'_>, head: &Parts, client: IpAddr) -> Result<Reply, Refusal> {
         let token = matched.parameter("token").unwrap_or_default();
         let sender = Sender { owner: None, network: CallerNetwork::of(client) };
         Ok(images::answer(&self.app, token, &head.headers, &self.budget, sender).await?)
     }
 
-    /// Takes a call of a provider. The token is looked at before a byte of the body is read.
+    /// Receives a call of a provider. The token is checked before the body is read.
     async fn callback(
         &self,
         route: CallbackRoute,
@@ -516,15 +515,15 @@ impl Pipeline {
         Ok(reply::callback(self.app.receive_callback(target, token, call).await?))
     }
 
-    /// Gets a body out of the way that nobody wanted. Tells whether the next request can follow.
+    /// Reads an unwanted body to its end. Returns true if the next request can follow.
     async fn skip(&self, head: &Parts, body: &mut RequestBody, activity: &Activity) -> bool {
         let _awaited = activity.await_body();
-        // Who asked first whether to send the body shall not send it now.
+        // A client that asked first if it should send the body does not send it.
         body.is_end_stream()
             || !head.headers.contains_key(EXPECT) && timeout(SKIP_TIME, drain(body, self.times)).await.unwrap_or(false)
     }
 
-    /// Runs the operation; a bug in it costs this request, not the server.
+    /// Runs the operation; a panic in it fails this request, not the server.
     async fn call(
         &self,
         endpoint: &'static Endpoint,
@@ -537,7 +536,7 @@ impl Pipeline {
         self.survive(pin!(admitted.run(request)), endpoint.id, request_id).await
     }
 
-    /// What an operation answers, or that it has a bug.
+    /// Returns the result of an operation, or an internal error if it panics.
     pub(crate) async fn survive<T>(
         &self,
         answer: impl Future<Output = Result<T, Error>>,
@@ -546,7 +545,7 @@ impl Pipeline {
     ) -> Result<T, Error> {
         AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|panic| {
             self.metrics.panics.inc();
-            // A text that was put together may hold what the request does.
+            // A formatted text may hold data of the request.
             let text = panic.downcast_ref::<&str>().copied();
             tracing::error!(operation, request_id, panic = text, "an operation panicked");
             Err(Error::internal("the operation panicked"))
@@ -608,10 +607,10 @@ fn check_length(head: &Parts) -> Result<(), Refusal> {
     if target > MAX_TARGET { Err(Refusal::Malformed(StatusCode::URI_TOO_LONG)) } else { Ok(()) }
 }
 
-/// What of the form of a request hyper leaves to us.
+/// Checks the parts of a request's form that hyper does not check.
 fn check_form(head: &Parts) -> Result<(), Refusal> {
     check_length(head)?;
-    // RFC 9112 section 3.2. HTTP/1.0 knew no Host, and HTTP/2 has another place for it.
+    // RFC 9112 section 3.2. HTTP/1.0 has no Host, and HTTP/2 sends it elsewhere.
     let mut hosts = head.headers.get_all(HOST).iter();
     let is_fine = match (hosts.next(), hosts.next()) {
         (None, None) => head.version != Version::HTTP_11,
@@ -621,7 +620,7 @@ fn check_form(head: &Parts) -> Result<(), Refusal> {
     if is_fine { Ok(()) } else { Err(Refusal::Malformed(StatusCode::BAD_REQUEST)) }
 }
 
-/// The owner to whose share of memory and places a request is counted.
+/// The owner whose share of memory and places a request counts against.
 pub(crate) fn owner_of(caller: &Caller, workspace: Option<WorkspaceId>) -> Option<Owner> {
     let user = match caller {
         Caller::Session(session) => Some(Owner::User(session.user.id)),
@@ -630,7 +629,7 @@ pub(crate) fn owner_of(caller: &Caller, workspace: Option<WorkspaceId>) -> Optio
     workspace.map(Owner::Workspace).or(user)
 }
 
-/// One line per request: no body, no address, no key, and the template instead of the path.
+/// One line for each request: no body, no address, no key, and the template instead of the path.
 fn log(method: &Method, status: StatusCode, reply: &Reply, took: Duration, request_id: &str, notes: &Notes) {
     tracing::debug!(
         target: "messaging_http::access",

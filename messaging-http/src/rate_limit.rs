@@ -1,13 +1,13 @@
 //! Requests a minute, per credential: token buckets (contract section 1.6).
 //!
-//! All arithmetic is in whole numbers: a token is [`TOKEN`] drops, and a bucket of `limit` tokens gains
-//! `limit` drops a millisecond, so that an empty one is full after 60 seconds exactly.
+//! All arithmetic is in whole numbers: a token is [`TOKEN`] drops, and a bucket of `limit` tokens gains `limit` drops a
+//! millisecond, so that an empty one is full after exactly 60 seconds.
 //!
-//! Where several processes answer on one database, each has buckets of its own and tells the others what it took
+//! If several processes share a database, each has its own buckets and reports taken tokens to the others
 //! ([`SharedLimits`]).
 //!
-//! A request that is worth more tokens than a bucket holds passes when the bucket is full and leaves a debt: however few
-//! tokens a key has, it can send, and in the long run no more than its limit.
+//! A request that is worth more tokens than a bucket holds passes if the bucket is full, and leaves a debt: a key with
+//! few tokens can send, and in the long run no more than its limit.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,44 +31,44 @@ const SHARDS: usize = 16;
 /// Buckets kept in a shard. A bucket untouched for a minute is full and need not be kept at all.
 const SHARD_CAPACITY: usize = 4096;
 
-/// How often other processes are told what was taken here.
+/// Interval at which taken tokens are reported to other processes.
 const SHARE_EVERY: Duration = Duration::from_millis(500);
 
 /// The buckets.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter {
     shards: [Mutex<HashMap<[u8; 16], Bucket>>; SHARDS],
-    /// Whether what is taken is noted, to be told to others.
+    /// True if taken tokens are counted, to be reported to other processes.
     is_shared: bool,
 }
 
 #[derive(Debug)]
 struct Bucket {
-    /// Below zero where there is a debt.
+    /// Tokens in drops; below zero if there is a debt.
     drops: i64,
     at: Monotonic,
     limit: u32,
-    /// How many were taken since others were told.
+    /// Number of tokens taken since the last report to other processes.
     untold: u32,
-    /// The header that tells the limit; the same on every answer.
+    /// The header `RateLimit-Policy`; the same in every answer.
     policy: HeaderValue,
 }
 
-/// How a credential stands after a request.
+/// State of a credential's bucket after a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
-    /// Whether the bucket had a token for the request.
+    /// True if the bucket had a token for the request.
     pub(crate) granted: bool,
     /// Whole tokens left.
     pub(crate) left: u64,
     /// Whole seconds until the bucket is full, or until the next token when none is left.
     pub(crate) seconds: u64,
-    /// `RateLimit-Policy`.
+    /// Value of the header `RateLimit-Policy`.
     pub(crate) policy: HeaderValue,
 }
 
 impl Standing {
-    /// `RateLimit`.
+    /// Value of the header `RateLimit`.
     pub(crate) fn state(&self) -> HeaderValue {
         let text = format!("\"default\";r={};t={}", self.left, self.seconds);
         HeaderValue::from_maybe_shared(bytes::Bytes::from(text)).expect("digits and ASCII signs")
@@ -76,12 +76,12 @@ impl Standing {
 }
 
 impl RateLimiter {
-    /// A limiter whose buckets are those of several processes, or of this one alone.
+    /// A limiter; `is_shared` if several processes share the database.
     pub(crate) fn new(is_shared: bool) -> Self {
         Self { shards: Default::default(), is_shared }
     }
 
-    /// Tells others what was taken here and takes what they took, until it is dropped.
+    /// Exchanges taken tokens with other processes, until it is dropped.
     pub(crate) async fn share(&self, shared: &dyn SharedLimits, now: impl Fn() -> Monotonic + Send + Sync) {
         let mut every = tokio::time::interval(SHARE_EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -98,7 +98,7 @@ impl RateLimiter {
         }
     }
 
-    /// What was taken since the last call.
+    /// Returns the tokens taken since the last call, by bucket.
     fn untold(&self) -> Vec<Taking> {
         let mut told = Vec::new();
         for shard in &self.shards {
@@ -121,7 +121,7 @@ impl RateLimiter {
         }
     }
 
-    /// Takes what others took, also where that leaves a debt.
+    /// Takes the tokens that other processes took, even if that leaves a debt.
     fn take_for_others(&self, taken: &[Taking], now: Monotonic) {
         for taking in taken {
             self.with_bucket(taking.bucket, taking.limit, now, |bucket| {
@@ -150,8 +150,8 @@ impl RateLimiter {
         self.take_more(credential, limit, 0..1, now)
     }
 
-    /// Takes the tokens of a request that is worth several: it has those before `tokens.start`, and takes those up to the
-    /// end if enough are there.
+    /// Takes the tokens of a request that is worth several: the ones before `tokens.start` are taken already; the
+    /// others are taken if there are enough.
     pub(crate) fn take_more(&self, credential: [u8; 16], limit: u32, tokens: Range<u32>, now: Monotonic) -> Standing {
         self.with_bucket(credential, limit, now, |bucket| {
             let count = tokens.end.saturating_sub(tokens.start);
@@ -186,7 +186,7 @@ impl<'a> RequestTokens<'a> {
         Self { limiter, credential, limit, now, taken: Mutex::new((1, standing)) }
     }
 
-    /// How the credential stands by now.
+    /// State of the credential's bucket after the last taking.
     pub(crate) fn standing(&self) -> Standing {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
@@ -209,7 +209,7 @@ impl Quota for RequestTokens<'_> {
     }
 }
 
-/// Forgets buckets that are full by now, and if there are none, an arbitrary one.
+/// Removes full buckets, and if there are none, an arbitrary one.
 fn make_room(buckets: &mut HashMap<[u8; 16], Bucket>, now: Monotonic) {
     buckets.retain(|_, bucket| bucket.level(now) < i64::from(bucket.limit) * TOKEN);
     if buckets.len() >= SHARD_CAPACITY
@@ -230,7 +230,7 @@ impl Bucket {
         self.drops.saturating_add(gained).min(i64::from(self.limit) * TOKEN)
     }
 
-    /// Takes a request's tokens of a range, whose start it has already.
+    /// Takes a range of a request's tokens; those before its start are taken already.
     fn take(&mut self, limit: u32, tokens: Range<u32>, now: Monotonic) -> Standing {
         let mut drops = self.level(now);
         let full = i64::from(limit) * TOKEN;
@@ -296,7 +296,7 @@ mod tests {
         check(&limiter, 2, 0, "no \"default\";r=0;t=30");
         check(&limiter, 2, 29_001, "no \"default\";r=0;t=1");
         check(&limiter, 2, 30_000, "ok \"default\";r=0;t=30");
-        // A minute later it is full again, not fuller.
+        // A minute later it is full again, and no fuller.
         check(&limiter, 2, 600_000, "ok \"default\";r=1;t=30");
     }
 
@@ -329,7 +329,7 @@ mod tests {
         check(&limiter, 600, 0, "ok \"default\";r=599;t=1");
         check_more(&limiter, 600, 100, 0, "ok \"default\";r=500;t=10");
         check_more(&limiter, 600, 500, 0, "ok \"default\";r=1;t=60");
-        // Refused, it takes nothing and tells when there will be enough: ten tokens a second.
+        // A refusal takes nothing, and says when there will be enough: ten tokens a second.
         check_more(&limiter, 600, 22, 0, "no \"default\";r=1;t=2");
         check_more(&limiter, 600, 22, 2_000, "ok \"default\";r=0;t=1");
     }
@@ -341,7 +341,7 @@ mod tests {
         check_more(&limiter, 10, 100, 0, "ok \"default\";r=0;t=546");
         check(&limiter, 10, 545_999, "no \"default\";r=0;t=1");
         check(&limiter, 10, 546_000, "ok \"default\";r=0;t=6");
-        // Not full: the whole bucket is asked for.
+        // Not full: the request needs the whole bucket.
         check_more(&limiter, 10, 100, 546_000, "no \"default\";r=0;t=54");
     }
 
@@ -353,12 +353,12 @@ mod tests {
         other.take_for_others(&one.untold(), at(0));
         assert_eq!(one.untold(), [], "told once");
         check(&other, 10, 0, "ok \"default\";r=1;t=54");
-        // What both took at the same moment is a debt that is paid before anything else is granted.
+        // Tokens that both processes took at the same moment are a debt, which is paid before another request passes.
         check_more(&other, 10, 2, 0, "ok \"default\";r=0;t=6");
         other.take_for_others(&[Taking { bucket: [1; 16], limit: 10, tokens: 5 }], at(0));
         check(&other, 10, 30_000, "no \"default\";r=0;t=6");
         check(&other, 10, 36_000, "ok \"default\";r=0;t=6");
-        // What could not be told is told later.
+        // A report that failed is repeated later.
         let told = other.untold();
         assert_eq!(told, [Taking { bucket: [1; 16], limit: 10, tokens: 3 }]);
         other.tell_again(&told);

@@ -1,8 +1,8 @@
 //! Pages for readers of mail: unsubscribing, confirming, forms, preferences, the archive.
 //!
-//! Plain on purpose: no script, nothing loaded from anywhere but the logo of a form, readable in every browser, by screen
-//! readers and in the dark, in the reader's language. What changes something is a form: mail filters follow links. What the
-//! workspace wrote may be in a language that is written from right to left, and finds its own direction.
+//! Plain on purpose: no script, nothing loaded except the logo of a form, readable in every browser, by screen readers
+//! and in the dark, in the reader's language. Changes are made by forms, because mail filters follow links. Texts of
+//! the workspace may be in a language that is written from right to left, and set their own direction.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ button:hover{background:#1e40af}\
 button:focus-visible,a:focus-visible,input:focus-visible,select:focus-visible\
 {outline:3px solid #f59e0b;outline-offset:2px}";
 
-/// The texts of a page: in the language of its reader, and those of the workspace where it has its own.
+/// The texts of a page: in the language of its reader, and the workspace's texts if it has its own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Words {
     language: Language,
@@ -46,7 +46,7 @@ pub(crate) struct Words {
 }
 
 impl From<Language> for Words {
-    /// Our own texts.
+    /// The built-in texts.
     fn from(language: Language) -> Self {
         Self { language, workspace: None }
     }
@@ -58,7 +58,7 @@ impl Words {
         Self { language, workspace }
     }
 
-    /// The same texts in another language, where one is known.
+    /// The same texts in another language, if one is given.
     pub(crate) fn or_in(self, language: Option<Language>) -> Self {
         Self { language: language.unwrap_or(self.language), ..self }
     }
@@ -88,13 +88,14 @@ impl Words {
     }
 }
 
-/// A page of a title and one sentence.
+/// A page with a title and one sentence.
 fn plain(title: ReaderText, text: ReaderText, words: &Words) -> Bytes {
     let content = format!("<p>{}</p>", words.say(text));
     page(&words.say(title), &content, words)
 }
 
-/// Asks whether to unsubscribe, and from what where that is a choice. The form goes to the page's own address.
+/// Asks for confirmation to unsubscribe, with the choice of a list if there is one. The form goes to the page's own
+/// address.
 pub(crate) fn question(asked: Option<&ReaderPage>, words: &Words) -> Bytes {
     let text = words.say(ReaderText::UnsubscribeText);
     let mut content = String::new();
@@ -122,32 +123,32 @@ pub(crate) fn question(asked: Option<&ReaderPage>, words: &Words) -> Bytes {
     page(&words.say(ReaderText::UnsubscribeTitle), &content, words)
 }
 
-/// Says that it is done.
+/// Says that the reader is unsubscribed.
 pub(crate) fn done(words: &Words) -> Bytes {
     plain(ReaderText::UnsubscribedTitle, ReaderText::UnsubscribedText, words)
 }
 
-/// Says that a link is none of ours.
+/// Says that the link is unknown.
 pub(crate) fn unknown(words: &Words) -> Bytes {
     plain(ReaderText::LinkTitle, ReaderText::LinkText, words)
 }
 
-/// Says that a link works no longer.
+/// Says that the link has expired.
 pub(crate) fn expired(words: &Words) -> Bytes {
     plain(ReaderText::ExpiredTitle, ReaderText::ExpiredText, words)
 }
 
-/// Says that nothing happened yet.
+/// Says that a failure occurred and nothing was changed.
 pub(crate) fn trouble(words: &Words) -> Bytes {
     plain(ReaderText::TroubleTitle, ReaderText::TroubleText, words)
 }
 
-/// Says that it was tried too often.
+/// Says that there were too many tries.
 pub(crate) fn limited(words: &Words) -> Bytes {
     plain(ReaderText::TroubleTitle, ReaderText::FormLimited, words)
 }
 
-/// Says that a mail is on its way.
+/// Says that a mail was sent.
 pub(crate) fn mail_sent(words: &Words) -> Bytes {
     plain(ReaderText::SentTitle, ReaderText::SentText, words)
 }
@@ -157,7 +158,7 @@ pub(crate) fn subscribed(words: &Words) -> Bytes {
     plain(ReaderText::ConfirmedTitle, ReaderText::ConfirmedText, words)
 }
 
-/// Asks to press a button.
+/// A page with a button to press.
 pub(crate) fn press(
     (title, text): (ReaderText, ReaderText),
     lists: &[ReaderList],
@@ -182,12 +183,12 @@ pub(crate) fn press(
     page(&words.say(title), &content, words)
 }
 
-/// Says what was done, in one line.
+/// Says in one line that the action was done.
 pub(crate) fn happened(title: ReaderText, words: &Words) -> Bytes {
     page(&words.say(title), "", words)
 }
 
-/// The name of a list with its text below.
+/// The name of a list, with its description below.
 fn named(content: &mut String, name: &str, description: Option<&str>) {
     content.push_str(&escaped(name));
     if let Some(description) = description {
@@ -195,14 +196,14 @@ fn named(content: &mut String, name: &str, description: Option<&str>) {
     }
 }
 
-/// What a form shows besides its fields.
+/// State of a form besides its fields.
 #[derive(Debug, Default)]
 pub(crate) struct FormState<'a> {
-    /// Answers that were given.
+    /// Answers of the reader.
     pub(crate) answers: &'a [(String, String)],
-    /// Faults of the answers.
+    /// Errors of the answers.
     pub(crate) faults: Option<&'a Violations>,
-    /// True if the button has to be pressed once more.
+    /// True if the button must be pressed once more.
     pub(crate) again: bool,
 }
 
@@ -241,7 +242,7 @@ pub(crate) fn form(shown: &FormPage, state: &FormState<'_>, words: &Words) -> By
     document(&escaped(&form.name), head, &content, words.language).into()
 }
 
-/// Begins a form. One that has to be proved says so, and what is said meanwhile, to the script that does it.
+/// Begins a form. One that needs a proof of work tells the script so, with the text to show meanwhile.
 fn form_tag(content: &mut String, pow_bits: u32, words: &Words) {
     if pow_bits == 0 {
         content.push_str("<form method=\"post\">");
@@ -301,7 +302,7 @@ fn field_of_form(content: &mut String, index: usize, field: &FormField, state: &
 
 fn is_at(fault: &impl serde::Serialize, pointer: &str) -> bool {
     let fault = serde_json::to_value(fault).unwrap_or_default();
-    // The rules of contacts name an attribute by the path of the object.
+    // The rules of contacts name an attribute by the pointer into the object.
     let named = fault.get("pointer").and_then(serde_json::Value::as_str).unwrap_or_default().replacen(
         "attributes/",
         "attributes.",
@@ -310,7 +311,7 @@ fn is_at(fault: &impl serde::Serialize, pointer: &str) -> bool {
     named == pointer
 }
 
-/// Black or white, whichever is read better on a color such as `#1d4ed8` (WCAG 2.2, relative luminance).
+/// Black or white, whichever has the better contrast on a color such as `#1d4ed8` (WCAG 2.2, relative luminance).
 fn ink_on(color: &str) -> &'static str {
     let channel = |at: usize| {
         let value = color.get(at..at + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok()).unwrap_or_default();
@@ -394,7 +395,7 @@ fn page(title: &str, content: &str, words: &Words) -> Bytes {
     document(title, UNLISTED, &content, words.language).into()
 }
 
-/// A page of markup; `head` is what its head has besides.
+/// A page of markup; `head` is the additional content of its head.
 pub(crate) fn document(title: &str, head: &str, content: &str, language: Language) -> String {
     format!(
         "<!doctype html><html lang=\"{}\"><head><meta charset=\"utf-8\"><title>{title}</title>\

@@ -1,6 +1,6 @@
-//! Pages for readers that are no links of one message alone: confirmations, forms, preferences.
+//! Pages for readers that do not belong to one message: confirmations, forms, preferences.
 //!
-//! Contract section 23. As with visits, the token is all that counts.
+//! Contract section 23. As with visits, the token is the only credential.
 
 use std::net::IpAddr;
 
@@ -32,24 +32,24 @@ use crate::images::is_known;
 use crate::reader_page::{self, FormState, Words};
 use crate::reply::{self, Reply};
 
-/// The longest body that is taken.
+/// The longest body that is read.
 pub(crate) const MAX_BODY: usize = 64 << 10;
 
-/// Fields of a post that are looked at.
+/// Fields of a post that are read, at most.
 const MAX_FIELDS: usize = 300;
 
-/// What a page for readers is for.
+/// Purpose of a page for readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReaderRoute {
-    /// The page that asks to confirm something.
+    /// The page that asks for a confirmation.
     AskToConfirm,
-    /// Confirming it.
+    /// The confirmation itself.
     Confirm,
     /// The page of a form.
     ShowForm,
     /// A post to a form.
     PostToForm,
-    /// A browser that asks whether a page may post to a form.
+    /// The request by which a browser asks if a page may post to a form.
     FormPreflight,
     /// The page of preferences.
     ShowPreferences,
@@ -138,7 +138,7 @@ pub(crate) async fn answer(app: &App, route: ReaderRoute, request: ReaderRequest
     answered.unwrap_or_else(|error| failed(&error, &language.into()))
 }
 
-/// The page that says that nothing happened.
+/// The page for an error, which says that nothing was changed.
 fn failed(error: &Error, words: &Words) -> Reply {
     let (status, page) = match error {
         Error::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, reader_page::limited(words)),
@@ -172,7 +172,7 @@ pub(crate) async fn words_of(app: &App, workspace: WorkspaceId, language: Option
     Ok(Words::new(language.unwrap_or_default(), app.workspace(workspace).await?))
 }
 
-/// Shows what a link confirms, or does it.
+/// Shows the page of a link to confirm, or confirms it.
 async fn confirm(app: &App, request: &ReaderRequest<'_>, is_pressed: bool) -> Result<Reply, Error> {
     let language = preferred(&request.head.headers);
     let Some((workspace, message, link)) = app.link_key().read_link(request.token) else {
@@ -218,7 +218,7 @@ async fn confirm(app: &App, request: &ReaderRequest<'_>, is_pressed: bool) -> Re
     Ok(ok(if is_pressed { after } else { asks() }))
 }
 
-/// A page of a form, which may have a logo and lead elsewhere.
+/// A page of a form, which may have a logo and redirect to another site.
 fn form_reply(status: StatusCode, state: &FormState<'_>, page: &FormPage, words: &Words) -> Reply {
     let logo = page.form.theme.logo_url.as_deref().and_then(origin_of);
     let target = page.form.redirect_url.as_deref().and_then(origin_of);
@@ -233,7 +233,7 @@ async fn show_form(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, Erro
         return Ok(unknown(&language.unwrap_or_default().into()));
     };
     if wants_json(headers) {
-        // What a script needs that posts JSON.
+        // Values that a script needs to post JSON.
         let body = json!({"started": page.started, "pow_bits": page.pow_bits});
         let mut reply = reply::json(StatusCode::OK, body.to_string().into());
         reply::private(&mut reply);
@@ -262,7 +262,7 @@ fn form_script(headers: &HeaderMap) -> Reply {
     reply
 }
 
-/// The site that a page asks from, if the form allows it.
+/// The origin of the requesting page, if the form allows it.
 fn allowed_origin<'a>(headers: &'a HeaderMap, form: &Form) -> Option<&'a HeaderValue> {
     let origin = headers.get(ORIGIN)?;
     form.allowed_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()).then_some(origin)
@@ -294,7 +294,7 @@ async fn preflight(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, Erro
     Ok(reply)
 }
 
-/// True of a request that asks for JSON rather than for a page.
+/// True if a request asks for JSON rather than for a page.
 fn wants_json(headers: &HeaderMap) -> bool {
     let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accepted.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
@@ -332,14 +332,14 @@ async fn post_to_form(app: &App, request: &ReaderRequest<'_>) -> Result<Reply, E
     Ok(form_reply(StatusCode::OK, &state, &page, &words))
 }
 
-/// The post of a form, with the fields that are no answers told apart.
+/// The post of a form, with the fields that are no answers separated.
 fn form_post(answers: Vec<(String, String)>, language: Option<Language>) -> FormPost {
     let one = |name: &str| answers.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
     let (trap, started, proof) = (one(TRAP).unwrap_or_default(), one(STARTED), one(PROOF));
     FormPost { trap, started, proof, needs_page: false, language, answers }
 }
 
-/// What follows a post that was taken, the same for every address.
+/// The answer to an accepted post, the same for every address.
 fn taken(page: &FormPage, words: &Words) -> Reply {
     if let Some(target) = page.form.redirect_url.as_deref().and_then(|url| HeaderValue::from_str(url).ok()) {
         let mut reply = reply::bare(StatusCode::SEE_OTHER);
@@ -349,7 +349,7 @@ fn taken(page: &FormPage, words: &Words) -> Reply {
     ok(if page.is_double() { reader_page::mail_sent(words) } else { reader_page::subscribed(words) })
 }
 
-/// A post of a script or a program. Browsers ask first whether a site may post JSON: see [`preflight`].
+/// A post of a script or a program. Browsers ask first if a site may post JSON: see [`preflight`].
 async fn post_json(
     app: &App,
     request: &ReaderRequest<'_>,
@@ -401,7 +401,7 @@ fn fields(body: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(body).take(MAX_FIELDS).map(|(name, text)| (name.into_owned(), text.into_owned())).collect()
 }
 
-/// Workspace and message that the link of preferences names.
+/// Workspace and message of a link to preferences.
 fn named(app: &App, token: &str) -> Option<(WorkspaceId, MessageId)> {
     match app.link_key().read_link(token)? {
         (workspace, message, Link::Preferences) => Some((workspace, message)),

@@ -14,7 +14,7 @@ use messaging_engine::ops::operation::JSON;
 
 use crate::rate_limit::Standing;
 
-/// The header that names a request.
+/// The header with the id of a request.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Media type of pages.
@@ -26,11 +26,11 @@ pub(crate) const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-ta
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// An answer that still lacks the headers every answer has.
+/// An answer without the headers that every answer has.
 pub(crate) type Reply = Response<Full<Bytes>>;
 
 fn reply(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Reply {
-    // Room for what an answer usually has: type, length, date, request id, two about the rate limit.
+    // Room for the usual headers: type, length, date, request id, two for the rate limit.
     let mut headers = HeaderMap::with_capacity(6);
     if let Some(content_type) = content_type {
         headers.insert(CONTENT_TYPE, content_type);
@@ -58,7 +58,7 @@ pub(crate) fn refusal(error: &Error, request_id: &HeaderValue) -> Reply {
     reply
 }
 
-/// Adds the headers that a refusal has whatever its body is like.
+/// Adds the headers of a refusal that do not depend on its body.
 pub(crate) fn add_cause(reply: &mut Reply, error: &Error) {
     let headers = reply.headers_mut();
     if error.status() == StatusCode::UNAUTHORIZED {
@@ -79,7 +79,7 @@ pub(crate) fn add_replayed(reply: &mut Reply) {
     reply.headers_mut().insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
 }
 
-/// A body that did not arrive in time. The contract is silent on it; HTTP has a status for it.
+/// A body that did not arrive in time. The contract says nothing about it; HTTP has the status 408.
 pub(crate) fn timed_out(request_id: &HeaderValue) -> Reply {
     let body = serde_json::json!({"error": {
         "code": "request_timeout",
@@ -94,7 +94,7 @@ pub(crate) fn bare(status: StatusCode) -> Reply {
     reply(status, None, Bytes::new())
 }
 
-/// What a provider that called is answered.
+/// The answer to a callback of a provider.
 pub(crate) fn callback(answer: CallbackReply) -> Reply {
     let content_type = (!answer.body.is_empty()).then(|| HeaderValue::from_static(answer.content_type));
     let mut reply = reply(answer.status, content_type, answer.body);
@@ -112,7 +112,7 @@ pub(crate) fn json(status: StatusCode, body: Bytes) -> Reply {
     reply(status, Some(HeaderValue::from_static(JSON)), body)
 }
 
-/// A page for people with this script in it. Nothing but that and its own style sheet may be loaded or run.
+/// A page for people with this script. Only the script and the page's style sheet may be loaded and run.
 pub(crate) fn page(body: Bytes, script: &str) -> Reply {
     let hash = STANDARD.encode(Digest::of(script).as_bytes());
     let policy = format!(
@@ -123,7 +123,7 @@ pub(crate) fn page(body: Bytes, script: &str) -> Reply {
     page_under(StatusCode::OK, policy, body)
 }
 
-/// The same with a form that may be sent back here; for one person only, so nobody keeps or lists it.
+/// A page with a form that may be sent back here; for one person only, so caches and search engines ignore it.
 pub(crate) fn private_page(status: StatusCode, body: Bytes) -> Reply {
     const POLICY: &str =
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -132,8 +132,8 @@ pub(crate) fn private_page(status: StatusCode, body: Bytes) -> Reply {
     reply
 }
 
-/// The page of a form, with a logo from one site, a target on another that the browser goes to after it was sent, and the
-/// scripts of a source.
+/// The page of a form, with a logo from one site, a target on another to which the browser goes after the form was
+/// sent, and scripts of a source.
 pub(crate) fn form_page(
     status: StatusCode,
     body: Bytes,
@@ -152,25 +152,25 @@ pub(crate) fn form_page(
     reply
 }
 
-/// Marks an answer as nothing for caches and search engines.
+/// Forbids caches to keep an answer, and search engines to list it.
 pub(crate) fn private(reply: &mut Reply) {
     let headers = reply.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_ROBOTS_TAG, HeaderValue::from_static("noindex, nofollow"));
 }
 
-/// A transparent picture of one point.
+/// A transparent image of one pixel.
 pub(crate) fn pixel() -> Reply {
     const GIF: &[u8] =
         b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
     let mut reply = reply(StatusCode::OK, Some(HeaderValue::from_static("image/gif")), Bytes::from_static(GIF));
     private(&mut reply);
-    // Mail programs on the web load it from a page of another origin.
+    // Webmail loads it from a page of another origin.
     reply.headers_mut().insert(CROSS_ORIGIN_RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
     reply
 }
 
-/// A redirect that tells the target nothing of the link it came from.
+/// A redirect that does not reveal to the target the link it came from.
 pub(crate) fn redirect(location: HeaderValue) -> Reply {
     let mut reply = reply(StatusCode::FOUND, None, Bytes::new());
     private(&mut reply);
@@ -189,14 +189,14 @@ fn page_under(status: StatusCode, policy: HeaderValue, body: Bytes) -> Reply {
     reply
 }
 
-/// What `/health` answers while the server cannot do its work.
+/// The answer of `/health` while the server cannot work.
 pub(crate) fn unhealthy() -> Reply {
     let mut reply = json(StatusCode::SERVICE_UNAVAILABLE, Bytes::from_static(br#"{"status":"unavailable"}"#));
     reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     reply
 }
 
-/// Adds what the credential's rate limit says (contract section 1.6).
+/// Adds the state of the credential's rate limit (contract section 1.6).
 pub(crate) fn add_standing(reply: &mut Reply, standing: Standing) {
     let headers = reply.headers_mut();
     headers.insert(RATE_LIMIT, standing.state());

@@ -7,7 +7,7 @@ use messaging_engine::App;
 
 use crate::reply::X_REQUEST_ID;
 
-/// The longest name that is taken over (contract section 1.4).
+/// The longest id of a client that is accepted (contract section 1.4).
 const MAX_LENGTH: usize = 64;
 
 /// The value of `X-Request-Id` in the answer: the caller's if it is a good one, or a new id.

@@ -1,7 +1,7 @@
-//! From method and path to an operation.
+//! Finds the operation of a method and path.
 //!
-//! Contract section 1.1: the operations answer under `/v1` and `/api/v1` alike; a few paths answer at
-//! the root of the server, those of contract section 18 among them. Each of these has a [`Target`] of its own.
+//! Contract section 1.1: the operations answer under `/v1` and `/api/v1` alike; a few paths answer at the root of the
+//! server, those of contract section 18 among them. Each of these has a separate [`Target`].
 
 use http::Method;
 use messaging_engine::Error;
@@ -39,7 +39,7 @@ pub(crate) enum Target {
     Reader(ReaderRoute),
     /// A page of an archive.
     Archive(ArchiveRoute),
-    /// A link that a file is sent to.
+    /// A link to upload a file.
     Upload,
     /// An image of a mail.
     Image,
@@ -54,7 +54,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// The path for logs and metrics: the template, never what was called.
+    /// The path for logs and metrics: the template, never the requested path.
     pub(crate) fn route(self) -> &'static str {
         match self {
             Self::Operation(endpoint) => endpoint.path,
@@ -91,14 +91,14 @@ struct Path {
     allow: String,
 }
 
-/// What was found for a request.
+/// Route of a request.
 #[derive(Debug)]
 pub(crate) struct RouteMatch<'p> {
     /// The handler of the request.
     pub(crate) target: Target,
-    /// Its number.
+    /// The slot of the handler, for counting.
     pub(crate) slot: Slot,
-    /// The path below the version prefix, as it was called.
+    /// The path below the version prefix, as it was requested.
     pub(crate) path: &'p str,
     /// The parameters of the path, percent-decoded.
     pub(crate) parameters: Vec<(String, String)>,
@@ -164,7 +164,7 @@ impl Router {
         &self.targets
     }
 
-    /// What answers a request (check 1 of contract section 1.3).
+    /// Finds the handler of a request (check 1 of contract section 1.3).
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Result<RouteMatch<'p>, Error> {
         let below = BASES.iter().find_map(|base| path.strip_prefix(base).filter(|rest| rest.starts_with('/')));
         let (table, path) = match below {
@@ -183,7 +183,7 @@ impl Router {
     }
 }
 
-/// Paths while they are gathered: matchit takes each only once.
+/// Paths while the table is built: matchit accepts each only once.
 #[derive(Debug, Default)]
 struct Table(Vec<(&'static str, Path)>);
 

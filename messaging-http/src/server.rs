@@ -26,49 +26,49 @@ use crate::pipeline::Pipeline;
 use crate::service_options::ServiceOptions;
 use crate::submission::MailSubmissionSink;
 
-/// Connections that the kernel keeps for us while we are busy.
+/// Connections that the kernel queues until they are accepted.
 const BACKLOG: u32 = 1024;
 
-/// Header lines of a request.
+/// Header lines of a request, at most.
 const MAX_HEADERS: usize = 100;
 
-/// Bytes of a request's head, and the most that is read of a body at once.
+/// Bytes of a request's head, and of a body that are read at once, at most.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// Requests of one HTTP/2 connection that are answered side by side.
+/// Requests of one HTTP/2 connection that are answered concurrently.
 const MAX_STREAMS: u32 = 128;
 
-/// What a request of an HTTP/2 connection may send before we have read it.
+/// Bytes that a request of an HTTP/2 connection may send before the server has read them.
 const STREAM_WINDOW: u32 = 256 * 1024;
 
-/// Bytes that all requests of an HTTP/2 connection may send before we have read them.
+/// Bytes that all requests of an HTTP/2 connection may send before the server has read them.
 const CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// How a server listens and how patient it is.
+/// Addresses and limits of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where it listens; port 0 takes any free one.
+    /// Address to listen at; port 0 takes any free one.
     pub listen: SocketAddr,
-    /// Where Prometheus finds `/metrics`; nowhere unless given.
+    /// Address of the page `/metrics` for Prometheus; `None` for no page.
     pub metrics_listen: Option<SocketAddr>,
-    /// Peers whose `X-Forwarded-For` is believed.
+    /// Peers whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Connections at a time, fewer where the process may open fewer files. One network holds at most half of
-    /// them; when there are too many, the oldest quiet one of whoever has most makes room.
+    /// Connections at a time, fewer if the process may open fewer files. One network holds at most half of them; if
+    /// there are too many, the oldest idle connection of the network with most of them is closed.
     pub max_connections: usize,
-    /// How long the head of a request may take.
+    /// Longest time for the head of a request.
     pub head_timeout: Duration,
-    /// How long a connection may be without a request.
+    /// Longest time a connection may be without a request.
     pub idle_timeout: Duration,
     /// Longest time without a byte of a body.
     pub body_stall_timeout: Duration,
     /// Longest time for a whole body.
     pub body_timeout: Duration,
-    /// How many bytes of long bodies are in memory at a time; further requests wait.
+    /// Bytes of long bodies in memory at a time; further requests wait.
     pub body_budget: u64,
-    /// How long running requests may take once the server is to stop.
+    /// Time in which running requests may finish once the server is to stop.
     pub stop_grace: Duration,
-    /// Which console is answered at `/console`.
+    /// The console at `/console`.
     pub console: Console,
 }
 
@@ -92,7 +92,7 @@ impl ServerOptions {
         }
     }
 
-    /// What concerns requests and not connections.
+    /// The options that concern requests, not connections.
     fn service(&self) -> ServiceOptions {
         let Self { trusted_proxies, body_stall_timeout, body_timeout, body_budget, console, .. } = self.clone();
         let prefix = String::new();
@@ -100,7 +100,7 @@ impl ServerOptions {
     }
 }
 
-/// A server that has its address and does not answer yet.
+/// A server that listens and does not answer yet.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -110,7 +110,7 @@ pub struct Server {
     options: ServerOptions,
 }
 
-/// A listening socket, opened before there is an application to answer on it: links name its address.
+/// A listening socket, opened before there is an application: links contain its address.
 #[derive(Debug)]
 pub struct Listener(TcpListener);
 
@@ -120,16 +120,16 @@ impl Listener {
         listen::bind(address, BACKLOG).map(Self)
     }
 
-    /// The address, with the port that was found.
+    /// The address, with the port that was assigned.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 }
 
 impl Server {
-    /// Listens where the options say.
+    /// Listens at the address of the options.
     ///
-    /// Must be called within a tokio runtime, like everything here.
+    /// Must be called within a tokio runtime, like everything in this module.
     pub fn bind(app: App, options: ServerOptions) -> io::Result<Self> {
         Self::on(Listener::bind(options.listen)?, app, options)
     }
@@ -147,7 +147,7 @@ impl Server {
         self.address
     }
 
-    /// What accepts messages that are submitted as mail, with the keys, limits and budgets of this server.
+    /// Sink for messages submitted as mail, with the keys, limits and budgets of this server.
     pub fn submission_sink(&self) -> Arc<dyn SubmissionSink> {
         Arc::new(MailSubmissionSink::new(Arc::clone(&self.pipeline)))
     }
@@ -157,14 +157,14 @@ impl Server {
         self.metrics.as_ref().map(MetricsListener::local_addr)
     }
 
-    /// Answers requests until `shutdown` is done; then takes no further ones, finishes those that run
-    /// within [`ServerOptions::stop_grace`], and returns.
+    /// Answers requests until `shutdown` is done; then accepts no further ones, finishes the running ones within
+    /// [`ServerOptions::stop_grace`], and returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self { listener, metrics, pipeline, options, .. } = self;
         let builder = Arc::new(builder());
         let timeouts = QuietTimeouts { head: options.head_timeout, idle: options.idle_timeout };
         let limiter = ConnectionLimiter::new(affordable(options.max_connections), options.trusted_proxies);
-        // Dropped by every connection when it is over.
+        // Dropped by every connection when it ends.
         let (open, mut all_over) = mpsc::channel::<()>(1);
         let (phase, _) = watch::channel(Phase::Running);
         let metrics = metrics.map(|metrics| tokio::spawn(metrics.run(Arc::clone(&pipeline))));
@@ -208,7 +208,8 @@ impl Server {
     }
 }
 
-/// How many of `wanted` connections the process may have: a quarter of the files that it may open is for others.
+/// Number of connections that the process may have, at most `wanted`: a quarter of the files that it may open is for
+/// others.
 fn affordable(wanted: usize) -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let files = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(usize::MAX);
@@ -223,7 +224,7 @@ fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
-        // See `connection` for the time-outs.
+        // See `connection` for the timeouts.
         .timer(TokioTimer::new())
         .header_read_timeout(None)
         .max_headers(MAX_HEADERS)

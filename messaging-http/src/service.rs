@@ -17,21 +17,21 @@ use crate::body::Erased;
 use crate::pipeline::Pipeline;
 use crate::service_options::ServiceOptions;
 
-/// The address that a request comes from, to be put into its extensions by the server that a service is mounted in.
+/// The address that a request comes from. The server in which the service is mounted puts it into the request's
+/// extensions.
 ///
-/// A request without one counts as one from 0.0.0.0: keys that are bound to addresses are refused, and all such
-/// requests share the places and the memory of one network.
+/// A request without one counts as one from 0.0.0.0: keys with an address allowlist are refused, and all such requests
+/// share the places and the memory of one network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerAddress(pub IpAddr);
 
-/// What a service answers once it has the request.
+/// Future of the service's answer to a request.
 pub type Answering = Pin<Box<dyn Future<Output = Result<Response<Full<Bytes>>, Infallible>> + Send>>;
 
 /// The HTTP API as a service: a [`tower_service::Service`] and a [`hyper::service::Service`].
 ///
-/// Clones share their rate limits and budgets. It never fails and is always ready. Connections, their time-outs and
-/// the size of heads are for the server that it is mounted in; so is to tell where a request comes from, by a
-/// [`PeerAddress`].
+/// Clones share their rate limits and budgets. It never fails and is always ready. The server in which it is mounted
+/// handles connections, their timeouts and the size of heads, and passes the address of a request as a [`PeerAddress`].
 ///
 /// ```
 /// # async fn example(app: messaging_engine::App) {
@@ -55,8 +55,9 @@ impl ApiService {
         Self(Arc::new(Pipeline::new(app, options)))
     }
 
-    /// Keeps the rate limits of API keys in step with other processes on the same PostgreSQL database, as the server does
-    /// by itself. Never ends where there can be others: spawn it. Without it each process has limits of its own.
+    /// Keeps the rate limits of API keys in step with other processes on the same PostgreSQL database, as the server
+    /// does by itself. Never ends if there can be other processes: spawn it. Without it each process has separate
+    /// limits.
     pub async fn share_limits(&self) {
         self.0.share_limits().await;
     }

@@ -1,4 +1,4 @@
-//! How requests are answered, whoever listens.
+//! Options for answering requests, with any listener.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use crate::body::BodyTimes;
 use crate::console::Console;
 
-/// Bytes a second that buy a body more time, beyond the first pause. What comes more slowly is cut off.
+/// Bytes a second for which a body gets more time, beyond the first pause. A slower body is cut off.
 const LEAST_BODY_RATE: u64 = 500;
 
 /// Options of a service that answers requests of the API.
@@ -16,15 +16,15 @@ const LEAST_BODY_RATE: u64 = 500;
 pub struct ServiceOptions {
     /// The path that it is mounted at, such as `/mail`; empty for the root.
     pub prefix: String,
-    /// Peers whose `X-Forwarded-For` is believed.
+    /// Peers whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// Longest time without a byte of a body.
     pub body_stall_timeout: Duration,
     /// Longest time for a whole body.
     pub body_timeout: Duration,
-    /// How many bytes of long bodies are in memory at a time; further requests wait.
+    /// Bytes of long bodies in memory at a time; further requests wait.
     pub body_budget: u64,
-    /// Which console is answered at `/console`.
+    /// The console at `/console`.
     pub console: Console,
 }
 
@@ -42,15 +42,15 @@ impl Default for ServiceOptions {
 }
 
 impl ServiceOptions {
-    /// The options of a service that is mounted at a path. The path is taken off requests that still have it, and
-    /// documents name it; links do by the `public_url` of the application's settings.
+    /// The options of a service that is mounted at a path. The path is removed from requests that still have it, and
+    /// documents contain it; links use the `public_url` of the application's settings.
     pub fn mounted_at(prefix: &str) -> Self {
         let inner = prefix.trim_matches('/');
         let prefix = if inner.is_empty() { String::new() } else { format!("/{inner}") };
         Self { prefix, ..Self::default() }
     }
 
-    /// Believes the `X-Forwarded-For` of these peers.
+    /// Trusts the `X-Forwarded-For` of these peers.
     #[must_use]
     pub fn trusted_proxies(self, trusted_proxies: impl IntoIterator<Item = IpNet>) -> Self {
         Self { trusted_proxies: trusted_proxies.into_iter().collect(), ..self }
@@ -62,7 +62,7 @@ impl ServiceOptions {
         Self { body_budget, ..self }
     }
 
-    /// Answers this console at `/console`; it finds the API beside itself, whatever the prefix.
+    /// Serves this console at `/console`; it finds the API relative to itself, whatever the prefix.
     #[must_use]
     pub fn console(self, console: Console) -> Self {
         Self { console, ..self }

@@ -1,8 +1,8 @@
 //! The cookie that holds a session of the console (contract section 2.3).
 //!
-//! A browser sends cookies with requests that other sites make it send, so the cookie counts only on requests that such
-//! a site cannot cause: with a header of our own, which a browser lets no other origin add without asking us first, and
-//! by what the browser itself says about where the request comes from.
+//! A browser sends cookies also with requests that other sites cause, so the cookie counts only on requests that such a
+//! site cannot cause: with a custom header, which a browser lets no other origin add without a preflight request, and
+//! by the browser's own headers about the origin of the request.
 
 use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -11,7 +11,7 @@ use messaging_engine::ops::SessionCookie;
 const X_CONSOLE: HeaderName = HeaderName::from_static("x-console");
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The name of the cookie. Browsers take one of the second kind only over https, from this host, for all paths.
+/// The name of the cookie. Browsers accept the prefix `__Host-` only over HTTPS, from this host, for all paths.
 const fn name(is_https: bool) -> &'static str {
     if is_https { "__Host-messaging_session" } else { "messaging_session" }
 }
@@ -26,11 +26,11 @@ pub(crate) fn token(headers: &HeaderMap, is_https: bool) -> Option<&str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let mut tokens = pairs.filter(|(found, _)| *found == name(is_https)).map(|(_, token)| token);
-    // Of two with one name nobody knows who set the other.
+    // If there are two with one name, the other may have been set by another site.
     tokens.next().filter(|token| !token.is_empty() && tokens.next().is_none())
 }
 
-/// The `Set-Cookie` that tells a browser what to do with its cookie.
+/// The `Set-Cookie` that sets or removes the cookie in a browser.
 pub(crate) fn header(cookie: &SessionCookie, is_https: bool) -> Option<HeaderValue> {
     let (token, seconds) = match cookie {
         SessionCookie::Keep(token, lifetime) => (token.expose(), lifetime.as_secs()),

@@ -1,5 +1,5 @@
-//! What the server is told, complete and checked: flags, environment, a file, defaults, in this order (contract
-//! section 22).
+//! Settings of the server, complete and checked: flags, environment, a file, defaults, in this order (contract section
+//! 22).
 
 mod args;
 mod database;
@@ -41,7 +41,7 @@ const DEFAULT_DATA: &str = "./messaging-data";
 const DATABASE_FILE: &str = "messaging.db";
 const SECRET_KEY_FILE: &str = "secret.key";
 const MAX_WEBHOOK_RETRIES: usize = 100;
-/// Days for which entries of audit logs can be kept: up to a hundred years.
+/// Days for which entries of audit logs can be stored: up to a hundred years.
 const AUDIT_DAYS: std::ops::RangeInclusive<u32> = 1..=36_500;
 
 /// The settings, complete.
@@ -53,34 +53,34 @@ pub struct Settings {
     pub data: PathBuf,
     /// The database.
     pub database: Database,
-    /// The bucket of attachments; `None` for the database.
+    /// The bucket of attachments; `None` if they are in the database.
     #[cfg(feature = "s3")]
     pub blobs: Option<BucketUrl>,
-    /// The file with the key that stored secrets are sealed under.
+    /// The file with the key that encrypts stored secrets.
     pub secret_key_file: PathBuf,
-    /// How the server is reached from outside; `None` for the address it listens at.
+    /// URL by which the server is reached from outside; `None` for the address it listens at.
     pub public_url: Option<String>,
-    /// What the application is told; its `public_url` is filled in when the address is known.
+    /// Settings of the engine; `public_url` is filled in when the address is known.
     pub engine: messaging_engine::Settings,
     /// The DNS resolver; `None` for the system's.
     pub dns: Option<SocketAddr>,
-    /// Whether the resolver, which is on this machine, is believed which answers are signed.
+    /// True if the resolver, which is on this machine, is trusted to say which answers are DNSSEC-signed.
     pub dns_trust_ad: bool,
-    /// What takes the place of every recipient's mail exchangers.
+    /// Mail server that replaces the MX hosts of every recipient domain.
     pub mx_override: Option<MxOverride>,
-    /// The rules of sites; `None` for those that are built in.
+    /// The rules of sites; `None` for the built-in ones.
     pub site_rules: Option<Arc<SiteRules>>,
-    /// Whether `http` and addresses that are not public may be called.
+    /// True if `http` URLs and private addresses may be called.
     pub allow_private_targets: bool,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxy: Vec<IpNet>,
     /// Address at which bounces, complaints and requests to unsubscribe arrive by SMTP; `None` for no listener.
     pub smtp_listen: Option<SocketAddr>,
     /// Address at which programs submit mail by SMTP; `None` for no listener.
     pub submission_listen: Option<SocketAddr>,
-    /// What the SMTP listeners offer TLS with.
+    /// Certificate with which the SMTP listeners offer TLS.
     pub tls: Option<TlsFiles>,
-    /// Bytes to be kept free on the disk of the database; `None` for the default of the store.
+    /// Bytes to keep free on the disk of the database; `None` for the default of the store.
     pub disk_reserve: Option<u64>,
     /// The filter of the log: which lines are written.
     pub log: String,
@@ -88,11 +88,11 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// Address of the metrics page.
     pub metrics_listen: Option<SocketAddr>,
-    /// Which console is served.
+    /// The console that is served.
     pub console: Console,
-    /// Whether a server starts only where the database is there already.
+    /// True if a server starts only if the database exists.
     pub require_database: bool,
-    /// What was given: all of the above without the defaults.
+    /// The given settings: all of the above without the defaults.
     pub given: SettingsArgs,
 }
 
@@ -106,15 +106,15 @@ pub struct TlsFiles {
 }
 
 impl SettingsArgs {
-    /// What is logged where nothing is said.
+    /// Log filter unless another is given.
     pub(crate) const DEFAULT_LOG: &str = "info";
 
-    /// Adds the file and the defaults, and checks that the whole makes sense.
+    /// Adds the file and the defaults, and checks the result.
     pub fn resolve(self) -> Result<Settings, SettingsError> {
         self.with_file()?.complete()
     }
 
-    /// Adds what the file says that `config` names.
+    /// Adds the settings of the file that `config` names.
     pub fn with_file(self) -> Result<Self, SettingsError> {
         let file = match &self.config {
             Some(path) => Self::read(path)?,
@@ -128,7 +128,8 @@ impl SettingsArgs {
         self.data.as_deref().unwrap_or(Path::new(DEFAULT_DATA))
     }
 
-    /// The same settings for whoever reads them in another directory. The data directory is named in any case.
+    /// The same settings with absolute paths, for a process in another working directory. The data directory is always
+    /// set.
     pub fn with_absolute_paths(mut self) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         self.data = Some(absolute(self.data_directory()));
@@ -148,7 +149,7 @@ impl SettingsArgs {
         self
     }
 
-    /// Adds the defaults, and checks that the whole makes sense.
+    /// Adds the defaults, and checks the result.
     pub fn complete(self) -> Result<Settings, SettingsError> {
         let given = self.clone();
         let oidc = oidc::oidc(&given)?;

@@ -1,8 +1,8 @@
 //! Single sign-on in a browser: the redirect to the provider, and the callback that leads on to the console.
 //!
-//! Contract section 25. Browsers alone open these two paths, so errors are shown on the console's sign-in page, or on a plain
-//! page if there is no console. A cookie connects the two requests for at most ten minutes. The provider's redirect has to
-//! bring it along, so it is `SameSite=Lax`, unlike the session's cookie; it grants no access by itself.
+//! Contract section 25. Only browsers open these two paths, so errors are shown on the console's sign-in page, or on a
+//! plain page if there is no console. A cookie connects the two requests for at most ten minutes. The provider's
+//! redirect must bring it along, so it is `SameSite=Lax`, unlike the session's cookie; it grants no access by itself.
 
 use std::net::IpAddr;
 
@@ -155,7 +155,7 @@ fn answered(app: &App, request: BrowserRequest<'_>, answer: &Answer) -> Reply {
     reply
 }
 
-/// Leads a person with a second factor to the console's page that asks for it. The fragment of the URL carries the
+/// Redirects a person with a second factor to the console's page that asks for it. The fragment of the URL carries the
 /// `details` of the error that other sign-ins answer.
 fn asked_for_factor(app: &App, request: BrowserRequest<'_>, asked: &Error) -> Reply {
     let details = asked.details().unwrap_or_default().to_string();
@@ -176,7 +176,7 @@ fn on_to(app: &App, request: BrowserRequest<'_>, place: &str, text: &str) -> Rep
     }
 }
 
-/// Shows the reason of a refused sign-in on the console's sign-in page, or on a page of its own.
+/// Shows the reason of a refused sign-in on the console's sign-in page, or on a plain page.
 fn refused(app: &App, request: BrowserRequest<'_>, reason: SignOnRefusal) -> Reply {
     tracing::info!(reason = reason.code(), request_id = request.request_id, "a single sign-on was refused");
     if request.has_console {
@@ -199,8 +199,8 @@ fn page(text: &str) -> bytes::Bytes {
     .into()
 }
 
-/// Name of the cookie that connects the two requests. Browsers accept the prefix `__Host-` only over https, and only from
-/// this very host.
+/// Name of the cookie that connects the two requests. Browsers accept the prefix `__Host-` only over HTTPS, and only
+/// from this very host.
 const fn name(is_https: bool) -> &'static str {
     if is_https { "__Host-messaging_sign_on" } else { "messaging_sign_on" }
 }
@@ -222,8 +222,8 @@ fn set_cookie(reply: &mut Reply, cookie: Option<HeaderValue>) {
     }
 }
 
-/// Value of the cookie in a request. `None` if it is missing or empty, and if there are two with the name, because another
-/// site may have set one of them.
+/// Value of the cookie in a request. `None` if it is missing or empty, and if there are two with the name, because
+/// another site may have set one of them.
 fn carried(headers: &HeaderMap, is_https: bool) -> Option<&str> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));

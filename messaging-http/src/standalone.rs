@@ -1,4 +1,4 @@
-//! The server as a program of its own: data directory, database, keys, signals.
+//! The server as a program: data directory, database, keys, signals.
 
 mod background;
 pub mod backup;
@@ -41,7 +41,7 @@ use crate::console::{self, Console};
 use crate::server::{Listener, Server, ServerOptions};
 use crate::settings::{Database, InForce, Settings};
 
-/// How long requests wait for the installation to be prepared for work.
+/// Time requests wait for the preparation of the installation.
 const PREPARE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Time in which the last requests are logged before the store is closed.
@@ -61,10 +61,10 @@ pub struct Standalone {
 
 /// Runs a server until the process is told to stop (SIGTERM or SIGINT).
 ///
-/// Must be called within a tokio runtime; the workers get one of their own.
+/// Must be called within a tokio runtime; the workers get a separate one.
 pub fn serve(settings: &Settings) -> BoxFuture<'_, Result<(), StartError>> {
     Box::pin(async {
-        // Before anything else: a signal that comes while starting must not be lost.
+        // First of all: a signal that comes during the start must not be lost.
         let mut stop = Box::pin(stop_signal()?);
         // A start may wait long for a database.
         let started = tokio::select! {
@@ -135,18 +135,18 @@ impl Standalone {
         self.server.local_addr()
     }
 
-    /// Where mail comes back to, if anywhere.
+    /// Address of the SMTP listener for returned mail; `None` if it is off.
     pub fn smtp_addr(&self) -> Option<std::net::SocketAddr> {
         self.mail.smtp_addr()
     }
 
-    /// Where mail is submitted to, if anywhere.
+    /// Address of the SMTP listener for submissions; `None` if it is off.
     pub fn submission_addr(&self) -> Option<std::net::SocketAddr> {
         self.mail.submission_addr()
     }
 
-    /// Answers until `stop` is done; then finishes what runs, requests and attempts side by side. Fails when the
-    /// database cannot be written any more by this process.
+    /// Answers until `stop` is done; then finishes running requests and attempts concurrently. Fails if this process
+    /// cannot write the database any more.
     pub fn run<'a>(self, stop: impl Future<Output = ()> + Send + 'a) -> BoxFuture<'a, Result<(), StartError>> {
         self.run_until(Box::pin(stop))
     }
@@ -159,12 +159,12 @@ impl Standalone {
         let Self { app, server, background, mail, database, data, in_force } = self;
         let mut files = mail.files(&data);
         files.extend(server.metrics_addr().map(|address| (data.join(METRICS_LISTEN), address)));
-        // Last, so that whoever finds it finds everything else as well.
+        // Last, so that a reader who finds this file finds everything else as well.
         files.push((data.join(LISTEN), server.local_addr()));
         for (file, address) in &files {
             write_address(file, *address);
         }
-        // After the files, so that whoever reads this finds them.
+        // After the files, so that a reader of this line finds them.
         let (address, metrics) = (server.local_addr(), server.metrics_addr().map(tracing::field::display));
         tracing::info!(%address, metrics, "listening");
         mail.announce();
@@ -188,17 +188,17 @@ impl Standalone {
             stopping.send_replace(true);
         };
         let workers = async {
-            // An error means that `stop` is gone, which is as good.
+            // An error means that `stop` is gone, which has the same effect.
             let _ = stopped.wait_for(|stopping| *stopping).await;
             background.stop().await;
         };
         tokio::join!(server.run(stop), workers, mail);
         let end = app.store().health();
-        // What a store that hangs does not take is lost.
+        // Entries that a hanging store does not accept are lost.
         let _ = tokio::time::timeout(LAST_LOGGED, app.requests_written()).await;
         let _ = tokio::time::timeout(LAST_LOGGED, app.write_key_uses()).await;
         app.store().close().await;
-        // A stale address would mislead whoever looks for a running server.
+        // A stale address would mislead programs that look for a running server.
         for (file, _) in files {
             let _ = fs::remove_file(file);
         }
@@ -212,7 +212,7 @@ impl Standalone {
     }
 }
 
-/// Leaves word of the settings in force for commands beside the server.
+/// Writes the settings in force for commands beside the server.
 fn tell_settings(settings: &Settings) -> Option<InForce> {
     let told = InForce::tell(settings);
     match &told {
@@ -228,7 +228,7 @@ fn tell_settings(settings: &Settings) -> Option<InForce> {
     told.ok().flatten()
 }
 
-/// One line that says which program starts on what, and what of it is off.
+/// Logs one line with the program, its database, and the parts that are off.
 fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners, fence: Option<Fence>) {
     let (smtp, submission) = (mail.smtp_addr(), mail.submission_addr());
     let off = [
@@ -252,8 +252,7 @@ fn tell_start(settings: &Settings, server: &Server, mail: &MailListeners, fence:
     );
 }
 
-/// Prepares the installation for work before anybody is answered. What does not succeed now is left to the workers, which
-/// try until it does.
+/// Prepares the installation for work before the first request. If it fails now, the workers retry until it succeeds.
 async fn prepare(app: &App) {
     match tokio::time::timeout(PREPARE_WITHIN, app.prepare_to_work()).await {
         Ok(Ok(())) => {}
@@ -262,10 +261,10 @@ async fn prepare(app: &App) {
     }
 }
 
-/// Says so when others cannot look up the names of this machine or of the installation.
+/// Warns if others cannot look up the names of this machine or of the installation.
 async fn warn_of_names(settings: &Settings, app: &App) -> Result<(), StartError> {
     let hostname = settings.engine.hostname.as_str();
-    // Whoever tries things out sends no mail.
+    // A trial sends no mail.
     if is_fully_qualified(hostname) || settings.engine.allow_unqualified_name {
         return Ok(());
     }

@@ -1,7 +1,7 @@
-//! Submission over SMTP: the checks of a request and its acceptance, for messages that come as mail.
+//! Submission by SMTP: the checks of a request and its acceptance, for messages that come as mail.
 //!
-//! Keys, allowlists, rate limits, memory and the operation are those of `POST /messages`: only what a refusal is called
-//! is SMTP's (contract section 22, "Submission").
+//! Keys, allowlists, rate limits, memory and the operation are those of `POST /messages`: only the refusals are SMTP's
+//! (contract section 22, "Submission").
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use messaging_transport::submission::{Refusal, Room, SubmissionSink, Submitter};
 use crate::body::Sender;
 use crate::pipeline::{Pipeline, owner_of};
 
-/// The sink of mail that is submitted by SMTP: it hands messages to the pipeline of the HTTP server.
+/// The sink of mail submitted by SMTP: it passes messages to the pipeline of the HTTP server.
 pub(crate) struct MailSubmissionSink {
     pipeline: Arc<Pipeline>,
     endpoint: &'static Endpoint,
@@ -50,14 +50,13 @@ impl SubmissionSink for MailSubmissionSink {
     }
 }
 
-/// A program that has signed in. Its key is looked up again for every step, because connections last longer than keys
-/// may.
+/// A program that has signed in. Its key is looked up again at every step, because a connection may outlast the key.
 struct Program {
     pipeline: Arc<Pipeline>,
     endpoint: &'static Endpoint,
     key: String,
     client: IpAddr,
-    /// The length of the message, where it is long.
+    /// The length of the message, if it is long.
     octets: AtomicUsize,
 }
 
@@ -65,7 +64,7 @@ impl Program {
     async fn caller(&self) -> Result<Caller, Error> {
         match self.pipeline.app.authenticate(&self.key).await? {
             caller @ Caller::Key(_) => Ok(caller),
-            // A session is a person's at a browser.
+            // A session belongs to a person at a browser.
             _ => Err(Error::InvalidCredentials),
         }
     }
@@ -120,7 +119,7 @@ impl Submitter for Program {
     }
 }
 
-/// What an error is called in SMTP: the reply code, the enhanced status code, and our code with its sentence.
+/// The SMTP refusal of an error: reply code, enhanced status code, and the error's code with its message.
 fn refusal(error: &Error) -> Refusal {
     if let Error::Internal(cause) = error {
         tracing::error!(error = %Chain(cause.as_ref()), "a submitted mail failed");
@@ -151,7 +150,7 @@ fn refusal(error: &Error) -> Refusal {
     }
 }
 
-/// A message that breaks rules: called by the first, which is told.
+/// The refusal of a message with violations, named by the first one.
 fn invalid(violations: &Violations) -> Refusal {
     let Some(first) = violations.as_slice().first() else { return Refusal::new(550, "5.6.0", "validation_failed") };
     let (At::Pointer(place) | At::Parameter(place)) = &first.at;

@@ -1,8 +1,8 @@
 //! Files for imports: `PUT /uploads/{token}`.
 //!
-//! Contract section 6.4. The token is all that counts; there are no credentials. The body is passed on as it
-//! comes and is never in memory as a whole, so neither the limit of bodies nor their budget applies; it is as
-//! long as was announced when the link was made.
+//! Contract section 6.4. The token is the only credential. The body is passed on as it arrives and is never in memory
+//! as a whole, so neither the limit of bodies nor their budget applies; its length was announced when the link was
+//! made.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -21,10 +21,10 @@ pub(crate) const ROUTE: &str = "/uploads/{token}";
 /// The method.
 pub(crate) const METHOD: Method = Method::PUT;
 
-/// How long a file may take to arrive: as long as its link works.
+/// Longest time for a file to arrive, the same as that for which its link is valid.
 const TOTAL: Duration = Duration::from_hours(1);
 
-/// Receives a file. Adds to `received` what came of it.
+/// Receives a file. Adds the number of bytes to `received`.
 pub(crate) async fn answer(
     app: &App,
     token: &str,

@@ -1,12 +1,11 @@
 //! Links in messages: the pixel, redirected links, the unsubscribe page.
 //!
-//! Contract section 18. They are opened by recipients and their mail programs, without credentials; the
-//! token in the link is all that counts. What is recorded of a visit is decided in core.
+//! Contract section 18. They are opened by recipients and their mail programs, without credentials; the token in the
+//! link is enough. Core decides what is recorded of a visit.
 //!
-//! Pixel and redirect are answered whether or not their visit could be recorded: a recipient must not see
-//! that our disk is full. A pixel is answered for a token that is none of ours too, because the contract
-//! names no refusal, mail programs show one as a broken picture, and the answer then tells nobody which
-//! tokens are good.
+//! Pixel and redirect are answered even if the visit could not be recorded: a recipient must not see that the server's
+//! disk is full. A pixel is answered for an unknown token too: the contract has no refusal, mail programs show one as a
+//! broken picture, and the answer then does not reveal which tokens are valid.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -32,22 +31,22 @@ use crate::reader_page::{self, Words};
 use crate::readers;
 use crate::reply::{self, Reply};
 
-/// The longest form that is taken: it has one short field.
+/// The longest form that is read: it has one short field.
 pub(crate) const MAX_FORM: usize = 16 << 10;
 
-/// How long an answer waits until its visit is recorded. The recording itself goes on after that.
+/// Time an answer waits for its visit to be recorded. The recording continues after that.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a link in a message is for.
+/// Purpose of a link in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Visit {
     /// The pixel.
     Open,
     /// A redirected link.
     Click,
-    /// The page that asks whether to unsubscribe.
+    /// The page that asks for confirmation to unsubscribe.
     Ask,
-    /// Unsubscribing.
+    /// The unsubscription itself.
     Unsubscribe,
 }
 
@@ -72,7 +71,7 @@ impl Visit {
         }
     }
 
-    /// Whether the body of the request is read as a form.
+    /// Returns true if the body of the request is read as a form.
     pub(crate) const fn reads_form(self) -> bool {
         matches!(self, Self::Unsubscribe)
     }
@@ -120,14 +119,14 @@ async fn click(app: &App, token: &str, visitor: Visitor, language: Language) -> 
         Ok(None) => return unknown(language),
         Err(error) => return trouble(&error.into(), language),
     };
-    // ASCII without control characters is a header's value.
+    // ASCII without control characters is a valid header value.
     let Ok(location) = HeaderValue::try_from(tracking::ascii(&click.url)) else { return unknown(language) };
     let app = app.clone();
     record(async move { app.record_click(&click, &visitor).await }).await;
     reply::redirect(location)
 }
 
-/// Asks whether to unsubscribe, and from what. The page is shown also when nothing is known of the message.
+/// Asks for confirmation to unsubscribe, with the choice of a list. The page is shown even if the message is unknown.
 async fn ask(app: &App, token: &str, language: Language) -> Reply {
     let Some((workspace, message, Link::Unsubscribe)) = app.link_key().read_link(token) else {
         return unknown(language);
@@ -161,12 +160,12 @@ async fn unsubscribe(app: &App, token: &str, visitor: Visitor, language: Languag
     }
 }
 
-/// The texts of a workspace, or ours while those cannot be read: who wants to unsubscribe is asked all the same.
+/// The texts of a workspace, or the built-in ones while those cannot be read: the reader can unsubscribe all the same.
 async fn words_for(app: &App, workspace: WorkspaceId, language: Language) -> Words {
     readers::words_of(app, workspace, Some(language)).await.unwrap_or_else(|_| language.into())
 }
 
-/// What the form unsubscribes from: the choice of our page, where it had one.
+/// Scope of an unsubscription: the choice made on the page, if it had one.
 fn scope(form: &[u8]) -> UnsubscribeScope {
     if method(form) == UnsubscribeMethod::OneClick {
         return UnsubscribeScope::OfMessage;
@@ -178,7 +177,7 @@ fn scope(form: &[u8]) -> UnsubscribeScope {
     }
 }
 
-/// What sent the form: a mail program (RFC 8058 section 3.2, in either of its encodings), or our page.
+/// Sender of the form: a mail program (RFC 8058 section 3.2, in either of its encodings), or our page.
 fn method(form: &[u8]) -> UnsubscribeMethod {
     let (name, value) = ONE_CLICK.1.split_once('=').unwrap_or_default();
     let in_fields = form_urlencoded::parse(form)
@@ -192,14 +191,14 @@ fn method(form: &[u8]) -> UnsubscribeMethod {
     if in_fields || in_parts { UnsubscribeMethod::OneClick } else { UnsubscribeMethod::Link }
 }
 
-/// Records a visit, also when the visitor goes away meanwhile.
+/// Records a visit, even if the visitor disconnects meanwhile.
 async fn record(recording: impl Future<Output = Result<(), Error>> + Send + 'static) {
     let task = tokio::spawn(async move {
         if let Err(error) = recording.await {
             tracing::warn!(error = %Chain(&error), "a visit of a link was not recorded");
         }
     });
-    // How it ended is in the log; what takes longer goes on by itself.
+    // A failure is logged; a slow recording continues by itself.
     let _ = tokio::time::timeout(PATIENCE, task).await;
 }
 

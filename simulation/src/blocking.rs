@@ -1,4 +1,4 @@
-//! Waiting for what other threads do, without letting the simulation go on meanwhile.
+//! Waiting for other threads while the simulation stands still.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,7 +8,7 @@ use std::thread::{self, Thread};
 
 use tokio::runtime::Runtime;
 
-/// Runs what a store spawns: the runtime of the simulation stands still while it waits.
+/// Runtime for the tasks that a store spawns: the runtime of the simulation stands still while it waits.
 static HELPER: OnceLock<Runtime> = OnceLock::new();
 
 struct Unpark(Thread);

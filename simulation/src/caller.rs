@@ -1,4 +1,4 @@
-//! Callers: they ask, wait, and ask again where that is safe.
+//! Callers: they send requests, wait, and repeat them if that is safe.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use crate::process::Cluster;
 use crate::requests::Planned;
 use crate::world::World;
 
-/// A caller hangs up after this.
+/// Time after which a caller hangs up.
 const PATIENCE: Duration = Duration::from_secs(50);
 
-/// How often a caller asks again before it gives up.
+/// Number of tries after which a caller gives up.
 const MAX_TRIES: usize = 60;
 
-/// What a caller knows after a try.
+/// Result of a try, as the caller knows it.
 enum Try {
-    /// An answer that stays as it is.
+    /// An answer that a repetition would not change.
     Answered(Answer),
     /// Refused for good, with this status.
     Refused(u16),
     /// Nothing was done.
     NotDone,
-    /// The connection was lost, or the server says that it does not know.
+    /// The connection was lost, or the server says that the outcome is unknown.
     Unknown,
 }
 
@@ -68,7 +68,7 @@ async fn ask_until_known(world: &Arc<World>, cluster: &Cluster, index: usize, pl
         let pause = world.draw(|dice| dice.span(1, 20));
         tokio::time::sleep(pause).await;
     }
-    // The fate of a request whose caller went away is not known.
+    // The outcome of a request whose caller hung up is unknown.
     world.ledger().requests[index].unknown += 1;
 }
 
@@ -119,7 +119,7 @@ async fn ask(world: &Arc<World>, cluster: &Cluster, index: usize, planned: &Plan
     }
 }
 
-/// Sends the file of an import that was announced, until it is known that it arrived.
+/// Sends the file of an announced import, until it is known that it arrived.
 async fn upload(world: &Arc<World>, cluster: &Cluster, index: usize, file: &[u8]) {
     let announced = world.ledger().requests[index].success.clone();
     let Some((_, announced)) = announced else { return };
@@ -140,7 +140,7 @@ async fn upload(world: &Arc<World>, cluster: &Cluster, index: usize, file: &[u8]
                 world.ledger().requests[index].is_uploaded = true;
                 return;
             }
-            // An upload before, of which nobody heard, was the one; or it is too late.
+            // An earlier upload, whose answer was lost, has succeeded; or it is too late.
             Some(Err(Error::LinkExpired)) => return,
             Some(Err(Error::Internal(error))) => {
                 world.ledger().broken(format!("request {index}: an upload ends with {error:?}"));

@@ -1,4 +1,4 @@
-//! What must hold when everything has come to rest. To add a promise: a function here, called by [`promises`].
+//! Promises that must hold once all work is done. To add one: a function here, called by [`promises`].
 
 mod automations;
 mod campaigns;
@@ -23,7 +23,7 @@ use crate::fixture::{Fixture, webhook_url};
 use crate::requests::Planned;
 use crate::world::World;
 
-/// Events of a message that are read: more than any message of a run has.
+/// Events of a message that are read, more than any message of a run has.
 const MAX_EVENTS: usize = 1000;
 
 /// The shortest time that messages, their contents and their deliveries are kept, in milliseconds.
@@ -53,7 +53,7 @@ pub(crate) async fn promises(world: &World, app: &App) -> Result<(), StoreError>
     imports(world, app).await
 }
 
-/// What is kept beside rows and files is what they say.
+/// Counters and files agree with the rows.
 async fn compared(world: &World, app: &App) {
     match admin::verify(app).await {
         Ok(report) => {
@@ -78,7 +78,7 @@ async fn all_messages(app: &App) -> Result<BTreeMap<MessageId, Message>, StoreEr
     }
 }
 
-/// What is dated says what the store's clock said, whatever those of machines say.
+/// Dates are those of the store's clock, whatever the clocks of machines say.
 fn dates(world: &World, message: &Message, events: &[MessageEvent]) {
     if !world.plan.jumps.is_empty() {
         return;
@@ -90,10 +90,10 @@ fn dates(world: &World, message: &Message, events: &[MessageEvent]) {
     }
 }
 
-/// Who was asked to get a message and is not in its request any more: they were erased, and nothing names them.
+/// Recipients of a message's request who are not in it any more: they were erased, and nothing names them.
 async fn erased_from(world: &World, app: &App, message: &Message) -> Result<BTreeSet<String>, StoreError> {
     if message.is_redacted() {
-        // Nobody who got it is named any more.
+        // None of the actual recipients is named any more.
         let ledger = world.ledger();
         let got_it = ledger.contents.iter().filter(|content| content.message == message.id);
         return Ok(got_it.map(|content| content.recipient.clone()).collect());
@@ -118,8 +118,8 @@ async fn erased_from(world: &World, app: &App, message: &Message) -> Result<BTre
     Ok(erased)
 }
 
-/// Whether what is kept for weeks may be forgotten: a sweep may have begun before the clock was set back by weeks, and
-/// goes by the date of then.
+/// Returns true if resources that are stored for weeks may be removed early: a sweep may have begun before the clock
+/// was set back by weeks, and use the earlier date.
 fn forgets_early(world: &World) -> bool {
     world.plan.jumps.iter().any(|jump| jump.millis <= -WEEKS)
 }
@@ -130,7 +130,8 @@ fn planned_as(world: &World, number: Option<u64>) -> Option<&Planned> {
     world.plan.requests.iter().find(is_it)
 }
 
-/// Every message whose acceptance was confirmed is there, and of each request no more than its callers can explain.
+/// Every message whose acceptance was confirmed exists, and each request has no more messages than its callers can
+/// explain.
 fn accepted(world: &World, messages: &BTreeMap<MessageId, Message>) {
     let mut ledger = world.ledger();
     let mut made: BTreeMap<u64, u32> = BTreeMap::new();
@@ -164,7 +165,7 @@ fn is_ambiguous(event: &MessageEvent) -> bool {
     event.meta.get("ambiguous") == Some(&Value::Bool(true))
 }
 
-/// No content left twice without a reason that the server could not help, and where it may have, the events say so.
+/// No content was sent twice unless the server could not prevent it, and if it may have been, the events say so.
 fn copies(world: &World, message: &Message, events: &[MessageEvent], erased: &BTreeSet<String>) {
     let mut ledger = world.ledger();
     let recipients: BTreeSet<_> =
@@ -183,7 +184,7 @@ fn copies(world: &World, message: &Message, events: &[MessageEvent], erased: &BT
         }
     }
     for event in events.iter().filter(|event| is_ambiguous(event)) {
-        // Where the recipient was erased nobody can tell.
+        // If the recipient was erased, it cannot be checked.
         let Some(recipient) = recipient_of(event) else { continue };
         let is_lost = ledger.contents_to(message.id, recipient).any(|content| content.is_reply_lost);
         if !is_lost && !ledger.had_interruptions() {
@@ -193,7 +194,7 @@ fn copies(world: &World, message: &Message, events: &[MessageEvent], erased: &BT
     ledger.broken.append(&mut broken);
 }
 
-/// Whether an event that names nobody is about all recipients. The others are about somebody who was erased.
+/// Returns true if an event without a recipient concerns all recipients. Others concern an erased one.
 fn is_about_all(message: &Message, event: &MessageEvent) -> bool {
     match event.kind {
         EventKind::Cancelled => true,
@@ -202,7 +203,7 @@ fn is_about_all(message: &Message, event: &MessageEvent) -> bool {
     }
 }
 
-/// Whether an event ends the attempts at a recipient.
+/// Returns true if an event ends the attempts for a recipient.
 const fn is_final(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -229,20 +230,20 @@ fn outcomes(world: &World, message: &Message, events: &[MessageEvent], erased: &
         };
         let mut ends: Vec<_> = events.iter().filter(about).filter(|event| is_final(event.kind)).collect();
         if has_erased && ends.iter().any(|event| recipient_of(event).is_some()) {
-            // Those without a name had that of the erased recipient.
+            // Events without a recipient concerned the erased one.
             ends.retain(|event| recipient_of(event).is_some());
         }
         let is_marked = events.iter().filter(about).any(is_ambiguous);
         let copies = ledger.contents_to(message.id, recipient).filter(|content| content.is_taken).count();
         let is_to = message.to == *recipient;
         if ledger.returned.contains(&(message.id, recipient.clone())) {
-            // Whether the letter was before or after the end of the attempts, each is told once.
+            // The bounce may come before or after the end of the attempts: each is reported once.
             let bounces = ends.iter().filter(|event| event.kind == EventKind::Bounce).count();
             if bounces != 1 || ends.len() > 2 {
                 let kinds: Vec<_> = ends.iter().map(|event| event.kind).collect();
                 ledger.broken(format!("{} came back from {recipient}, and ended with {kinds:?}", message.id));
             }
-            // What had ended otherwise, with a copy that nobody knew of, stays as it ended.
+            // A message that had ended otherwise, with an unknown copy, keeps its end.
             if is_to && matches!(message.status, MessageStatus::Delivered | MessageStatus::Sent) {
                 ledger.broken(format!("{} came back and is {}", message.id, message.status.as_str()));
             }
@@ -291,7 +292,7 @@ fn webhooks(world: &World, events: &[MessageEvent]) {
     }
 }
 
-/// What was asked for under one key was done once.
+/// Requests with one key were carried out once.
 fn idempotence(world: &World) {
     let mut ledger = world.ledger();
     let twice = world
@@ -308,7 +309,7 @@ fn idempotence(world: &World) {
     ledger.broken.extend(twice);
 }
 
-/// Nobody gets a message that was asked for after its recipient's suppression was confirmed.
+/// Nobody gets a message that was requested after the suppression of its recipient was confirmed.
 fn suppressions(world: &World) {
     let mut ledger = world.ledger();
     let mut broken = Vec::new();
@@ -344,7 +345,7 @@ async fn imports(world: &World, app: &App) -> Result<(), StoreError> {
         };
         let status = import.status(app.now());
         let is_read = status == ImportStatus::Completed && import.created == *rows && import.updated == 0;
-        // Where the clock was set the link may be over, or seem to be there again.
+        // If the clock was changed, the link may have expired, or be valid again.
         let has_end = status == ImportStatus::Expired || !world.plan.jumps.is_empty();
         if !(is_read || (has_end && !record.is_uploaded)) {
             let (created, updated, failed) = (import.created, import.updated, import.failed);

@@ -1,4 +1,4 @@
-//! The virtual clock: time passes when nothing else can happen, and the date may be set.
+//! The virtual clock: time passes when nothing else can happen, and the date may be changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::world::World;
 
-/// What the date is when a run begins: 2026-01-31T09:15:00Z.
+/// Date at which a run begins: 2026-01-31T09:15:00Z.
 pub(crate) const BEGINNING: Timestamp = Timestamp::from_millis(1_769_850_900_000);
 
 /// The clock of all processes of a run, which is that of its paused runtime.
@@ -27,12 +27,12 @@ impl VirtualClock {
         Self { began: Instant::now(), set_by: AtomicI64::new(0) }
     }
 
-    /// Sets the date by so many milliseconds, forward or back.
+    /// Moves the date by this many milliseconds, forward or back.
     pub(crate) fn jump(&self, millis: i64) {
         self.set_by.fetch_add(millis, Ordering::Relaxed);
     }
 
-    /// How long the run has lasted.
+    /// Time since the run began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
@@ -58,7 +58,7 @@ impl Clock for VirtualClock {
 #[derive(Debug)]
 pub(crate) struct MachineClock {
     pub(crate) world: Arc<World>,
-    /// By so many milliseconds.
+    /// Milliseconds by which it is ahead.
     pub(crate) ahead_ms: i64,
 }
 

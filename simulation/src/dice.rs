@@ -1,4 +1,4 @@
-//! The one source of chance of a run.
+//! The only source of randomness of a run.
 
 use std::time::Duration;
 
@@ -28,12 +28,12 @@ impl Dice {
         self.next() % bound.max(1)
     }
 
-    /// An index into something of so many items.
+    /// An index into a list of this length.
     pub(crate) fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap_or_default()
     }
 
-    /// Whether something happens that does so `per_mille` times in a thousand.
+    /// Returns true `per_mille` times in a thousand.
     pub(crate) fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }

@@ -1,6 +1,6 @@
-//! What is there when a run begins: a workspace that sends, with contacts, lists, segments and webhooks.
+//! Initial state of a run: a workspace that sends, with contacts, lists, segments and webhooks.
 //!
-//! It is made once, by the product itself, and copied for every run.
+//! It is created once, by the product itself, and copied for every run.
 
 use std::fs;
 use std::io;
@@ -25,15 +25,15 @@ use crate::front_end;
 use crate::requests::{Call, DOMAINS};
 use crate::world::World;
 
-/// Contacts that are there from the beginning.
+/// Contacts that exist from the beginning.
 const CONTACTS: usize = 8;
 
 const LISTS: usize = 3;
 
-/// The key that all secrets of all runs are sealed under.
+/// The key that encrypts all secrets of all runs.
 const KEY: SecretKey = SecretKey::from_bytes([7; 32]);
 
-/// What the requests of runs may name, and the files of the database.
+/// Ids that the requests of runs may use, and the files of the database.
 #[derive(Debug)]
 pub(crate) struct Fixture {
     pub(crate) workspace: WorkspaceId,
@@ -43,13 +43,13 @@ pub(crate) struct Fixture {
     pub(crate) webhooks: Vec<String>,
     /// Drafts, which runs schedule, pause and cancel.
     pub(crate) campaigns: Vec<String>,
-    /// Drafts. Runs activate the first and let it be; the second they also pause.
+    /// Drafts. Runs activate the first and leave it active; the second they also pause.
     pub(crate) automations: Vec<String>,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Fixture {
-    /// The one that all runs of this process share.
+    /// The fixture that all runs of this process share.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Fixture> = OnceLock::new();
         SHARED.get_or_init(|| Self::make().expect("the product makes what every run begins with"))
@@ -60,7 +60,7 @@ impl Fixture {
         let path = directory.path().join("messaging.db");
         let store = Arc::new(SqliteStore::open(SqliteOptions::new(path)).map_err(io::Error::other)?);
         let mut fixture = wait(fill(Arc::clone(&store)))?;
-        // The last one that closes the database moves its log into it.
+        // The last connection moves the log into the database when it closes.
         drop(store);
         for entry in fs::read_dir(directory.path())? {
             let entry = entry?;
@@ -71,7 +71,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// Copies the database into a directory, and answers where it is.
+    /// Copies the database into a directory, and returns its path.
     pub(crate) fn copy_into(&self, directory: &Path) -> io::Result<PathBuf> {
         for (name, content) in &self.files {
             fs::write(directory.join(name), content)?;
@@ -80,13 +80,13 @@ impl Fixture {
     }
 }
 
-/// A directory in memory where there is one: no run needs a disk.
+/// A directory in memory if possible: no run needs a disk.
 pub(crate) fn temporary_directory() -> io::Result<tempfile::TempDir> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
 }
 
-/// What a process is told: its machine has a name of its own.
+/// Settings of a process: each machine has a separate name.
 pub(crate) fn settings(world: &World, process: usize) -> Settings {
     Settings::default()
         .hostname(format!("mx{process}.service.test"))
@@ -94,7 +94,7 @@ pub(crate) fn settings(world: &World, process: usize) -> Settings {
         .sweep_every(world.plan.sweep_every)
 }
 
-/// An application as all processes of all runs have it, with ports of their own.
+/// An application as in all processes of all runs, with its own ports.
 pub(crate) fn application(
     store: Arc<dyn Store>,
     transport: Option<Arc<dyn Transport>>,
@@ -107,7 +107,7 @@ pub(crate) fn application(
     }
 }
 
-/// Admits every URL and calls none.
+/// Accepts every URL and calls none.
 #[derive(Debug)]
 struct NoCalls;
 
@@ -193,7 +193,7 @@ async fn add_campaigns(app: &App, fixture: &mut Fixture) -> io::Result<()> {
     Ok(())
 }
 
-/// One that greets, waits, tags, calls and thanks, and one that waits for something to happen. No run of them comes to a
+/// An automation that greets, waits, tags, calls and thanks, and one that waits for an event. No run of them comes to a
 /// node twice.
 async fn add_automations(app: &App, fixture: &mut Fixture) -> io::Result<()> {
     let workspace = fixture.workspace;
@@ -226,7 +226,7 @@ async fn add_automations(app: &App, fixture: &mut Fixture) -> io::Result<()> {
     Ok(())
 }
 
-/// What the webhook node of an automation calls.
+/// URL that the webhook node of an automation calls.
 pub(crate) const NODE_URL: &str = "https://node.test/call";
 
 /// The address of a webhook.

@@ -1,5 +1,5 @@
-//! What an observer outside of the product knows: which copies peers took, which events a receiver took, what
-//! callers were answered, and what was done to the processes.
+//! Facts that an observer outside of the product knows: copies that peers accepted, events that a receiver accepted,
+//! answers to callers, and interruptions of the processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +11,19 @@ pub(crate) struct Ledger {
     lives: Vec<LifeRecord>,
     /// Every transaction whose content was sent, in order.
     pub(crate) contents: Vec<Content>,
-    /// Events that each webhook's receiver took, with how often.
+    /// Events that each webhook's receiver accepted, with their number.
     pub(crate) received: BTreeMap<(String, String), u32>,
-    /// Calls of webhook nodes: by run the keys that were used, with how often each was taken.
+    /// Calls of webhook nodes: by run the keys that were used, with the number of accepted calls.
     pub(crate) calls: BTreeMap<String, BTreeMap<String, u32>>,
-    /// Recipients, by message, whose mail server sent the message back.
+    /// Recipients, by message, whose mail server returned the message.
     pub(crate) returned: BTreeSet<(MessageId, String)>,
-    /// The Message-ID under which each message left first.
+    /// The Message-ID under which each message was sent first.
     message_ids: BTreeMap<MessageId, String>,
     /// The requests of callers, each with what its caller knows of the outcome.
     pub(crate) requests: Vec<RequestRecord>,
-    /// Counts what callers saw.
+    /// Number of observations of callers so far.
     moments: u64,
-    /// Promises that were seen to be broken while the run went on.
+    /// Promises that were found broken during the run.
     pub(crate) broken: Vec<String>,
     /// Claims that ended too early.
     lost_claims: u32,
@@ -42,20 +42,20 @@ struct LifeRecord {
 pub(crate) struct Content {
     pub(crate) message: MessageId,
     pub(crate) recipient: String,
-    /// True if the peer took the content.
+    /// True if the peer accepted the content.
     pub(crate) is_taken: bool,
     /// True if the peer's reply was lost on its way back.
     pub(crate) is_reply_lost: bool,
-    /// Whether the recipient has it already, and the server knew that.
+    /// True if the recipient has it already, and the server knew that.
     pub(crate) is_needless: bool,
     life: usize,
     outcome: OutcomeState,
 }
 
-/// What became of the outcome of a transaction.
+/// State of a transaction's outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OutcomeState {
-    /// Its process has it, or will.
+    /// Its process has it, or will get it.
     UnderWay,
     /// Its process ended or froze, or lost its claim, before the outcome was committed.
     CutOff,
@@ -63,46 +63,46 @@ enum OutcomeState {
     Kept,
 }
 
-/// What is noted of content that leaves; see [`Content`].
+/// Facts about content that is sent; see [`Content`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ContentSent<'a> {
     pub(crate) message: MessageId,
     pub(crate) recipient: &'a str,
     pub(crate) is_taken: bool,
     pub(crate) is_reply_lost: bool,
-    /// Whether the process was frozen between the last question to the store and the content: nobody can keep it
-    /// from sending what another process has sent meanwhile.
+    /// True if the process was frozen between the last check of the store and the content: nothing can keep it from
+    /// sending a message that another process has sent meanwhile.
     pub(crate) is_late: bool,
 }
 
 impl Content {
-    /// Nobody may hear of the outcome any more.
+    /// Notes that the outcome may never be committed.
     fn cut_off(&mut self) {
         if self.outcome == OutcomeState::UnderWay {
             self.outcome = OutcomeState::CutOff;
         }
     }
 
-    /// Whether an honest server may not know at the moment that the peer took it.
+    /// Returns true if an honest server may not know at the moment that the peer accepted it.
     fn may_be_repeated(&self) -> bool {
         !self.is_taken || self.is_reply_lost || self.outcome == OutcomeState::CutOff
     }
 }
 
-/// What a caller knows of a request.
+/// Facts that a caller knows about a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestRecord {
     /// The first successful answer: status and body.
     pub(crate) success: Option<(u16, String)>,
     /// Successful answers that were not replayed.
     pub(crate) fresh_successes: u32,
-    /// Tries of which nobody knows whether they were done.
+    /// Tries whose outcome is unknown.
     pub(crate) unknown: u32,
-    /// When it was asked for first, by the order of all that callers saw.
+    /// When it was requested first, by the order of all observations of callers.
     pub(crate) first_asked: Option<u64>,
-    /// When its success was known first.
+    /// When its success was known first, by the same order.
     pub(crate) known_at: Option<u64>,
-    /// Whether the server confirmed that the file of an import arrived.
+    /// True if the server confirmed that the file of an import arrived.
     pub(crate) is_uploaded: bool,
     /// Messages that were accepted.
     pub(crate) messages: Vec<MessageId>,
@@ -124,8 +124,8 @@ impl Ledger {
         self.cut_off(life);
     }
 
-    /// What is under way when a process ends or freezes is cut off; what it begins after it was frozen, with a claim
-    /// that is over, as well.
+    /// Cuts off the transactions that are in progress when a process ends or freezes; also those that it begins after
+    /// it was frozen, with an expired claim.
     fn cut_off(&mut self, life: usize) {
         for content in self.contents.iter_mut().filter(|content| content.life == life) {
             content.cut_off();
@@ -144,7 +144,7 @@ impl Ledger {
         self.lost_claims += 1;
     }
 
-    /// Content leaves.
+    /// Notes content that is sent.
     pub(crate) fn send_content(&mut self, life: usize, sent: ContentSent<'_>) {
         let ContentSent { message, recipient, is_taken, is_reply_lost, is_late } = sent;
         let before = self.contents.iter().rfind(|one| one.message == message && one.recipient == recipient);
@@ -156,7 +156,7 @@ impl Ledger {
         self.contents.push(content);
     }
 
-    /// A copy has left under a Message-ID: all copies of a message have the same.
+    /// Notes the Message-ID of a copy: all copies of a message have the same.
     pub(crate) fn note_message_id(&mut self, message: MessageId, id: &str) {
         let known = self.message_ids.entry(message).or_insert_with(|| id.to_owned());
         if known != id {
@@ -165,7 +165,7 @@ impl Ledger {
         }
     }
 
-    /// That a recipient has a message is in the store.
+    /// Notes that the store knows of a delivery to a recipient.
     pub(crate) fn outcome_kept(&mut self, life: usize, message: MessageId, recipient: &str) {
         for content in &mut self.contents {
             if content.life == life && content.message == message && content.recipient == recipient {
@@ -188,12 +188,12 @@ impl Ledger {
         self.contents.iter().filter(move |one| one.message == message && one.recipient == recipient)
     }
 
-    /// Whether anything happened after which a server may not know what became of its transactions.
+    /// Returns true if a server may not know the outcomes of its transactions because of an interruption.
     pub(crate) fn had_interruptions(&self) -> bool {
         self.lost_claims > 0 || self.lives.iter().any(|life| life.has_ended || life.was_frozen)
     }
 
-    /// A call of a webhook node arrives; whether it is taken.
+    /// Notes a call of a webhook node, and if it is accepted.
     pub(crate) fn call(&mut self, run: &str, key: &str, is_taken: bool) {
         *self.calls.entry(run.to_owned()).or_default().entry(key.to_owned()).or_default() += u32::from(is_taken);
     }
@@ -206,7 +206,7 @@ impl Ledger {
         self.received.contains_key(&(url.to_owned(), event.to_string()))
     }
 
-    /// A moment after all those before.
+    /// Returns the next number in the order of observations.
     pub(crate) fn moment(&mut self) -> u64 {
         self.moments += 1;
         self.moments

@@ -1,4 +1,4 @@
-//! Letters that come back: what a mail server took and could not deliver after all.
+//! Bounces by mail: a mail server accepted a message and could not deliver it after all.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use messaging_engine::{App, Error};
 
 use crate::world::World;
 
-/// The longest time after which a letter comes, in seconds.
+/// The longest time until a bounce, in seconds.
 const LATEST: u64 = 300;
 
-/// How often a mail server tries to give a letter back.
+/// Number of times that a mail server tries to return a bounce.
 const MAX_TRIES: usize = 60;
 
-/// Sends a bounce to the envelope sender of a message after a while, again and again until it is taken.
+/// Sends a bounce to the envelope sender of a message after a while, repeatedly until it is accepted.
 pub(crate) fn send_back(world: &Arc<World>, message: MessageId, sender: String, recipient: String) {
     world.ledger().count_fault("bounced after it was taken");
     world.letters.change(|letters| *letters += 1);

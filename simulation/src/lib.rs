@@ -1,20 +1,20 @@
 //! The engine in one thread, over a store and peers that fail by a seeded plan.
 //!
-//! As `FoundationDB` and `TigerBeetle` are tested: everything that a process meets outside of itself, store, mail
-//! servers, receivers of webhooks, time and chance, is simulated, so that a seed decides everything that happens, and
-//! a seed that fails does so again. Processes end and freeze at any await, commits are refused or their outcome is
-//! not known, claims are lost, the store is full, the clock is set, replies get lost. When everything has come to
-//! rest the promises of the product are checked against what an observer outside has noted.
+//! As `FoundationDB` and `TigerBeetle` are tested: everything outside of a process, store, mail servers, receivers of
+//! webhooks, time and randomness, is simulated, so that a seed decides everything that happens, and a seed that fails
+//! does so again. Processes end and freeze at any await, commits are refused or have an unknown outcome, claims are
+//! lost, the store is full, the clock is changed, replies get lost. When all work is done, the promises of the product
+//! are compared with the notes of an outside observer.
 //!
 //! A seed becomes a `SimulationPlan` (`plan.rs`); `run.rs` carries it out; `life.rs` is where a process ends or
-//! freezes; `store.rs` fails in front of the real SQLite store, which is waited for so that its threads decide nothing
-//! (`blocking.rs`); `checks.rs` holds the promises; `planted.rs` the mistakes that they are known to find.
+//! freezes; `store.rs` fails in front of the real SQLite store, whose threads are waited for so that they decide
+//! nothing (`blocking.rs`); `checks.rs` holds the promises; `planted.rs` the mistakes that they are known to find.
 //!
-//! To let another operation take part: its call in `requests.rs`. Another promise: a function in `checks.rs`.
+//! To add an operation: its call in `requests.rs`. To add a promise: a function in `checks.rs`.
 //!
-//! What is not simulated: threads that product code starts itself (templates, keys, passwords), and the
-//! [`Workers`](messaging_engine::work::Workers) of a server, whose loop is woken in an order that tokio draws by lot;
-//! processes here call `run_until_idle` instead.
+//! Not simulated: threads that product code starts itself (templates, keys, passwords), and the
+//! [`Workers`](messaging_engine::work::Workers) of a server, whose loop tokio wakes in a random order; processes here
+//! call `run_until_idle` instead.
 
 mod blocking;
 mod caller;

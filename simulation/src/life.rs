@@ -1,4 +1,4 @@
-//! One life of a process: from its start until it is ended, and where it can be ended or frozen.
+//! One life of a process: from its start until it ends, and the points where it can end or freeze.
 
 use std::fmt;
 use std::future::pending;
@@ -9,19 +9,19 @@ use std::time::Duration;
 use crate::signal::Signal;
 use crate::world::World;
 
-/// Between two tasks that are ready the order is changed at so many points of a thousand.
+/// Points of a thousand at which the order of two ready tasks is changed.
 const YIELDS: u64 = 250;
 
-/// One life of a process. Every call of the engine to the world outside passes [`Life::point`], before and after:
-/// these are its awaits, where the process may end, freeze, or let others go first.
+/// One life of a process. Every call of the engine to the outside passes [`Life::point`], before and after: these are
+/// its awaits, where the process may end, freeze, or let others go first.
 #[derive(Debug)]
 pub(crate) struct Life {
     pub(crate) world: Arc<World>,
-    /// Which process.
+    /// Number of the process.
     pub(crate) process: usize,
-    /// Which of all lives of all processes.
+    /// Number of the life, among those of all processes.
     pub(crate) number: usize,
-    /// By how much the clock of its machine is ahead of the store's.
+    /// Milliseconds by which the clock of its machine is ahead of the store's.
     pub(crate) clock_ahead_ms: i64,
     /// Points that the process has passed, in all its lives.
     points: Arc<AtomicU64>,
@@ -82,7 +82,7 @@ impl Life {
         }
     }
 
-    /// Ends the process: nothing of it goes on.
+    /// Ends the process: none of its tasks continues.
     pub(crate) fn end(&self) {
         self.world.ledger().life_ended(self.number);
         self.is_over.change(|is_over| *is_over = true);
@@ -92,7 +92,7 @@ impl Life {
         self.is_over.get()
     }
 
-    /// How often it was frozen until now.
+    /// Number of times that it was frozen so far.
     pub(crate) fn freezes(&self) -> u64 {
         self.freezes.load(Ordering::Relaxed)
     }
@@ -102,7 +102,7 @@ impl Life {
         self.is_over.wait_for(|is_over| *is_over).await;
     }
 
-    /// Stops the process for a time, as a machine that is suspended does.
+    /// Stops the process for a time, like a suspended machine.
     fn freeze(&self, what: &str, length: Duration) {
         self.note(format_args!("freezes at {what} for {length:?}"));
         self.world.ledger().life_frozen(self.number);

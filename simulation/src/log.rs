@@ -1,4 +1,4 @@
-//! What the product logs: kept with the trace, and a panic in it is a broken promise.
+//! Log lines of the product: stored with the trace, and a panic among them is a broken promise.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -27,7 +27,7 @@ impl Attached {
 }
 
 impl Log {
-    /// `is_detailed`: whether more is logged than what went wrong.
+    /// `is_detailed` if more is logged than errors.
     pub(crate) fn new(is_detailed: bool) -> (Self, Attached) {
         let attached = Attached::default();
         let level = if is_detailed { Level::DEBUG } else { Level::ERROR };
@@ -56,7 +56,7 @@ impl Subscriber for Log {
         if line.0.contains("panicked") {
             world.ledger().broken(line.0.clone());
         }
-        // Not in the digest, which is the same whether or not anybody reads along.
+        // Not in the digest, which is the same with and without a detailed log.
         world.remark(line.0);
     }
 

@@ -1,4 +1,4 @@
-//! Mail servers that behave by chance: the transport of the simulation.
+//! Mail servers that behave randomly: the transport of the simulation.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::life::Life;
 use crate::plan::PeerRates;
 use crate::planted::Planted;
 
-/// Carries mail of one life of a process, in a transaction for each recipient, and owes what the port asks for.
+/// Sends mail of one life of a process, in a transaction for each recipient, and keeps the rules of the port.
 #[derive(Debug)]
 pub(crate) struct Mail {
     life: Arc<Life>,
 }
 
-/// What the peer says after the content.
+/// Answer of the peer after the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Taken,
@@ -60,7 +60,7 @@ impl Mail {
             return Outcome::of(OutcomeClass::Auth, reply(Some(535), "5.7.8 no"));
         }
         let mut has_waited = false;
-        // That a claim was lost matters only while its first holder is still at the message.
+        // A lost claim matters only while its first holder still works on the message.
         let slow = if world.planted == Some(Planted::LeaseNotChecked) { rates.slow.max(400) } else { rates.slow };
         if world.strikes(slow) {
             let span = world.draw(|dice| dice.span(1, 240));

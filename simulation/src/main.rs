@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use messaging_simulation::{Options, Report, run};
 
-/// Seeds of a run of the program that is told nothing.
+/// Default number of seeds.
 const COUNT: u64 = 100_000;
 
 /// Interval at which progress is reported.

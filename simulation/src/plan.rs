@@ -1,4 +1,4 @@
-//! What a seed means: who asks for what and when, and what goes wrong.
+//! Plan of a seed: the requests with their times, and the faults.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::dice::Dice;
 use crate::fixture::Fixture;
 use crate::requests::{self, Planned};
 
-/// In milliseconds.
+/// A day in milliseconds.
 const A_DAY: i64 = 86_400_000;
 
-/// The awaits of a process among which one is chosen to end or freeze at.
+/// Number of awaits of a process among which the one to end or freeze at is chosen.
 const POINTS: u64 = 2500;
 
 /// Everything that is decided before a run begins.
@@ -29,14 +29,14 @@ pub(crate) struct SimulationPlan {
     pub(crate) freezes: Vec<Freeze>,
     pub(crate) outages: Vec<Outage>,
     pub(crate) jumps: Vec<Jump>,
-    /// How often expired things are swept.
+    /// Interval of the sweeps of expired rows.
     pub(crate) sweep_every: Duration,
-    /// Whether automations are among what is asked for.
+    /// True if automations are among the requests.
     pub(crate) has_automations: bool,
     pub(crate) requests: Vec<Planned>,
 }
 
-/// How often something goes wrong with the store, in thousandths.
+/// Rates of faults of the store, in thousandths.
 #[derive(Debug, Default)]
 pub(crate) struct StoreRates {
     pub(crate) call_refused: u64,
@@ -46,7 +46,7 @@ pub(crate) struct StoreRates {
     pub(crate) lease_lost: u64,
 }
 
-/// How often something goes wrong with a mail server, in thousandths.
+/// Rates of faults of a mail server, in thousandths.
 #[derive(Debug, Default)]
 pub(crate) struct PeerRates {
     pub(crate) slow: u64,
@@ -54,20 +54,20 @@ pub(crate) struct PeerRates {
     pub(crate) deferred: u64,
     pub(crate) refused: u64,
     pub(crate) reply_lost: u64,
-    /// What was taken comes back as undeliverable.
+    /// An accepted message comes back as undeliverable.
     pub(crate) returned: u64,
 }
 
-/// How often the account that mail goes over is the trouble, in thousandths.
+/// Rates of faults of the account at the provider, in thousandths.
 #[derive(Debug, Default)]
 pub(crate) struct AccountRates {
     /// It asks for a pause.
     pub(crate) throttled: u64,
-    /// It refuses us.
+    /// It refuses the account's credentials.
     pub(crate) refused: u64,
 }
 
-/// How often something goes wrong with the receiver of webhooks, in thousandths.
+/// Rates of faults of the receiver of webhooks, in thousandths.
 #[derive(Debug, Default)]
 pub(crate) struct ReceiverRates {
     pub(crate) slow: u64,
@@ -91,7 +91,7 @@ pub(crate) struct Freeze {
     pub(crate) length: Duration,
 }
 
-/// The store takes no writes, or not all.
+/// The store accepts no writes, or not all.
 #[derive(Debug)]
 pub(crate) struct Outage {
     pub(crate) at: Duration,
@@ -99,7 +99,7 @@ pub(crate) struct Outage {
     pub(crate) health: StoreHealth,
 }
 
-/// Somebody sets the clock.
+/// The clock is changed.
 #[derive(Debug)]
 pub(crate) struct Jump {
     pub(crate) at: Duration,
@@ -112,7 +112,7 @@ impl SimulationPlan {
         let mut dice = Dice::new(seed, 1);
         let dice = &mut dice;
         let processes = if dice.chance(500) { 2 } else { 1 };
-        // How long requests come; some runs are a burst.
+        // Seconds during which requests come; some runs are a burst.
         let span = *dice.pick(&[5, 120, 1200]);
         let store = StoreRates {
             call_refused: rate(dice, 20),
@@ -172,7 +172,7 @@ impl SimulationPlan {
         let has_campaigns = seed % 16 == 15;
         let count = 6 + dice.index(24);
         let mut requests = requests::plan(dice, fixture, has_campaigns, count, span);
-        // Their jobs look every hour as long as anything else is left to do.
+        // Their jobs check every hour as long as anything else is left to do.
         let has_automations = seed % 32 == 7;
         if has_automations {
             requests.append(&mut requests::automations::plan(&mut Dice::new(seed, 3), fixture, span));
@@ -189,7 +189,7 @@ impl SimulationPlan {
             crashes,
             freezes,
             outages,
-            // Who waits for a month looks every hour.
+            // A run that waits for a month checks every hour.
             jumps: jumps.into_iter().filter(|jump: &Jump| !has_automations || jump.millis > -A_DAY).collect(),
             sweep_every,
             has_automations,
@@ -198,7 +198,7 @@ impl SimulationPlan {
     }
 }
 
-/// Most things go well in most runs: a rate is 0 in six of ten runs, else anything up to `most`.
+/// Most runs have few faults: a rate is 0 in six of ten runs, else up to `most`.
 fn rate(dice: &mut Dice, most: u64) -> u64 {
     if dice.chance(600) { 0 } else { dice.below(most + 1) }
 }

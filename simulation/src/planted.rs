@@ -1,4 +1,4 @@
-//! Mistakes that are made on purpose, to see that the checks find them.
+//! Mistakes made on purpose, to show that the checks find them.
 //!
 //! None of them touches the product: they are in the store and the transport of the simulation, where a product
 //! with the mistake would behave the same.
@@ -6,17 +6,17 @@
 /// A mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Planted {
-    /// While the store takes no writes the outcome of a job counts as kept, and is not.
+    /// While the store accepts no writes, the outcome of a job counts as stored, and is not.
     OutcomeForgotten,
-    /// What a job commits goes through although its claim was lost.
+    /// A job commits successfully although its claim was lost.
     LeaseNotChecked,
-    /// A transaction is put on record only after its content was taken.
+    /// A transaction is put on record only after its content was accepted.
     MarkAfterData,
-    /// The count of a list's members is changed by a transaction of its own, after that of the membership.
+    /// The count of a list's members is changed in a separate transaction, after that of the membership.
     CounterOutsideCommit,
-    /// The place that making messages of a campaign reached is kept by a commit of its own, after that of the messages.
+    /// The progress of a campaign's fan-out is stored by a separate commit, after that of the messages.
     PlaceOutsideCommit,
-    /// Runs that sent something are kept by a commit of its own, after that of their messages.
+    /// Runs that sent something are stored by a separate commit, after that of their messages.
     RunOutsideCommit,
 }
 

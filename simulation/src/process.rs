@@ -1,4 +1,4 @@
-//! A process: it starts, works, ends where the plan says so, and starts again.
+//! A process: it starts, works, ends when the plan says so, and starts again.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,19 +17,19 @@ use crate::signal::Signal;
 use crate::store::{Database, FaultyStore};
 use crate::world::World;
 
-/// Passes over the queue that a process makes at the same time: while a peer is slow in one, another goes on.
+/// Passes over the queue that a process makes concurrently: while a peer is slow in one, another continues.
 const PASSES: usize = 3;
 
-/// Who finds nothing to do looks again after this at the latest.
+/// Longest time until a process without work looks for work again.
 const LOOK_AGAIN: Duration = Duration::from_mins(30);
 
-/// Jobs that come one by one are claimed together after this, as in the runner.
+/// Time after which jobs that come one by one are claimed together, as in the runner.
 const GATHER: Duration = Duration::from_millis(40);
 
-/// After the store has become healthy, outcomes that wait for it go before new claims, as in the runner.
+/// Time after the store has become healthy in which waiting outcomes go before new claims, as in the runner.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// A process that ended starts again after at most so many seconds.
+/// Longest pause before an ended process starts again, in seconds.
 const LONGEST_PAUSE: u64 = 90;
 
 /// The processes of a run.
@@ -37,7 +37,7 @@ const LONGEST_PAUSE: u64 = 90;
 pub(crate) struct Cluster {
     world: Arc<World>,
     database: Arc<Database>,
-    /// What runs in each process at the moment.
+    /// Running application of each process, if there is one.
     running: Mutex<Vec<Option<Running>>>,
     /// Counts starts.
     starts: Signal<u64>,
@@ -73,7 +73,7 @@ impl Cluster {
     /// One life of a process.
     async fn live(&self, process: usize, points: &Arc<AtomicU64>) {
         if self.world.plan.processes == 1 && !self.is_first() {
-            // The only one: its start ends all claims.
+            // The only process: its start ends all claims.
             if let Err(error) = self.database.restart() {
                 self.world.ledger().broken(format!("the database does not open again: {error}"));
                 return;
@@ -109,7 +109,7 @@ impl Cluster {
         self.starts.change(|starts| *starts += 1);
     }
 
-    /// A process that serves, `wish` if that one does.
+    /// A running process, `wish` if that one runs.
     pub(crate) async fn any(&self, wish: usize) -> Running {
         loop {
             let seen = self.starts.get();
@@ -145,7 +145,7 @@ pub(crate) async fn build(life: &Arc<Life>, database: &Arc<Database>) -> Option<
     }
 }
 
-/// Does the jobs of a process, as its runner does, but woken by commits of every process.
+/// Runs the jobs of a process, as its runner does, but woken by commits of every process.
 async fn work(app: App, database: Arc<Database>) {
     let mut is_prepared = false;
     loop {

@@ -13,17 +13,17 @@ use crate::fixture::Fixture;
 /// Domains of recipients: `d0.test` to `d3.test`.
 pub(crate) const DOMAINS: usize = 4;
 
-/// A request and how it is made.
+/// A request and the way it is made.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
-    /// When, since the beginning.
+    /// Time since the beginning at which it is made.
     pub(crate) at: Duration,
     pub(crate) call: Call,
     /// The Idempotency-Key; without one a request whose outcome is unknown is not repeated.
     pub(crate) key: Option<String>,
-    /// Whether it is made twice at the same time.
+    /// True if it is made twice at the same time.
     pub(crate) is_doubled: bool,
-    /// When it is made again after it succeeded.
+    /// Time after its success at which it is made again.
     pub(crate) repeat_after: Option<Duration>,
 }
 
@@ -35,13 +35,13 @@ pub(crate) struct Call {
     /// The parameters of its path, without the workspace.
     pub(crate) path: Vec<(&'static str, String)>,
     pub(crate) body: Value,
-    /// Whose messages are crossed out by it.
+    /// Index of the contact that the call erases.
     pub(crate) erases: Option<usize>,
-    /// To whom it sends.
+    /// Recipients of the message that it sends.
     pub(crate) recipients: Vec<String>,
-    /// Names of product events of which each is used once.
+    /// Names of product events, each of which is used once.
     pub(crate) events: Vec<String>,
-    /// A file that is uploaded once it was announced, and how many rows it has.
+    /// A file that is uploaded once it was announced, and the number of its rows.
     pub(crate) file: Option<(String, u64)>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn plan(dice: &mut Dice, fixture: &Fixture, has_campaigns: bool, coun
             if !has_campaigns && call.operation.ends_with("Campaign") {
                 call = Call::new("getContact", &[("id", dice.pick(&fixture.contacts).as_str())], Value::Null);
             }
-            // What only reads has no use for a key.
+            // A request that only reads needs no key.
             let has_key = dice.chance(700) && !call.operation.starts_with("get");
             Planned {
                 at: dice.span(0, span),
@@ -164,7 +164,7 @@ fn import(dice: &mut Dice, number: usize) -> Call {
     Call { file: Some((file, rows)), ..Call::new("createImport", &[], body) }
 }
 
-/// `p0@d0.test` to `p4@d3.test`; the first ones are those of contacts.
+/// `p0@d0.test` to `p4@d3.test`; the first ones are addresses of contacts.
 fn address(dice: &mut Dice) -> String {
     format!("p{}@d{}.test", dice.below(5), dice.index(DOMAINS))
 }

@@ -1,4 +1,4 @@
-//! One run: a plan is carried out, then everything calms down, then the promises are checked.
+//! One run: a plan is carried out, then faults end and work is finished, then the promises are checked.
 
 use std::io;
 use std::sync::Arc;
@@ -24,22 +24,22 @@ use crate::requests::Call;
 use crate::store::Database;
 use crate::world::World;
 
-/// What is waited for after the last request before everything calms down.
+/// Time after the last request until faults end.
 const AFTERMATH: Duration = Duration::from_mins(20);
 
-/// How long everything that is left may take once nothing goes wrong any more: longer than messages, webhooks, claims
-/// and jobs from before a clock was set back by 30 days are kept waiting.
+/// Longest time for the remaining work once faults have ended: longer than messages, webhooks, claims and jobs wait
+/// that were dated before a clock was set back by 30 days.
 const LONGEST_CALM: Duration = Duration::from_hours(31 * 24);
 
 /// More jobs than the automations of a run have.
 const MANY: usize = 100;
 
-/// What a run is to be.
+/// Options of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// A mistake that is made on purpose.
     pub planted: Option<Planted>,
-    /// Whether every step is kept, to be read.
+    /// True if the trace is kept, to be read.
     pub keeps_trace: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct Report {
     pub copies: usize,
 }
 
-/// Runs a seed. Fails when there is no room for its database.
+/// Runs a seed. Fails if there is no room for its database.
 pub fn run(seed: u64, options: Options) -> io::Result<Report> {
     let fixture = Fixture::shared();
     let directory = temporary_directory()?;
@@ -133,7 +133,7 @@ async fn live(world: &Arc<World>, database: &Arc<Database>) {
     }
 }
 
-/// An application that does no work, for those who look.
+/// An application without workers, for checks.
 async fn observer(world: &Arc<World>, database: &Arc<Database>) -> Option<App> {
     let life = Life::begin(world, world.plan.processes, &Arc::default());
     let app = build(&life, database).await;
@@ -149,9 +149,9 @@ async fn resume_webhooks(world: &World, app: &App) {
         let call = Call::new("resumeWebhook", &[("id", webhook)], serde_json::Value::Null);
         loop {
             match front_end::call(app, fixture.workspace, &call, None).await {
-                // It was not paused.
+                // The webhook was not paused.
                 Ok(_) | Err(Error::InvalidState { status: "active", .. }) => break,
-                // The store is about to come back.
+                // The store will be available soon.
                 Err(Error::Unavailable { .. }) if world.clock.elapsed() < LONGEST_CALM => {
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
@@ -164,7 +164,7 @@ async fn resume_webhooks(world: &World, app: &App) {
     }
 }
 
-/// Resumes campaigns that somebody or the server had paused; answers whether there were any.
+/// Resumes campaigns that a request or the server had paused; returns true if there were any.
 async fn resume_campaigns(world: &World, app: &App) -> bool {
     let fixture = Fixture::shared();
     let mut has_resumed = false;
@@ -174,7 +174,7 @@ async fn resume_campaigns(world: &World, app: &App) -> bool {
         if found.is_ok_and(|found| found.json()["status"] == "paused") {
             let call = Call::new("scheduleCampaign", &[("id", id)], serde_json::json!({"send_now": true}));
             match front_end::call(app, fixture.workspace, &call, None).await {
-                // Without a store, which is about to come back, it is asked again.
+                // The store is unavailable and will be back soon: try again.
                 Ok(_) | Err(Error::Unavailable { .. }) => has_resumed = true,
                 Err(error) => world.ledger().broken(format!("campaign {id} is not resumed: {error:?}")),
             }
@@ -183,7 +183,7 @@ async fn resume_campaigns(world: &World, app: &App) -> bool {
     has_resumed
 }
 
-/// Activates automations that somebody had paused; answers whether any is still on its way.
+/// Activates automations that a request had paused; returns true if any still has work.
 async fn automations_go_on(world: &World, app: &App) -> bool {
     if !world.plan.has_automations {
         return false;
@@ -197,7 +197,7 @@ async fn automations_go_on(world: &World, app: &App) -> bool {
             Some("paused") => {
                 let call = Call::new("activateAutomation", &[("id", id)], serde_json::Value::Null);
                 match front_end::call(app, fixture.workspace, &call, None).await {
-                    // Without a store, which is about to come back, it is asked again.
+                    // The store is unavailable and will be back soon: try again.
                     Ok(_) | Err(Error::Unavailable { .. }) => has_more = true,
                     Err(error) => world.ledger().broken(format!("automation {id} is not activated: {error:?}")),
                 }
@@ -217,7 +217,7 @@ async fn resting_jobs(world: &World, app: &App) -> usize {
     app.store().jobs_of(&["run_automation"], MANY).await.map_or(0, |jobs| jobs.len())
 }
 
-/// Whether notes of an automation are left, or runs that go on by themselves or wait for a call.
+/// Returns true if an automation has outbox entries left, or runs that continue by themselves or wait for a call.
 async fn has_work(app: &App, id: &str) -> Result<bool, StoreError> {
     let (store, workspace) = (app.store(), Fixture::shared().workspace);
     let Ok(id) = id.parse::<AutomationId>() else { return Ok(false) };
@@ -236,17 +236,17 @@ async fn has_work(app: &App, id: &str) -> Result<bool, StoreError> {
     Ok(false)
 }
 
-/// Waits until no job is left but those that are there for ever.
+/// Waits until only permanent jobs are left.
 async fn wait_until_idle(world: &World, app: &App) {
     let began = world.clock.elapsed();
     loop {
-        // A message that was put off looks again every half a minute whether its campaign goes on.
+        // A deferred message checks every half minute if its campaign continues.
         let has_resumed = resume_campaigns(world, app).await;
         let goes_on = automations_go_on(world, app).await;
-        // Those of automations rest until something happens.
+        // The jobs of automations rest until something happens.
         let resting = resting_jobs(world, app).await;
         match app.store().job_count().await {
-            // Fewer are there while no process could begin to work.
+            // There are fewer while no process could begin to work.
             Ok(left) if left == (Sweep::ALL.len() + resting) as u64 && !has_resumed && !goes_on => return,
             Ok(left) if world.clock.elapsed() - began > LONGEST_CALM => {
                 world.ledger().broken(format!("{left} jobs are stuck"));
@@ -261,11 +261,11 @@ async fn wait_until_idle(world: &World, app: &App) {
     }
 }
 
-/// Times in which the store takes no writes.
+/// Outages: times in which the store accepts no writes.
 async fn trouble(world: Arc<World>, database: Arc<Database>) {
     for outage in &world.plan.outages {
         tokio::time::sleep(outage.at.saturating_sub(world.clock.elapsed())).await;
-        // One trouble at a time.
+        // One outage at a time.
         if database.health() == StoreHealth::Healthy {
             world.ledger().count_fault("store full or failing");
             database.set_health(outage.health);

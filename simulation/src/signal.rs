@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-/// A value whose changes can be awaited, by waiters who are woken in the order in which they came: those of a
-/// `tokio::sync::watch` are woken in an order that is drawn by lot.
+/// A value whose changes can be awaited. Waiters are woken in the order in which they came; `tokio::sync::watch` wakes
+/// them in random order.
 #[derive(Debug, Default)]
 pub(crate) struct Signal<T> {
     value: Mutex<T>,

@@ -33,18 +33,18 @@ pub(crate) struct Database {
     path: PathBuf,
     open: Mutex<Option<Arc<SqliteStore>>>,
     state: Signal<StoreHealth>,
-    /// The same for the product.
+    /// The health as the product sees it.
     health: watch::Sender<StoreHealth>,
-    /// A commit of which nobody knows yet whether it is kept, and whose it is.
+    /// A commit whose outcome is not decided yet, with the life that made it.
     undecided: Mutex<Option<(usize, Changes)>>,
     /// Counts commits, so that processes look for work.
     commits: Signal<u64>,
-    /// What is told of commits, unless it is lost.
+    /// News of commits, some of which are lost.
     news: watch::Sender<News>,
     claims: Mutex<Claims>,
 }
 
-/// Without threads that read: the simulation waits for every read, and waking somebody takes longer than reading.
+/// Without reader threads: the simulation waits for every read, and waking a thread takes longer than reading.
 fn options(path: &Path) -> SqliteOptions {
     SqliteOptions { readers: 0, ..SqliteOptions::new(path) }
 }
@@ -70,7 +70,7 @@ impl Database {
         Arc::clone(open.as_ref().expect("it is open while processes live"))
     }
 
-    /// Closes the database and opens it again, as when the only process starts again: leases are forgotten.
+    /// Closes the database and opens it again, as when the only process starts again: claims are forgotten.
     pub(crate) fn restart(&self) -> Result<(), OpenError> {
         self.decide();
         self.close();
@@ -95,24 +95,24 @@ impl Database {
         self.state.get()
     }
 
-    /// Tells every commit.
+    /// Signals every commit.
     pub(crate) const fn commits(&self) -> &Signal<u64> {
         &self.commits
     }
 
-    /// Tells every change of the health.
+    /// Signals every change of the health.
     pub(crate) const fn state(&self) -> &Signal<StoreHealth> {
         &self.state
     }
 
-    /// Ends the time in which the outcome of a commit is not known: it is kept, or it is not.
+    /// Decides a commit with an unknown outcome: it is stored, or it is not.
     fn decide(&self) {
         let undecided = self.undecided.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((life, changes)) = undecided {
             let is_kept = self.world.draw(|dice| dice.chance(500));
             self.world.note(format_args!("the undecided commit is kept: {is_kept}"));
             if is_kept {
-                // When it does not apply any more, it was none.
+                // If the commit does not apply any more, it was not stored.
                 let _ = self.apply(life, &changes);
             }
         }
@@ -141,7 +141,7 @@ impl Database {
         Ok(())
     }
 
-    /// Changes how many members lists are said to have, outside of any commit of the product.
+    /// Changes the member counts of lists, outside of any commit of the product.
     fn miscount(&self, lists: &[Vec<u8>], by: i64) -> rusqlite::Result<()> {
         let connection = rusqlite::Connection::open(&self.path)?;
         connection.busy_timeout(Duration::from_secs(5))?;
@@ -159,18 +159,18 @@ pub(crate) struct FaultyStore {
     database: Arc<Database>,
 }
 
-/// What goes wrong with a commit.
+/// Fault of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommitFault {
-    /// Nothing is done.
+    /// Nothing is stored.
     Refused,
-    /// Nothing is done, because the data is said to have changed.
+    /// Nothing is stored, because the data is said to have changed.
     Conflict,
-    /// Nothing is done, and nobody knows.
+    /// Nothing is stored, and the outcome is reported as unknown.
     UnknownAndLost,
-    /// It is done, and nobody knows.
+    /// It is stored, and the outcome is reported as unknown.
     UnknownAndKept,
-    /// Nobody knows for a while, in which the store takes no writes.
+    /// The outcome is undecided for a while, in which the store accepts no writes.
     Undecided,
 }
 
@@ -183,7 +183,7 @@ impl FaultyStore {
         self.database.store()
     }
 
-    /// What comes before every call but a commit.
+    /// Passes the point before every call but a commit, which may be refused.
     async fn before(&self, call: &'static str) -> Result<(), StoreError> {
         self.life.point(call).await;
         let world = &self.life.world;
@@ -205,7 +205,7 @@ impl FaultyStore {
         self.life.note(line);
     }
 
-    /// What the state of the store refuses.
+    /// Returns true if the state of the store admits the changes.
     fn admits(&self, changes: &Changes) -> bool {
         match self.database.health() {
             StoreHealth::Healthy => true,
@@ -217,7 +217,7 @@ impl FaultyStore {
     fn commit_fault(&self, changes: &Changes) -> Option<CommitFault> {
         let world = &self.life.world;
         let rates = &world.plan.store;
-        // The port promises that a conflict is one: a job that meets it knows that its claim or its message changed.
+        // The port promises that a conflict is real: a job that meets it knows that its claim or its message changed.
         let is_hold = |write: &Write| matches!(write, Write::Job(JobWrite::Hold(_)));
         let is_of_a_job = changes.writes().iter().any(|write| write.claim().is_some() && !is_hold(write))
             || changes.writes().iter().all(is_hold);
@@ -243,7 +243,7 @@ impl FaultyStore {
         self.database.apply(self.life.number, changes)
     }
 
-    /// The changes of whoever lost a claim, in the name of the one who has it.
+    /// The changes of a job that lost its claim, under the latest claim.
     fn with_latest_claims(&self, changes: &Changes) -> Changes {
         let claims = self.database.claims.lock().unwrap_or_else(PoisonError::into_inner);
         let latest = |handle: &JobHandle| claims.latest(handle);
@@ -307,7 +307,7 @@ impl FaultyStore {
         }
     }
 
-    /// Commits, and counts the members of lists in a transaction of its own afterwards.
+    /// Commits, and counts the members of lists in a separate transaction afterwards.
     async fn commit_and_count_later(&self, changes: &Changes) -> Result<(), CommitError> {
         let joined = changes.writes().iter().filter_map(|write| match write {
             Write::JoinList(_, list, ..) => Some(list.to_bytes().to_vec()),
@@ -324,7 +324,7 @@ impl FaultyStore {
         Ok(())
     }
 
-    /// Commits new messages of a campaign, and the place that was reached in a commit of its own afterwards.
+    /// Commits new messages of a campaign, and the progress of the fan-out in a separate commit afterwards.
     async fn commit_and_move_on_later(&self, changes: &Changes) -> Result<(), CommitError> {
         let writes = changes.writes();
         let is_place = |write: &&Write| matches!(write, Write::Put(Document::CampaignProgress(_), _));
@@ -332,7 +332,7 @@ impl FaultyStore {
         if makes_messages { self.commit_apart(changes, is_place).await } else { self.apply(changes) }
     }
 
-    /// Commits new messages of runs, and where these stand in a commit of its own afterwards.
+    /// Commits new messages of runs, and the state of the runs in a separate commit afterwards.
     async fn commit_and_move_runs_later(&self, changes: &Changes) -> Result<(), CommitError> {
         let is_of_a_run = |write: &&Write| {
             matches!(
@@ -350,7 +350,7 @@ impl FaultyStore {
         if has_sent { self.commit_apart(changes, is_of_a_run).await } else { self.apply(changes) }
     }
 
-    /// Commits some of the writes in a commit of its own, after the others.
+    /// Commits some of the writes in a separate commit, after the others.
     async fn commit_apart(&self, changes: &Changes, is_later: impl Fn(&&Write) -> bool) -> Result<(), CommitError> {
         let (later, others): (Vec<_>, Vec<_>) = changes.writes().iter().partition(is_later);
         if later.is_empty() {
@@ -358,7 +358,7 @@ impl FaultyStore {
         }
         self.apply(&others.into_iter().cloned().collect())?;
         self.life.point("apart").await;
-        // A commit of its own may fail on its own; a process that ends right here is too rare.
+        // The separate commit may fail alone; a process that ends right here is too rare.
         if self.life.world.strikes(APART_LOST_PER_MILLE) {
             self.life.note(format_args!("a commit of its own is not kept"));
             return Err(StoreError::Unavailable.into());
@@ -367,7 +367,7 @@ impl FaultyStore {
     }
 }
 
-/// How often a commit is lost that a planted mistake makes apart from the one that it belongs to.
+/// Commits of a thousand that are lost among those that a planted mistake makes separately.
 const APART_LOST_PER_MILLE: u64 = 300;
 
 const fn ends_a_job(write: &Write) -> bool {
@@ -412,7 +412,7 @@ impl Store for FaultyStore {
         -self.life.clock_ahead_ms
     }
 
-    // Nobody asks for the metrics of a simulation.
+    // The metrics of a simulation are not read.
     fn observe(&self, _: Arc<dyn CommitObserver>) {}
 
     fn gauges(&self) -> StoreGauges {
@@ -426,10 +426,10 @@ impl Store for FaultyStore {
 fn names(changes: &Changes) -> String {
     let name = |write: &Write| {
         let mut name = Name(String::new());
-        // Ends with an error when the name is over.
+        // Ends with an error at the end of the name.
         let _ = write!(name, "{write:?}");
         let mut name = name.0;
-        // What helps to follow a message through a trace.
+        // Details that help to follow a message through a trace.
         let _ = match write {
             Write::MoveMessage(to) => write!(name, "({} {:?})", to.message_id, to.status),
             Write::Expect(Condition::Message(_, message, revision)) => write!(name, "({message}/{revision})"),
@@ -441,7 +441,7 @@ fn names(changes: &Changes) -> String {
     changes.writes().iter().map(name).collect::<Vec<_>>().join(" ")
 }
 
-/// Takes the name of a variant and no more.
+/// Accepts the name of a variant and no more.
 struct Name(String);
 
 impl std::fmt::Write for Name {

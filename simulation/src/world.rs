@@ -1,4 +1,4 @@
-//! What all processes of a run share: chance, time, the record of what happened.
+//! State shared by all processes of a run: randomness, time, and the trace.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +24,13 @@ pub(crate) struct World {
     trace: Mutex<Trace>,
     ledger: Mutex<Ledger>,
     is_calm: AtomicBool,
-    /// The processes that serve.
+    /// The running processes.
     cluster: OnceLock<Weak<Cluster>>,
-    /// Letters that are on their way back to us.
+    /// Bounces that are on their way to the product.
     pub(crate) letters: Signal<u32>,
 }
 
-/// What happened, as a digest and, if somebody wants to read it, as lines.
+/// Digest of everything that happened, and optionally its lines.
 #[derive(Debug)]
 struct Trace {
     digest: u64,
@@ -42,7 +42,7 @@ const FNV_OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01B3;
 
 impl World {
-    /// A world at its beginning. `keeps_lines`: whether its trace can be read afterwards.
+    /// A world at its beginning. `keeps_lines` if its trace can be read afterwards.
     pub(crate) fn new(plan: SimulationPlan, planted: Option<Planted>, keeps_lines: bool) -> Arc<Self> {
         let dice = Dice::new(plan.seed, 2);
         Arc::new(Self {
@@ -58,27 +58,27 @@ impl World {
         })
     }
 
-    /// Tells peers whom they can send to.
+    /// Sets the processes to which peers can send.
     pub(crate) fn is_served_by(&self, cluster: &Arc<Cluster>) {
         let _ = self.cluster.set(Arc::downgrade(cluster));
     }
 
-    /// The processes that serve, while the run goes on.
+    /// The running processes, during the run.
     pub(crate) fn cluster(&self) -> Option<Arc<Cluster>> {
         self.cluster.get()?.upgrade()
     }
 
-    /// Draws from the one source of chance.
+    /// Draws from the only source of randomness.
     pub(crate) fn draw<T>(&self, draw: impl FnOnce(&mut Dice) -> T) -> T {
         draw(&mut self.dice.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether something bad happens now that does so `per_mille` times in a thousand; never once it is calm.
+    /// Returns true if a fault with this rate in thousandths happens now; never once faults have ended.
     pub(crate) fn strikes(&self, per_mille: u64) -> bool {
         per_mille > 0 && !self.is_calm() && self.draw(|dice| dice.chance(per_mille))
     }
 
-    /// From now on nothing goes wrong any more.
+    /// Ends all faults.
     pub(crate) fn calm_down(&self) {
         self.is_calm.store(true, Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ impl World {
         self.is_calm.load(Ordering::Relaxed)
     }
 
-    /// What is known of copies, answers and faults.
+    /// Notes of copies, answers and faults.
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,6 +1,6 @@
-//! The seeds of every build, and what they are known to find.
+//! The seeds of every build, and the planted mistakes that they find.
 //!
-//! `SEED=n cargo test -p messaging-simulation` replays one seed and prints its plan and every step; `SEEDS=n` runs so
+//! `SEED=n cargo test -p messaging-simulation` replays one seed and prints its plan and every step; `SEEDS=n` runs that
 //! many instead of 2,000.
 
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use messaging_simulation::{Options, Planted, Report, run};
 /// Seeds of every build.
 const SEEDS: u64 = 2000;
 
-/// Within so many seeds a planted mistake is found.
+/// Number of seeds within which a planted mistake is found.
 const PLANTED_SEEDS: u64 = 1000;
 
 fn number(name: &str) -> Option<u64> {
@@ -71,7 +71,7 @@ fn the_same_seed_happens_the_same_way() {
     }
 }
 
-/// How many seeds it takes until a planted mistake is found.
+/// Asserts that the seeds find a planted mistake: a broken promise has one of the words.
 fn finds(planted: Planted, words: &[&str]) {
     let tells = |report: &Report| report.broken.iter().any(|line| words.iter().any(|word| line.contains(word)));
     let found = run_seeds(PLANTED_SEEDS, Options { planted: Some(planted), ..Options::default() }, tells);
@@ -85,7 +85,7 @@ fn a_forgotten_outcome_is_found() {
 
 #[test]
 fn a_claim_that_is_not_checked_is_found() {
-    // Two workers deliver one message: each to the end, or one of them a copy that the other's record does not tell.
+    // Two workers deliver one message: each to the end, or one of them a copy that the other's record does not have.
     finds(
         Planted::LeaseNotChecked,
         &["again after its end was known", "ends for", "no event says so", "which ended with"],

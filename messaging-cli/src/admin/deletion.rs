@@ -46,11 +46,11 @@ pub(super) struct DeleteUser {
     pub(super) confirmation: Confirmation,
 }
 
-/// How often it is looked whether a server has removed everything.
+/// Interval at which the command checks if a server has removed everything.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How long it is waited for a server to do so; it goes on by itself.
+/// Longest time the command waits for a server to remove everything; the server continues without it.
 const PATIENCE: Duration = Duration::from_mins(30);
-/// After so many more rows it is told how many are gone.
+/// Number of removed rows between two progress notes.
 const TELL_EVERY: u64 = 100_000;
 
 pub(super) async fn delete_workspace(

@@ -38,7 +38,7 @@ pub(super) struct Confirmation {
 }
 
 impl Confirmation {
-    /// Asks whoever sits at a terminal; fails unless the answer is yes.
+    /// Asks the person at the terminal; fails unless the answer is yes.
     pub(super) fn ask(&self, question: &str) -> Result<(), Failure> {
         if self.yes { Ok(()) } else { terminal::confirm(question) }
     }

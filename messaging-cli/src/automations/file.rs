@@ -81,7 +81,7 @@ pub(super) fn read_one(path: &Path) -> Result<Value, Failure> {
     Ok(read(path, Format::of(path).unwrap_or(Format::Json))?.body)
 }
 
-/// Reads a file. An automation without a name takes that of the file without its ending.
+/// Reads a file. An automation without a name gets that of the file without its ending.
 fn read(path: &Path, format: Format) -> Result<Named, Failure> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let text = files::read(path)?;

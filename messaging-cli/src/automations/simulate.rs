@@ -1,7 +1,6 @@
 //! `automation simulate`: an automation in a file, tried out in this process without a server.
 //!
-//! What is simulated and how is the engine's; here files are read, and what comes of it is printed or compared with a
-//! snapshot.
+//! The engine simulates; this module reads the files, and prints the result or compares it with a snapshot.
 
 mod answer;
 mod past;

@@ -15,16 +15,16 @@ use crate::files;
 use crate::members::{Kind, Member};
 use crate::names;
 
-/// Members that hold texts which people keep in files.
+/// Members whose texts people keep in files.
 const TEXTS_OF_FILES: &[&str] = &[HTML, "mjml", "text"];
 
-/// What values for templates are called in bodies, and what their flag is called.
+/// Name of the member with the values for templates, and name of its flag.
 const VARIABLES: (&str, &str) = ("variables", "vars");
 
-/// Times that lie ahead: a duration alone would be one that has passed.
+/// Members with a future time: a duration without a sign would be in the past.
 const AHEAD: &[&str] = &["send_at", "expires_at", "at", "until"];
 
-/// Words for one thing: what became of a message, and the event that says so.
+/// Pairs of words with one meaning: the state of a message, and the event that reports it.
 const SYNONYMS: [(&str, &str); 5] = [
     ("bounced", "bounce"),
     ("complained", "complaint"),
@@ -33,27 +33,27 @@ const SYNONYMS: [(&str, &str); 5] = [
     ("unsubscribed", "unsubscribe"),
 ];
 
-/// The long names of a command's flags that are given away, those of its members first of all.
+/// The long names of a command's flags that are taken, first of all those of its members.
 pub(super) struct Longs(HashSet<String>);
 
 impl Longs {
-    /// No other flag takes the name of a member.
+    /// Reserves the names of the members: no other flag may take them.
     pub(super) fn of<'a>(members: impl Iterator<Item = &'a Member>) -> Self {
         Self(members.map(|member| format!("{RESERVED}{}", plain(&member.name))).collect())
     }
 
-    /// Takes a name that is free.
+    /// Takes a name if it is free; returns false if it is not.
     fn take(&mut self, long: &str) -> bool {
         !arguments::is_taken(long) && self.0.insert(long.to_owned())
     }
 
-    /// Takes another name for a flag, which is no member's.
+    /// Takes another name for a flag, unless it is the name of a member.
     fn take_alias(&mut self, long: &str) -> bool {
         !self.0.contains(&format!("{RESERVED}{long}")) && self.take(long)
     }
 }
 
-/// What stands before the names of members; no flag begins with it.
+/// Prefix of the reserved names of members; no flag begins with it.
 const RESERVED: &str = "member ";
 
 fn plain(member: &str) -> String {
@@ -108,7 +108,7 @@ pub(super) fn flag(part: Part, member: &Member, noun: &str, longs: &mut Longs) -
         Kind::Boolean => arg
             .value_name("BOOL")
             .num_args(0..=1)
-            // Where it follows without a sign it was joined before, see `boolean_flags`.
+            // A value that follows without `=` was joined before, see `boolean_flags`.
             .require_equals(true)
             .default_missing_value("true")
             .value_parser(clap::value_parser!(bool)),
@@ -120,7 +120,7 @@ pub(super) fn flag(part: Part, member: &Member, noun: &str, longs: &mut Longs) -
     }
 }
 
-/// The flag of a member. One whose name is a shared argument's gets the noun before it: a webhook's `url` is
+/// The flag of a member. A member with the name of a shared argument gets the noun as a prefix: a webhook's `url` is
 /// `--webhook-url`, because `--url` is the server.
 fn long_name(member: &str, noun: &str, longs: &mut Longs) -> String {
     let (plain, noun) = (plain(if member == VARIABLES.0 { VARIABLES.1 } else { member }), plain(noun));
@@ -140,7 +140,7 @@ fn is_ahead(part: Part, member: &Member) -> bool {
     part == Part::Body && AHEAD.contains(&member.name.as_str())
 }
 
-/// One of some words, of which each may also be called by its synonym.
+/// Parser of one of `choices`, each of which may also be given by its synonym.
 pub(crate) fn words(choices: &[String]) -> ValueParser {
     let known: Vec<_> = choices.to_vec();
     let values = choices.iter().map(|word| PossibleValue::new(word.clone()).aliases(synonym(word, choices)));
@@ -154,12 +154,12 @@ pub(crate) fn words(choices: &[String]) -> ValueParser {
         .into()
 }
 
-/// What the state is called that an event of this kind leads to.
+/// Returns the state that an event of this kind leads to.
 pub(crate) fn status_of(kind: &str) -> &str {
     SYNONYMS.iter().find(|(_, event)| *event == kind).map_or(kind, |(status, _)| *status)
 }
 
-/// The other word for the same, unless it is a choice of its own.
+/// The synonym of a word, unless that is a choice of its own.
 fn synonym(word: &str, choices: &[String]) -> Option<&'static str> {
     let other = SYNONYMS.iter().find_map(|(one, other)| match word {
         _ if word == *one => Some(*other),

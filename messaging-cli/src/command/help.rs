@@ -1,4 +1,4 @@
-//! The first page of help: what there is, in groups, with examples.
+//! The first page of help: all commands, in groups, with examples.
 
 use std::fmt::Write as _;
 

@@ -13,7 +13,7 @@ pub(crate) use super::part::{CURSOR, HTML, Part, endpoint};
 use crate::arguments;
 use crate::members;
 
-/// Whether an operation answers pages of a listing.
+/// Returns true if an operation answers pages of a listing.
 pub(crate) fn is_listing(endpoint: &Endpoint) -> bool {
     (endpoint.method)() == http::Method::GET && members::of_query(endpoint).iter().any(|member| member.name == CURSOR)
 }

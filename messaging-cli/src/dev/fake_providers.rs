@@ -1,9 +1,9 @@
 //! `dev --fake-providers`: a fake provider of every channel but email within this process, so that all channels can be
 //! tried without accounts.
 //!
-//! The fakes speak the real providers' protocols on loopback ports. Everything else is the code of production: settings,
-//! requests, answers, and the callbacks with receipts and messages of recipients. Every start sets the channels of the
-//! workspace again, because the ports change.
+//! The fakes speak the real providers' protocols on loopback ports. Everything else is the code of production:
+//! settings, requests, answers, and the callbacks with receipts and messages of recipients. Every start sets the
+//! channels of the workspace again, because the ports change.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -33,7 +33,7 @@ const FAKE_PROVIDERS: &str = "fake_providers";
 /// File in the data directory that tells other programs the providers and their URLs, as JSON.
 const FILE: &str = "fake-providers.json";
 
-/// Providers for which there is a fake; the first of a channel is its default, as in contract section 16.
+/// Providers that have a fake; the first of a channel is its default, as in contract section 16.
 const KNOWN: &[(Channel, &[&str])] = &[
     (Channel::Sms, &["http", "twilio", "vonage", "smpp"]),
     (Channel::Push, &["fcm", "apns", "webpush"]),
@@ -124,7 +124,7 @@ struct Fake {
     servers: Vec<FakeProvider>,
     /// SMPP server, held so that it keeps running.
     _message_center: Option<FakeSmpp>,
-    /// The provider whose dashboard has to be told our callback URL; `None` for those that are told by a request.
+    /// The provider whose dashboard needs our callback URL; `None` for those that get it by a request.
     dashboard: Option<FakeWhatsapp>,
     /// URL of our server that the provider calls with receipts and incoming messages.
     callback_url: Option<String>,
@@ -182,8 +182,8 @@ impl Fake {
         })
     }
 
-    /// Starts all three push providers, since the form of a device's address decides which of them gets the message. The
-    /// chosen one becomes the channel's provider, the others its `routes`.
+    /// Starts all three push providers, since the form of a device's address decides which of them gets the message.
+    /// The chosen one becomes the channel's provider, the others its `routes`.
     async fn push(provider: &str) -> io::Result<Self> {
         let fcm = FakeProvider::start(FakeFcm::default()).await?;
         let apns = FakeProvider::start(FakeApns::default()).await?;
@@ -269,8 +269,8 @@ impl FakeProviders {
         Ok(Self { summaries, file, fakes })
     }
 
-    /// Enters our callback URLs at the providers that learn them in a dashboard. These verify a URL by calling it, so the
-    /// server has to answer requests already.
+    /// Enters our callback URLs at the providers that learn them in a dashboard. These verify a URL by calling it, so
+    /// the server must answer requests already.
     pub(super) async fn enter_webhooks(&self) {
         for Fake { callback_url, dashboard, servers, .. } in &self.fakes {
             let (Some(url), Some(api), Some(peer)) = (callback_url, dashboard, servers.first()) else { continue };
@@ -303,7 +303,7 @@ impl FakeProviders {
             }
             let word = match summary.channel {
                 Channel::Telegram => "/stop",
-                // On Viber unsubscribing is an event of its own, not a message.
+                // On Viber an unsubscription is an event, not a message.
                 Channel::Viber => "Hello",
                 _ => "STOP",
             };

@@ -89,9 +89,10 @@ pub(crate) const ONLY_EXPORTED: &[&str] =
 pub(super) struct Columns {
     /// Columns that every export of the kind has.
     plain: &'static [(&'static str, &'static str)],
-    /// Custom fields of contacts, a column each; the two columns of JSON follow them. `None` for messages and suppressions.
+    /// Custom fields of contacts, a column each; the two columns of JSON follow them. `None` for messages and
+    /// suppressions.
     fields: Option<Vec<(String, FieldType)>>,
-    /// True if cells that a spreadsheet would take for formulas get an apostrophe in front.
+    /// True if cells that a spreadsheet would evaluate as formulas get an apostrophe in front.
     disarms: bool,
 }
 
@@ -196,8 +197,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Puts an apostrophe before a text that a spreadsheet would take for a formula. Numbers are no formulas, nor are phone
-/// numbers, although these begin with `+`.
+/// Puts an apostrophe before a text that a spreadsheet would evaluate as a formula. Numbers are no formulas, nor are
+/// phone numbers, although these begin with `+`.
 fn disarmed(text: String) -> String {
     let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let is_formula = match text.strip_prefix(['+', '-']) {
@@ -238,7 +239,7 @@ mod tests {
         );
         let disarmed = Columns::of_contacts(fields(), true).line(&contact);
         assert!(disarmed.contains(",+14155550123,") && disarmed.contains(",'=cmd(),"), "{disarmed}");
-        // What a cell would not keep stands as JSON.
+        // Values that a cell would change are written as JSON.
         let odd = json!({"id": "con_2", "tags": ["a;b"], "attributes": {"plan": "", "on": ["a|b"]}});
         let line = columns.line(&odd);
         let expected = r#","[""a;b""]","{""on"":[""a|b""],""plan"":""""}""#;

@@ -1,5 +1,5 @@
-//! The columns of JSON in a file of `contact export`, which an import on the server does not read: attributes that are no
-//! custom fields, and tags that contain separators.
+//! The columns of JSON in a file of `contact export`, which an import on the server does not read: attributes that are
+//! no custom fields, and tags that contain separators.
 //!
 //! The command sends them after the import has ended, with bulk requests that name the contacts by the identifiers in
 //! their rows. Rows that the import refused are left out.
@@ -41,8 +41,8 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Sends attributes and tags of all rows, and prints the first errors. Answers the number of rows whose attributes or
-    /// tags were not applied.
+    /// Sends attributes and tags of all rows, and prints the first errors. Returns the number of rows whose attributes
+    /// or tags were not applied.
     pub(super) async fn apply(&self, target: &Target) -> Result<u64, Failure> {
         let mut parts: Vec<Vec<(u64, Value)>> = vec![Vec::new()];
         let (mut bytes, mut faulty) = (0, 0);
@@ -86,8 +86,8 @@ impl Rows<'_> {
         Ok(faulty)
     }
 
-    /// The contact that is sent for a row; `None` if its columns of JSON are empty. Fails if the JSON is malformed, or if
-    /// the row has none of the identifiers that `--dedup-keys` names.
+    /// The contact that is sent for a row; `None` if its columns of JSON are empty. Fails if the JSON is malformed, or
+    /// if the row has none of the identifiers that `--dedup-keys` names.
     fn contact(&self, record: &ByteRecord) -> Result<Option<Value>, &'static str> {
         let cell = |index: usize| String::from_utf8_lossy(record.get(index).unwrap_or_default()).trim().to_owned();
         let (attributes, tags) = (cell(self.places.attributes), self.places.tags.map(cell).unwrap_or_default());

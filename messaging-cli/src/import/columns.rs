@@ -1,4 +1,4 @@
-//! What becomes of the columns of a file: which are known, which become attributes of what type, and which are left out.
+//! Sorts the columns of a file: known ones, ones that become attributes with a type, and ones that are left out.
 
 use std::path::Path;
 
@@ -39,12 +39,12 @@ pub(super) struct Guessed {
     pub(super) column: String,
     /// The key of the attribute.
     pub(super) attribute: String,
-    /// What its cells become: texts, unless a custom field says otherwise.
+    /// Type of the attribute: string, unless a custom field has another.
     #[serde(rename = "type")]
     pub(super) kind: FieldType,
     /// Type that all of the column's cells can be read as.
     pub(super) guess: FieldType,
-    /// Whether the type is that of a custom field that is there.
+    /// True if the type is that of an existing custom field.
     #[serde(skip)]
     is_declared: bool,
     #[serde(skip)]
@@ -68,12 +68,13 @@ pub(super) struct Columns {
     pub(super) left_out: Vec<String>,
     /// The header as it will be read; `None` where that is impossible, of which the API says why.
     pub(super) header: Option<Header>,
-    /// Where a file of `contact export` has attributes and tags as JSON, which the API does not read.
+    /// Columns of a file of `contact export` with attributes and tags as JSON, which the API does not read.
     pub(super) as_json: Option<AsJson>,
 }
 
 impl Columns {
-    /// Looks at a file. Types are guessed only where it is known what is declared; with `declares` what is guessed counts.
+    /// Sorts the columns of a file. Types are guessed only if `declared` is given; with `declares` the guesses are
+    /// used.
     pub(super) fn of(
         file: &Path,
         mapping: Mapping,
@@ -100,7 +101,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Says of every column that has no meaning yet what becomes of it.
+    /// Decides for every column without a meaning if it becomes an attribute or is left out.
     fn sort(&mut self, header: &Header, names: &[String], selection: &AttributeSelection) {
         let is_export = ONLY_EXPORTED.iter().all(|only| names.iter().any(|name| name == only));
         if is_export && *selection != AttributeSelection::None {
@@ -115,7 +116,7 @@ impl Columns {
             if is_read || as_json.contains(&Some(index)) || self.mapping.get(name) == Some(&None) {
                 continue;
             }
-            // It says what another column was said to be, or what only an export has.
+            // The header is that of a field which another column was mapped to, or of a column that only an export has.
             let is_spoken_for = ColumnTarget::try_from(name.to_lowercase()).is_ok()
                 || self.mapping.contains_key(name)
                 || (is_export && ONLY_EXPORTED.contains(&name.as_str()));
@@ -137,7 +138,7 @@ impl Columns {
         }
     }
 
-    /// Finds the types of the attributes: those that are declared or will be, from what all cells of the column can be.
+    /// Finds the types of the attributes: that of a custom field, or a guess from all cells of the column.
     fn guess(&mut self, file: &Path, header: &Header, declared: &FieldTypes, declares: bool) -> Result<(), Failure> {
         let mut guesses = vec![Guess::default(); self.attributes.len()];
         rows::each(file, header, |_, record| {
@@ -157,17 +158,17 @@ impl Columns {
         Ok(())
     }
 
-    /// The attributes that get their type from a custom field that is not there yet.
+    /// The attributes whose type needs a custom field that does not exist yet.
     pub(super) fn to_declare(&self) -> impl Iterator<Item = &Guessed> {
         self.attributes.iter().filter(|attribute| !attribute.is_declared && attribute.kind != FieldType::String)
     }
 
-    /// Columns whose cells could be more than texts if that was declared.
+    /// Columns whose cells could be more than texts if a custom field was declared.
     pub(super) fn declarable(&self) -> impl Iterator<Item = &Guessed> {
         self.attributes.iter().filter(|attribute| attribute.kind != attribute.guess)
     }
 
-    /// The types that cells are read by.
+    /// Types by which cells are read.
     pub(super) fn types(&self, declared: FieldTypes) -> FieldTypes {
         let mut types = declared;
         types.extend(self.attributes.iter().map(|attribute| (attribute.attribute.clone(), attribute.kind)));
@@ -192,7 +193,7 @@ fn check<'a>(flag: &str, headers: impl IntoIterator<Item = &'a String>, names: &
     }
 }
 
-/// Where a header stands in a file of `contact export`, unless somebody said what the column is.
+/// Position of a header in a file of `contact export`; none if `--map` says what the column is.
 fn place_of(header: &str, names: &[String], mapping: &Mapping) -> Option<usize> {
     names.iter().position(|name| name == header).filter(|_| !mapping.contains_key(header))
 }
@@ -233,7 +234,7 @@ fn made_key(header: &str, index: usize) -> String {
 mod tests {
     use super::*;
 
-    /// What becomes of the columns of a text.
+    /// Sorts the columns of a text and shows the result.
     fn sorted(text: &str, mapping: &[(&str, Option<&str>)], wanted: &[&str], declared: &FieldTypes) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();

@@ -41,8 +41,8 @@ fn can_be(text: &str, kind: FieldType) -> bool {
     }
 }
 
-/// Whether a text is a number that would be printed the same again: not a postal code such as `01234`, a phone number,
-/// or a version such as `1.10`, which would become `1.1`.
+/// Returns true if a text is a number that would be printed the same again: not a postal code such as `01234`, a phone
+/// number, or a version such as `1.10`, which would become `1.1`.
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "5"));

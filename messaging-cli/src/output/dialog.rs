@@ -39,7 +39,8 @@ fn head(row: &Node) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("  "))
 }
 
-/// A line of the transcript with its speaker. `*` marks what was not said, such as a connection or the start of TLS.
+/// A line of the transcript with its speaker. `*` marks events that were not sent, such as a connection or the start of
+/// TLS.
 fn spoken(line: &str) -> String {
     let (who, rest) = match line.split_at_checked(2) {
         Some(("> ", rest)) => ("C:", rest),

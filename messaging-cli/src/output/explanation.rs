@@ -39,7 +39,7 @@ pub(super) fn in_columns(row: &Node) -> Node {
     Node::Object(columns)
 }
 
-/// The sentence of a row from [`in_columns`]; `None` when the code is the same as the status.
+/// The sentence of a row from [`in_columns`]; `None` if the code is the same as the status.
 pub(super) fn more_than_status(row: &Node) -> Option<String> {
     let [reason, sentence] = COLUMNS.map(|column| row.member(column));
     let is_status = reason? == row.member("status")?;
@@ -63,7 +63,7 @@ pub(super) fn in_pairs(members: &[(String, Node)]) -> Vec<(String, Node)> {
     pairs
 }
 
-/// The advice of a cure, and the command that carries it out, if there is one.
+/// The advice of a cure, and the command that applies it, if there is one.
 fn cure(cure: &Node) -> Option<String> {
     let advice = text(cure, "text")?;
     let command = text(cure, "operation").and_then(|operation| {

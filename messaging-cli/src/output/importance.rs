@@ -2,10 +2,10 @@
 
 use super::node::Node;
 
-/// Members that name what a row is, the first that is there counts.
+/// Members that identify a row; the first that is there counts.
 const NAMES: &[&str] = &["id", "message_id", "import_id", "user_id", "campaign_id"];
 
-/// For each kind of id the columns from the most important on. Those that are not named follow, in the order of the API.
+/// The columns of each kind of id, the most important first. The others follow, in the order of the API.
 pub(super) const ORDERS: &[(&str, &[&str])] = &[
     ("msg_", &["message_id", "status", "to", "subject", "channel", "created_at", "outcome"]),
     ("con_", &["id", "email", "phone", "external_id", "tags", "suppressed_channels", "created_at", "locale"]),

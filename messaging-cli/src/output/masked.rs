@@ -2,7 +2,7 @@
 
 use super::node::Node;
 
-/// Whether a value holds a masked address.
+/// Returns true if a value holds a masked address.
 pub(super) fn is_in(node: &Node) -> bool {
     match node {
         Node::Null => false,
@@ -12,7 +12,7 @@ pub(super) fn is_in(node: &Node) -> bool {
     }
 }
 
-/// Whether a word is a masked phone number: a plus sign, stars, and the last four digits.
+/// Returns true if a word is a masked phone number: a plus sign, stars, and the last four digits.
 fn is_masked_phone(word: &str) -> bool {
     let Some(rest) = word.strip_prefix('+') else { return false };
     let digits = rest.trim_start_matches('*');

@@ -60,7 +60,7 @@ impl Node {
     }
 }
 
-/// Text from outside without what could steer a terminal.
+/// Text from outside without control characters that could steer a terminal.
 pub(super) fn clean(text: &str, line_break: char) -> String {
     let shown = text.trim_end_matches(['\r', '\n']).replace("\r\n", "\n");
     let replace = |character: char| match character {

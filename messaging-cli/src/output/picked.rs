@@ -1,4 +1,4 @@
-//! Parts of an answer, an item a line: its id with `--quiet`, what a template makes of it with `--format`.
+//! Parts of an answer, a line for each item: its id with `--quiet`, or the result of the template of `--format`.
 
 use std::sync::OnceLock;
 
@@ -9,17 +9,17 @@ use serde_json::Value;
 use super::node::clean;
 use crate::failure::Failure;
 
-/// What the id of an item may be called; the first that is there counts.
+/// Names of the member with the id of an item; the first that is there counts.
 const IDS: &[&str] =
     &["id", "message_id", "import_id", "event_id", "delivery_id", "run_id", "user_id", "campaign_id", "contact_id"];
 
 /// Members of an answer that hold lists of items.
 const LISTS: &[&str] = &["data", "results"];
 
-/// The template of `--format`, once in a process.
+/// The template of `--format`, set once in a process.
 static TEMPLATE: OnceLock<String> = OnceLock::new();
 
-/// Takes the template.
+/// Sets the template.
 pub(super) fn choose(template: &str) -> Result<(), Failure> {
     environment().template_from_str(template).map_err(|error| unclear(&error))?;
     TEMPLATE.get_or_init(|| template.to_owned());
@@ -29,7 +29,7 @@ pub(super) fn choose(template: &str) -> Result<(), Failure> {
 /// Template engine of `--format`.
 fn environment<'source>() -> Environment<'source> {
     let mut environment = Environment::new();
-    // A member of something that an item does not have is empty, as the item's own is.
+    // A member of a missing value is empty, as a missing member of an item is.
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     // As the templates of messages print: null is empty, and booleans are those of JSON.
     environment.set_formatter(|out, state, value| match value.kind() {
@@ -58,7 +58,7 @@ pub(super) fn ids(items: &[&Value]) -> String {
     items.iter().filter_map(id).collect()
 }
 
-/// The lines that the template makes of some items; where it makes nothing there is no line.
+/// The lines that the template makes of some items; an empty result has no line.
 pub(super) fn formatted(items: &[&Value], is_terminal: bool) -> Result<String, Failure> {
     let mut text = String::new();
     let Some(template) = TEMPLATE.get() else { return Ok(text) };

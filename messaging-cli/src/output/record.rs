@@ -2,8 +2,8 @@
 
 use super::node::Node;
 
-/// A record as lines with this indent, if the node is one: it has a type, a host, and a value, or the values that a change
-/// takes away and brings.
+/// A record as lines with this indent, if the node is one: it has a type, a host, and a value, or the values that a
+/// change removes and adds.
 pub(super) fn record(node: &Node, indent: &str) -> Option<String> {
     if let (Some(action), Some(Node::List(before)), Some(Node::List(after))) =
         (node.member("action"), node.member("before"), node.member("after"))
@@ -21,7 +21,7 @@ pub(super) fn record(node: &Node, indent: &str) -> Option<String> {
     Some(format!("{indent}{}\n{indent}  {value}\n{detail}", head.join("  ")))
 }
 
-/// A change of records: what stays without a mark, what goes with `-`, what comes with `+`.
+/// A change of records: kept values without a mark, removed ones with `-`, added ones with `+`.
 fn change(node: &Node, action: &str, before: &[Node], after: &[Node], indent: &str) -> Option<String> {
     let text = |name: &str| node.member(name).map(Node::line);
     let state = match (action, text("done").as_deref()) {
@@ -43,7 +43,7 @@ fn change(node: &Node, action: &str, before: &[Node], after: &[Node], indent: &s
     Some(format!("{indent}{}\n{values}{detail}", head.join("  ")))
 }
 
-/// A page of records, each below what it is for; `None` when the rows are something else.
+/// A page of records, each below its purpose; `None` if the rows are something else.
 pub(super) fn page(rows: &[Node]) -> Option<String> {
     let block = |row: &Node| {
         let purpose = row.member("purpose").map(Node::line)?;

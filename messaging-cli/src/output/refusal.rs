@@ -12,9 +12,9 @@ use crate::reply::Reply;
 /// The terminal style of the word "error".
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 
-/// A refusal for people: the sentence, then each broken rule on a line of its own.
+/// A refusal for people: the message, then each broken rule on a separate line.
 pub(super) fn text(reply: &Reply) -> String {
-    // What comes from outside must not steer the terminal.
+    // Text from outside must not steer the terminal.
     let body = for_people(serde_json::from_slice(&reply.body).unwrap_or_default());
     let error = &body["error"];
     let mut text = match (error.as_str(), error["message"].as_str(), error["code"].as_str()) {

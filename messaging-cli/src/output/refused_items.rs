@@ -1,4 +1,4 @@
-//! Requests about many items, of which some were refused.
+//! Refused items in the answer to a request with many items.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::node::clean;
 use crate::command::spoken::in_commands;
 use crate::failure::Failure;
 
-/// Refused items that are named.
+/// Number of refused items that are named.
 const NAMED: usize = 10;
 
 /// The failure of a command whose answer names items that were refused.
@@ -30,7 +30,7 @@ pub(super) fn failure(answer: &Value) -> Option<Failure> {
     Some(Failure::Unsuccessful(text))
 }
 
-/// Why something was refused: each of its faults, or the sentence of the error.
+/// Reason for a refusal: each of its field errors, or the message of the error if it has none.
 pub(super) fn reason(error: &Value) -> String {
     let text = |value: &Value, member: &str| in_commands(&clean(value[member].as_str().unwrap_or_default(), ' '));
     let faults: Vec<_> = error["details"]["errors"]

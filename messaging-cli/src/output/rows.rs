@@ -1,7 +1,7 @@
 //! All items of a listing, page after page: printed as they come, one page in memory at a time.
 //!
-//! With `--json` that is still one document, in the shape of a page, each item on a line of its own. When a page cannot
-//! be had, the document ends all the same, with the cursor at which to go on and the error.
+//! With `--json` that is still one document, in the shape of a page, each item on a separate line. If a page cannot be
+//! read, the document is closed all the same, with the cursor at which to continue and the error.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,7 +60,7 @@ impl Rows {
     }
 
     fn add_to_table(&mut self, items: &[Box<RawValue>]) -> Result<(), Failure> {
-        // What is shown in blocks has an empty line between them, a table goes on.
+        // Blocks have an empty line between them; a table continues without one.
         if self.printed > 0 && !self.sheet.is_begun() {
             raw(b"\n")?;
         }
@@ -86,7 +86,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Ends the listing before its end; answers the failure of the command.
+    /// Ends the listing early; returns the failure of the command.
     pub(crate) fn cut(self, cursor: Option<&str>, failure: Failure) -> Failure {
         if self.printed == 0 {
             return failure;

@@ -20,8 +20,8 @@ const INDENT: &str = "    ";
 
 /// A listing as a table: one header, whatever number of pages follows it.
 ///
-/// On a terminal columns that have no room or say nothing are left out, and below a row stands the sentence that explains
-/// it. Elsewhere nothing is cut, and every member has its column, so that a script finds it in the same place each time.
+/// On a terminal columns without room or content are left out, and below a row stands the sentence that explains it.
+/// Elsewhere nothing is cut, and every member has its column, so that a script finds it in the same place each time.
 pub(super) struct Sheet {
     /// The width of the terminal, if it is one.
     width: Option<usize>,
@@ -175,7 +175,7 @@ fn fitting(rows: &[Node], names: &[String], widths: &[usize], width: Option<usiz
     is_shown
 }
 
-/// A resource as pairs; lists of objects follow as tables of their own, DNS records as blocks.
+/// A resource as pairs; lists of objects follow as separate tables, DNS records as blocks.
 pub(super) fn resource(members: &[(String, Node)], width: Option<usize>) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled);

@@ -61,7 +61,7 @@ fn the_word_null_empties_what_can_be_empty() {
     let line = ["domain", "update", "dom_1", "--ip-pool-id", "null", "--tracking-subdomain=null"];
     check(&line, "id=dom_1", "", r#"{"ip_pool_id":null,"tracking_subdomain":null}"#);
     check(&["domain", "update", "dom_1", "--ip-pool-id", "main"], "id=dom_1", "", r#"{"ip_pool_id":"main"}"#);
-    // Members that always have a value take the word literally, and so does the creation of something.
+    // Members that always have a value, and creations, take the word literally.
     check(&["pool", "update", "ipp_1", "--name", "null"], "id=ipp_1", "", r#"{"name":"null"}"#);
     check(&["custom-field", "create", "--label", "null"], "", "", r#"{"label":"null"}"#);
 }

@@ -1,4 +1,4 @@
-//! What was sent later in the place of a message: copies that an earlier `message resend` made, and fallbacks.
+//! Messages sent later in the place of others: copies that an earlier `message resend` made, and fallbacks.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::listing::Pages;
 use crate::request::Request;
 use crate::target::Target;
 
-/// What came after some messages, by the id of the message.
+/// Later copies and fallbacks of messages, by the id of the original message.
 #[derive(Default)]
 pub(super) struct Later {
     /// The newest copy.
@@ -21,7 +21,7 @@ pub(super) struct Later {
 }
 
 impl Later {
-    /// Looks at all messages since a time, whatever their state: a copy is younger than what it is a copy of.
+    /// Reads all messages since a time, whatever their state: a copy is younger than its original.
     pub(super) async fn since(target: &Target, time: &str) -> Result<Self, Failure> {
         let query = vec![("since".to_owned(), time.to_owned())];
         let mut pages = Pages::new(target, Request { query, ..Request::new(Endpoint::row::<ListMessages>()) });
@@ -34,7 +34,7 @@ impl Later {
         Ok(later)
     }
 
-    /// Takes a message in; the newest come first.
+    /// Notes a message, if it is a copy or a fallback; the newest come first.
     fn see(&mut self, message: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (id, status) = (text(&message["message_id"]), text(&message["status"]));

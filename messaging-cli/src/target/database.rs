@@ -1,4 +1,4 @@
-//! Operations in this process, on the database that a server may be working on.
+//! Operations in this process, on a database that a server may be using.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -29,7 +29,7 @@ use crate::request::Request;
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 64 << 10;
 
-/// What was opened of databases that several processes share.
+/// Applications opened on databases that several processes share.
 static SHARED: Mutex<Vec<App>> = Mutex::new(Vec::new());
 
 const WHERE: &str = "name a server with --url and --api-key (MESSAGING_URL, MESSAGING_API_KEY), or the data directory of \
@@ -43,12 +43,12 @@ pub(super) struct Database {
     app: App,
     workspace: Option<WorkspaceId>,
     text: String,
-    /// Whether no server works on it, so that work is to be done here.
+    /// True if no server uses the database, so that this process does its work.
     is_alone: bool,
 }
 
 impl Database {
-    /// Opens what the arguments name. The workspace of `messaging dev` counts as named.
+    /// Opens the database that the arguments name. The workspace of `messaging dev` counts as named.
     pub(super) async fn open(
         matches: &ArgMatches,
         named: Option<&str>,
@@ -121,7 +121,7 @@ impl Database {
 }
 
 impl Database {
-    /// Sends the file of an import. `sent` is told how many more bytes went.
+    /// Sends the file of an import. `sent` gets the number of further bytes sent.
     pub(super) async fn upload(&self, url: &str, file: &Path, sent: impl Fn(u64)) -> Result<Reply, Failure> {
         let unreadable = |error: std::io::Error| Failure::usage(format!("cannot read {}: {error}", file.display()));
         let token = url.rsplit('/').next().unwrap_or_default();
@@ -154,7 +154,7 @@ impl Database {
         }
     }
 
-    /// Reads the file of an import, where no server does.
+    /// Reads the file of an import, if no server does.
     pub(super) async fn work_on_import(&self, import: &Value) -> Result<(), Failure> {
         let id = import["import_id"].as_str().and_then(|id| id.parse().ok());
         let (Some(workspace), Some(id)) = (self.workspace.filter(|_| self.is_alone), id) else { return Ok(()) };
@@ -163,19 +163,19 @@ impl Database {
     }
 }
 
-/// Whether the arguments or the environment name a database.
+/// Returns true if the arguments or the environment name a database.
 pub(super) fn is_named(matches: &ArgMatches) -> bool {
     arguments::text(matches, DATABASE).is_some()
         || matches.value_source(DATA).is_some_and(|source| source != ValueSource::DefaultValue)
 }
 
-/// Opens the application on the database that the arguments name, without doing its work.
+/// Opens the application on the database that the arguments name, without running its jobs.
 pub(crate) async fn open_existing(matches: &ArgMatches) -> Result<App, Failure> {
     open_with(&existing(matches)?).await
 }
 
-/// The same, or begins an installation in a data directory that somebody has made for it: one that is there and empty.
-/// A path that was mistyped is neither.
+/// Like [`open_existing`], but also begins an installation in a data directory that exists and is empty: a mistyped
+/// path is neither.
 pub(crate) async fn open_or_begin(matches: &ArgMatches) -> Result<App, Failure> {
     let settings = settings(matches)?;
     let is_made_for_it = || std::fs::read_dir(&settings.data).is_ok_and(|mut entries| entries.next().is_none());
@@ -187,8 +187,8 @@ pub(crate) async fn open_or_begin(matches: &ArgMatches) -> Result<App, Failure> 
     Err(Failure::Unreachable(missing(&settings, matches)))
 }
 
-/// The application as [`open_existing`] opens it, with links that begin with this address unless the arguments say
-/// otherwise: the public one of the server which works on the database, if one does, or that where it listens.
+/// Like [`open_existing`], with links that begin with `public_url` unless the arguments say otherwise: the public URL
+/// of the server on the database, or the address at which it listens.
 pub(crate) async fn open_for_links(matches: &ArgMatches, public_url: Option<&str>) -> Result<App, Failure> {
     let settings = existing(matches)?;
     let listening = || std::fs::read_to_string(settings.data.join("listen")).ok().map(|text| text.trim().to_owned());
@@ -200,7 +200,7 @@ pub(crate) async fn open_for_links(matches: &ArgMatches, public_url: Option<&str
     Ok(open_at(&settings, Role::Command, &base).await?)
 }
 
-/// The same for a command that does the database's work where no server does; answers whether that is so.
+/// Opens the database for a command that does its work if no server does; returns true if the command is to do it.
 pub(crate) async fn open_to_work(matches: &ArgMatches) -> Result<(App, bool), Failure> {
     let settings = existing(matches)?;
     match open_as(&settings, Role::Server).await {
@@ -209,7 +209,7 @@ pub(crate) async fn open_to_work(matches: &ArgMatches) -> Result<(App, bool), Fa
     }
 }
 
-/// The settings of a database that is there.
+/// The settings of a database that exists.
 pub(crate) fn existing(matches: &ArgMatches) -> Result<Settings, Failure> {
     let settings = settings(matches)?;
     if settings.database.exists() {
@@ -218,7 +218,7 @@ pub(crate) fn existing(matches: &ArgMatches) -> Result<Settings, Failure> {
     Err(Failure::Unreachable(missing(&settings, matches)))
 }
 
-/// Says that a database is missing, and what made it be looked for there.
+/// Says that a database is missing, and which setting made the command look for it there.
 fn missing(settings: &Settings, matches: &ArgMatches) -> String {
     let path = &settings.database;
     let source = |id| matches.value_source(id);
@@ -243,7 +243,7 @@ async fn open_as(settings: &Settings, role: Role) -> Result<App, StartError> {
 }
 
 async fn open_at(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
-    // The work of a database that several processes share is done by its servers and workers.
+    // Jobs of a database that several processes share are run by its servers and workers.
     let role = if settings.database.file().is_some() { role } else { Role::Command };
     let app = standalone::open(settings, role, base).await?;
     if settings.database.file().is_none() {
@@ -252,7 +252,7 @@ async fn open_at(settings: &Settings, role: Role, base: &str) -> Result<App, Sta
     Ok(app)
 }
 
-/// Tells the others that this process has ended, where a database is shared.
+/// Tells the other processes that this one has ended, if the database is shared.
 pub(super) async fn close_shared() {
     let opened = std::mem::take(&mut *SHARED.lock().unwrap_or_else(PoisonError::into_inner));
     for app in opened {
@@ -260,7 +260,7 @@ pub(super) async fn close_shared() {
     }
 }
 
-/// The settings that the arguments of a command on a database give.
+/// The settings given by the arguments of a command on a database.
 pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
     let given = SettingsArgs {
         data: Some(arguments::data_directory(matches)),
@@ -269,18 +269,18 @@ pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, Failure> {
         ..SettingsArgs::default()
     };
     let mut settings = given.resolve().map_err(|error| Failure::usage(Chain(&error).to_string()))?;
-    // As the server that `dev` runs there.
+    // The same setting as the server that `dev` runs there.
     let is_dev = dev_file::is_there(&arguments::data_directory(matches));
     settings.engine = settings.engine.allow_unqualified_name(is_dev).grants_every_source(is_dev);
     Ok(settings)
 }
 
-/// What an error of the application means for the command.
+/// Turns an error of the application into a failure of the command.
 pub(crate) fn refused(app: &App, error: Error) -> Failure {
     match error.for_caller(app.store().health()) {
         Error::FileFailed(cause) => Failure::unreachable("cannot use the files of the installation", cause.as_ref()),
         full @ Error::DiskFull { .. } => Failure::Unreachable(full.to_string()),
-        // Here nobody stands between us and the database: it is what failed.
+        // The command uses the database directly, so that an internal error is one of the database.
         Error::Internal(cause) => Failure::unreachable("cannot use the database", cause.as_ref()),
         Error::Unavailable { .. } => Failure::Unreachable("the database is busy; try again".to_owned()),
         error => Failure::Refused(refusal(app, &error)),
@@ -299,7 +299,7 @@ fn reply(answer: Answer) -> Reply {
 
 /// A refusal as the server would send it.
 fn refusal(app: &App, error: &Error) -> Reply {
-    // The id of a request that no log knows; the shape is that of the server's.
+    // The id is in no log; it has the form of the server's request ids.
     let id = app.new_id::<WorkspaceId>(app.now()).to_string().replace("wsp_", "req_");
     Reply {
         status: error.status(),

@@ -1,4 +1,4 @@
-//! Operations by a server, over HTTP.
+//! Operations carried out by a server, over HTTP.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ struct Sent<'a> {
 pub(super) struct Server {
     client: Client,
     url: String,
-    /// For sessions, which may open several: what operations without a workspace in the path are about.
+    /// Workspace of operations without one in the path; only sessions need it, which may open several.
     workspace: Option<HeaderValue>,
 }
 
@@ -45,7 +45,7 @@ impl Server {
         Ok(Self { client, url: shown(url), workspace })
     }
 
-    /// Carries out a request that is written down.
+    /// Carries out a raw request.
     pub(super) async fn raw(&self, raw: &Raw) -> Result<Reply, Failure> {
         let target = if raw.query.is_empty() { raw.path.clone() } else { format!("{}?{}", raw.path, raw.query) };
         let is_in_workspace = raw.path.starts_with("/workspaces/");
@@ -145,7 +145,7 @@ fn failed(url: &str, error: &ClientError) -> Failure {
     }
 }
 
-/// Why a file was not sent. Whoever knows the link may send one, so of it only scheme and host are shown.
+/// Explains why a file was not sent. The link is a credential, so only its scheme and host are shown.
 fn not_uploaded(link: &str, error: &ClientError) -> Failure {
     let (shown, text) = (shown(link), Chain(error).to_string());
     let host_at = shown.find("://").map_or(0, |at| at + "://".len());
@@ -161,7 +161,7 @@ fn not_uploaded(link: &str, error: &ClientError) -> Failure {
     }
 }
 
-/// A URL without what may be a secret: name and password of a user, and the query.
+/// A URL without parts that may be secret: user, password and query.
 fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + "://".len()));
@@ -170,10 +170,10 @@ fn shown(url: &str) -> String {
     format!("{scheme}{host}{path}")
 }
 
-/// What to do about a server that is not reached.
+/// Advice if a server cannot be reached.
 fn cure(url: &str, why: &str) -> String {
     let other = |from, to| url.replacen(from, to, 1);
-    // What a library for TLS says when it hears HTTP, and one for HTTP when it hears TLS.
+    // Errors of a TLS library that reads HTTP, and of an HTTP library that reads TLS.
     if url.starts_with("https:") && why.contains("InvalidContentType") {
         return format!("at {url} is a server without TLS: try {}", other("https:", "http:"));
     }

@@ -296,7 +296,7 @@ fn what_is_of_the_whole_installation_needs_no_workspace() {
     assert!(on_data(&["source", "list"]).expect(0).json()["data"].is_array());
     assert!(on_data(&["system", "get"]).expect(0).json().is_object());
     assert_eq!(on_data(&["queue", "retry", "--domain", "a.example"]).expect(0).json()["messages"], 0);
-    // Not so what is of one.
+    // Commands on one workspace do need it.
     assert!(on_data(&["template", "list"]).expect(2).stderr.contains("--workspace"));
 }
 
@@ -351,7 +351,7 @@ fn a_workspace_and_its_owner_are_deleted() {
     admin(data, &["delete-workspace", "--id", "nonsense"]).expect(2);
 }
 
-/// Runs a command in a terminal of its own, where somebody types a line; answers its exit code and what was shown.
+/// Runs a command in a new terminal and types a line; returns its exit code and output.
 fn in_a_terminal(line: &[&str], typed: &str) -> (Option<i32>, String) {
     let quoted: Vec<_> = [env!("CARGO_BIN_EXE_messaging")].iter().chain(line).map(|word| format!("'{word}'")).collect();
     let mut child = std::process::Command::new("script")

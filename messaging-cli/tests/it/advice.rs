@@ -1,4 +1,4 @@
-//! What stands in the way of a command is told with what to do about it, on one line: the real program.
+//! Errors of the real program are told on one line, with advice.
 
 use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};
@@ -13,7 +13,7 @@ use crate::support::{Ran, Server, directory, program, run};
 /// A user who owns nothing.
 const NOBODY: u32 = 65_534;
 
-/// The last line of standard error, which must have all these words.
+/// Checks that the last line of standard error has all these words.
 #[track_caller]
 fn told(ran: &Ran, words: &[&str]) {
     let error = ran.stderr.lines().rfind(|line| line.starts_with("error: ")).unwrap_or_default();
@@ -39,7 +39,7 @@ fn a_port_in_use_names_the_flag_that_gives_another() {
     told(&foreign, &["192.0.2.1:0", "no such address", "--listen"]);
 }
 
-/// Runs a command line as somebody who owns nothing; `None` where this user may not.
+/// Runs a command line as a user who owns nothing; `None` if this user may not.
 fn run_as_nobody(line: &[&str]) -> Option<Ran> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: only root becomes another user");
@@ -62,7 +62,7 @@ fn files_of_another_user_are_not_called_missing() {
         (vec!["admin", "list-workspaces", "--data", data], data),
         (vec!["serve", "--listen", "127.0.0.1:0", "--data", data], data),
         (vec!["message", "list", "--data", data, "--workspace", "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH"], data),
-        // A directory that is to be made.
+        // A directory that does not exist yet.
         (vec!["serve", "--listen", "127.0.0.1:0", "--data", below.to_str().unwrap()], place.path().to_str().unwrap()),
     ] {
         let Some(ran) = run_as_nobody(&line) else { return };
@@ -72,7 +72,7 @@ fn files_of_another_user_are_not_called_missing() {
     }
 }
 
-/// Mounts or unmounts; false where this user may not.
+/// Mounts or unmounts; false if this user may not.
 fn mount(words: &[&str]) -> bool {
     Command::new(words[0]).args(&words[1..]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
@@ -97,7 +97,7 @@ fn a_disk_that_takes_nothing_more_is_called_full_or_read_only() {
     let serve = ["serve", "--listen", "127.0.0.1:0", "--data", data];
     let list = ["admin", "list-users", "--data", data];
     let ballast = disk.join("ballast");
-    // It ends with the error that is waited for.
+    // Writing ends with the error that the test waits for.
     let _ = fs::write(&ballast, vec![b'x'; 8 << 20]);
     let full = [run(serve), run(list)];
     fs::remove_file(&ballast).unwrap();
@@ -136,7 +136,7 @@ fn a_server_that_is_not_reached_is_named() {
     let url = format!("https://{}/v1", server.address);
     let plain = format!("try http://{}/v1", server.address);
     told(&run(["health", "get", "--url", &url]).expect(3), &[&url, "without TLS", &plain]);
-    // What a server for TLS answers to something else: an alert.
+    // Answer of a TLS server to anything but TLS: an alert.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let answering = thread::spawn(move || {
@@ -165,7 +165,7 @@ fn a_trial_is_warned_of_nothing_that_it_does_not_need() {
     let server = Server::launch("dev", &data, &["--hostname", "vm"], &[], file());
     assert_eq!(server.stop(), Some(0));
     assert_eq!(fs::read_to_string(&log).unwrap(), "", "at the level `warn`");
-    // A server that is to send mail is.
+    // A server that is to send mail is warned.
     assert_eq!(Server::launch("serve", &data, &["--hostname", "vm"], &[], file()).stop(), Some(0));
     assert!(fs::read_to_string(&log).unwrap().contains("--hostname such as mx.example.org"));
 }

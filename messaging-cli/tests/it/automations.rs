@@ -79,7 +79,7 @@ fn automations_are_pushed_and_pulled() {
     pull(&target);
     assert!(fs::read_to_string(target.join("mine.toml")).unwrap().contains("tag = \"new\""));
     assert!(!target.join("welcome.json").exists());
-    // Of two files with one name nobody knows which is meant.
+    // Two files with one name are ambiguous.
     fs::copy(target.join("draft.json"), target.join("other.json")).unwrap();
     server.command(&["automation", "push", target.to_str().unwrap()]).expect(2);
     write("welcome.json", "{");
@@ -111,7 +111,7 @@ fn files_name_templates_and_lists_by_name_or_id() {
     let shown = server.command(&["automation", "get", &id, "--json"]).expect(0).json();
     assert_eq!(shown["graph"]["nodes"][0]["config"]["template_id"], json!(welcome));
     assert_eq!(shown["trigger"]["config"]["list_id"], json!(list));
-    // Ids say the same.
+    // A file with ids means the same.
     write(&welcome, &list);
     assert_eq!(push().expect(0).json()["data"][0]["result"], "unchanged");
     let pull =

@@ -1,4 +1,4 @@
-//! Backups of a server at work, servers on copies, and kills in the middle of all that.
+//! Backups of a running server, servers on copies, and kills meanwhile.
 
 mod campaigns;
 
@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 use crate::support::{Ran, Server, directory, program, run, wait_for, wait_or_tell};
 
-/// Programs that send requests at the same time.
+/// Clients that send requests at the same time.
 const CLIENTS: usize = 3;
 
-/// Recipients whom the mail server puts off.
+/// Recipients whom the mail server defers.
 const PUT_OFF: usize = 12;
 
 /// An installation that sends to a mail server and a webhook receiver of the test.
@@ -130,7 +130,7 @@ impl Site {
         self.messages(server).into_iter().filter(is_waiting).collect()
     }
 
-    /// What an owner is told of the installation.
+    /// The answer of `GET /system` to the user that `dev` created.
     fn system(&self, server: &Server) -> Value {
         let dev: Value = serde_json::from_slice(&fs::read(self.data("data").join("dev.json")).unwrap()).unwrap();
         let sign_in = json!({"email": dev["console_email"], "password": dev["console_password"]});
@@ -141,14 +141,14 @@ impl Site {
         system
     }
 
-    /// What left so far: mails begun at the mail server, and calls of the webhook. The checks of `/system` connect there too,
-    /// and begin none.
+    /// Number of mails begun at the mail server and of calls of the webhook so far. The checks of `/system` connect
+    /// there too, and begin no mail.
     fn left(&self) -> (usize, usize) {
         let begun = self.sink.commands().iter().filter(|command| command.starts_with("MAIL")).count();
         (begun, self.receiver.requests().len())
     }
 
-    /// Returns when the workers of a server have worked since: they read a file.
+    /// Returns when the workers of a server have worked: they have read a file.
     fn let_it_work(&self, server: &Server) {
         let contacts = format!("/v1/workspaces/{}/contacts", self.workspace);
         let file = b"email\nann@example.com\n";
@@ -172,8 +172,8 @@ fn is_waiting(message: &Value) -> bool {
     ["queued", "sending", "deferred"].map(Value::from).contains(&message["status"])
 }
 
-/// Sends from several clients, some to recipients who are put off, while `work` is done, and until `enough` are
-/// accepted. Answers how many were.
+/// Sends from several clients, some messages to recipients who are deferred, while `work` runs and until `enough` are
+/// accepted. Returns the result of `work` and the number accepted.
 fn under_load<T>(site: &Site, server: &Server, enough: usize, work: impl FnOnce() -> T) -> (T, usize) {
     let (next, stop) = (AtomicUsize::new(0), std::sync::atomic::AtomicBool::new(false));
     let accepted = Mutex::new(0);
@@ -192,7 +192,7 @@ fn under_load<T>(site: &Site, server: &Server, enough: usize, work: impl FnOnce(
         wait_for(|| (*accepted.lock().unwrap() >= enough).then_some(()));
         let before = *accepted.lock().unwrap();
         let done = work();
-        // Whatever was done, accepting went on.
+        // Requests were accepted all the while.
         wait_for(|| (*accepted.lock().unwrap() >= before + enough).then_some(()));
         stop.store(true, Ordering::Relaxed);
         done
@@ -219,7 +219,7 @@ fn a_copy_sends_nothing_until_told_and_with_cancel_nothing_from_before() {
     let system = site.system(&server);
     assert_eq!((&system["fenced"]["reason"], &system["held"][0]["reason"]), (&json!("restored"), &json!("held")));
     assert!(system["held"][0]["count"].as_u64().unwrap() >= waiting.len() as u64, "{system}");
-    // Requests are accepted, and say why nothing happens.
+    // Requests are accepted, and their answers say why nothing is sent.
     let new = site.try_send(&server, "new@a.test").unwrap();
     let shown = site.get(&server, &format!("/v1/messages/{new}"));
     assert_eq!(shown["status"], "queued");
@@ -229,7 +229,7 @@ fn a_copy_sends_nothing_until_told_and_with_cancel_nothing_from_before() {
     site.let_it_work(&server);
     assert_eq!(site.left(), before, "nothing leaves a copy");
 
-    // What is fenced stays fenced.
+    // A fenced installation stays fenced after a restart.
     assert_eq!(server.stop(), Some(0));
     let server = site.start("serve", "restored");
     site.let_it_work(&server);
@@ -247,7 +247,7 @@ fn a_copy_sends_nothing_until_told_and_with_cancel_nothing_from_before() {
     assert!(listed.iter().all(|message| message["hold"].is_null()));
     assert_eq!(site.system(&server)["fenced"], Value::Null);
 
-    // From now on it sends, and only what is new.
+    // From now on it sends, but only new messages.
     let later = site.try_send(&server, "later@a.test").unwrap();
     wait_or_tell(|| {
         let message = site.get(&server, &format!("/v1/messages/{later}"));
@@ -273,7 +273,7 @@ fn a_copy_that_is_told_to_send_goes_on_with_everything() {
     for number in 0..PUT_OFF {
         site.sink.answer(&put_off(number), "250 2.1.5 ok");
     }
-    // Before any server has worked on it.
+    // Before any server has run on it.
     site.resume("send", "restored").expect(0);
     let server = site.start("serve", "restored");
     wait_for(|| site.waiting(&server).is_empty().then_some(()));
@@ -283,10 +283,10 @@ fn a_copy_that_is_told_to_send_goes_on_with_everything() {
         let arrived = site.sink.messages().iter().filter(|received| received.recipients == [put_off(number)]).count();
         assert_eq!(arrived, 1);
     }
-    // Attachments are there: what was sent later holds them as well.
+    // The attachments are there: a message sent later has them as well.
     let content = String::from_utf8(site.sink.messages().last().unwrap().content.clone()).unwrap();
     assert!(content.contains("b25l"), "{content}");
-    // A running server is told as well.
+    // A running server notices as well.
     assert_eq!(server.stop(), Some(0));
     fs::remove_file(site.data("restored").join("epoch")).unwrap();
     let server = site.start("serve", "restored");
@@ -314,7 +314,7 @@ fn a_database_without_its_number_is_fenced_and_a_moved_directory_is_not() {
         assert_eq!(system["fenced"].is_object(), fenced, "{name}: {system}");
         assert!(system["checks"].as_array().is_some_and(|checks| !checks.is_empty()), "{system}");
         assert!(system["disk"]["free_bytes"].as_u64().is_some_and(|free| free > 0), "{system}");
-        // Keys, however much they may do, are no owners.
+        // An API key, whatever its scopes, is not an operator.
         let (status, answer) = server.request("GET", "/v1/system", &site.key, &Value::Null);
         assert_eq!((status, &answer["error"]["code"]), (403, &json!("session_required")));
         let sent = site.try_send(&server, "ann@a.test").unwrap();
@@ -324,7 +324,7 @@ fn a_database_without_its_number_is_fenced_and_a_moved_directory_is_not() {
     }
 }
 
-/// Starts a command and kills it after a while; answers whether it had ended before.
+/// Starts a command and kills it after a while; returns true if it had ended before.
 fn kill_after(words: &[&str], wait: Duration) -> bool {
     let mut child = program().args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     thread::sleep(wait);
@@ -334,7 +334,7 @@ fn kill_after(words: &[&str], wait: Duration) -> bool {
     is_ended
 }
 
-/// Ever longer waits before a kill, until what is killed ends by itself.
+/// Kills after ever longer waits, until the command ends by itself.
 fn killed_at_every_moment(mut kill: impl FnMut(Duration) -> bool) {
     let mut wait = Duration::ZERO;
     while !kill(wait) {
@@ -372,7 +372,7 @@ fn a_backup_and_a_restore_are_complete_or_not_there_whenever_they_are_killed() {
     killed_at_every_moment(|wait| {
         let is_ended = kill_after(&["restore", &path, "--data", restored.to_str().unwrap()], wait);
         if !is_ended && restored.join("messaging.db").exists() {
-            // Killed after the last step that counts.
+            // Killed after the last step that matters.
             fs::remove_dir_all(&restored).unwrap();
         }
         is_ended
@@ -405,7 +405,7 @@ fn a_resume_that_is_killed_is_finished_by_the_next_server() {
     server.kill();
     let data = site.data("data");
     let words = ["admin", "resume", "--queued", "cancel", "--data", data.to_str().unwrap()];
-    // At whichever moment: before it began, in the middle, or at its end.
+    // At any moment: before it began, in the middle, or at its end.
     for millis in [15, 40, 60, 80] {
         kill_after(&words, Duration::from_millis(millis));
     }
@@ -422,7 +422,7 @@ fn backups_of_every_night_keep_the_newest_and_can_be_read() {
     let site = Site::new();
     let nights = site.place.path().join("nights");
     fs::create_dir(&nights).unwrap();
-    // The last is what a backup left that was killed.
+    // The last file is one that a killed backup left.
     let old =
         ["messaging-2020-01-01T020000Z.tar", "messaging-2020-01-02T020000Z.tar", "messaging-2020-01-03T020000Z.tar"];
     for name in old.iter().chain(&["notes.txt", ".messaging-2020-01-04T020000Z.tar.0123456789abcdef.tar.part"]) {
@@ -477,7 +477,7 @@ fn what_cannot_be_done_says_so_and_leaves_nothing() {
     bytes[middle] ^= 1;
     fs::write(&file, &bytes).unwrap();
 
-    // A disk that takes no more than a part of it.
+    // A disk with room for a part of the backup.
     let kilobytes = bytes.len() / 1024;
     for share in [1, 2, 3, 4] {
         let limited = |words: &str, name: &str| {

@@ -66,7 +66,7 @@ fn watch_ends_with_the_campaign_and_says_how() {
     let again = server.command(&["campaign", "watch", &id]).expect(0);
     assert!(again.stdout.starts_with("sent: 1 recipients"), "{again:?}");
 
-    // Refusals say what is possible.
+    // Refusals name the states in which it is possible.
     let refused = server.command(&["campaign", "pause", &id, "--json"]).expect(1).json();
     assert_eq!(refused["error"]["details"], json!({"status": "sent", "allowed": ["scheduled", "sending"]}));
     server.command(&["template", "delete", &template]).expect(0);
@@ -84,7 +84,7 @@ fn a_cancelled_campaign_ends_the_watch_with_a_refusal() {
     let line = ["campaign", "create", "--json-body", file.to_str().unwrap(), "--json"];
     let made = server.command(&line).expect(0).json();
     let id = made["id"].as_str().unwrap();
-    // A day ahead, by the clock of whoever runs this.
+    // A day ahead, by the clock of this machine.
     let at = tomorrow();
     server.command(&["campaign", "schedule", id, "--at", &at]).expect(0);
     let in_use = server.command(&["template", "delete", &template, "--json"]).expect(1).json();

@@ -1,4 +1,4 @@
-//! What cannot be undone is asked for on a terminal, and only there.
+//! Actions that cannot be undone are confirmed on a terminal, and only there.
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::support::{Server, directory, program, wait_for};
 
-/// Runs a command on a terminal, types `answer` once the question is there; answers the exit code and what was shown.
+/// Runs a command on a terminal and types `answer` at the question; returns the exit code and the output.
 fn on_a_terminal(server: &Server, line: &[&str], answer: &str) -> (Option<i32>, String) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();

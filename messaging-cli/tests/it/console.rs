@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, directory, run};
 
-/// The ticket in what `dev` printed.
+/// The ticket in the output of `dev`.
 fn ticket(printed: &str) -> &str {
     let (_, rest) = printed.split_once("/console#ticket=").unwrap_or_else(|| panic!("no link: {printed}"));
     rest.split_whitespace().next().unwrap()

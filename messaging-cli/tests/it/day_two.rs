@@ -36,7 +36,7 @@ fn the_chores_of_the_second_month_work_word_for_word() {
     for name in ["live/fullchain.pem", "live/privkey.pem"] {
         fs::write(at(name), name).unwrap();
     }
-    // What systemd does.
+    // Stands for systemd.
     fs::write(at("bin/systemctl"), format!("#!/bin/sh\nkill -HUP {}\n", server.process_id())).unwrap();
     Command::new("chmod").args(["755", &path("bin/systemctl")]).status().unwrap();
 
@@ -68,7 +68,7 @@ fn the_chores_of_the_second_month_work_word_for_word() {
     let (told, said) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     assert!(ran.status.success(), "{told}\n{said}");
 
-    // Each chore has done what the page says.
+    // Each chore has had the effect that the page describes.
     let read = |name: &str| fs::read_to_string(at(name)).unwrap();
     assert!(read("shop.key").starts_with("mk_live_"), "{told}");
     let mode = fs::metadata(at("shop.key")).unwrap().permissions().mode();

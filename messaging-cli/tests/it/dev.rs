@@ -51,7 +51,7 @@ fn below_the_disk_reserve_it_starts_like_serve_and_takes_nothing_new() {
     // A database that is new cannot be written at all.
     assert_eq!(Server::start("serve", directory.path(), &[]).stop(), Some(0));
     assert_eq!(Server::start("serve", directory.path(), &RESERVE).stop(), Some(0));
-    // A database in which there is nothing to try out yet, and one of an earlier start.
+    // A database without anything to try out, and one of an earlier start.
     for _ in 0..2 {
         let server = Server::start("dev", directory.path(), &RESERVE);
         let dev = server.dev_json();
@@ -105,7 +105,7 @@ fn the_database_of_a_running_server_can_be_used_without_it() {
     let data = directory.path().to_str().unwrap();
     let ran = run(["workspace", "list", "--json", "--data", data]).expect(0);
     assert_eq!(ran.json()["data"][0]["id"], server.dev_json()["workspace_id"]);
-    // The server finds what was left for it.
+    // The server works on jobs that commands left for it.
     let line =
         ["message", "send", "--to", "ann@example.com", "--subject", "Hi", "--text", "Hi", "--json", "--data", data];
     let id = run(line).expect(0).json()["message_id"].as_str().unwrap().to_owned();

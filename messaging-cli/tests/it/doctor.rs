@@ -185,7 +185,7 @@ async fn without_an_installation_the_host_is_looked_at_and_nothing_is_made() {
     let report = doctor(&data, &dns, &[]).expect(0).json();
     expect(&report, &[("name", "ok"), ("files", "skipped"), ("secret_key", "skipped"), ("spf", "ok"), ("dkim", "")]);
     assert!(!data.exists());
-    // A name that nobody can look up, and a DNS that says nothing.
+    // A name that cannot be looked up, and a DNS that does not answer.
     let (data, resolver) = (data.to_str().unwrap(), dns.addr().to_string());
     let line = ["doctor", "--json", "--data", data, "--dns", &resolver, "--hostname", "vm"];
     let unnamed = run(line).expect(1).json();

@@ -1,5 +1,5 @@
-//! Every command in README and docs is one that the program has, with flags that it takes. Those that can run here are run
-//! by the tests of their pages as well.
+//! Every command in README and docs exists in the program, with flags that it has. Those that can run here are run by
+//! the tests of their pages as well.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn words(command: &str) -> Vec<String> {
             _ => word.get_or_insert_default().push(letter),
         }
     }
-    // What stands before a redirection, such as the 2 of `2>&1`, is no word of the command.
+    // The number before a redirection, such as the 2 of `2>&1`, is no word of the command.
     words.extend(word.filter(|word| word != "2"));
     words.retain(|word| word != "…");
     words

@@ -52,7 +52,7 @@ async fn a_domain_sends_once_its_records_are_published() {
     assert_eq!(statuses(&verify()), "pending pending pending pending pending pending pending");
     assert_eq!(text(&send().expect(1).json(), "/error/code"), "sender_domain_not_verified");
 
-    // What people copy into their DNS.
+    // The values that people copy into their DNS.
     let records = server.command(&["domain", "records", id]).expect(0).stdout;
     for key in ["/dkim/0", "/dkim/1", "/spf", "/return_path", "/tracking"] {
         let shown = [text(&created, &format!("{key}/host")), text(&created, &format!("{key}/record"))];
@@ -82,7 +82,7 @@ async fn a_domain_sends_once_its_records_are_published() {
     let wrong = verify();
     assert_eq!(statuses(&wrong), "pending verified verified failed verified verified verified");
     assert!(text(&wrong, "/spf/detail").contains("mx.service.test, which has no SPF record itself"), "{wrong}");
-    // Whoever waits is told so when the time is over, and when it is right.
+    // The waiting command reports when the time is over, and when the domain is verified.
     let waited = run(&["domain", "verify", id, "--wait", "--timeout", "0"]).expect(1);
     assert_eq!(statuses(&waited.json()), statuses(&wrong));
     assert!(waited.stderr.contains("acme.test is pending: TXT bounce.acme.test:"), "{}", waited.stderr);

@@ -1,4 +1,4 @@
-//! The exit codes of contract section 22, and what stands on which stream.
+//! The exit codes of contract section 22, and the content of both output streams.
 
 use std::net::TcpListener;
 
@@ -88,7 +88,7 @@ fn without_server_and_database_the_way_out_is_said() {
 
 #[test]
 fn an_unreachable_server_is_3() {
-    // A port that was free a moment ago, and on which nobody listens.
+    // A port that was free a moment ago, and has no listener.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1");
     let ran = run(["health", "get", "--url", &url, "--json"]).expect(3);
@@ -137,8 +137,8 @@ fn a_test_message_that_was_not_taken_is_1() {
     assert!(failed.stderr.contains("the test message was not taken"), "{failed:?}");
 }
 
-/// Of bodies from `--json-body`: what is no body is told before anything is asked, what breaks a rule is refused by
-/// name, on a server and in the process alike.
+/// Bodies from `--json-body`: a text that is no JSON is refused before any request, and a body that breaks a rule is
+/// refused with an error for each of its fields, by a server and in the process alike.
 #[test]
 fn a_body_that_is_refused_is_1_and_no_body_is_2() {
     let directory = directory();

@@ -1,4 +1,4 @@
-//! `contact export`, `message export`, `suppression export`, and what scripts pick from answers.
+//! `contact export`, `message export`, `suppression export`, and `--quiet` and `--format` for scripts.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ fn contacts_are_written_page_after_page_and_taken_back() {
     assert_eq!(emails, ["cleo@example.com", "ben@example.com", "ann@example.com"]);
     assert_eq!(rows[2]["attributes"]["age"], 31);
 
-    // One contact is shown as before, and the whole file is one that an import takes.
+    // One contact is shown as before, and the whole file can be imported.
     let id = rows[0]["id"].as_str().unwrap();
     assert_eq!(server.command(&["contact", "export", id, "--json"]).expect(0).json()["contact"]["id"], id);
     server.command(&["contact", "export", id, "--tag", "vip"]).expect(2);

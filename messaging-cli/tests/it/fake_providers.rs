@@ -10,7 +10,7 @@ use crate::support::{Server, directory, post, run, run_page, run_script, wait_fo
 
 const PAGE: &str = "channels/trying.md";
 
-/// What became of the messages of the workspace, the oldest first: `sms +9990000001 delivered`.
+/// Channel, recipient and status of the workspace's messages, the oldest first: `sms +9990000001 delivered`.
 fn fates(server: &Server) -> Vec<String> {
     let page = server.command(&["message", "list", "--limit", "200", "--json"]).expect(0).json();
     let word = |message: &Value, name: &str| message[name].as_str().unwrap_or_default().to_owned();
@@ -18,7 +18,7 @@ fn fates(server: &Server) -> Vec<String> {
     page["data"].as_array().unwrap().iter().rev().map(fate).collect()
 }
 
-/// Waits until that became of the messages.
+/// Waits until these are the statuses of the messages.
 #[track_caller]
 fn wait_for_fates(server: &Server, expected: &[&str]) {
     wait_or_tell(|| {
@@ -27,14 +27,14 @@ fn wait_for_fates(server: &Server, expected: &[&str]) {
     });
 }
 
-/// What the server told other programs of the provider of a channel.
+/// The settings of a channel's provider that the server wrote to `fake-providers.json` for other programs.
 fn told(server: &Server, channel: &str) -> Value {
     let told = fs::read(server.data.join("fake-providers.json")).unwrap();
     let told: Vec<Value> = serde_json::from_slice(&told).unwrap();
     told.into_iter().find(|one| one["channel"] == channel).unwrap()
 }
 
-/// A text message through whatever carries the channel; its events, once `last` is the last of them.
+/// Sends a text message through the provider of the channel; returns its events, once `last` is the last of them.
 fn send(server: &Server, channel: &str, to: &str, last: &str) -> Vec<String> {
     let message = ["message", "send", "--channel", channel, "--to", to, "--text", "Hello", "--json"];
     let id = server.command(&message).expect(0).json()["message_id"].as_str().unwrap().to_owned();
@@ -112,7 +112,7 @@ fn the_commands_that_are_printed_reach_every_provider() {
     }
 }
 
-/// Lets somebody write through a channel's provider, once the provider knows where to call.
+/// Sends a message from a user through a channel's provider, once the provider knows where to call.
 #[track_caller]
 fn write(server: &Server, channel: &str, from: &str, text: &str) {
     let told = told(server, channel);
@@ -131,7 +131,7 @@ fn each_start_sets_the_channels_anew_with_the_providers_that_are_chosen() {
         ("--fake-providers=sms=vonage", "vonage", "http"),
         ("--fake-providers=sms=smpp,push=webpush", "smpp", "http"),
     ] {
-        // The world would call it by https, through a proxy; the fakes have no such way.
+        // Providers outside would call by HTTPS, through a proxy; the fake providers have no such way.
         let server = Server::start("dev", data.path(), &[choice, "--public-url", "https://mail.example.org/m"]);
         let (at_sms, at_viber) = (told(&server, "sms"), told(&server, "viber"));
         assert_eq!((&at_sms["provider"], &at_viber["provider"]), (&json!(sms), &json!(viber)));
@@ -163,7 +163,7 @@ fn what_recipients_write_comes_back_through_their_providers() {
         write(&server, channel, from, start);
         assert_eq!(suppressed(&server), Vec::<String>::new(), "{channel}");
     }
-    // Viber has events for those; whoever writes can be reached.
+    // Viber has events for bounces; a user who writes can be reached.
     send(&server, "viber", "somebody-02", "bounce");
     assert_eq!(suppressed(&server), ["viber somebody-02 bounce"]);
     write(&server, "viber", "somebody-02", "Hello");

@@ -1,8 +1,8 @@
 //! A disk that fills up or fails, a power cut after it failed, and another program that locks the database: the
 //! real program under load, with a mail server that counts what arrives.
 //!
-//! The suite keeps each fault for some seconds; `FAULT_SECONDS=60 cargo test -p messaging-cli --test it faults::`
-//! is what a release is tried with.
+//! The suite keeps each fault for some seconds; a release is tested with `FAULT_SECONDS=60 cargo test -p messaging-cli
+//! --test it faults::`.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -19,13 +19,13 @@ use tempfile::TempDir;
 
 use crate::support::{Server, allowed, directory, run, wait_for, wait_or_tell};
 
-/// Programs that send requests at the same time.
+/// Clients that send requests at the same time.
 const CLIENTS: usize = 4;
 
-/// How long a fault lasts unless `FAULT_SECONDS` says otherwise.
+/// Seconds that a fault lasts, unless `FAULT_SECONDS` says otherwise.
 const SECONDS: u64 = 4;
 
-/// How soon after a fault everything works again.
+/// Time after a fault within which everything works again.
 const RECOVERY: Duration = Duration::from_secs(10);
 
 /// Failed syncs before the power is cut.
@@ -43,14 +43,14 @@ struct Bench {
     sink: ScriptedSmtpServer,
     place: TempDir,
     data: PathBuf,
-    /// What makes the disk obey; `None` where it is as it is.
+    /// Library that makes the disk fail on command; `None` on an ordinary disk.
     library: Option<PathBuf>,
     key: String,
     accepted: Mutex<HashSet<String>>,
 }
 
 impl Bench {
-    /// On a disk that obeys.
+    /// On a disk that fails on command.
     fn new() -> Self {
         let place = directory();
         let data = place.path().join("data");
@@ -65,8 +65,8 @@ impl Bench {
         bench.prepared()
     }
 
-    /// On a disk of its own, below or beside `place`. The library keeps a second copy of the database, so that it
-    /// would need a disk twice as large.
+    /// On a real disk of its own, below or beside `place`. The library keeps a second copy of the database, and would
+    /// need a disk twice as large.
     fn on_real_disk(place: TempDir, data: PathBuf) -> Self {
         Self::at(place, data, None).prepared()
     }
@@ -82,7 +82,7 @@ impl Bench {
         self
     }
 
-    /// Makes a workspace that sends directly; answers a key to it that is not limited.
+    /// Makes a workspace that sends directly; returns a key to it without a rate limit.
     fn prepare(&self) -> String {
         let server = self.start("dev", &[]);
         let dev = server.dev_json();
@@ -116,16 +116,16 @@ impl Bench {
         path.into()
     }
 
-    /// What a power cut leaves of the database.
+    /// Path of the database as a power cut would leave it.
     fn image(&self) -> PathBuf {
         self.beside(".image")
     }
 
-    /// Tells the disk how to behave.
+    /// Tells the failing disk how to behave.
     fn tell(&self, word: &str) {
         let aside = self.place.path().join("word");
         fs::write(&aside, word).unwrap();
-        // At once, for whoever reads it meanwhile.
+        // Replaced in one step, because the library may be reading it.
         fs::copy(&aside, self.beside(".new")).unwrap();
         fs::rename(self.beside(".new"), self.beside(".control")).unwrap();
     }
@@ -160,7 +160,7 @@ impl Bench {
                                 assert_eq!(answer["error"]["code"], "unavailable", "{answer}");
                                 load.refused.fetch_add(1, Ordering::Relaxed);
                             }
-                            // Killed; no answer is no promise.
+                            // The server was killed; without an answer there is no promise.
                             None => load.broken.store(true, Ordering::Relaxed),
                             other => {
                                 load.wrong.lock().unwrap().push(format!("{other:?}"));
@@ -178,7 +178,7 @@ impl Bench {
         })
     }
 
-    /// How often each message arrived, by its id.
+    /// Number of times that each message arrived, by its id.
     fn arrivals(&self) -> HashMap<String, usize> {
         let mut count = HashMap::new();
         for received in self.sink.messages() {
@@ -190,11 +190,10 @@ impl Bench {
         count
     }
 
-    /// Waits until every accepted message has arrived and its outcome is known. Answers how many copies there
-    /// were beyond one of each.
+    /// Waits until every accepted message has arrived and its outcome is known. Returns the number of second copies.
     fn finish(&self, server: &Server) -> usize {
         let accepted = self.accepted.lock().unwrap();
-        // One after the other: asking again and again for all would keep the server from delivering them.
+        // One at a time: polling all of them would keep the server from delivering.
         for id in accepted.iter() {
             wait_or_tell(|| {
                 let (status, message) = server.request("GET", &format!("/v1/messages/{id}"), &self.key, &Value::Null);
@@ -215,13 +214,13 @@ struct Load {
     accepted: AtomicUsize,
     refused: AtomicUsize,
     broken: AtomicBool,
-    /// The longest an answer took, in milliseconds.
+    /// Longest time to an answer, in milliseconds.
     slowest: AtomicUsize,
     wrong: Mutex<Vec<String>>,
 }
 
 impl Load {
-    /// Waits until so many more were accepted; answers how long that took.
+    /// Waits until `more` further requests were accepted; returns the time that took.
     fn accept(&self, more: usize) -> Duration {
         let (began, wanted) = (Instant::now(), self.accepted.load(Ordering::Relaxed) + more);
         wait_for(|| (self.accepted.load(Ordering::Relaxed) >= wanted).then_some(()));
@@ -248,7 +247,7 @@ fn survive<G>(bench: &Bench, server: &Server, begin: impl FnOnce() -> G, end: im
         let fault = begin();
         wait_for(|| (health(server).0 == 503).then_some(()));
         assert_eq!(health(server).1, json!({"status": "unavailable"}));
-        // What was under way when the fault began has its answer by now.
+        // Requests that were being answered when the fault began have their answers by now.
         thread::sleep(Duration::from_secs(1));
         let (accepted, refused) = (load.accepted.load(Ordering::Relaxed), load.refused.load(Ordering::Relaxed));
         thread::sleep(fault_time().saturating_sub(Duration::from_secs(1)));
@@ -308,7 +307,7 @@ fn a_power_cut_after_a_failed_sync_loses_nothing_that_was_accepted() {
             let took = load.accept(100);
             assert!(took < allowed(RECOVERY), "{took:?}");
         }
-        // The cut comes while everybody writes.
+        // The power is cut while every client writes.
         server.kill_in_place();
         wait_for(|| load.broken.load(Ordering::Relaxed).then_some(()));
     });
@@ -331,7 +330,7 @@ fn a_power_cut_after_a_failed_sync_loses_nothing_that_was_accepted() {
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None` if this user may not mount.
+    /// Mounts it; `None` if this user may not.
     fn mount(at: &Path, mib: u32) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
         let size = format!("size={mib}m");
@@ -346,7 +345,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Fills a disk of `mib` with messages until requests are refused, and then makes room.
+/// Fills a disk of `mib` MiB with messages until requests are refused, and then makes room.
 fn fill_up(mib: u32, settings: &[&str]) {
     let place = directory();
     let mount = place.path().join("disk");
@@ -388,7 +387,7 @@ fn a_start_whose_number_finds_no_room_goes_on_and_fences_nothing() {
     let data = directory();
     assert_eq!(Server::dev(data.path()).stop(), Some(0));
     let before = fs::read(data.path().join("epoch")).unwrap();
-    // What the file is written to before it takes its name, on a device that is always full.
+    // The file `epoch` is written under this name first, here to a device that is always full.
     std::os::unix::fs::symlink("/dev/full", data.path().join("epoch.part")).unwrap();
     let server = Server::dev(data.path());
     assert_eq!(fs::read(data.path().join("epoch")).unwrap(), before);
@@ -430,7 +429,7 @@ fn a_file_that_cannot_be_used_is_503_and_named_in_the_log() {
     let server = Server::launch("dev", &data, &[], &[], fs::File::create(&log).unwrap().into());
     let dev = server.dev_json();
     let key = dev["api_key"].as_str().unwrap();
-    // What is in the way whoever runs the tests: a file where a directory is to be.
+    // An obstacle for every user, root included: a file with the name of the directory.
     for name in ["attachments", "uploads"] {
         let _ = fs::remove_dir_all(data.join(name));
         fs::write(data.join(name), "").unwrap();

@@ -46,7 +46,7 @@ fn every_operation_has_a_command_with_a_summary() {
             command = command.find_subcommand(word).unwrap_or_else(|| panic!("no command {}", endpoint.cli));
         }
         if endpoint.id == "exportContact" {
-            // Without an id it writes all contacts, which is what it says first.
+            // Without an id it exports all contacts, and its help begins with that.
             continue;
         }
         assert_eq!(command.get_about().map(ToString::to_string).as_deref(), Some(endpoint.summary), "{}", endpoint.cli);

@@ -116,7 +116,7 @@ fn columns_that_nobody_named_become_attributes_and_none_is_lost_silently() {
     let none = import(&["--attributes", "none", "--json"]).expect(0).json();
     assert_eq!(none["not_imported"], json!(["First name", "Age", "Member since", "Notes"]));
 
-    // Nothing is declared for the workspace unless that is asked for, and for no import that is refused.
+    // Custom fields are declared only on request, and not for an import that is refused.
     let fields = || server.command(&["custom-field", "list", "--format", "{{ key }} {{ type }}"]).expect(0).stdout;
     import(&["--declare-fields", "--map", "Notes=nonsense"]).expect(1);
     assert_eq!(fields(), "");

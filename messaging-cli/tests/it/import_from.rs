@@ -42,7 +42,7 @@ impl Installation {
         self.command(&words).expect(0).json()
     }
 
-    /// All there is of a kind, without those that an installation begins with.
+    /// All resources of a kind, without those that an installation begins with.
     fn all(&self, noun: &str) -> Vec<Value> {
         let page = self.command(&[noun, "list", "--limit", "200", "--json"]).expect(0).json();
         page["data"].as_array().unwrap().clone()
@@ -319,7 +319,7 @@ fn an_export_of_sendgrid_is_brought_over_by_a_server() {
     let import =
         || server.command(&["import-from", "sendgrid", export.path().to_str().unwrap(), "--json"]).expect(0).json();
     let report = import();
-    // Bob is in both files of contacts and among those who unsubscribed.
+    // Bob is in both files of contacts and in the file of unsubscribed contacts.
     assert_eq!(report["contacts"], json!({"read": 6, "created": 3, "updated": 2, "refused": 1}), "{report}");
     assert_eq!(report["suppressions"], json!({"read": 4, "created": 4, "already_listed": 0, "refused": 0}));
     assert_eq!(names_with(&report["templates"], ["name", "result"]), ["Listed only refused", "Receipt created"]);
@@ -440,7 +440,7 @@ fn what_cannot_be_read_is_said_and_changes_nothing() {
     run(["import-from", "hubspot", "/tmp"]).expect(2);
     assert_eq!(installation.everything(), json!([[], [], [], []]));
 
-    // Which of two lists is meant nobody knows.
+    // Two lists with the same name are ambiguous.
     for _ in 0..2 {
         installation.command(&["list", "create", "--name", "News", "--json"]).expect(0);
     }

@@ -1,8 +1,7 @@
-//! `kill -9` is an ordinary event: nothing accepted is lost, nothing is sent twice unseen.
+//! `kill -9` is an ordinary event: no accepted message is lost, and none is sent twice without a mark.
 //!
-//! Every scenario kills the server again and again in the middle of its work, lets the last server finish and
-//! then counts. The suite kills a few times; `KILL_ROUNDS=40 cargo test -p messaging-cli --test it kill::` is
-//! what a release is tried with.
+//! Every scenario kills the server repeatedly in the middle of its work, lets the last server finish and then counts.
+//! The suite kills a few times; a release is tested with `KILL_ROUNDS=40 cargo test -p messaging-cli --test it kill::`.
 
 mod audit;
 mod automation;
@@ -34,19 +33,20 @@ use tempfile::TempDir;
 
 use crate::support::{Server, directory, run, wait_for};
 
-/// Programs that send requests at the same time.
+/// Clients that send requests at the same time.
 const CLIENTS: usize = 4;
 
-/// Kills in a scenario unless `KILL_ROUNDS` says otherwise.
+/// Kills in a scenario, unless `KILL_ROUNDS` says otherwise.
 const ROUNDS: usize = 3;
 
-/// Items of a page, and so requests when everything is looked at.
+/// Items of a page, and so the size of a request when everything is listed.
 const PAGE: usize = 200;
 
-/// A message that a kill cut off twice is tried again after so long, and a retry of one that was put off takes a minute.
+/// Time without mail after which a test fails. A message that kills cut off twice is tried again within it, and a
+/// deferred one after a minute.
 const SILENCE: Duration = Duration::from_mins(2);
 
-/// How often the server is killed in each scenario.
+/// Number of kills in each scenario.
 fn rounds() -> usize {
     std::env::var("KILL_ROUNDS").map_or(ROUNDS, |text| text.parse().expect("KILL_ROUNDS is a number"))
 }
@@ -55,7 +55,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
-/// A data directory with a workspace, and a key to it that is not limited.
+/// A data directory with a workspace, and a key to it without a rate limit.
 struct Installation {
     data: TempDir,
     workspace: String,
@@ -80,7 +80,7 @@ impl Installation {
         Self { data, workspace, key, settings }
     }
 
-    /// One whose mail goes to a server of the test.
+    /// An installation whose mail goes to a server of the test.
     fn delivering(sink: &ScriptedSmtpServer, prepare: impl FnOnce(&Server, &str, &str)) -> Self {
         let settings = vec!["--mx-override".to_owned(), sink.address().to_string()];
         Self::new(settings, |server, workspace, key| {
@@ -102,15 +102,15 @@ impl Installation {
         answer
     }
 
-    /// The ids of the messages of a listing that have come to `end`.
+    /// The ids of the messages of a listing with the status `end`.
     fn done(&self, server: &Server, path: &str, end: &str) -> HashSet<String> {
         let messages = self.all(server, path);
         let done = messages.iter().filter(|message| message["status"] == end);
         done.map(|message| message["message_id"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Checks that each message arrived once and is delivered, or says that it may have arrived otherwise. Answers how
-    /// many say so.
+    /// Checks that each message arrived once and is delivered, or is marked as ambiguous. Returns the number of marked
+    /// ones.
     fn marked(&self, server: &Server, messages: &[Value], arrived: &HashMap<String, usize>) -> usize {
         let ids = messages.iter().filter_map(|message| {
             let id = message["message_id"].as_str().unwrap();
@@ -143,12 +143,11 @@ impl Installation {
     }
 }
 
-/// Calls `send` with 0, 1, 2, … from several threads at the same time until `is_enough`, and `kill` in the
-/// middle of their calls.
+/// Calls `send` with 0, 1, 2, … from several threads until `is_enough`, and `kill` in the middle of their calls.
 fn load_until(is_enough: impl Fn() -> bool, kill: impl FnOnce(), send: impl Fn(usize) + Sync) {
     let (stop, next) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
-        // Also when what follows panics: the scope waits for its threads.
+        // Also if the code below panics: the scope waits for its threads.
         let _ending = Ending(&stop);
         for _ in 0..CLIENTS {
             scope.spawn(|| {
@@ -170,17 +169,17 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Whether the report of a message says that an attempt may have arrived.
+/// Returns true if the report of a message says that an attempt may have arrived.
 fn is_marked(report: &Value) -> bool {
     report["events"].as_array().unwrap().iter().any(|event| event["meta"]["ambiguous"] == true)
 }
 
-/// Puts something into a set that several threads fill.
+/// Adds an item to a set that several threads fill.
 fn put<T: Eq + Hash>(set: &Mutex<HashSet<T>>, item: T) {
     set.lock().unwrap().insert(item);
 }
 
-/// The number of times that each item occurs.
+/// Number of times that each item occurs.
 fn count<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> HashMap<T, usize> {
     let mut count = HashMap::new();
     for item in items {
@@ -189,14 +188,14 @@ fn count<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> HashMap<T, usize> 
     count
 }
 
-/// Posts, and expects that it is taken.
+/// Posts a request, which must be accepted.
 fn post(server: &Server, key: &str, path: &str, body: &Value) -> Value {
     let (status, answer) = server.request("POST", path, key, body);
     assert!((200..300).contains(&status), "{path}: {status} {answer}");
     answer
 }
 
-/// Waits as long as mail arrives; after some time without any it fails.
+/// Waits while mail arrives, until `is_over`; fails after some time without any.
 fn wait_for_mail(sink: &ScriptedSmtpServer, is_over: impl Fn() -> bool) {
     let (mut known, mut since) = (0, Instant::now());
     while !is_over() {

@@ -1,4 +1,4 @@
-//! Memory: what is sent at once does not have to fit at once.
+//! Memory: messages being sent at the same time need not all fit at once.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -14,13 +14,13 @@ use crate::support::{Server, directory, wait_for};
 
 /// The most that may be resident at any time, in KiB.
 const MOST_RESIDENT_KIB: u64 = 512 << 10;
-/// What sending may add to what is resident without it, in KiB: the promise of 96 MiB, and the slack of bodies that
-/// are being accepted meanwhile, pages of the database and the allocator.
+/// Growth of resident memory by sending, in KiB: the promised 96 MiB, and slack for bodies that are being accepted
+/// meanwhile, pages of the database and the allocator.
 const MOST_GROWTH_KIB: u64 = (96 + 64) << 10;
 const REQUESTS: usize = 32;
 const FILE: usize = 15 << 20;
 
-/// Sends a body and answers the whole response; a connection per request.
+/// Sends a body and returns the whole response; opens a connection for each request.
 fn post(server: &Server, key: &str, length: usize, body: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
@@ -47,7 +47,7 @@ fn memory_kib(server: &Server, name: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A mail server that takes connections, answers up to the content, and then reads nothing any more.
+/// A mail server that accepts connections, answers up to the content, and then reads nothing.
 fn stalled_mail_server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -86,7 +86,7 @@ fn large_messages_that_wait_for_a_slow_server_wait_on_disk() {
     let (status, answer) = server.request("PUT", &path, key, &json!({"provider": "builtin", "config": {}}));
     assert_eq!(status, 200, "{answer}");
     let before = memory_kib(&server, "VmRSS:");
-    // Twice 2 MiB, of the kind that gets longer in MIME.
+    // Twice 2 MiB, of a kind that grows in MIME.
     let part = "ä line of text that is as long as most are\r\n".repeat((2 << 20) / 48);
     for number in 0..MESSAGES {
         let message =
@@ -96,7 +96,7 @@ fn large_messages_that_wait_for_a_slow_server_wait_on_disk() {
         let answer = post(&server, key, message.len(), message.as_bytes());
         assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
     }
-    // Nothing of this ends: what is in work now stays so, and there is work for more than 0.8 GiB.
+    // None of these ends: work in progress stays so, and there is work for more than 0.8 GiB.
     thread::sleep(Duration::from_secs(5));
     let most = most_resident_kib(&server) - before;
     let growth = memory_kib(&server, "VmRSS:").saturating_sub(before);
@@ -122,13 +122,13 @@ fn large_attachments_at_once_stay_within_bounds_and_arrive() {
     });
     let mut accepted = 0;
     for answer in answers {
-        // Who waited too long for memory is told to come back; nobody is cut off.
+        // A request that waited too long for memory gets 503; no connection is cut.
         assert!(answer.starts_with("HTTP/1.1 202 ") || answer.starts_with("HTTP/1.1 503 "), "{answer}");
         accepted += usize::from(answer.starts_with("HTTP/1.1 202 "));
     }
     assert!(accepted > 0);
     wait_for(|| {
-        // Deliveries get the processors that nobody else wants, so answers to this are no part of what they wait for.
+        // Deliveries get only idle processors, so the time for answers is not part of what they wait for.
         thread::sleep(Duration::from_millis(250));
         let (_, page) = server.request("GET", "/v1/messages?limit=200", key, &Value::Null);
         let messages = page["data"].as_array()?;

@@ -111,7 +111,7 @@ fn an_interrupt_before_the_end_is_not_success() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // It shows that the message waits, and goes on looking.
+    // It shows that the message waits, and keeps watching.
     let mut shown = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut shown).unwrap();
     assert!(shown.contains("queued"), "{shown}");
@@ -141,7 +141,7 @@ fn watch(server: &Server, more: &[&str]) -> (std::process::Child, BufReader<std:
     (child, said)
 }
 
-/// Ends it as Ctrl-C does; answers the cursor that it names.
+/// Ends the command as Ctrl-C does; returns the cursor that it prints.
 fn interrupt(mut child: std::process::Child, mut said: BufReader<std::process::ChildStderr>) -> String {
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
     assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(0));
@@ -169,7 +169,7 @@ fn watch_goes_on_where_it_ended() {
     assert_eq!(next(), ("ann@example.com".into(), "sent".into()));
     assert_eq!(next(), ("ann@example.com".into(), "delivered".into()));
     let cursor = interrupt(child, said);
-    // While nobody watches.
+    // While no command watches.
     send("ben@example.com");
     let (mut child, said) = watch(&server, &["--after", &cursor]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -1,4 +1,4 @@
-//! Names where the API takes ids, words for one thing, and times as durations.
+//! Names where the API takes ids, synonyms of words, and times as durations.
 
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ fn statuses_are_lists_and_have_one_word_each() {
     assert!(ended.stdout.contains("  bounced  "), "{ended:?}");
     assert!(ended.stderr.contains("the message is bounced: "), "{ended:?}");
 
-    // The API takes the same list, and names the parameter where one is unknown.
+    // The API accepts the same list, and names the parameter if a word is unknown.
     let query = ["api", "GET", "/messages", "--query", "status=failed,nonsense"];
     let refused = server.command(&query).expect(1).json();
     let fault = &refused["error"]["details"]["errors"][0];

@@ -1,4 +1,4 @@
-//! What a server tells whoever runs it: its log and its metrics, of real traffic.
+//! Log and metrics of a server with real traffic.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, directory, wait_for, wait_or_tell};
 
-/// Stands in everything that a log must not hold.
+/// Marker in every text that a log must not hold.
 const PLANTED: &str = "pl4nted";
 
 const FLAGS: &[&str] = &[
@@ -53,7 +53,7 @@ impl Api<'_> {
     }
 }
 
-/// One exchange with a server, its answer as it came.
+/// One exchange with a server; returns its raw answer.
 fn get(address: SocketAddr, path: &str) -> String {
     let mut client = TcpStream::connect(address).unwrap();
     write!(client, "GET {path} HTTP/1.1\r\nHost: x\r\nUser-Agent: {PLANTED}\r\nConnection: close\r\n\r\n").unwrap();
@@ -66,7 +66,7 @@ fn address_in(server: &Server, file: &str) -> SocketAddr {
     wait_for(|| fs::read_to_string(server.data.join(file)).ok()?.trim().parse().ok())
 }
 
-/// Hands a mail in as the mail server of the recipient does.
+/// Delivers a mail as the mail server of the recipient would.
 fn return_mail(to: SocketAddr, recipient: &str, mail: &str) {
     let mut client = TcpStream::connect(to).unwrap();
     let mut replies = BufReader::new(client.try_clone().unwrap()).lines().map(Result::unwrap);
@@ -98,7 +98,7 @@ fn report_about(address: &str) -> String {
     )
 }
 
-/// The lines of a kind, without what every line has.
+/// The log lines with a message, without the members that every line has.
 fn lines<'a>(log: &'a [Value], message: &str) -> Vec<&'a Value> {
     log.iter().filter(|line| line["message"] == message).collect()
 }
@@ -109,7 +109,7 @@ fn a_scrape_is_answered_whoever_holds_connections() {
     let server = Server::start("serve", data.path(), &["--metrics-listen", "127.0.0.1:0"]);
     let address: SocketAddr =
         wait_for(|| fs::read_to_string(data.path().join("metrics-listen")).ok()?.trim().parse().ok());
-    // Some say nothing, some half of a request.
+    // Some send nothing, some half of a request.
     let held: Vec<_> = (0..80)
         .map(|number| {
             let mut held = TcpStream::connect(address).unwrap();
@@ -142,7 +142,7 @@ fn at_every_level_the_log_tells_each_outcome_once_and_names_nobody() {
     let text = |name: &str| dev[name].as_str().unwrap().to_owned();
     let workspace = text("workspace_id");
     let api = Api { server: &server, key: text("api_key"), home: format!("/v1/workspaces/{workspace}") };
-    // One that the sandbox takes and delivers at once.
+    // A message that the sandbox accepts and delivers at once.
     let kept = api.made(
         "/messages",
         &json!({"channel": "email", "to": format!("kept-{PLANTED}@kept.example"), "subject": PLANTED, "text": PLANTED}),
@@ -150,7 +150,7 @@ fn at_every_level_the_log_tells_each_outcome_once_and_names_nobody() {
     api.status_of(&format!("/messages/{kept}"), "delivered");
     let config = json!({"host": "127.0.0.1", "port": relay.port(), "tls": "none"});
     api.call("PUT", "/channels/email", &json!({"provider": "smtp", "config": config}));
-    // The first call fails, so that its words could be told.
+    // The first call fails, so that its answer could be logged.
     receiver.next(Answer::status(500));
     let url = receiver.url(&format!("/hook?token={PLANTED}"));
     let hook = api.made("/webhooks", &json!({"url": url, "events": ["*"]}));
@@ -174,7 +174,7 @@ fn at_every_level_the_log_tells_each_outcome_once_and_names_nobody() {
     assert!(followed.starts_with("HTTP/1.1 30"), "{followed}");
     return_mail(address_in(&server, "smtp-listen"), &mail.from, &report_about(&reader));
 
-    // One that bounces at once, one that is put off, and requests that are refused.
+    // A message that bounces at once, one that is deferred, and requests that are refused.
     let gone = format!("gone-{PLANTED}@nowhere.example");
     relay.answer(&gone, &format!("550 5.1.1 <{gone}> {PLANTED} unknown"));
     let bounced = api.made("/messages", &message(&gone));
@@ -188,7 +188,7 @@ fn at_every_level_the_log_tells_each_outcome_once_and_names_nobody() {
     get(server.address, &format!("/{PLANTED}?{PLANTED}"));
     get(server.address, &format!("/callbacks/telegram/{PLANTED}?q={PLANTED}"));
 
-    // An import, and a campaign to whom it brought.
+    // An import, and a campaign to the imported contacts.
     let people = files.path().join(format!("{PLANTED}.csv"));
     fs::write(&people, format!("email,name\r\nann-{PLANTED}@inbox.example,Ann {PLANTED}\r\n{PLANTED},\r\n")).unwrap();
     let mapping = ["--map", "name=attributes.name", "--dedup-keys", "email"];
@@ -211,7 +211,7 @@ fn at_every_level_the_log_tells_each_outcome_once_and_names_nobody() {
     api.call("POST", &format!("/campaigns/{campaign}/schedule"), &json!({"send_now": true}));
     api.status_of(&format!("/campaigns/{campaign}"), "sent");
 
-    // A receiver that is gone, for good.
+    // A receiver that is gone for good.
     receiver.always(Answer::status(410));
     api.made("/messages", &message(&reader));
     api.status_of(&format!("/webhooks/{hook}"), "disabled");
@@ -288,12 +288,12 @@ fn at_every_level_the_log_tells_each_outcome_once_and_names_nobody() {
     assert!(value(r#"messaging_messages_sent_total{channel="email"}"#) >= 2, "{page}");
     assert!(value("messaging_webhook_failures_total") >= 2 && value("messaging_webhook_deliveries_total") >= 1);
     assert!(value("messaging_commit_sync_seconds_count") >= 1 && value("messaging_database_bytes") > 0);
-    // What is asked for by paths and queries of callers does not become a label.
+    // Paths and queries of callers do not become labels.
     assert!(!page.contains(PLANTED), "{page}");
     check_spans(&collector, &log);
 }
 
-/// With the feature, the collector has spans of everything that has them, and they name nobody either.
+/// With the feature, the collector gets all spans, and they name nobody either.
 #[cfg(feature = "otlp")]
 fn check_spans(collector: &ScriptedHttpServer, _: &[Value]) {
     let requests = collector.requests();
@@ -306,7 +306,7 @@ fn check_spans(collector: &ScriptedHttpServer, _: &[Value]) {
     assert!(!has(PLANTED), "a span names somebody");
 }
 
-/// Without it, whoever names a collector is told why nothing comes.
+/// Without it, a log line says why a named collector gets nothing.
 #[cfg(not(feature = "otlp"))]
 fn check_spans(collector: &ScriptedHttpServer, log: &[Value]) {
     let told =

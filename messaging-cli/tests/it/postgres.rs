@@ -1,4 +1,4 @@
-//! What a newcomer to PostgreSQL and several nodes is told.
+//! Messages of the program to beginners with PostgreSQL and several nodes.
 
 #[path = "../../../messaging-store/tests/it/postgres/bucket_server.rs"]
 #[allow(dead_code, reason = "the store's tests need more of it")]
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use self::bucket_server::BucketServer;
 use crate::support::{Server, allowed, directory, program, run, wait_for};
 
-/// A server that nobody reaches: what is refused is refused before anybody asks it.
+/// A server that cannot be reached: the command lines are refused before anything connects.
 const NOBODY: &str = "postgres://messaging@127.0.0.1:1/messaging";
 
 #[test]
@@ -96,19 +96,19 @@ fn another_key_than_that_of_the_database_is_3() {
     let (mine, other) = (first.path().join("secret.key"), second.path().join("secret.key"));
     for command in ["serve", "worker"] {
         let line = [command, "--listen", "127.0.0.1:0", "--data", second.path().to_str().unwrap()];
-        // None: the database has one already, so that none is made.
+        // No key: the database has one already, so none is made.
         let said = run(line.iter().chain(&more)).expect(3).stderr;
         assert!(said.contains("secret.key is missing") && said.contains("--secret-key-file"), "{said}");
         assert!(!other.exists());
-        // Another one.
+        // Another key.
         fs::write(&other, [7; 32]).unwrap();
         let said = run(line.iter().chain(&more)).expect(3).stderr;
         assert!(said.contains("does not fit the database") && !said.contains("panicked"), "{said}");
         fs::remove_file(&other).unwrap();
-        // It has left: nothing is held back for it until it counts as dead.
+        // The refused process has left: nothing waits until it counts as dead.
         assert_eq!(terms(&runtime, &database), 1, "{command}");
     }
-    // That of the first.
+    // The key of the first.
     let second =
         Server::start("serve", second.path(), &[&more[..], &["--secret-key-file", mine.to_str().unwrap()]].concat());
     assert_eq!(second.stop(), Some(0));
@@ -133,7 +133,7 @@ fn a_key_is_rotated_once_every_node_holds_it() {
     let data = first.path().to_str().unwrap();
     let rotate = ["admin", "rotate-secret-key", "--json", "--data", data, "--database", &database.url];
 
-    // The other node has a file of its own.
+    // The other node has its own copy of the key file.
     let said = run(rotate).expect(1).stderr;
     assert!(
         said.contains("two.nodes.test") && !said.contains("one.nodes.test") && said.contains("copy the file"),
@@ -146,7 +146,7 @@ fn a_key_is_rotated_once_every_node_holds_it() {
     assert_eq!((&done["resumed"], &done["keys_in_file"]), (&json!(true), &json!(2)), "{done}");
     assert_eq!(fs::read(key_of(&first)).unwrap(), ring, "no other key was made");
 
-    // Whoever comes with the old key alone is refused.
+    // A node with only the old key is refused.
     let line = ["serve", "--listen", "127.0.0.1:0", "--data", third.path().to_str().unwrap()];
     let said = run(line.iter().chain(&more)).expect(3).stderr;
     assert!(said.contains("does not fit the database"), "{said}");
@@ -173,14 +173,14 @@ fn attachments_are_in_the_bucket_that_is_named() {
     let message = format!("/v1/messages/{}", accepted["message_id"].as_str().unwrap());
     wait_for(|| (server.request("GET", &message, &key, &Value::Null).1["status"] == "delivered").then_some(()));
 
-    // A bucket that stays away for a moment refuses, and loses nothing.
+    // A bucket that is unavailable for a moment refuses, and loses nothing.
     bucket.fail([bucket_server::Fault::Status(500); 4]);
     let (status, refused) = server.request("POST", "/v1/messages", &key, &mail);
     assert_eq!((status, &refused["error"]["code"]), (503, &json!("unavailable")), "{refused}");
     assert_eq!(bucket.objects().len(), 1);
     assert_eq!(server.stop(), Some(0));
 
-    // A server that may not use the bucket does not start.
+    // A server without access to the bucket does not start.
     let mut refused = program();
     refused.args(["dev", "--listen", "127.0.0.1:0", "--data", data.path().to_str().unwrap()]).args(more);
     let refused = refused.envs(environment).env("AWS_ACCESS_KEY_ID", "AKIAOTHER").output().unwrap();

@@ -1,10 +1,10 @@
-//! The queue by hand: an operator's commands against a running server.
+//! Queue commands of an operator, run against a server.
 
 use serde_json::{Value, json};
 
 use crate::support::{Ran, Server, directory, run, wait_for};
 
-/// A server of developers, and an operator who is signed in.
+/// A development server, and an operator who is signed in.
 struct Operator {
     server: Server,
     url: String,
@@ -27,7 +27,7 @@ impl Operator {
         run([words, &["--url", &self.url, "--api-key", &self.token]].concat())
     }
 
-    /// How many messages an action is about.
+    /// Carries out an action on the queue; returns the number of messages affected.
     fn act(&self, action: &str, domain: &str) -> u64 {
         let ran = self.run(&["queue", action, "--domain", domain, "--json"]).expect(0);
         ran.json()["messages"].as_u64().unwrap()
@@ -37,7 +37,7 @@ impl Operator {
         self.run(&["queue", "list", "--json"]).expect(0).json()["data"].clone()
     }
 
-    /// Sends a message with the key of the developer; answers its id.
+    /// Sends a message with the key of `dev`; returns its id.
     fn send(&self, to: &str) -> String {
         let line = ["message", "send", "--to", to, "--subject", "Hi", "--text", "Hi", "--quiet"];
         self.server.command(&line).expect(0).stdout.trim().to_owned()
@@ -68,7 +68,7 @@ fn an_operator_holds_messages_back_tries_them_again_and_gives_them_up() {
     let table = operator.run(&["queue", "list"]).expect(0).stdout;
     assert!(table.contains("example.com"), "{table}");
 
-    // The cure is a command that ends it.
+    // The advised cure is a command that ends the hold.
     let cure = told["explanation"]["cure"]["text"].as_str().unwrap();
     let command = cure.split('`').nth(1).unwrap().strip_prefix("messaging ").unwrap();
     operator.run(&command.split(' ').collect::<Vec<_>>()).expect(0);

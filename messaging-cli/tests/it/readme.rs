@@ -1,4 +1,4 @@
-//! The commands of README and of the page about backups, taken out of them and run in their order, word for word but for
+//! The commands of README and of the page about backups, extracted and run in their order, unchanged except for
 //! addresses, ports and ids.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::support::{directory, program, wait_for, wait_or_tell};
 
-/// What README writes with an ellipsis, because each reader gets another one.
+/// Prefixes that README writes with an ellipsis, because each reader gets another value.
 const PLACES: [&str; 5] = ["mk_live_", "wsp_", "dom_", "msg_", "seg_"];
 
 /// The commands of README: its indented lines, those that end with a backslash joined with the next. Not those that
@@ -41,17 +41,17 @@ fn commands() -> Vec<String> {
     commands
 }
 
-/// A reader who types what README says.
+/// A reader who types the commands of README.
 struct Reader {
     work: PathBuf,
     environment: HashMap<String, String>,
-    /// What was printed last for each ellipsis.
+    /// Value printed last for each ellipsis.
     seen: HashMap<&'static str, String>,
     /// The servers that run, by their data directory.
     servers: HashMap<PathBuf, Child>,
     /// Base URL of the server that was started last.
     base: String,
-    /// What keeps mail and questions on this machine.
+    /// Settings that keep mail and DNS queries on this machine.
     settings: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl Reader {
         }
     }
 
-    /// The command with what this reader has in the places of addresses and ids.
+    /// The command with this reader's addresses and ids filled in.
     fn filled(&self, command: &str) -> String {
         let mut filled = command.replace("http://127.0.0.1:8080", &self.base);
         filled = filled.replace("/var/lib/messaging", self.work.join("var").to_str().unwrap());
@@ -90,7 +90,7 @@ impl Reader {
         filled
     }
 
-    /// Remembers the ids and keys in what a command printed.
+    /// Remembers the ids and keys in the output of a command.
     fn note(&mut self, printed: &str) {
         let is_part = |character: char| character.is_ascii_alphanumeric() || "_.-".contains(character);
         for word in printed.split(|character| !is_part(character)) {
@@ -104,7 +104,7 @@ impl Reader {
         let filled = self.filled(command);
         let plain = filled.split(" #").next().unwrap().trim();
         let words: Vec<&str> = plain.split_whitespace().collect();
-        // What follows the name of the program.
+        // The words after the name of the program.
         let ours = words.iter().position(|word| *word == "--" || *word == "messaging").map(|at| {
             let at = if words[0] == "cargo" { words.iter().position(|word| *word == "--").unwrap() } else { at };
             &words[at + 1..]
@@ -120,7 +120,7 @@ impl Reader {
         }
     }
 
-    /// Starts a server, instead of one on the same directory.
+    /// Starts a server, in place of one on the same directory.
     fn serve(&mut self, words: &[&str]) {
         let data = words.iter().position(|word| *word == "--data").map_or("messaging-data", |at| words[at + 1]);
         let data = self.work.join(data);
@@ -130,7 +130,7 @@ impl Reader {
         }
         let listen = data.join("listen");
         let _ = fs::remove_file(&listen);
-        // Nobody here resolves the public name, and the port is another one each time: links lead to where it listens.
+        // Nobody resolves the public name here, and the port differs each time: links lead to the listening address.
         let is_public = |at: usize| words[at] == "--public-url" || at > 0 && words[at - 1] == "--public-url";
         let words = words.iter().enumerate().filter(|(at, _)| !is_public(*at));
         let words = words.map(|(_, word)| word.replace("0.0.0.0:25", "127.0.0.1:0"));
@@ -158,7 +158,7 @@ impl Reader {
         }
     }
 
-    /// Runs a command that ends with Ctrl-C, as far as it says so.
+    /// Runs a command until it says that Ctrl-C ends it, and interrupts it.
     fn listen(&self, words: &[&str]) {
         let mut child = self.command(env!("CARGO_BIN_EXE_messaging")).args(words).spawn().unwrap();
         let mut said = String::new();
@@ -168,7 +168,7 @@ impl Reader {
         assert_eq!(wait_for(|| child.try_wait().unwrap()).code(), Some(0), "{words:?}");
     }
 
-    /// Runs a command in a shell; fails where it fails.
+    /// Runs a command in a shell; fails if the command fails.
     fn run(&mut self, command: &str, filled: &str) {
         const SHELL: &str = "cargo() { while [ \"$1\" != -- ]; do shift; done; shift; messaging \"$@\"; }
             curl() { command curl --silent --show-error --fail-with-body \"$@\"; }\n";
@@ -181,7 +181,7 @@ impl Reader {
     fn command(&self, name: &str) -> Command {
         let program_directory = Path::new(env!("CARGO_BIN_EXE_messaging")).parent().unwrap();
         let path = format!("{}:{}", program_directory.display(), std::env::var("PATH").unwrap());
-        // Without the settings of whoever runs the tests.
+        // Without the settings of the user who runs the tests.
         let mut command = Command::new(name);
         for (variable, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("MESSAGING_")) {
             command.env_remove(variable);
@@ -197,7 +197,7 @@ impl Reader {
         command
     }
 
-    /// Publishes the records of the domain, as a reader does before having them checked.
+    /// Publishes the records of the domain, as a reader does before the check.
     fn publish(&self, dns: &TestDns) {
         let id = &self.seen["dom_"];
         let ran = self.command("messaging").args(["domain", "records", id, "--json"]).output().unwrap();
@@ -227,7 +227,7 @@ fn the_commands_of_the_backup_page_work_in_one_directory() {
     for command in commands {
         reader.type_in(command);
     }
-    // The copy is a server of its own now, which may send.
+    // The copy is now a server of its own, which may send.
     let sends = reader.command("messaging").args(["system", "get", "--json", "--data", "restored"]).output().unwrap();
     let system: Value = serde_json::from_slice(&sends.stdout).unwrap();
     let fence = system["checks"].as_array().unwrap().iter().find(|check| check["id"] == "fence");
@@ -263,12 +263,12 @@ async fn the_commands_of_the_readme_work_word_for_word() {
             reader.publish(&dns);
         }
         if command.contains(" sandbox get ") {
-            // A reader takes longer to copy the id than a message takes to the sandbox.
+            // A reader takes longer to copy the id than a message takes to reach the sandbox.
             reader.run(command, &reader.filled("messaging message watch --until-final msg_… --data messaging-data"));
         }
         reader.type_in(command);
     }
-    // It was no rehearsal: the mail arrived, signed.
+    // The mail really arrived, signed.
     let received = wait_or_tell(|| {
         let received = peer.messages();
         if received.len() >= 3 { Ok(received) } else { Err(format!("{} mails arrived", received.len())) }

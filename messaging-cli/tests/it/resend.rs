@@ -37,7 +37,7 @@ impl Shop {
 #[test]
 fn what_failed_is_sent_again_once_as_a_new_message() {
     let shop = Shop::open();
-    // What the simulator refuses for now, and for good.
+    // A message that the simulator bounces, and one that it delivers.
     let bounced =
         shop.send(&["--to", "softbounce@simulator.invalid", "--metadata", r#"{"order": 17}"#, "--tag", "order"]);
     shop.send(&["--to", "ann@example.com"]);
@@ -53,7 +53,7 @@ fn what_failed_is_sent_again_once_as_a_new_message() {
         (&shown["subject"], &shown["tags"][0], &shown["to"]),
         (&Value::from("Order 17"), &Value::from("order"), &Value::from("softbounce@simulator.invalid"),)
     );
-    // The same once more sends nothing twice: the copy is what is left to send, once it has ended.
+    // The same command again sends nothing twice: once the copy has ended, only the copy is sent again.
     shop.run(&["message", "watch", "--until-final", &new]);
     let repeated = shop.run(&[&line[..], &["--json"]].concat()).expect(0);
     let rows = repeated.json()["data"].as_array().unwrap().clone();

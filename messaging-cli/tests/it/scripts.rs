@@ -1,4 +1,4 @@
-//! What makes scripts short: all pages, files, examples, raw requests, profiles, manual pages.
+//! Features for scripts: all pages, files, examples, raw requests, profiles, manual pages.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -101,7 +101,7 @@ fn an_example_can_be_sent_back() {
         example.json();
         run_with_input(&[words, &["--json-body", "-"], &target].concat(), &example.stdout).expect(0);
     }
-    // Without the id that the command needs otherwise.
+    // Without the id that the command otherwise needs.
     run(["webhook", "update", "--example"]).expect(0).json();
     run(["message", "list", "--example"]).expect(2);
 }
@@ -174,7 +174,7 @@ fn a_profile_is_saved_for_its_owner_alone_and_used() {
     assert!(run(&given, "").expect(0).stderr.is_empty());
     run(&["workspace", "list", "--profile", "given"], "").expect(0);
 
-    // A person, under another name.
+    // A profile of a person, under another name.
     let password = format!("{}\n", text("console_password"));
     let login = ["login", "--url", &url, "--email", &text("console_email"), "--profile", "me"];
     run(&login, &password).expect(0);
@@ -183,7 +183,7 @@ fn a_profile_is_saved_for_its_owner_alone_and_used() {
     run(&["message", "list", "--profile", "me"], "").expect(0);
     run(&["auth", "me"], "").expect(1);
 
-    // What is said goes first, and a key goes to no other server than its own.
+    // Flags take precedence, and a key is never sent to another server than its own.
     assert!(run(&["workspace", "list", "--profile", "nobody"], "").expect(2).stderr.contains("me"));
     run(&["workspace", "list", "--profile", "me", "--url", &url], "").expect(2);
     run(&["workspace", "list", "--url", &url], "").expect(2);

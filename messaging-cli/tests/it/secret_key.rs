@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{Server, directory, run};
 
-/// Starts `serve` and expects that it refuses; answers what it says.
+/// Starts `serve`, which must refuse; returns its message.
 #[track_caller]
 fn refused(data: &Path, more: &[&str]) -> String {
     let line = ["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
@@ -57,7 +57,7 @@ fn the_key_is_rotated_to_one_that_is_given_or_made() {
     let rotate = ["admin", "rotate-secret-key", "--data", path, "--json"];
     let to_given = || run(rotate.iter().chain(&["--file", given.to_str().unwrap()]));
 
-    // No key, and what is none.
+    // No key, and a file that is no key.
     to_given().expect(2);
     fs::write(&given, [7; 31]).unwrap();
     assert!(to_given().expect(2).stderr.contains("32 random bytes"));

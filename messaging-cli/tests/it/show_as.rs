@@ -1,6 +1,7 @@
-//! What "Show as" of the console prints: the command and the line of curl are carried out, and answer what was shown.
+//! "Show as" of the console: the shown command and line of curl are carried out, and their answers are those the page
+//! got.
 
-// Driven from here because the commands are this crate's; the browser's client is that of the server's own tests.
+// Driven from here because the commands are this crate's; the client of the browser is that of the server's tests.
 #[path = "../../../messaging-http/tests/it/console/elsewhere.rs"]
 #[allow(dead_code, reason = "the server's tests need more of it")]
 mod elsewhere;
@@ -15,10 +16,10 @@ use webdriver::Browser;
 
 use crate::support::{Server, directory, run_script, wait_for};
 
-/// What runs in every document before its own scripts: it tells when a screen is drawn.
+/// Script that runs in every document before its own: it tells when a screen is drawn.
 const WATCH: &str = include_str!("../../../messaging-http/tests/it/console/watch.js");
 
-/// Makes one of everything that screens show; answers the routes.
+/// Makes one of every resource that screens show; returns the routes.
 fn fill(server: &Server, key: &str, workspace: &str) -> Vec<String> {
     let id = |path: &str, body: Value| {
         let path = match path.strip_prefix('/') {
@@ -91,7 +92,7 @@ fn fill(server: &Server, key: &str, workspace: &str) -> Vec<String> {
     routes
 }
 
-/// What was answered, without what is another one at every look: cursors, times, counters of the machine.
+/// An answer without the parts that change with every request: cursors, times, counters of the machine.
 fn steady(value: Value) -> Value {
     match value {
         Value::Object(members) => members
@@ -110,13 +111,13 @@ fn steady(value: Value) -> Value {
     }
 }
 
-/// Whether it is a time as the API writes it.
+/// Returns true if a text is a time as the API writes it.
 fn is_time(text: &str) -> bool {
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     shape.starts_with("0000-00-00T00:00:00") && shape.ends_with('Z')
 }
 
-/// The calls that the dialog shows in one of its forms: id of the operation, and the text.
+/// The calls that the dialog shows in one of its forms, each as the id of the operation and the text.
 async fn shown_as(browser: &Browser, form: &str) -> Vec<(String, String)> {
     let script = "const [button] = [...document.querySelectorAll('dialog button')].filter((one) => one.textContent.trim() === arguments[0]);
         button.click();
@@ -162,11 +163,11 @@ async fn what_is_shown_as_a_command_and_as_curl_answers_what_was_shown() {
                     Ok(mut shown) => shown["answer"].take(),
                     Err(error) => panic!("{route} {operation}: {error}: {answer}"),
                 };
-                // Some operations are for people alone, so a session takes the place of the key.
+                // Some operations refuse API keys, so a session is used instead.
                 let key = if needs_session(&operation) { session.as_str() } else { text("api_key") };
                 let script = format!("export MESSAGING_API_KEY={key}\nunset MESSAGING_URL\n{call}\n");
                 let (told, _) = run_script(&server, work.path(), &script);
-                // A mail is no JSON: curl prints it, and a command puts it into a member.
+                // A mail is no JSON: curl prints it as it is, and a command puts it into a member.
                 let told = match serde_json::from_str::<Value>(&told) {
                     Ok(mut value) if expected.is_string() => value["body"].take(),
                     Ok(value) => value,
@@ -219,7 +220,7 @@ async fn the_call_that_a_button_would_make_does_what_the_button_would() {
     }
 }
 
-/// Whether only a session may make the call, or is answered as the page was.
+/// Returns true if only a session may make the call, or gets the answer that the page got.
 fn needs_session(operation: &str) -> bool {
     let endpoint = ops::all().iter().find(|endpoint| endpoint.id == operation).expect("the page names an operation");
     operation == "getMe" || matches!(endpoint.access, Access::Session | Access::SessionRole(_) | Access::Operator)

@@ -1,4 +1,4 @@
-//! What the server does when it gets a signal, and which settings are in force: the real program.
+//! Signals to the server, and the settings in force: the real program.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,11 +14,11 @@ fn a_second_signal_ends_the_server_in_the_middle_of_a_request() {
     let mut request = TcpStream::connect(server.address).unwrap();
     write!(request, "POST /v1/auth/login HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{{").unwrap();
     server.ask_to_stop();
-    // It takes nobody new any more, and waits for the rest of the request.
+    // It accepts no new connections, and waits for the rest of the request.
     wait_for(|| TcpStream::connect_timeout(&server.address, Duration::from_secs(5)).is_err().then_some(()));
     server.ask_to_stop();
     assert_eq!(server.ended(), Some(128 + 15));
-    // What was on disk is there, and nothing is fenced.
+    // Everything on disk is there, and the installation is not fenced.
     let again = Server::dev(data.path());
     again.command(&["message", "send", "--to", "ann@example.com", "--subject", "s", "--text", "t"]).expect(0);
     assert_eq!(again.stop(), Some(0));

@@ -99,7 +99,7 @@ fn the_examples_do_what_their_snapshots_say() {
     }
 }
 
-/// Whatever else is built with the program, `--update` writes what is kept already.
+/// `--update` writes the stored snapshot unchanged, whatever features the build has.
 #[test]
 fn an_update_of_unchanged_behaviour_changes_nothing() {
     let kept = directory();
@@ -127,7 +127,7 @@ fn one_contact_and_several_are_told_of_in_json() {
     let contacts = both["contacts"].as_array().unwrap();
     assert_eq!(contacts[0]["external_id"], "bob");
     assert_eq!(outcomes(&contacts[0]), "entered, waiting w, continued w event, completed w");
-    // What one contact draws does not depend on the others.
+    // The random values of one contact do not depend on the others.
     assert_eq!((&contacts[1]["steps"], &contacts[1]["ended"]), (&one["steps"], &one["ended"]));
     let shown = folder.simulate(&["ann.json"], &[]).expect(0);
     assert!(shown.stdout.contains("2026-03-02T10:00:00.000Z") && shown.stdout.contains("sent"), "{shown:?}");
@@ -190,7 +190,7 @@ fn templates_of_a_folder_are_those_of_the_automation() {
     let templates = folder.path("templates");
     let with = || folder.simulate(&["ann.json"], &["--json", "--templates", &templates]);
     let failed = with();
-    // Broken in one way or another: refused, or the run fails at the node.
+    // Broken in different ways: refused, or the run fails at the node.
     if failed.code == Some(0) {
         assert!(outcomes(&failed.json()).contains("failed s"), "{failed:?}");
     } else {

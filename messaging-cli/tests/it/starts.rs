@@ -1,4 +1,4 @@
-//! What a start says and refuses, and what it tells the service manager: the real program.
+//! Starts of the real program: output, refusals, and notifications of the service manager.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{Server, directory, run, wait_for};
 
-/// A copy of a data directory whose server has stopped, without the file by which copies are told.
+/// A copy of a data directory whose server has stopped, without the file by which copies are recognized.
 fn copy_of(data: &Path, to: &Path) {
     fs::DirBuilder::new().mode(0o700).create(to).unwrap();
     for name in ["messaging.db", "secret.key"] {
@@ -19,7 +19,7 @@ fn copy_of(data: &Path, to: &Path) {
     }
 }
 
-/// The check of an id that `doctor` makes on a data directory.
+/// Result of a check that `doctor` makes on a data directory, by the check's id.
 fn check(data: &Path, id: &str, more: &[&str]) -> Value {
     let line = ["doctor", "--json", "--data", data.to_str().unwrap()];
     let report = run(line.iter().chain(more)).json();
@@ -112,7 +112,7 @@ fn the_service_manager_is_told_of_every_state() {
 #[test]
 fn doctor_looks_at_the_settings_of_the_server_that_runs() {
     let data = directory();
-    // A database that is new cannot be written below the reserve.
+    // A new database cannot be written below the reserve.
     assert_eq!(Server::start("serve", data.path(), &[]).stop(), Some(0));
     let settings = ["--hostname", "mx.service.test", "--disk-reserve", "9000000000000000000"];
     let server = Server::start("serve", data.path(), &settings);
@@ -124,7 +124,7 @@ fn doctor_looks_at_the_settings_of_the_server_that_runs() {
     let shown = run(["doctor", "--data", path]);
     assert!(shown.stdout.contains("mx.service.test") && !shown.stderr.contains("not the"), "{shown:?}");
     server.kill();
-    // What it left is not taken for a server.
+    // Files left by the server do not make it look as if it was running.
     assert!(data.path().join("settings.json").exists());
     assert_eq!(check(data.path(), "name", &["--hostname", "other.test"])["subject"], "other.test");
     assert_eq!(check(data.path(), "disk", &[])["status"], "ok");

@@ -14,16 +14,16 @@ use std::{fs, thread};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Nothing here takes this long unless something is broken.
+/// Longest time that any step takes unless something is broken.
 const DEADLINE: Duration = Duration::from_mins(4);
 
-/// What a promise of so much time allows here: on a machine that does other work beside the test, `TEST_BUSY` times as
-/// much.
+/// The time allowed here for a promised time: `TEST_BUSY` times as much on a machine that does other work beside the
+/// test.
 pub(crate) fn allowed(promised: Duration) -> Duration {
     promised * std::env::var("TEST_BUSY").map_or(1, |factor| factor.parse().expect("TEST_BUSY is a whole number"))
 }
 
-/// The program, without the settings of whoever runs the tests.
+/// The program, without the settings of the user who runs the tests.
 pub(crate) fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_messaging"));
     for (name, _) in std::env::vars_os() {
@@ -31,12 +31,12 @@ pub(crate) fn program() -> Command {
             command.env_remove(name);
         }
     }
-    // Nor with what that person has saved.
+    // Without saved profiles of that user either.
     command.env("XDG_CONFIG_HOME", "/nonexistent").stdin(Stdio::null());
     command
 }
 
-/// Runs a command line with further environment variables and something on standard input.
+/// Runs a command line with additional environment variables and standard input.
 pub(crate) fn run_in<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     environment: &[(&str, &OsStr)],
@@ -50,7 +50,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ra
     Ran::of(program().args(arguments), "")
 }
 
-/// Runs a command line with something on standard input.
+/// Runs a command line with standard input.
 pub(crate) fn run_with_input(arguments: &[&str], input: &str) -> Ran {
     Ran::of(program().args(arguments), input)
 }
@@ -64,7 +64,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Runs a program to its end, and fails when that does not come.
+    /// Runs a program to its end; fails if it does not end in time.
     #[track_caller]
     fn of(command: &mut Command, input: &str) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -124,12 +124,12 @@ impl Server {
         Self::start_in(command, data, more, &[])
     }
 
-    /// The same with further environment variables.
+    /// Like `start`, with additional environment variables.
     pub(crate) fn start_in(command: &str, data: &Path, more: &[&str], environment: &[(&str, &OsStr)]) -> Self {
         Self::launch(command, data, more, environment, Stdio::inherit())
     }
 
-    /// The same, with a log of everything at every level in a file, and spans for a collector.
+    /// Starts the server with a log of all levels in a file, and a collector for spans.
     pub(crate) fn traced(command: &str, data: &Path, more: &[&str], log: &Path, collector: &str) -> Self {
         let levels: [(&str, &OsStr); 3] = [
             ("MESSAGING_LOG", "trace".as_ref()),
@@ -139,13 +139,13 @@ impl Server {
         Self::launch(command, data, more, &levels, fs::File::create(log).unwrap().into())
     }
 
-    /// Starts `messaging serve` with the settings of a file, and a log in another.
+    /// Starts `messaging serve` with a settings file, and a log in another file.
     pub(crate) fn configured(data: &Path, config: &Path, log: &Path) -> Self {
         let log = fs::File::create(log).unwrap().into();
         Self::launch("serve", data, &["--config", config.to_str().unwrap()], &[], log)
     }
 
-    /// The same with standard error somewhere else.
+    /// Starts the server with standard error redirected.
     pub(crate) fn launch(
         command: &str,
         data: &Path,
@@ -153,10 +153,10 @@ impl Server {
         environment: &[(&str, &OsStr)],
         log: Stdio,
     ) -> Self {
-        // A worker answers at the address of its metrics only.
+        // A worker listens at the address of its metrics only.
         let listen = data.join(if command == "worker" { "metrics-listen" } else { "listen" });
         let at = if command == "worker" { "--metrics-listen" } else { "--listen" };
-        // What an earlier run left there is not ours.
+        // Removes the file of an earlier run.
         let _ = fs::remove_file(&listen);
         let mut child = program()
             .args([command, at, "127.0.0.1:0", "--data"])
@@ -174,7 +174,7 @@ impl Server {
             }
             let address = fs::read_to_string(&listen).ok()?.trim().parse::<SocketAddr>().ok()?;
             TcpStream::connect(address).ok()?;
-            // `dev` tells the rest in a file that an earlier run may have left.
+            // `dev` writes more to a file that an earlier run may have left.
             let is_told =
                 || fs::read_to_string(data.join("dev.json")).is_ok_and(|text| text.contains(&address.to_string()));
             (command != "dev" || is_told()).then_some(address)
@@ -182,7 +182,7 @@ impl Server {
         Self { child, data: data.to_owned(), address }
     }
 
-    /// What the server printed when it was ready. Can be asked once.
+    /// The output of the server when it was ready. Can be called once.
     pub(crate) fn printed(&mut self) -> String {
         let mut bytes = [0; 16 << 10];
         // It is printed in one piece.
@@ -190,18 +190,18 @@ impl Server {
         String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
 
-    /// What `dev` wrote for other programs.
+    /// The file that `dev` writes for other programs.
     pub(crate) fn dev_json(&self) -> Value {
         // Written once the server listens, so that it can name the address.
         wait_for(|| serde_json::from_slice(&fs::read(self.data.join("dev.json")).ok()?).ok())
     }
 
-    /// The process that serves.
+    /// The id of the server's process.
     pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks the server to stop and waits; answers its exit code.
+    /// Asks the server to stop and waits; returns its exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
         self.ask_to_stop();
         wait_for(|| self.child.try_wait().unwrap()).code()
@@ -212,33 +212,33 @@ impl Server {
         self.signal(rustix::process::Signal::TERM);
     }
 
-    /// Tells the server to read its settings again.
+    /// Makes the server read its settings again.
     pub(crate) fn reload(&self) {
         self.signal(rustix::process::Signal::HUP);
     }
 
-    /// Waits until the server ends by itself; answers its exit code.
+    /// Waits until the server ends by itself; returns its exit code.
     pub(crate) fn ended(mut self) -> Option<i32> {
         wait_for(|| self.child.try_wait().unwrap()).code()
     }
 
-    /// Ends the server as a power failure would.
+    /// Kills the server, as a power failure would end it.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Ends the server as a power failure would, while others still talk to it.
+    /// Kills the server while other threads still use it.
     pub(crate) fn kill_in_place(&self) {
         self.signal(rustix::process::Signal::KILL);
     }
 
-    /// Stops the server where it stands: its connections stay open, and nothing more happens until it is killed.
+    /// Suspends the server: its connections stay open, and nothing happens until it is resumed or killed.
     pub(crate) fn freeze(&self) {
         self.signal(rustix::process::Signal::STOP);
     }
 
-    /// Lets a server that was stopped so go on.
+    /// Resumes a suspended server.
     #[cfg(feature = "postgres")]
     pub(crate) fn thaw(&self) {
         self.signal(rustix::process::Signal::CONT);
@@ -248,12 +248,12 @@ impl Server {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Sends a request and answers status and body.
+    /// Sends a request and returns status and body.
     pub(crate) fn request(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
         self.exchange(method, path, key, &[], body).expect("the server answers")
     }
 
-    /// Posts; `None` when no whole answer came.
+    /// Posts a request; `None` if no whole answer came.
     pub(crate) fn try_request(
         &self,
         path: &str,
@@ -264,7 +264,7 @@ impl Server {
         self.exchange("POST", path, key, headers, body)
     }
 
-    /// The same by any method.
+    /// Sends a request by any method; `None` if no whole answer came.
     pub(crate) fn try_any(&self, method: &str, path: &str, key: &str, body: &Value) -> Option<(u16, Value)> {
         self.exchange(method, path, key, &[], body)
     }
@@ -281,7 +281,7 @@ impl Server {
         self.send(method, path, key, headers, body.as_bytes())
     }
 
-    /// Puts a file to a link; `None` when no whole answer came.
+    /// Uploads a file to a link; `None` if no whole answer came.
     pub(crate) fn upload(&self, link: &str, file: &[u8]) -> Option<(u16, Value)> {
         // The server may have another port by now.
         let at = link.find("/uploads/").expect("the link of an upload");
@@ -294,7 +294,7 @@ impl Server {
         exchange(self.address, method, path, &headers, body)
     }
 
-    /// Posts the form of a page; the status, if an answer came.
+    /// Posts the form of a page; returns the status, or `None` if no answer came.
     pub(crate) fn press(&self, path: &str, form: &str) -> Option<u16> {
         let mut stream = TcpStream::connect(self.address).ok()?;
         stream.set_read_timeout(Some(DEADLINE)).ok()?;
@@ -311,7 +311,7 @@ impl Server {
         answer.split(' ').nth(1)?.parse().ok()
     }
 
-    /// Gets a page: the head of the answer and what it says.
+    /// Gets a page; returns head and body of the answer.
     pub(crate) fn text(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -338,7 +338,7 @@ impl Drop for Server {
     }
 }
 
-/// Posts to any server on this machine; the status, if an answer came.
+/// Posts to a server on this machine; returns the status, or `None` if no answer came.
 pub(crate) fn post(address: SocketAddr, path: &str, body: &Value) -> Option<u16> {
     exchange(address, "POST", path, &[], body.to_string().as_bytes()).map(|(status, _)| status)
 }
@@ -376,13 +376,13 @@ fn read_all(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// Looks again and again until there is something, or fails after the deadline.
+/// Calls `look` repeatedly until it returns a value; fails after the deadline.
 #[track_caller]
 pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     wait_or_tell(|| look().ok_or_else(|| "nothing came".to_owned()))
 }
 
-/// The same, where `look` tells what is missing.
+/// Like `wait_for`, with an error of `look` that says what is missing.
 #[track_caller]
 pub(crate) fn wait_or_tell<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
     let started = Instant::now();
@@ -395,13 +395,13 @@ pub(crate) fn wait_or_tell<T>(mut look: impl FnMut() -> Result<T, String>) -> T 
     }
 }
 
-/// An empty directory that nobody else may use, removed when dropped.
+/// An empty directory that no other user may read, removed when dropped.
 pub(crate) fn directory() -> TempDir {
     tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
 }
 
-/// Runs the shell blocks of a page of the documentation against a server that `messaging dev` runs; answers what the
-/// commands printed, on standard output and standard error.
+/// Runs the shell blocks of a page of the documentation against a server of `messaging dev`; returns standard output
+/// and standard error of the commands.
 #[track_caller]
 pub(crate) fn run_page(server: &Server, work: &Path, page: &str) -> (String, String) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(page);
@@ -410,7 +410,7 @@ pub(crate) fn run_page(server: &Server, work: &Path, page: &str) -> (String, Str
     run_script(server, work, &blocks.collect::<Vec<_>>().join("\n"))
 }
 
-/// The same with commands of the test's own.
+/// Like `run_page`, with commands of the test.
 #[track_caller]
 pub(crate) fn run_script(server: &Server, work: &Path, script: &str) -> (String, String) {
     let program = Path::new(env!("CARGO_BIN_EXE_messaging"));

@@ -1,4 +1,4 @@
-//! Accounts at providers that ask for a pause or refuse us: all that goes over them waits.
+//! Accounts at providers that ask for a pause or refuse our credentials: all messages over the account wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ impl Product {
         ChannelPath { workspace_id: self.workspace, channel: Channel::Email }
     }
 
-    /// What is shown of the email channel.
+    /// Status and error of the email channel, as the API shows them.
     async fn email_channel(&self, caller: &Caller) -> (ChannelStatus, Option<String>) {
         let path = messaging_engine::ops::InWorkspace { workspace_id: self.workspace };
         let page = self.app.run(ListChannels).path(path).by(caller).await.unwrap();
@@ -80,7 +80,7 @@ async fn an_account_that_is_refused_stops_but_for_a_probe() {
     product.pass(PROBE_EVERY - SECOND).await;
     assert_eq!(product.attempts_so_far(), 2);
     product.pass(SECOND).await;
-    // The probe went through, and all who had waited may follow.
+    // The probe was accepted, and all waiting messages may follow.
     product.pass(Duration::from_mins(1)).await;
     assert_eq!(product.email_channel(&product.caller).await, (ChannelStatus::Active, None));
     let stories = product.stories(&[first, others[0], others[1]]).await;
@@ -108,13 +108,13 @@ async fn an_account_that_asks_for_a_pause_gets_it() {
     product.transport.outcome_next(ANN, throttled(Some(90 * SECOND)));
     let first = product.send_to(ANN).await;
     product.work().await;
-    // Later than the schedule would have it.
+    // Later than by the retry schedule.
     assert_eq!(product.last_meta(first).await["next_attempt_at"], json!("2026-01-31T09:16:30.000Z"));
     let second = product.send_to("bob@a.example").await;
     assert_eq!(product.email_channel(&product.caller).await, (ChannelStatus::Throttled, Some("too fast".to_owned())));
     product.pass(89 * SECOND).await;
     assert_eq!(product.attempts_so_far(), 1);
-    // They go on one after another, because the account said that it was too much.
+    // They leave one after another, because the account had too many requests.
     product.pass(SECOND).await;
     product.pass(10 * SECOND).await;
     let stories = product.stories(&[first, second]).await;
@@ -128,7 +128,7 @@ async fn an_account_that_throttles_and_names_no_time_goes_on() {
     product.transport.outcome_next(ANN, throttled(None));
     let first = product.send_to(ANN).await;
     product.work().await;
-    // By its schedule.
+    // By the retry schedule.
     assert_eq!(product.last_meta(first).await["next_attempt_at"], json!("2026-01-31T09:16:00.000Z"));
     assert_eq!(product.email_channel(&product.caller).await, (ChannelStatus::Throttled, Some("too fast".to_owned())));
     let second = product.send_to("bob@a.example").await;
@@ -160,7 +160,7 @@ async fn what_expires_while_the_account_is_stopped_fails_and_is_no_bounce() {
     product.work().await;
     let second = product.send_to("bob@a.example").await;
     let expiry = product.app.settings().message_expiry;
-    // Two messages expire and one of them may probe: all the others fail without an attempt.
+    // Two messages expire and one of them may probe: all others fail without an attempt.
     product.transport.fail_next(wrong_key());
     product.pass(expiry).await;
     product.pass(PROBE_EVERY).await;
@@ -185,7 +185,7 @@ async fn the_last_words_of_a_provider_are_masked() {
     assert_eq!(masked, !sees_addresses(&caller), "as everywhere else");
 }
 
-/// Whether the caller may see addresses.
+/// Returns true if the caller may see addresses.
 fn sees_addresses(caller: &Caller) -> bool {
     match caller {
         Caller::Key(key) => key.scopes.iter().any(|scope| ["*", "pii:read"].contains(&scope.as_str())),
@@ -193,15 +193,15 @@ fn sees_addresses(caller: &Caller) -> bool {
     }
 }
 
-/// Messages beside the one that is asked to pause; so many of a lane are in work at a time.
+/// Messages beside the one that is asked to pause; as many as a lane has in work at a time.
 const OTHERS: usize = 20;
 
-/// Asks for a pause for the first message, while the others are about to leave.
+/// A transport that asks for a pause for the first message, while the others are about to leave.
 #[derive(Debug)]
 struct Hurry {
     /// Messages that are about to leave.
     ready: watch::Sender<usize>,
-    /// True once the messages other than the first may go on.
+    /// True once the messages other than the first may leave.
     goes_on: watch::Sender<bool>,
     left: AtomicUsize,
 }
@@ -212,7 +212,7 @@ impl Transport for Hurry {
         let is_first = outgoing.recipients[0] == ANN;
         self.ready.send_modify(|count| *count += 1);
         if is_first {
-            // Once they have been let through.
+            // Waits until the others are about to leave as well.
             self.ready.subscribe().wait_for(|count| *count > OTHERS).await.expect("the sender is ours");
         } else {
             self.goes_on.subscribe().wait_for(|goes_on| *goes_on).await.expect("the sender is ours");
@@ -252,7 +252,7 @@ async fn who_is_about_to_leave_when_an_account_asks_for_a_pause_stays() {
     product.pass(89 * SECOND).await;
     assert_eq!(hurry.left.load(Ordering::Relaxed), 1);
     product.pass(SECOND).await;
-    // They go on one after another, because the account said that it was too much.
+    // They leave one after another, because the account had too many requests.
     for _ in 0..4 * OTHERS {
         product.pass(5 * SECOND).await;
     }

@@ -142,7 +142,7 @@ async fn a_network_has_a_hundred_failures_an_hour() {
             .await
             .unwrap();
     }
-    // A success counts for nothing, and forgives nobody else's failures.
+    // A success is not counted, and clears no failures of other accounts.
     assert_eq!(login(&bed, "ann@example.com", PASSWORD, V6).await.summary(), "200");
     assert_eq!(login(&bed, "bob@example.com", PASSWORD, V6).await.summary(), "401 invalid_credentials");
     for same in [V6, "2001:db8::ffff:1"] {
@@ -167,7 +167,7 @@ async fn guesses_at_one_email_from_everywhere_have_to_wait() {
             .await
             .unwrap();
     }
-    // The right password waits too, here and in every other process, and an open session goes on.
+    // The right password waits too, here and in every other process; an open session stays valid.
     let right = json!({"email": "ann@example.com", "password": PASSWORD});
     for app in [&bed.app, &bed.another_process()] {
         let call = Call::new(&ANYBODY, Method::POST, "/auth/login").body(&right).from("192.0.2.1");
@@ -242,7 +242,7 @@ async fn a_sign_in_that_meets_a_new_password_opens_nothing() {
     bed.user("ann@example.com").await;
     let user = bed.store.user_by_email("ann@example.com").await.unwrap().unwrap().record;
     admin::create_user(&bed.app, "ann@example.com", Some("another horse".to_owned()), None).await.unwrap();
-    // The session of a sign-in that had looked at the old password before.
+    // The session of a sign-in that had checked the old password before.
     let session = Session {
         id: bed.app.new_id(START),
         token_digest: Digest::of("ms_late"),

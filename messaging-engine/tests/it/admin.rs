@@ -1,4 +1,4 @@
-//! What an administrator does without HTTP.
+//! Administration without HTTP: users, workspaces, keys, and the setup of `dev`.
 
 use std::time::Duration;
 

@@ -70,7 +70,7 @@ async fn what_is_sent_and_opened_is_seen_in_the_workspaces_time() {
     let days = read(&product, "/analytics/overview").await;
     assert_eq!((&days["totals"], &days["interval"]), (&totals, &json!("day")));
     assert_eq!(told(&days["series"])[0].split_once(": ").unwrap().0, "2026-01-30T18:15:00.000Z");
-    // Of other channels and times there is nothing.
+    // Other channels and times have no numbers.
     assert_eq!(read(&product, "/analytics/overview?channel=sms").await["totals"]["sent"], 0);
     assert_eq!(read(&product, "/analytics/overview?channel=email").await["totals"], totals);
     let before = read(&product, "/analytics/overview?from=2026-01-01T00:00:00Z&to=2026-01-31T09:15:00Z").await;
@@ -152,7 +152,7 @@ async fn campaigns_that_have_started_are_listed_with_what_came_of_them() {
     assert_eq!((&one["name"], &one["status"]), (&json!("Campaign 2"), &json!("sent")));
     assert_eq!(one["started_at"], "2026-01-31T09:15:00.000Z");
     assert_eq!((&one["delivered"], &one["waiting"], &one["open_rate"]), (&json!(1), &json!(2), &json!(0.0)));
-    // The same as by itself.
+    // The numbers are those of the campaign's own statistics.
     let stats = shop.read(&format!("/campaigns/{}/stats", started[1])).await;
     assert_eq!(stats.summary(), "200");
     for (name, value) in stats.body.as_object().unwrap() {
@@ -187,7 +187,7 @@ async fn a_campaign_has_its_series_and_its_links() {
     shop.clock.advance(Duration::from_secs(1));
     let reply = shop.read(&format!("/analytics/campaigns/{id}?interval=day")).await;
     assert_eq!(reply.summary(), "200");
-    // The delivery was taken out of its day when the message came back.
+    // The delivery was subtracted from its day when the message bounced.
     assert_eq!(told(&reply["series"]), ["2026-01-31T00:00:00.000Z: sent 1", "2026-02-01T00:00:00.000Z: bounces 1"]);
     assert_eq!((&reply["totals"]["sent"], &reply["totals"]["delivered"]), (&json!(1), &json!(0)));
     assert_eq!(

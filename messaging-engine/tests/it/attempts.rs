@@ -1,4 +1,4 @@
-//! What goes to the transport besides the message, and what comes back besides the outcome.
+//! Attempts as the API shows them, and the return addresses and lost replies of attempts.
 
 use std::time::Duration;
 

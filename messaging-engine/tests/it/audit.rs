@@ -1,4 +1,4 @@
-//! Audit logs: what is recorded of changes, commands and sign-ins, and that nothing can be taken out unseen.
+//! Audit logs: recorded changes, commands and sign-ins, and that no entry can be removed unnoticed.
 
 mod random;
 
@@ -14,7 +14,7 @@ use crate::bed::{Bed, Call, PASSWORD, Reply};
 use crate::support::Product;
 use crate::test_store::is_postgres;
 
-/// Nobody's session, but all powers.
+/// The operator: all powers, and no session of a person.
 const OPERATOR: Caller = Caller::Operator(None);
 
 async fn log(bed: &Bed, owner: &Caller, workspace: WorkspaceId, query: &str) -> Vec<Value> {
@@ -108,7 +108,7 @@ async fn each_change_has_its_entry_and_none_has_a_secret() {
     let suppressed = world.change("createSuppression", Method::POST, "/suppressions", suppressed).await;
     let one = format!("/suppressions/{}", suppressed["id"].as_str().unwrap());
     world.change("deleteSuppression", Method::DELETE, &one, Value::Null).await;
-    // A contact's own changes are not recorded, what leaves and what is erased is.
+    // Changes of a contact's data are not recorded, exports and erasures are.
     let target = format!("/workspaces/{}/contacts", world.workspace);
     let contact = world.bed.post(&world.owner, &target, json!({"email": "person@example.com"})).await;
     let one = format!("/contacts/{}", contact["id"].as_str().unwrap());
@@ -160,7 +160,7 @@ async fn an_entry_shows_what_was_and_what_is() {
         bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(),
         "200"
     );
-    // What changes nothing is not recorded.
+    // A request that changes nothing is not recorded.
     assert_eq!(
         bed.patch(&owner, &one, json!({"name": "Hi", "channel": "email", "subject": "Welcome"})).await.summary(),
         "200"
@@ -245,7 +245,7 @@ async fn sign_ins_and_their_refusals_are_told_to_workspace_and_operator() {
 
     let all = system_log(&bed, "&operation=loginRefused").await;
     assert_eq!(all.len(), 2);
-    // What was typed as an email may be a password.
+    // The text that was typed as an email may be a password.
     assert_eq!(all[0]["actor"], json!({"kind": "user", "id": null, "name": null}));
     assert!(!json!(all).to_string().contains("nobody@acme.com"));
     assert_eq!(operations(&system_log(&bed, "&operation=login").await), ["login"]);

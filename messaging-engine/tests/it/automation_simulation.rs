@@ -34,7 +34,7 @@ fn ann() -> Value {
     json!({"external_id": "ann", "email": "ann@example.com", "consent": {"marketing_email": true}})
 }
 
-/// A reminder unless somebody buys.
+/// Creates an automation that sends a reminder unless the contact buys; returns its id.
 async fn cart(product: &Journeys) -> String {
     let template = product.template("Cart").await;
     let graph = json!({

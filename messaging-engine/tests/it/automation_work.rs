@@ -1,5 +1,5 @@
-//! Automations at work: who enters, in which order, and what a pause, a crash and a crowd make of it. Contract sections 13.1,
-//! 13.3 and 13.4.
+//! Automations at work: entries and their order, and the effect of pauses, crashes and many contacts. Contract sections
+//! 13.1, 13.3 and 13.4.
 
 mod announced;
 pub(crate) mod crashes;
@@ -51,14 +51,14 @@ impl Journeys {
         format!("/workspaces/{}/{path}", self.workspace)
     }
 
-    /// Posts and answers the body of a success.
+    /// Posts a body and returns the body of the successful answer.
     pub(crate) async fn made(&self, path: &str, body: Value) -> Value {
         let reply = self.post(&self.caller, &self.at(path), body).await;
         assert!((200..300).contains(&reply.status), "{path}: {:?}", reply.body);
         reply.body
     }
 
-    /// The id of what was made.
+    /// Creates a resource and returns its id.
     pub(crate) async fn id_of(&self, path: &str, body: Value) -> String {
         self.made(path, body).await["id"].as_str().unwrap().to_owned()
     }
@@ -115,7 +115,7 @@ impl Journeys {
         assert_eq!(reply.summary(), "200", "{:?}", reply.body);
     }
 
-    /// Somebody's call to let a contact in.
+    /// Calls the trigger of an automation for a contact, by external id.
     pub(crate) async fn call_in(&self, id: &str, contact: &str) -> Reply {
         let body = json!({"external_id": contact});
         self.post(&self.caller, &self.at(&format!("automations/{id}/trigger")), body).await
@@ -136,19 +136,20 @@ impl Journeys {
         }
     }
 
-    /// `waiting w, exited x exit`: the runs of an automation in the order of their entries, those of one moment by their text.
+    /// The runs of an automation in the order of their entries, as `waiting w, exited x exit`; runs that entered at the
+    /// same moment are sorted as text.
     pub(crate) async fn told(&self, id: &str) -> String {
         tell(&self.runs(id).await)
     }
 
-    /// The same of a contact.
+    /// The runs of one contact, as in `told`.
     pub(crate) async fn told_of(&self, id: &str, contact: &str) -> String {
         let mut runs = self.runs(id).await;
         runs.retain(|run| run["contact_id"] == contact);
         tell(&runs)
     }
 
-    /// `entered, waiting w, continued w timeout`: what a run did.
+    /// The history of a run, as `entered, waiting w, continued w timeout`.
     pub(crate) async fn history(&self, id: &str, run: &Value) -> String {
         let path = self.at(&format!("automations/{id}/runs/{}", run["id"].as_str().unwrap()));
         let found = self.get(&self.caller, &path).await;
@@ -160,7 +161,7 @@ impl Journeys {
         steps.collect::<Vec<_>>().join(", ")
     }
 
-    /// Subjects of the mail that was sent to somebody, in its order.
+    /// Subjects of the mails that were sent to a recipient, in their order.
     pub(crate) fn mail_to(&self, name: &str) -> Vec<String> {
         let to = format!("{name}@example.com");
         let sent = self.transport.sent().into_iter().filter(|outgoing| outgoing.recipients.contains(&to));

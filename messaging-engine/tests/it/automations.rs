@@ -1,4 +1,4 @@
-//! Contract section 13: the operations of automations. What their jobs do is tested elsewhere: here nothing is worked off.
+//! Contract section 13: the operations of automations. No jobs run here; they are tested elsewhere.
 
 mod activation;
 mod in_use;

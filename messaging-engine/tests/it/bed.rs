@@ -24,16 +24,16 @@ use tempfile::TempDir;
 
 use crate::test_store;
 
-/// The key of every database here.
+/// The secret key of every test's database.
 pub(crate) const KEY: SecretKey = SecretKey::from_bytes([3; 32]);
 
-/// The password of everybody.
+/// The password of every test user.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// What the addresses begin with that others are given.
+/// Public URL: the beginning of the addresses in mail and answers.
 pub(crate) const PUBLIC_URL: &str = "https://track.service.test";
 
-/// When every test begins, a Saturday morning: 2026-01-31T09:15:00Z.
+/// Time at which every test begins, a Saturday morning: 2026-01-31T09:15:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_769_850_900_000);
 
 pub(crate) struct Bed {
@@ -74,7 +74,7 @@ impl Bed {
         Self::build_on(resolver, fetch, transports, false)
     }
 
-    /// A bed whose database waits for no disk where it is `temporary`: for tests of very many commits.
+    /// A bed whose database does not sync to disk if it is `temporary`: for tests of very many commits.
     pub(crate) fn build_on(
         resolver: Arc<dyn Resolver>,
         fetch: Arc<dyn Fetch>,
@@ -107,31 +107,31 @@ impl Bed {
         self.another_process_fetching(Arc::new(MemoryFetch::default()))
     }
 
-    /// The same, which calls web addresses with `fetch`.
+    /// Like `another_process`, and calls web addresses with `fetch`.
     pub(crate) fn another_process_fetching(&self, fetch: Arc<dyn Fetch>) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.fetch(fetch).transports(self.transports.clone()).build()).unwrap()
     }
 
-    /// The same, which is told something else.
+    /// Like `another_process`, with other settings.
     pub(crate) fn another_process_told(&self, settings: messaging_engine::Settings) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.settings(settings).transports(self.transports.clone()).build()).unwrap()
     }
 
-    /// The same, which goes by these rules of sites.
+    /// Like `another_process`, with these rules of sites.
     pub(crate) fn another_process_by(&self, rules: Arc<SiteRules>) -> App {
         let building = App::builder(Arc::clone(&self.store), KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.site_rules(rules).transports(self.transports.clone()).build()).unwrap()
     }
 
-    /// Another application on another way to the same database. It shares transports and nothing else.
+    /// Another application on the same database through `store`. It shares transports and nothing else.
     pub(crate) fn another_process_on(&self, store: impl Store) -> App {
         let building = App::builder(Arc::new(store) as Arc<dyn Store>, KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.transports(self.transports.clone()).build()).unwrap()
     }
 
-    /// The same, which calls web addresses with `fetch`.
+    /// Like `another_process_on`, and calls web addresses with `fetch`.
     pub(crate) fn another_process_fetching_on(&self, store: impl Store, fetch: Arc<dyn Fetch>) -> App {
         let building = App::builder(Arc::new(store) as Arc<dyn Store>, KEY).clock(Arc::clone(&self.clock) as _);
         wait_for(building.fetch(fetch).transports(self.transports.clone()).build()).unwrap()
@@ -218,7 +218,7 @@ impl Bed {
     }
 }
 
-/// Waits for a future on a thread of its own, so that a bed can be made where no future can be awaited.
+/// Waits for a future on another thread, so that a bed can be made where no future can be awaited.
 fn wait_for<F: Future<Output: Send> + Send>(future: F) -> F::Output {
     std::thread::scope(|scope| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -226,7 +226,7 @@ fn wait_for<F: Future<Output: Send> + Send>(future: F) -> F::Output {
     })
 }
 
-/// Routes, admits and calls: the part of a front end that matters here.
+/// Routes, admits and calls: the part of a front end that the tests need.
 pub(crate) async fn send(app: &App, call: Call<'_>) -> Reply {
     let (path, query) = call.target.split_once('?').unwrap_or((call.target, ""));
     let (endpoint, path_parameters) = route(&call.method, path);
@@ -404,7 +404,7 @@ fn route(method: &Method, path: &str) -> (&'static Endpoint, Vec<(String, String
         }
         Some(parameters)
     };
-    // A path that is spelled out goes before one with a parameter in its place.
+    // A path without parameters takes precedence over one with a parameter in the same place.
     ops::all()
         .iter()
         .filter_map(|endpoint| matches(endpoint).map(|parameters| (endpoint, parameters)))

@@ -1,4 +1,4 @@
-//! Calls of providers while the store hangs: how many are kept waiting, and that the others are told to come again.
+//! Callbacks of providers while the store hangs: some wait, the others are refused with `Retry-After`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const AT_A_TIME: usize = 16;
 /// Calls of one workspace that wait for their turn.
 const WAITING: usize = 64;
 
-/// Sets a workspace's provider of text messages; answers the token of its callback address.
+/// Sets a workspace's provider of text messages; returns the token of its callback address.
 async fn set(bed: &Bed, workspace: WorkspaceId) -> String {
     let caller = Caller::Operator(Some(workspace));
     let config = json!({"account_sid": "AC1", "auth_token": "secret", "sender": "ACME"});
@@ -34,7 +34,7 @@ async fn set(bed: &Bed, workspace: WorkspaceId) -> String {
     shown["callback_url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
 }
 
-/// Reports about a message that nobody knows; the status of the answer, and after how many seconds to come again.
+/// Sends a receipt for an unknown message; returns the status of the answer, and its `Retry-After` in seconds.
 async fn call(app: App, token: String, number: usize) -> (u16, Option<u64>) {
     let headers = HeaderMap::from_iter([("x-signature".parse().unwrap(), HeaderValue::from_static("secret"))]);
     let body = json!({"receipts": [{"id": format!("SM{number}"), "status": "delivered"}]}).to_string();
@@ -76,7 +76,7 @@ async fn while_the_store_hangs_a_workspace_has_80_calls_and_others_have_their_ow
     for number in 0..=AT_A_TIME + WAITING {
         assert_eq!(answers.recv().await, Some((200, None)), "{number}");
     }
-    // Each that was taken looks for its message, and none that was refused.
+    // Each accepted receipt has a job that looks for its message, and no refused one has.
     let kept = bed.store.jobs_of(&["settle_receipt"], CALLS).await.unwrap().len();
     assert_eq!(kept, AT_A_TIME + WAITING + 1);
     assert_eq!(call(app, token, 0).await.0, 200, "and there is room again");

@@ -1,4 +1,4 @@
-//! What a campaign's mail says, and what is counted of it: contract sections 10, 12.3, 12.5 and 18.
+//! Mail of campaigns: its content, and the counters of a campaign. Contract sections 10, 12.3, 12.5 and 18.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ impl Shop {
         created(&self.product, "campaigns", body).await.parse().unwrap()
     }
 
-    /// A campaign that is sent now, as far as it may be.
+    /// A campaign that is sent now, to all recipients that can be sent to.
     async fn sent(&self, template: &str, members: Value) -> CampaignId {
         let campaign = self.campaign(template, members).await;
         self.act(campaign, "schedule", json!({"send_now": true})).await;
@@ -75,7 +75,7 @@ impl Shop {
         assert_eq!(reply.summary(), "202", "{}", reply.body);
     }
 
-    /// What left since the last call, by recipient.
+    /// The emails sent since the last call, by recipient.
     fn mails(&self) -> Vec<(String, MessageId, Email)> {
         let mails = self.transport.take().into_iter().map(|outgoing| match outgoing.content {
             Content::Email(email) => (outgoing.recipients[0].clone(), outgoing.message_id, *email),
@@ -86,7 +86,7 @@ impl Shop {
         mails
     }
 
-    /// The one mail that left.
+    /// The only email sent since the last call.
     fn mail(&self) -> (MessageId, Email) {
         let mut mails = self.mails();
         assert_eq!(mails.len(), 1);
@@ -98,7 +98,7 @@ impl Shop {
         self.store.campaign_counts(self.workspace, campaign).await.unwrap().into_iter().sum()
     }
 
-    /// Totals of a campaign: `sent=1 opens=2`, of those named.
+    /// Totals of a campaign for the given counters: `sent=1 opens=2`.
     async fn counted(&self, campaign: CampaignId, counters: &[Counter]) -> String {
         let counts = self.counts(campaign).await;
         let shown: Vec<_> =
@@ -144,7 +144,7 @@ fn scanner() -> Visitor {
     Visitor { is_head: true, ..person() }
 }
 
-/// What stands behind each `mark` in a text, up to the end of the attribute.
+/// The texts behind each `mark` in a text, each up to the end of its attribute.
 fn behind(text: &str, mark: &str) -> Vec<String> {
     text.split(mark).skip(1).map(|rest| rest.split(['"', '\'', '>', '\n', ' ']).next().unwrap().to_owned()).collect()
 }
@@ -219,14 +219,14 @@ async fn an_html_without_the_link_gets_a_footer_and_its_text_too() {
     assert_eq!(behind(&html, UNSUBSCRIBE).len(), 1, "{html}");
     assert!(html.find(UNSUBSCRIBE).unwrap() < html.find("</body>").unwrap(), "{html}");
     assert!(email.text.unwrap().contains(UNSUBSCRIBE));
-    // A condition may leave the link out for somebody; a text of one's own stays.
+    // A condition may omit the link for some contacts; an own text of the link is kept.
     let hidden = "{% if vip %}<a href='{{ unsubscribe_url }}'>stop</a>{% endif %}<p>Hi</p>";
     let conditional = shop.template(json!({"html": hidden, "text": "Hi"})).await;
     shop.sent(&conditional, json!({})).await;
     let (_, email) = shop.mail();
     assert_eq!(behind(&email.html.unwrap(), UNSUBSCRIBE).len(), 1);
     assert_eq!(email.text.as_deref(), Some("Hi"));
-    // Transactional mail is left as it is.
+    // Transactional mail is left unchanged.
     let body = json!({"channel": "email", "to": "ann@example.com", "template_id": plain});
     shop.send(&body).await;
     shop.work().await;
@@ -251,7 +251,7 @@ async fn links_have_parameters_and_are_counted_as_they_stand_in_the_template() {
     let mails = shop.mails();
     let tokens: Vec<_> = mails.iter().map(|(_, _, email)| behind(email.html.as_ref().unwrap(), REDIRECT)).collect();
     assert_eq!((tokens[0].len(), tokens[1].len()), (3, 1), "{mails:?}");
-    // In the text links stay, but for what is not to be followed.
+    // Links in the text part stay, except for the ones that must not be followed.
     assert!(!mails[0].2.html.as_ref().unwrap().contains("href=\"https://acme.com"));
     shop.clock.advance(Duration::from_mins(1));
     let first = shop.app.click(&tokens[0][0]).await.unwrap().unwrap();
@@ -338,7 +338,7 @@ async fn leaving_and_complaining_count_for_the_campaign_once() {
     let campaign = shop.sent(&template, json!({})).await;
     let mails = shop.mails();
     let (to_ann, to_bob) = (mails[0].1, mails[1].1);
-    // Ann has another address by now: she leaves all the same.
+    // Ann has another address by now, and leaves all the same.
     let path = format!("/workspaces/{}/contacts/{ann}", shop.workspace);
     assert_eq!(shop.patch(&shop.caller, &path, json!({"email": "ann@home.example"})).await.summary(), "200");
     let unsubscribe = messaging_core::domain::audience::unsubscribe::UnsubscribeMethod::OneClick;
@@ -346,7 +346,7 @@ async fn leaving_and_complaining_count_for_the_campaign_once() {
     assert!(!shop.app.unsubscribe(shop.workspace, to_ann, unsubscribe).await.unwrap());
     assert_eq!(shop.get(&shop.caller, &path).await["consent"]["marketing_email"], false);
 
-    // Bob's provider complains, twice, at the address that his message came from.
+    // Bob's provider complains twice, at the address from which his message came.
     let EnvelopeFrom::PerRecipient(paths) = &mails[1].2.envelope_from else { panic!("{mails:?}") };
     let to: ReturnAddress = shop.app.return_address(paths[0].as_str()).await.unwrap().expect("an address of ours");
     let complaint = Report::Complaint { feedback_type: "abuse".to_owned(), recipients: Vec::new() };
@@ -413,7 +413,7 @@ async fn a_message_says_its_variant_what_it_waits_for_and_why() {
     assert_eq!(paused["hold"], json!({"reason": "paused", "until": null}));
     let cure = &paused["explanation"]["cure"];
     assert_eq!((&cure["operation"], &cure["body"]), (&json!("scheduleCampaign"), &json!({})));
-    // The cure cures.
+    // The advised cure works.
     let reply = shop.post(&shop.caller, cure["path"].as_str().unwrap(), cure["body"].clone()).await;
     assert_eq!(reply.summary(), "202");
     shop.pass(Duration::from_mins(46)).await;

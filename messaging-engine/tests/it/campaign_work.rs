@@ -1,4 +1,4 @@
-//! Campaigns at work: from the start to the last message. Contract sections 12.2, 12.3, 12.5 and 19.
+//! Campaigns from the start to the last message. Contract sections 12.2, 12.3, 12.5 and 19.
 
 mod ab_test;
 mod ends;
@@ -42,7 +42,7 @@ impl Deref for Mailing {
 }
 
 impl Mailing {
-    /// A list of `count` contacts who agreed: `p0@d0.example` and so on, at `domains` domains.
+    /// A list of `count` contacts who gave consent: `p0@d0.example` and so on, at `domains` domains.
     async fn start(count: usize, domains: usize) -> Self {
         Self::on(Product::start().await, count, domains).await
     }
@@ -67,7 +67,7 @@ impl Mailing {
         format!("/workspaces/{}/{path}", self.workspace)
     }
 
-    /// Adds contacts who agreed, unless they say otherwise, to the list.
+    /// Adds contacts to the list, who gave consent unless they say otherwise.
     async fn add(&self, contacts: impl IntoIterator<Item = Value>) {
         let contacts: Vec<_> = contacts
             .into_iter()
@@ -99,7 +99,7 @@ impl Mailing {
         assert_eq!(reply.summary(), "202", "{:?}", reply.body);
     }
 
-    /// A campaign that is sent now, as far as that goes.
+    /// A campaign that is sent now, to all recipients that can be sent to.
     async fn send(&self, members: Value) -> CampaignId {
         let id = self.campaign(members).await;
         self.act(id, "schedule", json!({"send_now": true})).await;
@@ -110,7 +110,7 @@ impl Mailing {
         self.get(&self.caller, &self.at(&format!("campaigns/{id}"))).await.body
     }
 
-    /// `sent` and such.
+    /// Status of a campaign, such as `sent`.
     async fn status(&self, id: CampaignId) -> String {
         self.view(id).await["status"].as_str().unwrap().to_owned()
     }
@@ -119,7 +119,7 @@ impl Mailing {
         self.store.campaign_counts(self.workspace, id).await.unwrap()
     }
 
-    /// All messages of a campaign, in the order of their addresses.
+    /// All messages of a campaign, by address.
     async fn messages(&self, id: CampaignId) -> Vec<Message> {
         let (mut found, mut page) = (Vec::new(), PageRequest { after: None, limit: 500 });
         loop {
@@ -135,8 +135,8 @@ impl Mailing {
         found
     }
 
-    /// How many messages are in which state: `delivered 3, queued 1`. Checks what must hold at any moment: nobody has two
-    /// messages, the counters are those of the rows, and everybody of the audience is somewhere.
+    /// Number of messages in each state: `delivered 3, queued 1`. Checks the invariants: nobody has two messages, the
+    /// counters match the rows, and every contact of the audience is counted somewhere.
     async fn tally(&self, id: CampaignId) -> String {
         let messages = self.messages(id).await;
         let mut recipients: Vec<_> = messages.iter().map(|message| &message.to).filter(|to| !to.is_empty()).collect();
@@ -169,7 +169,7 @@ impl Mailing {
         told.join(", ")
     }
 
-    /// How many attempts the transport has seen begin.
+    /// Number of attempts that the transport has seen begin.
     fn attempts(&self) -> usize {
         self.transport.sent().len()
     }
@@ -193,7 +193,7 @@ async fn everybody_who_agreed_gets_it_once() {
         (&json!(700), &json!(1), &json!(1))
     );
     assert_eq!(mailing.attempts(), 700);
-    // Its job has ended with it.
+    // Its job has ended with the campaign.
     let lane = format!("t/{}/campaign:{id}", mailing.workspace);
     let later = mailing.app.now() + 1000 * HOUR;
     assert_eq!(mailing.store.lane_lengths(&[lane.as_str().into()], later, 10).await.unwrap(), [0]);
@@ -269,7 +269,7 @@ async fn the_version_of_the_start_is_sent() {
     assert_eq!(email.subject, "s");
 }
 
-/// A mail server that puts everything off is no reason to stop.
+/// A mail server that defers everything does not stop the campaign.
 #[tokio::test]
 async fn messages_that_are_tried_again_do_not_hold_the_rest_up() {
     let mailing = Mailing::on(Product::with(MemoryTransport::default()).await, 200, 1).await;

@@ -53,7 +53,7 @@ impl Shop {
         self.get(&self.caller, &self.path(path)).await
     }
 
-    /// Makes something and answers its id.
+    /// Creates a resource and returns its id.
     pub(crate) async fn made(&self, path: &str, body: Value) -> String {
         let reply = self.request(path, body).await;
         assert_eq!(reply.summary(), "201", "{path}: {}", reply.body);

@@ -1,4 +1,5 @@
-//! Channels whose providers call back, stand beside others, or have settings that we make: contract section 16.
+//! Channels whose providers call back, stand beside others, or have settings that the server makes: contract section
+//! 16.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ struct Channels {
     provider: Arc<CallingProvider>,
 }
 
-/// The providers that the server has.
+/// The providers that the server knows.
 const PROVIDERS: [(Channel, &str); 7] = [
     (Channel::Sms, "twilio"),
     (Channel::Sms, "vonage"),
@@ -61,7 +62,7 @@ impl Channels {
         self.bed.put(&self.key, &self.path(channel), body).await.summary()
     }
 
-    /// What is shown of a channel.
+    /// A channel as the API shows it.
     async fn shown(&self, channel: Channel) -> Value {
         let page = self.bed.get(&self.key, &format!("/workspaces/{}/channels", self.workspace)).await;
         page["data"][Channel::ALL.iter().position(|one| *one == channel).unwrap()].clone()
@@ -105,7 +106,7 @@ async fn a_provider_is_told_where_to_call_once_the_settings_are_stored() {
     }
     assert_eq!(channels.provider.told().len(), 1, "it knows");
 
-    // Other settings have another address, and the job of the earlier ones ends.
+    // Other settings have another callback address, and the job of the earlier ones ends.
     let set = channels.bot("2:b").await;
     channels.pass(Duration::from_mins(10)).await;
     let told = channels.provider.told();
@@ -147,11 +148,11 @@ async fn a_provider_that_refuses_is_told_again_and_its_words_are_shown() {
     let shown = channels.shown(Channel::Telegram).await;
     assert_eq!(shown["error"], "bad webhook: HTTPS url must be provided");
     assert_eq!((&shown["status"], &shown["configured"]), (&json!("active"), &json!(true)));
-    // Also at a process that did not try.
+    // Also in a process that did not try.
     let (elsewhere, path) = (channels.bed.another_process(), format!("/workspaces/{}/channels", channels.workspace));
     let page = crate::bed::send(&elsewhere, Call::new(&channels.key, http::Method::GET, &path)).await;
     assert_eq!(page["data"][3]["error"], "bad webhook: HTTPS url must be provided");
-    // It does not stop sending.
+    // The failure does not stop sending.
     let test = format!("{}/test", channels.path("telegram"));
     assert_eq!(channels.bed.post(&channels.key, &test, json!({"to": "4711"})).await["ok"], true);
     for (minutes, tries) in [(1, 2), (5, 3), (15, 4), (59, 4), (1, 5)] {
@@ -198,12 +199,12 @@ async fn a_key_pair_is_made_by_us_stays_with_the_provider_and_its_private_half_i
     );
     let stored = channels.bed.store.channel(channels.workspace, Channel::Push).await.unwrap().unwrap().record;
     assert!(!serde_json::to_string(&stored).unwrap().contains("private 0"), "sealed");
-    // What was read can be sent back; another key cannot be given.
+    // An answer can be sent back; another key cannot be set.
     let again = channels.set("push", "webpush", set["config"].clone()).await;
     assert_eq!(again["config"], set["config"]);
     let given = json!({"subject": "mailto:a@example.com", "private_key": "mine"});
     assert_eq!(channels.refused("push", "webpush", given).await, "422 /config/private_key not_allowed");
-    // Browsers have subscribed under it: it stays with the provider, also beside another one.
+    // Browsers have subscribed under the key: it stays with the provider, also beside another one.
     let beside =
         json!({"project_id": "p", "service_account": "s", "routes": {"webpush": subject("mailto:b@example.com")}});
     let set = channels.set("push", "fcm", beside).await;
@@ -242,7 +243,7 @@ async fn push_providers_stand_side_by_side_each_with_its_secrets_sealed() {
         (&json!("apple secret"), &json!("production"))
     );
 
-    // What was read can be sent back, and a secret stays while its own part goes to the same place.
+    // An answer can be sent back, and a secret is kept while its part of the settings leads to the same place.
     let again = channels.set("push", "fcm", set["config"].clone()).await;
     assert_eq!(again["config"], set["config"]);
     assert_eq!(opened().await["routes"]["apns"]["private_key"], "apple secret");
@@ -265,7 +266,7 @@ async fn push_providers_stand_side_by_side_each_with_its_secrets_sealed() {
          /config/routes/fax unknown_field /config/routes/webpush invalid_type"
     );
 
-    // The provider's own settings may stand among the others; its transport finds them where they always are.
+    // The provider's own settings may stand among the others; its transport finds them in their usual place.
     let fcm = json!({"project_id": "p", "service_account": "google secret"});
     let both = json!({"project_id": "p", "routes": {"fcm": fcm}});
     assert_eq!(channels.refused("push", "fcm", both).await, "422 /config/routes/fcm conflict");
@@ -296,7 +297,7 @@ async fn a_test_sends_one_message_of_which_nothing_is_kept() {
     assert_eq!(test(json!({"to": to})).await.body, json!({"ok": true, "response": "250 2.0.0 kept"}));
     let sent = channels.provider.take();
     assert_eq!((sent.len(), &sent[0].recipients), (1, &vec![to.to_owned()]));
-    // A refusal of any kind is an answer, and does nothing to the address.
+    // A refusal of any kind is an answer, and does not affect the address.
     channels.provider.answer_next(to, "550 5.1.1 no such user");
     let refused = test(json!({"to": to})).await;
     assert_eq!((refused.summary().as_str(), &refused["ok"]), ("200", &json!(false)));
@@ -307,7 +308,7 @@ async fn a_test_sends_one_message_of_which_nothing_is_kept() {
     let listed = channels.bed.store.suppressed(channels.workspace, Channel::Sms, &[to.to_owned()]).await.unwrap();
     assert!(listed.is_empty());
 
-    // Who repeats a request with its key gets the first answer and no second message.
+    // A repeated request with the same key gets the first answer and sends no second message.
     channels.provider.take();
     let body = json!({"to": to});
     for _ in 0..2 {
@@ -316,7 +317,7 @@ async fn a_test_sends_one_message_of_which_nothing_is_kept() {
     }
     assert_eq!(channels.provider.take().len(), 1);
 
-    // Nobody who asked for nothing more is sent a test either.
+    // A contact who opted out is not sent a test either.
     let stop = InboundMessage {
         workspace_id: channels.workspace,
         channel: Channel::Sms,
@@ -353,7 +354,7 @@ async fn a_transport_is_told_once_who_hears_it_and_does_not_keep_the_application
     let listed = channels.bed.store.suppressed(channels.workspace, Channel::Sms, &listed).await.unwrap();
     assert_eq!(listed.len(), 1);
     drop(channels);
-    // Tasks that note something at the side end by themselves.
+    // Background tasks that write something end by themselves.
     let gone = async {
         while sinks[0].upgrade().is_some() {
             tokio::task::yield_now().await;
@@ -362,7 +363,7 @@ async fn a_transport_is_told_once_who_hears_it_and_does_not_keep_the_application
     tokio::time::timeout(Duration::from_secs(20), gone).await.expect("nothing keeps the application");
 }
 
-/// Every provider with every secret that it takes; the secrets hold this.
+/// Marker in every secret of every provider.
 const MARK: &str = "kzqx";
 
 #[tokio::test]
@@ -387,7 +388,7 @@ async fn no_answer_has_a_secret_of_a_provider() {
         let set = channels.bed.put(&channels.key, &path, body.clone()).await;
         assert_eq!(set.status, 200, "{} {}", kind.channel, kind.name);
         bodies.push_str(&set.body.to_string());
-        // A refusal says nothing of it either.
+        // A refusal does not show the secret either.
         let mut wrong = body;
         wrong["config"]["wrong"] = json!(true);
         bodies.push_str(&channels.bed.put(&channels.key, &path, wrong).await.body.to_string());

@@ -38,7 +38,7 @@ fn message(channel: Channel, more: Value) -> Value {
     body
 }
 
-/// The pointers and codes of what is refused.
+/// The pointers and codes of a validation error; the code of any other.
 fn refused(error: Error) -> String {
     let Error::Validation(violations) = error else { return error.code().to_owned() };
     let shown = serde_json::to_value(violations.as_slice()).unwrap();
@@ -47,7 +47,7 @@ fn refused(error: Error) -> String {
 }
 
 impl Product {
-    /// Sends a message and answers what left.
+    /// Sends a message and returns what the transport got.
     async fn carried(&self, body: &Value) -> Outgoing {
         self.send(body).await;
         self.work().await;

@@ -66,7 +66,7 @@ async fn settings_are_shown_without_their_secrets_and_used_with_them() {
     let stored = bed.store.channel(workspace, Channel::Email).await.unwrap().unwrap().record;
     assert!(!serde_json::to_string(&stored).unwrap().contains("hunter22"));
 
-    // What was answered can be sent back: the secret stays.
+    // The answer can be sent back: the secret stays.
     assert_eq!(bed.put(&key, &path, json!({"provider": "smtp", "config": set["config"]})).await.body, expected);
     let provider = bed.app.provider(workspace, Channel::Email).await.unwrap().unwrap();
     assert_eq!((&provider.settings["password"], &provider.settings["port"]), (&json!("hunter22"), &json!(587)));
@@ -131,7 +131,7 @@ async fn a_secret_is_kept_only_while_it_goes_to_the_same_place() {
         };
         for (member, other) in others.as_object().unwrap() {
             for value in [other.clone(), Value::Null] {
-                // What was not given before and is not given now is unchanged, and `starttls` is the default.
+                // A member that was absent before and is absent now is unchanged, and `starttls` is the default.
                 let was = &settings["config"][member];
                 if *was == value || (value.is_null() && was == "starttls") {
                     continue;
@@ -141,7 +141,7 @@ async fn a_secret_is_kept_only_while_it_goes_to_the_same_place() {
                 assert!(refused.starts_with("422") && refused.contains(&wanted), "{channel} {member}: {refused}");
             }
         }
-        // Nothing was changed, and what says nothing about the place may change.
+        // Nothing was changed; other members may change while the secret stays.
         let has_sender = settings["config"].get("sender").is_some();
         let other = if has_sender { sent_back("sender", json!("Other")) } else { sent_back(secret, json!("***")) };
         let kept = bed.put(&key, &path, other).await;

@@ -1,4 +1,4 @@
-//! Telegram, WhatsApp and Viber through the whole product: the real transports, fake providers, and what these call.
+//! Telegram, WhatsApp and Viber through the whole product: the real transports, fake providers, and their callbacks.
 
 mod telegram;
 mod viber;
@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use crate::bed::{self, Bed, START};
 use crate::support::Product;
 
-/// The clock of a transport: waiting for a turn lets the time pass.
+/// The clock of a transport: sleeping advances the time.
 #[derive(Debug)]
 struct Hurried(ManualClock);
 
@@ -51,7 +51,7 @@ struct Chat {
     product: Product,
     channel: Channel,
     fake: FakeProvider,
-    /// Answers what the fake asks before it believes a callback address: there is no server here.
+    /// Answers the check that the fake makes before it accepts a callback address: there is no server here.
     _door: FakeProvider,
     pace: Arc<Hurried>,
 }
@@ -91,12 +91,12 @@ impl Chat {
         let path = ChannelPath { workspace_id: workspace, channel };
         product.app.run(SetChannel).path(path).body(input).by(&product.caller).await.unwrap();
         let this = Self { product, channel, fake, _door: door, pace };
-        // The provider is told where to call.
+        // The provider gets its callback address.
         this.work().await;
         this
     }
 
-    /// Lets time pass for the product and for its transports.
+    /// Advances the clocks of the product and of its transports.
     async fn pass(&self, span: Duration) {
         self.pace.0.advance(span);
         self.product.pass(span).await;
@@ -106,26 +106,26 @@ impl Chat {
         self.send(&json!({"channel": self.channel, "to": to, "text": "Hi"})).await
     }
 
-    /// A message, and what became of it.
+    /// Sends a message; returns its id, status and events.
     async fn story_of(&self, to: &str) -> (MessageId, String) {
         let id = self.message(to).await;
         self.work().await;
         (id, self.story(id).await)
     }
 
-    /// What the channel shows of itself.
+    /// The channel as the API shows it.
     async fn shown(&self) -> Value {
         let path = InWorkspace { workspace_id: self.workspace };
         let page = self.app.run(ListChannels).path(path).by(&self.caller).await.unwrap();
         serde_json::to_value(page.data.into_iter().find(|item| item.channel == self.channel).unwrap()).unwrap()
     }
 
-    /// What the provider is answered that calls us: the status.
+    /// The status of the answer to a callback of the provider.
     async fn called(&self, callback: &FakeCallback) -> u16 {
         self.called_at(&self.app, callback).await
     }
 
-    /// The same at another process.
+    /// Like `called`, in another process.
     async fn called_at(&self, app: &App, callback: &FakeCallback) -> u16 {
         let (_, rest) = callback.url.split_once("/callbacks/").expect("a callback address");
         let (channel, token) = rest.split_once('/').unwrap();

@@ -126,7 +126,7 @@ async fn unsubscribing_and_complaining_withdraw_consent() {
     assert_eq!(withdrawn["suppressed_channels"], json!(["email"]));
     assert_ne!(withdrawn["updated_at"], ann["updated_at"]);
     assert!(!product.app.unsubscribe(product.workspace, message, Link).await.unwrap());
-    // Whoever agrees anew can withdraw anew, although the address is still listed.
+    // A contact that consents again can withdraw again, although the address is still suppressed.
     let again = upsert(&product, json!({"email": "ann@example.com", "consent": {"marketing_email": true}})).await;
     assert_eq!(again["suppressed_channels"], json!(["email"]));
     assert!(product.app.unsubscribe(product.workspace, message, Link).await.unwrap());
@@ -156,7 +156,7 @@ async fn merging_moves_the_messages() {
     for message in &messages {
         assert_eq!(contact_of(&product, *message).await, ann["id"]);
     }
-    // The second look ends the job.
+    // The job ends with its second pass.
     product.pass(Duration::from_mins(1)).await;
     assert_eq!(product.store.job_count().await.unwrap(), 0);
 }
@@ -213,7 +213,7 @@ async fn erase(product: &Product, contact: &Value) {
 #[tokio::test]
 async fn erasure_leaves_status_and_statistics() {
     let product = Product::start().await;
-    // Before there was a contact, after, by another spelling, and to somebody else.
+    // Messages before the contact existed, after that, to another spelling of the address, and to another contact.
     let early = product.send_to("ann@example.com").await;
     let ann = upsert(&product, json!({"email": "ann@example.com", "external_id": "user-17"})).await;
     let mut body = email("contact_id", ann["id"].clone());
@@ -245,7 +245,7 @@ async fn erasure_leaves_status_and_statistics() {
     let report = product.report(full).await;
     assert_eq!((report.tags, report.metadata.len()), (vec!["order".to_owned()], 0));
     assert_eq!(product.last_meta(other).await["recipient"], "bob@example.com");
-    // An old link to unsubscribe has nobody to unsubscribe.
+    // An old unsubscribe link has no recipient any more.
     assert!(!product.app.unsubscribe(product.workspace, full, Link).await.unwrap());
     logged_requests_are_forgotten(&product).await;
     product.pass(Duration::from_mins(1)).await;
@@ -349,7 +349,7 @@ async fn suppressions_outlive_erasure() {
 
 /// Every byte that is kept, the log moved into the database.
 pub(crate) async fn kept_bytes(directory: &std::path::Path) -> Vec<(String, Vec<u8>)> {
-    // Whoever opens a database and closes it moves the log.
+    // Opening and closing the database writes the log into it.
     let store = SqliteStore::open(SqliteOptions::new(directory.join("messaging.db"))).unwrap();
     store.close().await;
     let mut files = Vec::new();
@@ -399,7 +399,7 @@ async fn after_erasure_the_address_is_in_no_file() {
     let link = json!({"channel": "email", "to": ADDRESS, "subject": "s",
         "html": format!("<a href='https://shop.example/?m={ADDRESS}'>x</a>")});
     product.send(&link).await;
-    // What it did, among what others did, in long rows and short ones.
+    // Events of the erased contact among events of others, in long rows and short ones.
     for n in 0..60 {
         let who = |item| if item % 10 == n % 10 { ADDRESS } else { "u1@example.com" };
         let events: Vec<_> = (10 * n..10 * n + 10).map(|item| deed(who(item), item)).collect();

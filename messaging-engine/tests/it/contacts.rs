@@ -57,7 +57,7 @@ async fn a_contact_is_created_updated_shown_and_changed() {
     expected["tags"] = json!(["beta"]);
     expected["updated_at"] = json!("2026-01-31T09:16:00.000Z");
     assert_eq!(updated.body, expected);
-    // What changes nothing is no change.
+    // An upsert that changes nothing leaves `updated_at` as it was.
     bed.clock.advance(Duration::from_mins(1));
     assert_eq!(upsert(&bed, workspace, &owner, again).await.body, expected);
 
@@ -177,7 +177,7 @@ async fn addresses_are_masked_without_the_scope() {
     let path = contact(workspace, &created);
     assert_eq!(shown(&bed.get(&key, &path).await.body), masked);
     assert_eq!(shown(&bed.patch(&key, &path, json!({"locale": "en"})).await.body), masked);
-    // Filters take the clear value.
+    // Filters match the unmasked value.
     let listed = bed.get(&key, &format!("{}?email=ann@example.com", contacts(workspace))).await;
     assert_eq!(shown(&listed["data"][0]), masked);
     assert_eq!(bed.get(&owner, &path).await["email"], "ann@example.com");

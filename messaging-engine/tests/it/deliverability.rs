@@ -1,4 +1,4 @@
-//! Contract section 14.6: how mail arrives, by site, sending domain and pool.
+//! Contract section 14.6: delivery results by site, sending domain and pool.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ use serde_json::{Value, json};
 use crate::bed::{Bed, Reply};
 use crate::support::Product;
 
-/// Exchangers of every domain, `mx.` and the domain. They do not know who is called `gone`, put off whoever is called `later`
+/// Mail servers of every domain, `mx.` and the domain. They do not know a recipient `gone`, defer a recipient `later`
 /// once, and have TLS unless the domain begins with `clear`.
 #[derive(Debug, Default)]
 struct Exchangers {
@@ -87,7 +87,7 @@ impl Transport for Exchangers {
     }
 }
 
-/// A workspace whose email goes to exchangers.
+/// A workspace whose email goes to these mail servers.
 async fn product() -> Product {
     let exchangers: Arc<dyn Transport> = Arc::new(Exchangers::default());
     let transports = vec![(Channel::Email, "builtin", exchangers)];
@@ -98,7 +98,7 @@ async fn product() -> Product {
     let caller = Caller::Operator(Some(workspace));
     let path = format!("/workspaces/{workspace}/channels/email");
     assert_eq!(bed.put(&caller, &path, json!({"provider": "builtin"})).await.summary(), "200");
-    // A span ends before its end, and the clock begins where a quarter of an hour does.
+    // A span ends before its end time, and the clock begins at a quarter of an hour.
     bed.clock.advance(Duration::from_secs(1));
     Product { bed, transport: Arc::default(), workspace, caller }
 }
@@ -109,7 +109,7 @@ async fn seen(product: &Product, query: &str) -> Reply {
     reply
 }
 
-/// What a mail to the return address of a message says.
+/// Receives a report at the return address of a message.
 async fn receive(product: &Product, message: MessageId, report: &Report) {
     let (workspace_id, purpose) = (product.workspace, ReturnPurpose::Bounce);
     let to = ReturnAddress { workspace_id, message_id: message, purpose, recipient: None };
@@ -148,7 +148,7 @@ async fn what_sites_do_is_counted_by_recipient() {
         ])
     );
 
-    // What is tried again was accepted once, and what comes later counts where it was delivered.
+    // A deferred message was accepted once, and a later report counts where the message was delivered.
     product.pass(Duration::from_mins(4)).await;
     let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Thunderbird/115.6.0";
     let person = Visitor {
@@ -179,7 +179,7 @@ async fn what_sites_do_is_counted_by_recipient() {
         summary.starts_with("1 complaint at a.example for 2 delivered messages (50.0 %): Gmail and Yahoo mind"),
         "{summary}"
     );
-    // Of before there is nothing.
+    // The time before has no results.
     assert_eq!(seen(&product, "?since=2026-01-01T00:00:00Z&until=2026-01-31T09:00:00Z").await["sites"], json!([]));
 }
 
@@ -266,7 +266,7 @@ async fn pools_are_told_with_warm_up_and_brakes() {
     ];
     product.store.commit(writes.into_iter().collect(), Priority::Foreground).await.unwrap();
     let ips = json!({"name": "marketing", "ips": ["203.0.113.7", "203.0.113.8"]});
-    // The second address is no one's yet.
+    // The second address belongs to no workspace yet.
     let grant = IpGrant { workspace_id: product.workspace, ip: "203.0.113.8".parse().unwrap(), granted_at: now };
     let write = Write::Source(SourceWrite::Grant(grant));
     product.store.commit([write].into_iter().collect(), Priority::Foreground).await.unwrap();
@@ -282,11 +282,11 @@ async fn pools_are_told_with_warm_up_and_brakes() {
             {"ip": "203.0.113.8", "status": "absent", "level": 0, "sent_today": 0, "allowed_today": null},
         ]}])
     );
-    // Of brakes at sites that the workspace sends nothing to it is not told.
+    // Brakes at sites that the workspace sends nothing to are not shown.
     assert!(!reply["summary"].as_str().unwrap().contains("Nothing leaves"));
     product.send_to("ann@a.example").await;
     product.work().await;
-    // Work begins with what the process itself has.
+    // The process begins with its own results.
     announce().await;
     let summary = seen(&product, "").await["summary"].clone();
     let summary = summary.as_str().unwrap();

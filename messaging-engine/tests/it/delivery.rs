@@ -194,7 +194,7 @@ async fn an_outcome_is_kept_when_the_message_changes_during_the_attempt() {
     let app = product.app.clone();
     let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
     product.transport.attempts(1).await;
-    // Somebody else writes to the row while the attempt runs.
+    // The row is written by another request while the attempt runs.
     assert_eq!(product.move_message(id, MessageStatus::Sending).await, MessageStatus::Sending);
     product.transport.release();
     working.await.unwrap();
@@ -259,7 +259,7 @@ async fn a_domain_that_lost_its_verification_fails_what_is_queued() {
     let revision = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap().revision;
     domain.status = DomainStatus::Failed;
     product.commit(Changes::from_iter([Write::put(domain, Expect::Revision(revision))])).await;
-    // Another process changed it: what this one remembers expires.
+    // Another process changed the domain: the cached copy of this one expires.
     product.pass(Duration::from_secs(2)).await;
     assert_eq!(product.story(id).await, "failed: Queued Failed");
     assert_eq!(product.last_meta(id).await["reason"], json!("sender_domain_not_verified"));

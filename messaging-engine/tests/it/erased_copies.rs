@@ -1,4 +1,4 @@
-//! Contract section 6.2: an erased person goes from the messages of others that copied it.
+//! Contract section 6.2: an erased person disappears from messages to others that copied the person.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn copied(to: &str, cc: &[&str], bcc: &[&str]) -> Value {
         "metadata": {"asked": ADDRESS, "order": 17}, "tags": ["order", ADDRESS]})
 }
 
-/// Every answer about messages.
+/// Every answer of the API about the messages.
 async fn answers(product: &Product, ids: &[MessageId]) -> String {
     let mut all = String::new();
     for id in ids {
@@ -57,7 +57,7 @@ async fn answers(product: &Product, ids: &[MessageId]) -> String {
     all
 }
 
-/// Nothing that is kept shows the address.
+/// Checks that nothing stored shows the address.
 async fn assert_gone(product: &Product, ids: &[MessageId]) {
     let shown = answers(product, ids).await.to_lowercase();
     let at = shown.find(ADDRESS);
@@ -103,25 +103,25 @@ async fn a_copy_goes_and_the_message_stays() {
         assert_eq!(source.contains("Cc: carol@example.com\r\n"), *id == ids[0], "{source}");
         assert!(!source.contains("\r\nCc: \r\n") && !source.to_lowercase().contains(ADDRESS), "{source}");
     }
-    // What is no copy of the person's stays as it was.
+    // Other messages stay as they were.
     let report = serde_json::to_string(&product.report(other).await).unwrap();
     assert_eq!(report.matches("x.unmistakable.copy@example.com").count(), 2, "{report}");
     product.pass(Duration::from_secs(10)).await;
     product.pass(Duration::from_mins(1)).await;
     assert_eq!(product.store.job_count().await.unwrap(), 0);
-    // Its spelling ends with the one that is looked for.
+    // The spelling of its address ends with the erased one.
     let stored = product.store.message_with_content(product.workspace, other).await.unwrap().unwrap();
     assert!(stored.1.is_some());
     assert_gone_but(&product, &ids, other).await;
 }
 
-/// Whether what was asked for still names the person.
+/// Returns true if the stored request still names the person.
 async fn asks_for_her(product: &Product, id: MessageId) -> bool {
     let (_, content) = product.store.message_with_content(product.workspace, id).await.unwrap().unwrap();
     String::from_utf8_lossy(&content.unwrap().request).to_lowercase().contains(ADDRESS)
 }
 
-/// As [`assert_gone`], for files that hold a longer address which ends the same way.
+/// Like [`assert_gone`], for files that hold a longer address which ends the same way.
 async fn assert_gone_but(product: &Product, ids: &[MessageId], other: MessageId) {
     for id in ids.iter().filter(|id| **id != other) {
         assert!(!asks_for_her(product, *id).await);
@@ -161,7 +161,7 @@ async fn erasure_beside_sending_leaves_no_copy_and_nobody_is_tried_again() {
             transcript: vec![format!("> RCPT TO:<{ADDRESS}>"), "< 450 busy".to_owned()],
         });
     }
-    // A third has been tried and waits, a third is on the wire, a third waits for its turn or is.
+    // A third has been tried and waits, a third is being sent, a third waits for its turn or is being sent.
     product.transport.hold();
     let meanwhile = async {
         product.transport.attempts(20).await;
@@ -169,7 +169,7 @@ async fn erasure_beside_sending_leaves_no_copy_and_nobody_is_tried_again() {
         product.transport.attempts(30).await;
         product.transport.hold();
         erase(&product, &ann).await;
-        // Another worker erases while the first one sends, and may come to send what is held as well.
+        // Another worker erases while the first one sends, and may send the held messages as well.
         let erased = async {
             for id in &ids {
                 while asks_for_her(&product, *id).await {
@@ -209,7 +209,7 @@ async fn a_copy_that_waits_is_not_tried_after_erasure() {
     product.pass(Duration::from_mins(1)).await;
     let tried: Vec<_> = product.transport.take().into_iter().map(|outgoing| outgoing.recipients).collect();
     assert_eq!(tried[1], [ADDRESS, "carol@example.com"]);
-    // What waits names nobody: neither a job nor anything else holds the address once it is erased.
+    // Waiting work names nobody: neither a job nor anything else holds the address once it is erased.
     erase(&product, &ann).await;
     product.work().await;
     product.pass(Duration::from_mins(5)).await;
@@ -222,7 +222,7 @@ async fn a_copy_that_waits_is_not_tried_after_erasure() {
 async fn an_attempt_at_a_copy_that_ends_after_erasure_names_nobody() {
     let product = Product::start().await;
     let ann = person(&product).await;
-    // The recipient is served, so that the state of the message does not change any more.
+    // The recipient has been delivered to, so that the state of the message does not change any more.
     product.transport.answer_next(ADDRESS, "450 4.2.1 later");
     let message = product.send(&copied("bob@example.com", &[ADDRESS], &[])).await;
     product.work().await;
@@ -268,12 +268,12 @@ async fn deliveries_and_the_log_of_webhooks_lose_the_copy() {
     assert_gone(product, &[message]).await;
 }
 
-/// An attempt that ends after the erasure has looked at what was said on the wire, and before it commits.
+/// An attempt ends after the erasure has read its SMTP transcript, and before it commits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_attempt_that_ends_while_its_message_is_rewritten_keeps_no_address() {
     let product = Product::start().await;
     let ann = person(&product).await;
-    // The copy waits for another attempt of its own, which changes nothing of the message.
+    // The copy waits for an attempt of its own, which does not change the message.
     product.transport.answer_next(ADDRESS, "451 4.7.1 later");
     let id = product.send(&copied("bob@elsewhere.example", &[ADDRESS], &[])).await;
     product.work().await;

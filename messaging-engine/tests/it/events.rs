@@ -54,7 +54,7 @@ async fn upsert(bed: &Bed, workspace: WorkspaceId, key: &Caller, body: Value) ->
     reply["id"].as_str().unwrap().to_owned()
 }
 
-/// What the export of a contact says it did.
+/// Events in the export of a contact.
 async fn exported(bed: &Bed, workspace: WorkspaceId, key: &Caller, contact: &str) -> Vec<Value> {
     let reply = bed.get(key, &format!("/workspaces/{workspace}/contacts/{contact}/export")).await;
     assert_eq!(reply.summary(), "200");
@@ -133,7 +133,7 @@ async fn refusals_leave_nothing() {
         assert_eq!(tell(&bed, &key, body).await.summary(), expected);
     }
     assert_eq!(contact_count(&bed, workspace).await, 0);
-    // The operator can name a workspace that is not there.
+    // The operator can name a workspace that does not exist.
     let nowhere = Caller::Operator(Some("wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap()));
     let reply = tell(&bed, &nowhere, event(json!({"email": "bob@example.com"}))).await;
     assert_eq!(reply.summary(), "403 workspace_forbidden");
@@ -183,7 +183,7 @@ async fn a_request_has_one_to_a_thousand_items() {
     }
     assert_eq!(told(&tell_many(&bed, &key, many(1000)).await), "accepted 1000, duplicates 0, rejected 0");
     assert_eq!(contact_count(&bed, workspace).await, 1, "one person, created once");
-    // Long properties make several parts, which know of one another.
+    // Long properties make several parts, which refer to one another.
     let text = "x".repeat(30_000);
     let long = |n: usize| {
         let mut body = unique(&format!("n-{}", n % 60), json!({"email": "bob@example.com"}));
@@ -220,7 +220,7 @@ async fn a_unique_id_is_forgotten_after_seven_days() {
     sweep(&bed.app).await.unwrap();
     assert_eq!(tell(&bed, &key, body.clone()).await["event_id"], first["event_id"]);
     bed.clock.advance(Duration::from_millis(1));
-    // Before the sweep has come by.
+    // Before the sweep has run.
     let second = tell(&bed, &key, body.clone()).await;
     assert_eq!(second["status"], "accepted");
     assert_eq!(tell(&bed, &key, body.clone()).await["event_id"], second["event_id"]);
@@ -240,7 +240,7 @@ async fn of_many_at_once_one_is_the_first() {
                 let item = |n: usize| unique(&format!("n-{n}"), json!({"email": format!("u{n}@example.com")}));
                 if sender % 2 == 0 {
                     let mut reply = tell_many(&bed, &key, (0..20).map(item).collect()).await;
-                    // Whoever is overtaken again and again is told to come back, and has changed nothing.
+                    // A request that is overtaken repeatedly gets 503, and has changed nothing.
                     while reply.summary() == "503 unavailable" {
                         reply = tell_many(&bed, &key, (0..20).map(item).collect()).await;
                     }
@@ -287,10 +287,10 @@ async fn merging_moves_the_events() {
     assert!(names.iter().cloned().eq((0..1400).rev().map(|n| json!(format!("n-{n}")))), "in their order");
 }
 
-/// Tells events of a contact by its external id until told to stop; answers how many were accepted for whom.
+/// Sends events of a contact by its external id until told to stop; returns the contact id in each answer.
 async fn keep_telling(bed: &Bed, key: &Caller, stop: &std::sync::atomic::AtomicBool) -> Vec<String> {
     let mut owners = Vec::new();
-    // At least a few, whoever is faster.
+    // At least a few, whichever task is faster.
     while owners.len() < 20 || !stop.load(std::sync::atomic::Ordering::Relaxed) {
         let reply = tell(bed, key, event(json!({"external_id": "twin"}))).await;
         assert_eq!(reply.summary(), "202");
@@ -300,7 +300,7 @@ async fn keep_telling(bed: &Bed, key: &Caller, stop: &std::sync::atomic::AtomicB
     owners
 }
 
-/// Tells events of the contact called `twin` while something happens to it; whose they were said to be.
+/// Sends events of the contact `twin` while `what` runs; returns the contact id in each answer.
 async fn meanwhile(bed: &Arc<Bed>, key: &Caller, what: impl Future<Output = ()>) -> Vec<String> {
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let senders: Vec<_> = (0..4)
@@ -348,7 +348,7 @@ async fn an_erased_contact_leaves_no_event() {
         assert_eq!(reply.summary(), "204");
     })
     .await;
-    // Whoever told of them later told of a new contact.
+    // Later events are of a new contact.
     let after = upsert(&bed, workspace, &key, json!({"external_id": "twin"})).await;
     assert_ne!(after, twin);
     assert!(owners.iter().all(|owner| *owner == after || *owner == twin));

@@ -1,4 +1,4 @@
-//! What a message's state is after what mail exchangers do: contract section 4.2, with real sockets.
+//! State of a message after what mail servers do: contract section 4.2, with real sockets.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::support::Product;
 const ANN: &str = "ann@b.test";
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Longer than anything here takes on a busy machine.
+/// Timeout longer than any exchange here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// For peers that are silent on purpose.
+/// Timeout for peers that are silent on purpose.
 const IMPATIENCE: Duration = Duration::from_millis(100);
 
-/// A product and the exchanger of `b.test`.
+/// A product and the mail server of `b.test`.
 struct Field {
     product: Product,
     server: ScriptedSmtpServer,
@@ -46,7 +46,7 @@ impl Field {
         Self { product: Product::carried_by(Arc::new(direct)).await, server, dns }
     }
 
-    /// Sends a message and makes the first attempt.
+    /// Sends a message and makes the first attempt; returns status and events.
     async fn story(&self, to: &str) -> String {
         let id = self.product.send_to(to).await;
         self.product.work().await;
@@ -160,7 +160,7 @@ async fn a_dead_domain_is_deferred_for_everyone_and_then_found_again() {
         assert_eq!(field.product.last_meta(id).await["enhanced_code"], "4.4.1");
     }
     field.server.always(Stage::Greeting, Action::reply("220 back again"));
-    // One of them probes; the others may be put off once more while it does.
+    // One of them probes; the others may be deferred once more meanwhile.
     field.product.pass(MINUTE).await;
     field.product.pass(5 * MINUTE).await;
     for &id in &ids {

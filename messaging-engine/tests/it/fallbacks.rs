@@ -1,4 +1,5 @@
-//! Messages that are sent later, and what follows should one not arrive: contract section 4.1, `send_at` and `fallback`.
+//! Messages that are sent later, and fallbacks for messages that do not arrive: contract section 4.1, `send_at` and
+//! `fallback`.
 
 use std::time::Duration;
 
@@ -145,7 +146,7 @@ async fn the_next_message_is_sent_when_the_one_before_bounces_and_has_what_it_ha
     let listed = product.get(&product.caller, "/messages?channel=telegram").await;
     let last = &listed["data"][0];
     assert_eq!((&last["tags"], &last["metadata"]["order"]), (&json!(["t"]), &json!(17)));
-    // Another look at any of them sends nothing more.
+    // A later pass over the chain sends nothing more.
     product.pass(Duration::from_hours(72)).await;
     assert_eq!(product.chain(id).await.len(), 3);
 }
@@ -237,13 +238,13 @@ async fn a_message_without_an_address_fails_and_the_next_one_goes() {
     assert_eq!(product.last_meta(id).await["reason"], "no_route");
     let expected = ["email  failed".to_owned(), "telegram  failed".to_owned(), format!("sms {PHONE} delivered")];
     assert_eq!(product.chain(id).await, expected);
-    // Erasing the contact takes the addresses of all.
+    // Erasing the contact removes the addresses of all messages.
     product.delete(&product.caller, &format!("{contacts}/{}", contact["id"].as_str().unwrap())).await;
     product.work().await;
     assert_eq!(product.chain(id).await[2], "sms  delivered");
 }
 
-/// A first message that has no address fails at once; what follows it waits for the time of the chain all the same.
+/// A first message that has no address fails at once; its fallback still waits for `send_at`.
 #[tokio::test]
 async fn nothing_of_a_chain_is_sent_before_its_time() {
     let product = Product::with_channels(MemoryTransport::default()).await;
@@ -322,7 +323,7 @@ async fn an_erased_person_goes_from_the_chains_of_others_messages() {
     let bob = product.post(&product.caller, &contacts, bob).await;
     let steps = json!([{"channel": "sms", "to": PHONE, "text": "one"},
         {"channel": "telegram", "to": "98765432", "text": "two"}, {"channel": "sms", "to": OTHER, "text": "three"}]);
-    // One that waits for its time, and one that had nobody to go to and is at its second step.
+    // A message that waits for `send_at`, and one whose recipient had no address and whose chain is at its second step.
     let mut body = email(&steps);
     body["send_at"] = json!("2026-02-01T08:00:00Z");
     let waits = product.send(&body).await;
@@ -349,7 +350,7 @@ async fn an_erased_person_goes_from_the_chains_of_others_messages() {
         }
     }
 
-    // What is left of the chain goes on, and nothing goes to who was erased.
+    // The rest of the chain continues, and nothing is sent to the erased person.
     product.transport.fail_next(messaging_core::ports::transport::TransportError::Content("no".to_owned()));
     product.pass(Duration::from_hours(48)).await;
     assert_eq!(product.chain(waits).await, [format!("email {EMAIL} failed"), format!("sms {OTHER} delivered")]);

@@ -1,4 +1,5 @@
-//! An installation that is a copy: what leaves, what does not, and what becomes of what waits.
+//! An installation that is a copy: messages and deliveries are held until an operator lets them be sent or cancels
+//! them.
 
 use std::time::Duration;
 
@@ -61,19 +62,19 @@ async fn nobody_gets_past_the_fence_with_a_connection_open() {
     assert!(!outgoing.last_look.is_held());
     fence(&product).await;
     assert!(outgoing.last_look.is_held());
-    // A copy that was taken during an attempt waits as well.
+    // A copy that was taken during an attempt holds its message as well.
     let report = product.report(id).await;
     assert_eq!((report.status, report.hold.unwrap().reason), (MessageStatus::Sending, HoldReason::Held));
     product.transport.release();
     working.await.unwrap().unwrap();
-    // What had left is known.
+    // The outcome of the attempt that had begun is recorded.
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_cancel_nothing_from_before_is_ever_sent() {
     let product = Product::start().await;
-    // One whose recipient has it while a copy waits, one that is put off, one that was being sent, one that is new.
+    // A message that one recipient has got and another one waits for, one deferred, one being sent, and one new.
     product.transport.answer("slow@other.example", "451 4.3.0 later");
     let email =
         json!({"channel": "email", "to": "ann@example.com", "cc": ["slow@other.example"], "subject": "s", "text": "t"});
@@ -90,7 +91,7 @@ async fn with_cancel_nothing_from_before_is_ever_sent() {
 
     let report = admin::resume(&product.app, Queued::Cancel).await.unwrap();
     assert_eq!(report.doing.as_deref(), Some("cancelling"));
-    // Who asks again, or otherwise, changes nothing about it.
+    // Another call, even with another choice, changes nothing.
     let again = admin::resume(&product.app, Queued::Send).await.unwrap();
     assert_eq!(again.doing.as_deref(), Some("cancelling"));
     product.work().await;
@@ -133,7 +134,7 @@ async fn webhooks_are_not_called_and_with_cancel_never() {
     let deliveries = hooks.deliveries().await;
     assert!(deliveries.iter().all(|delivery| ["failed", "delivered"].map(Into::into).contains(&delivery["status"])));
     assert!(deliveries.iter().filter(|delivery| delivery["status"] == "failed").count() >= 3, "{deliveries:?}");
-    // What happens from now on is told.
+    // New events are delivered.
     hooks.message("cleo@example.com").await;
     assert_eq!(hooks.fetch.take().len(), 2);
 }
@@ -144,7 +145,7 @@ async fn a_copy_of_a_server_that_was_cancelling_waits_for_somebody() {
     let app = fence(&product).await;
     let id = product.send_to("ann@example.com").await;
     admin::resume(&app, Queued::Cancel).await.unwrap();
-    // The copy is marked anew; the job of the other server is in it.
+    // The copy is fenced again; it has the job of the other server.
     let cancelling = product.store.fence().await.unwrap();
     let held = Some(Fence::held(START + Duration::from_secs(1)));
     product.commit(Changes::from_iter([Write::PutFence(held, cancelling)])).await;
@@ -178,7 +179,7 @@ async fn the_installation_is_shown_to_operators_alone() {
     assert_eq!(bed.get(&owner, "/auth/me").await["operator"], false);
     let key = bed.key(workspace, &["*"]).await;
     assert_eq!(bed.get(&key, "/system").await.summary(), "403 session_required");
-    // Whoever founds a workspace is its owner, and no operator.
+    // A person who creates a workspace is its owner, and no operator.
     bed.user("eve@acme.com").await;
     let eve = bed.sign_in("eve@acme.com").await;
     assert_eq!(bed.post(&eve, "/workspaces", json!({"name": "Eve"})).await.status, 201);

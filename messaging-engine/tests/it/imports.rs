@@ -38,7 +38,7 @@ impl ImportFixture {
         self.bed.post(&self.owner, &format!("{}/import", self.contacts()), announcement(file, more)).await
     }
 
-    /// What an import is at the moment.
+    /// An import as the API shows it.
     async fn look(&self, import: &Value) -> Reply {
         let path = format!("{}/imports/{}", self.contacts(), import["import_id"].as_str().unwrap());
         self.bed.get(&self.owner, &path).await
@@ -53,7 +53,7 @@ impl ImportFixture {
         lines.map(ToOwned::to_owned).collect()
     }
 
-    /// Imports a file to its end, and answers what became of it.
+    /// Imports a file to its end, and returns the import.
     async fn import(&self, text: &[u8], more: Value) -> Value {
         let announced = self.announce(text, more).await;
         assert_eq!(announced.summary(), "200");
@@ -69,7 +69,7 @@ impl ImportFixture {
         page["data"].as_array().unwrap().iter().rev().cloned().collect()
     }
 
-    /// Names of the files that wait to be read.
+    /// Names of the uploaded files that wait to be read.
     fn files(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.bed.directory.path().join("uploads")) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
@@ -86,7 +86,7 @@ fn sha256(bytes: &[u8]) -> String {
     digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The token of the link.
+/// The token of the upload link.
 fn token(import: &Value) -> String {
     import["upload_url"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()
 }
@@ -191,7 +191,7 @@ async fn imports_are_listed_and_shown_with_care() {
     let rest = fixture.bed.get(&fixture.owner, &format!("{list}?limit=1&cursor={cursor}")).await;
     assert_eq!((&rest["data"], &rest["next_cursor"]), (&json!([first]), &Value::Null));
 
-    // The link is as good as a right to change contacts.
+    // The link gives the right to change contacts.
     let reader = fixture.bed.key(fixture.workspace, &["contacts:read"]).await;
     let path = format!("{list}/{}", first["import_id"].as_str().unwrap());
     assert_eq!(fixture.bed.get(&reader, &path).await["upload_url"], Value::Null);

@@ -1,4 +1,4 @@
-//! How bodies are read: contract sections 1.1 and 1.4, on inputs made for the purpose.
+//! Reading of bodies: contract sections 1.1 and 1.4, on inputs made for the purpose.
 
 use messaging_core::DomainError;
 use messaging_core::domain::campaign::input::CampaignInput;
@@ -67,7 +67,7 @@ struct Address {
 enum Kind {
     /// Documented variants have another schema than plain ones.
     Large,
-    /// The other.
+    /// A second documented variant.
     Small,
 }
 
@@ -113,7 +113,7 @@ fn read<T: Input>(text: &str) -> String {
     }
 }
 
-/// Reads an order that is good but for `changes`.
+/// Reads an order that is valid except for `changes`.
 #[track_caller]
 fn check(changes: &Value, expected: &str) {
     let mut body = json!({"name": "a", "lines": [{"sku": "x", "quantity": 1}]});
@@ -180,7 +180,7 @@ fn optional_members_take_null_and_unknown_ones_are_refused() {
     check(&json!({"lines": [{"sku": "x", "quantity": 1, "unknown": null}]}), "/lines/0/unknown unknown_field");
     check(&json!({"address": {"city": "Bonn", "a/b": 1}}), "/address/a~1b unknown_field");
     check(&json!({"metadata": {"unknown": {"deep": 1}}}), "ok");
-    // What only we set may be sent back, and is nothing inside of something else.
+    // A read-only member may be sent back, and is unknown inside of another object.
     check(&json!({"id": "ord_1"}), "ok");
     check(&json!({"address": {"city": "Bonn", "id": 1}}), "/address/id unknown_field");
 }
@@ -341,7 +341,7 @@ fn what_stands_beside_a_fault_in_a_list_is_judged_too() {
         message(json!({"attachments": attachments})),
         "/attachments/0/filename required, /attachments/1/filename invalid_format, /attachments/2 invalid_type"
     );
-    // Elements that only stand in for broken ones are found fault with nowhere else.
+    // Elements that replace unreadable ones are reported nowhere else.
     let campaign = json!({"name": "c", "channel": "email", "template_id": "x", "kind": "ab_test",
         "audience": {"list_ids": ["lst_1", 5]}, "variants": [{"name": "A", "weight": 0}, 5, {"name": "", "subject": ""}]});
     let faults = read::<CampaignInput>(&campaign.to_string());

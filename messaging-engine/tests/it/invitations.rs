@@ -1,5 +1,5 @@
-//! Contract section 2.3: a membership belongs to the person. Whoever adds an address to a workspace of their own gets
-//! nothing by it that others give to the person later.
+//! Contract section 2.3: a membership belongs to the person. Adding an address to one's own workspace gives no access
+//! to memberships that the person gets elsewhere.
 
 use http::Method;
 use messaging_core::ids::WorkspaceId;
@@ -14,7 +14,7 @@ const ANYBODY: Caller = Caller::Anonymous;
 const ANOTHER: &str = "a battery staple";
 const VICTIM: &str = "victim@example.com";
 
-/// An installation with "Acme" and its owner, and somebody else with a workspace of their own.
+/// An installation with "Acme" and its owner, and an attacker with another workspace.
 struct Attack {
     bed: Bed,
     acme: WorkspaceId,
@@ -33,7 +33,7 @@ impl Attack {
         Self { bed, acme, owner, theirs, attacker }
     }
 
-    /// Invites somebody, and answers their id.
+    /// Invites an address, and returns the id of its user.
     async fn invite(&self, by: &Caller, workspace: WorkspaceId, email: &str, role: &str) -> String {
         let body = json!({"email": email, "role": role});
         let added = self.bed.post(by, &format!("/workspaces/{workspace}/members"), body).await;
@@ -85,7 +85,7 @@ impl Attack {
 async fn an_account_that_a_stranger_set_up_gets_nothing_that_others_give_the_person() {
     let attack = Attack::begin().await;
     let bed = &attack.bed;
-    // A stranger adds a foreign address, and signs in as it by a ticket of their own.
+    // The attacker adds the address of another person, and signs in by a ticket of their own workspace.
     let victim = attack.invite(&attack.attacker, attack.theirs, VICTIM, "viewer").await;
     let ticket = attack.ticket_text(&attack.attacker, attack.theirs, &victim).await;
     let squatter = attack.redeem(&ticket, Some(ANOTHER)).await;
@@ -109,7 +109,8 @@ async fn an_account_that_a_stranger_set_up_gets_nothing_that_others_give_the_per
     assert_eq!(named.code(), "validation_failed");
     assert_eq!(admin::set_operator(&bed.app, VICTIM, true).await.unwrap_err().code(), "validation_failed");
 
-    // The ticket of the invitation proves who somebody is. A password comes from the operator, and ends what was there.
+    // The ticket of the invitation proves the person. A password comes from the operator, and ends sessions and
+    // tickets.
     let theirs = attack.ticket_text(&attack.owner, attack.acme, &victim).await;
     assert_eq!(attack.redeem(&theirs, Some(PASSWORD)).await.summary(), "409 invalid_state");
     admin::create_user(&bed.app, VICTIM, Some(PASSWORD.to_owned()), None).await.unwrap();
@@ -142,7 +143,7 @@ async fn factors_that_a_stranger_added_end_when_the_operator_vouches_for_the_per
     assert_eq!((&me["second_factor"], &me["recovery_codes_left"]), (&json!(false), &json!(0)));
     assert!(admin::set_operator(&bed.app, VICTIM, true).await.unwrap().operator);
 
-    // Of somebody whom no workspace made, a new password leaves them.
+    // An account that no workspace created keeps its factors when the operator sets a password.
     enrolled(bed, "attacker@example.com").await;
     admin::create_user(&bed.app, "attacker@example.com", Some(PASSWORD.to_owned()), None).await.unwrap();
     first_step(bed, "attacker@example.com").await;
@@ -181,7 +182,7 @@ async fn another_workspace_voids_no_invitation() {
     let attack = Attack::begin().await;
     let id = attack.invite(&attack.owner, attack.acme, VICTIM, "editor").await;
     let ticket = attack.ticket_text(&attack.owner, attack.acme, &id).await;
-    // A stranger adds the same address, and tries all that there is.
+    // The attacker adds the same address, and tries everything to void the invitation.
     attack.bed.clock.advance(std::time::Duration::from_secs(1));
     attack.invite(&attack.attacker, attack.theirs, VICTIM, "viewer").await;
     let foreign = attack.ticket_text(&attack.attacker, attack.theirs, &id).await;
@@ -208,7 +209,7 @@ async fn a_ticket_opens_no_more_than_whoever_made_it_could_give() {
     assert_eq!(attack.redeem(&early, Some(ANOTHER)).await.summary(), "410 link_expired");
     assert_eq!(attack.ticket(&admin, attack.acme, &id).await.summary(), "403 role_forbidden");
 
-    // The same with a session and a password that were made by it before.
+    // The same holds for a session and a password that the ticket gave before.
     role("editor").await;
     let ticket = attack.ticket_text(&admin, attack.acme, &id).await;
     let session = attack.redeem(&ticket, Some(ANOTHER)).await;
@@ -269,7 +270,7 @@ async fn a_link_of_the_operator_frees_an_account_that_nobody_else_has_a_password
     assert_eq!(bed.app.authenticate(token).await.unwrap_err().code(), "invalid_credentials");
     assert_eq!(attack.accept(&person, attack.acme, json!({})).await, "200");
 
-    // Where somebody else may have set a password, only another one does.
+    // If another person may have set a password, only a new password proves the person.
     let other = "other@example.com";
     let id = attack.invite(&attack.attacker, attack.theirs, other, "viewer").await;
     let ticket = attack.ticket_text(&attack.attacker, attack.theirs, &id).await;

@@ -1,4 +1,5 @@
-//! IP pools: which addresses a workspace may name in them, which domains use them, and what the operator shares.
+//! IP pools: the addresses that a workspace may name in them, the domains that use them, and addresses that the
+//! operator grants.
 
 use std::net::IpAddr;
 
@@ -138,7 +139,7 @@ async fn each_rule_of_a_pool() {
     ] {
         assert_eq!(pools.patch(&id, body.clone()).await.summary(), expected, "{body}");
     }
-    // What is not there is told before what is wrong.
+    // A missing pool is reported before faults of the body.
     let unknown = "ipp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
     assert_eq!(pools.patch(unknown, json!({"ips": ["x"]})).await.summary(), "404 not_found");
     assert_eq!(pools.get("ipp_1").await.summary(), "404 not_found");
@@ -187,7 +188,7 @@ async fn a_domain_names_pools_and_keeps_them_from_being_deleted() {
     let used = pools.delete(&marketing).await;
     assert_eq!(used.summary(), "409 in_use");
     assert!(domain.ends_with(used["error"]["details"]["by"][0].as_str().unwrap()));
-    // What is not named stays; null names none.
+    // An absent member stays unchanged; null removes the pool.
     let changed = patch(json!({"marketing_ip_pool_id": null})).await;
     assert_eq!((&changed["ip_pool_id"], &changed["marketing_ip_pool_id"]), (&json!(id), &Value::Null));
     assert_eq!(pools.delete(&marketing).await.summary(), "204");

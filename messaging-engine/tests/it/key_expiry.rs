@@ -41,7 +41,7 @@ impl Warned {
         made.body
     }
 
-    /// Deliveries of the webhooks, those of the one for keys first.
+    /// Deliveries of the two webhooks; those of the webhook for keys are the first.
     async fn deliveries(&self) -> [Vec<Value>; 2] {
         let hooks = self.product.get(&self.operator, &format!("{}/webhooks", self.base)).await;
         let mut told = Vec::new();
@@ -72,7 +72,7 @@ async fn each_warning_is_given_once_by_whoever_looks() {
     let (app, other) = (warned.product.app.clone(), warned.product.another_process());
     let mut told = Vec::new();
     for day in 0..62 {
-        // Both look, at the same time.
+        // Both processes sweep at the same time.
         tokio::join!(look(&app), look(&other));
         told.push(warned.count().await);
         // The clock is set back for a moment, and forward again.
@@ -116,7 +116,7 @@ async fn nobody_is_warned_of_keys_that_need_nobody() {
     assert_eq!(new.summary(), "201");
     for day in 0..70 {
         look(&warned.product.app).await;
-        // The new key lives 60 days as well and is the only one that somebody is warned of.
+        // The new key lives 60 days as well and is the only one with warnings.
         assert_eq!(warned.count().await, usize::from(day >= 46) + usize::from(day >= 57), "{day}");
         warned.product.clock.advance(DAY);
     }

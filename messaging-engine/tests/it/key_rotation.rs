@@ -127,7 +127,7 @@ async fn each_rule_at_its_limit() {
 #[tokio::test]
 async fn a_rotation_gives_no_other_rights_than_the_old_key_has() {
     let world = World::start().await;
-    // What a key shows may be sent back and is ignored (contract section 1.1).
+    // Members that a key shows may be sent back and are ignored (contract section 1.1).
     let body = json!({"scopes": ["*"], "rate_limit": 100_000, "ip_allowlist": [], "expires_at": null});
     let new = world.rotate(&world.key, body).await;
     assert_eq!(new.summary(), "201");
@@ -184,7 +184,7 @@ async fn a_key_of_another_workspace_is_not_there() {
     assert_eq!(world.bed.post(&owner, &path, json!({})).await.summary(), "404 not_found");
     let nonsense = format!("/workspaces/{}/api-keys/nonsense/rotate", world.workspace);
     assert_eq!(world.bed.post(&owner, &nonsense, json!({})).await.summary(), "404 not_found");
-    // Somebody who has a workspace of their own does not reach this one.
+    // The owner of another workspace has no access to this one.
     world.bed.user("eve@evil.test").await;
     let eve = world.bed.sign_in("eve@evil.test").await;
     assert_eq!(world.bed.post(&eve, &world.path(&world.key), json!({})).await.summary(), "403 workspace_forbidden");
@@ -236,7 +236,7 @@ async fn a_process_that_ends_at_the_commit_leaves_both_keys_or_one() {
         let old = keys.iter().find(|key| key["id"] == world.key["id"]).unwrap();
         assert_eq!(old["replaced_by"].is_string(), is_kept);
         assert!(world.works(&world.key).await);
-        // Whoever asks again gets the new key, which nobody has seen.
+        // A repeated request gets the new key, which nobody has seen.
         let reply = world.bed.call(call()).await;
         assert_eq!(reply.summary(), if is_kept { "201 replayed" } else { "201" });
         assert!(world.works(&reply.body).await);

@@ -84,7 +84,7 @@ async fn scopes_that_nothing_asked_for_are_named_after_thirty_days() {
     let view = world.view().await;
     assert_eq!(view["unused_scopes"], json!(["contacts:write", "templates:read"]));
     assert_eq!(view["needed_scopes"], json!(["contacts:read", "pii:read"]));
-    // What is used after all is needed again.
+    // A scope that is used later is needed again.
     assert_eq!(world.get("/templates").await, "200");
     world.bed.app.write_key_uses().await;
     assert_eq!(world.view().await["unused_scopes"], json!(["contacts:write"]));

@@ -34,7 +34,7 @@ async fn a_new_key_is_shown_once_and_works() {
     // The listing tells when it was used, and never the key.
     expected.as_object_mut().unwrap().remove("key");
     let mut listed = Value::Null;
-    // It is noted behind the caller's back; each look gives it time.
+    // The use is written in the background; each reading gives it time.
     for _ in 0..10_000 {
         listed = bed.get(&owner, &keys(workspace)).await["data"][0].clone();
         if !listed["last_used_at"].is_null() {
@@ -150,7 +150,7 @@ async fn keys_of_other_workspaces_are_not_there() {
     let (bed, workspace, owner) = Bed::with_owner().await;
     let created = bed.post(&owner, &keys(workspace), json!({"name": "a", "scopes": ["*"]})).await;
     let other = bed.post(&owner, "/workspaces", json!({"name": "Other"})).await["id"].as_str().unwrap().to_owned();
-    // Membership is part of the session: look again.
+    // Memberships are part of the session: sign in again.
     let owner = bed.sign_in("owner@acme.com").await;
     let path = format!("{}/{}", keys(&other), created["id"].as_str().unwrap());
     assert_eq!(bed.delete(&owner, &path).await.summary(), "404 not_found");

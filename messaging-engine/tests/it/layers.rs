@@ -1,14 +1,14 @@
 //! Which file imports which: nothing from above it, and no circle.
 //!
-//! Imports are read from the source text. A `pub use` passes a name on and is no import: who imports the name imports
-//! the file that defines it. Files of tests may import what they like.
+//! Imports are read from the source text. A `pub use` passes a name on and is no import: a file that imports the name
+//! imports the file that defines it. Files of tests may import anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates from below. Each may depend on those of the lines before it, but stores and transports not on one
-/// another nor on the engine.
+/// The crates from the lowest up. Each may depend on those of the lines before it, except that stores and transports
+/// depend neither on each other nor on the engine.
 const CRATES: &[(&str, &[&str])] = &[
     ("messaging-derive", &[]),
     ("messaging-core", &["messaging-derive"]),
@@ -57,7 +57,8 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     ),
 ];
 
-/// The modules of a crate: their text without comments and inner tests, by path (`domain::channel::address`, nothing for the root).
+/// The modules of a crate: their text without comments and inner tests, by path (`domain::channel::address`, empty for
+/// the root).
 type Modules = BTreeMap<String, String>;
 
 /// A path of names.
@@ -99,7 +100,7 @@ fn code(text: &str) -> String {
         .replace("pub(in super::super)", "pub")
 }
 
-/// The statements `use …;` of a text: whether they pass the names on, and the tree of names.
+/// The statements `use …;` of a text: true if it is a `pub use`, and the tree of names.
 fn uses(text: &str) -> Vec<(bool, &str)> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices("use ") {
@@ -215,7 +216,7 @@ fn imports(modules: &Modules) -> BTreeMap<&str, BTreeSet<&str>> {
     edges
 }
 
-/// The file that defines what a path names.
+/// The file that defines the item at a path.
 fn defining<'m>(mut path: Names, modules: &'m Modules, passed_on: &BTreeMap<(&str, String), Names>) -> Option<&'m str> {
     for _ in 0..8 {
         let (length, module) = (0..=path.len()).rev().find_map(|length| {

@@ -1,4 +1,4 @@
-//! The links of what is sent: contract sections 10 and 18.
+//! The links of sent messages: contract sections 10 and 18.
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::mail::link_token::{Link, UrlKey};

@@ -1,4 +1,4 @@
-//! Mail over simulated hours and days to sites that judge whoever sends to them, over real sockets and with a manual clock.
+//! Mail over simulated hours and days to sites that rate their senders, over real sockets and with a manual clock.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -23,27 +23,27 @@ use crate::support::Product;
 /// The address that the system chooses for connections to loopback.
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Simulated time between two looks at what is due.
+/// Simulated time between two passes over due work.
 const STEP: Duration = Duration::from_mins(20);
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// Longer than anything here takes on a busy machine.
+/// Longest time for a step on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Messages of one sender, spread evenly over the day, a recipient each.
 struct Load {
     per_day: u64,
-    /// Recipient domains of the site that take turns.
+    /// Number of recipient domains of the site, used in turn.
     domains: usize,
 }
 
 /// Makes a client for mail exchangers.
 type Clients = Box<dyn Fn() -> DirectDelivery + Send + Sync>;
 
-/// Direct delivery over simulated time: the pace that a client learned is over after seconds of the machine's clock, so each
-/// step has a client of its own.
+/// Direct delivery over simulated time: a learned pace lasts for seconds of the machine's clock, so each step has a new
+/// client.
 struct RenewedClient {
     make: Clients,
     client: Mutex<Arc<DirectDelivery>>,
@@ -130,7 +130,7 @@ impl Simulation {
         self.ids.push(self.product.send_to(&format!("reader{number}@{domain}")).await);
     }
 
-    /// Lets time pass, with what the load sends in it.
+    /// Lets time pass while the load is sent.
     async fn run(&mut self, span: Duration, load: &Load) {
         let before = self.ids.len();
         let mut passed = Duration::ZERO;
@@ -145,7 +145,7 @@ impl Simulation {
         }
     }
 
-    /// Lets time pass, with what is due after it.
+    /// Advances the clocks, and then runs due work.
     async fn pass(&self, span: Duration) {
         self.client.renew().await;
         self.site_clock.advance(span);
@@ -161,7 +161,7 @@ impl Simulation {
         found
     }
 
-    /// Every message that the site has taken is delivered, and each was taken once. Answers how many there are.
+    /// Asserts that the site has accepted as many messages as are delivered. Returns their number.
     async fn check_nothing_is_lost(&self) -> u64 {
         let statuses = self.statuses().await;
         let delivered = statuses.get("delivered").copied().unwrap_or_default();
@@ -176,7 +176,7 @@ impl Simulation {
     }
 }
 
-/// A product that sends a load to a site for so long, from what `sources` names.
+/// A product that sends a load to a site for a time, from the addresses that `sources` names.
 async fn simulate(
     site: MailboxProviderBuilder,
     span: Duration,
@@ -188,12 +188,12 @@ async fn simulate(
     simulation
 }
 
-/// The one source that there is without a setting: what the system chooses.
+/// Leaves the client with its only source without a setting: the address that the system chooses.
 fn default_source(client: DirectDeliveryBuilder) -> DirectDeliveryBuilder {
     client
 }
 
-/// A site like Microsoft's that takes this many messages on the first day of an address.
+/// A site with Microsoft's rules that accepts this many messages on the first day of an address.
 fn site(first_day: u32, push_factor: u32) -> MailboxProviderBuilder {
     let policy = SitePolicy { first_day, push_factor, ..SiteStyle::Microsoft.policy() };
     MailboxProvider::builder("mailbox.test", SiteStyle::Microsoft).policy(policy)
@@ -221,7 +221,7 @@ async fn a_new_address_that_is_too_fast_is_deferred_in_the_words_of_the_site_and
     let transcripts = simulation.transcripts(simulation.ids[number]).await;
     assert!(transcripts.contains("< 451 4.7.650 The mail server [127.0.0.1] has been temporarily rate limited"));
 
-    // The site comes to trust the address, and takes what waits.
+    // The site comes to trust the address, and accepts the waiting messages.
     for _ in 0..72 {
         if simulation.statuses().await.keys().eq(["delivered"]) {
             break;

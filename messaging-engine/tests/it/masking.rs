@@ -1,7 +1,7 @@
-//! Contract section 2.4: whoever may not see addresses sees none, wherever they come from.
+//! Contract section 2.4: a caller without `pii:read` sees no addresses, wherever they come from.
 //!
-//! A marked address, in every spelling, is put into every text that can come from outside. Then every GET operation
-//! is asked, by a key that sees addresses and by one with every other scope.
+//! A marked address, in every spelling, is put into every text that can come from outside. Then every GET operation is
+//! called by a key with `pii:read` and by a key with every other scope.
 
 mod writers;
 
@@ -34,11 +34,11 @@ use crate::webhook_deliveries::{Hooks, URL};
 const MARK: &str = "zqxmark";
 /// The marked address as a recipient.
 const ADDRESS: &str = "zqxmark@example.com";
-/// The marked phone number, and what of it is never shown.
+/// The marked phone number, and the part of it that is never shown.
 const PHONE: &str = "+14155559876";
 const PHONE_MARK: &str = "1415555";
 
-/// Ways in which others write an address.
+/// Spellings of an address by other programs.
 const SPELLINGS: [&str; 16] = [
     "zqxmark@example.com",
     "<zqxmark@example.com>",
@@ -58,7 +58,7 @@ const SPELLINGS: [&str; 16] = [
     "tel:+14155559876",
 ];
 
-/// Whether the marked address or number can be read in a text.
+/// Returns true if a text shows the marked address or number.
 fn shows_mark(text: &str) -> bool {
     let text = text.to_lowercase();
     text.contains(MARK) || text.contains(PHONE_MARK)
@@ -66,13 +66,13 @@ fn shows_mark(text: &str) -> bool {
 
 struct World {
     hooks: Hooks,
-    /// Sees addresses.
+    /// Key that sees addresses.
     clear: Caller,
-    /// Has every scope but `pii:read`.
+    /// Key with every scope but `pii:read`.
     blind: Caller,
-    /// Members of paths by the operation's path.
+    /// Ids for paths, by the beginning of the operation's path.
     ids: Vec<(&'static str, String)>,
-    /// A run of the automation among them.
+    /// A run of the automation.
     run: String,
 }
 
@@ -107,7 +107,7 @@ impl World {
         bed::send(&self.hooks.product.app, Call::new(caller, Method::GET, target)).await
     }
 
-    /// What every GET operation answers to a caller, by operation.
+    /// Answers of every GET operation to a caller, by operation.
     async fn answers(&self, caller: &Caller) -> Vec<(&'static str, u16, String)> {
         let mut answers = Vec::new();
         for endpoint in ops::all().iter().filter(|endpoint| (endpoint.method)() == Method::GET) {
@@ -116,7 +116,7 @@ impl World {
             let path = path.replace("{run_id}", &self.run);
             if path.contains('{') {
                 let known = self.ids.iter().filter(|(of, _)| endpoint.path.starts_with(of));
-                // Messages have several stories.
+                // There are several messages.
                 targets.extend(known.map(|(_, id)| fill(&path, id)));
                 assert!(!targets.is_empty(), "no id is known for {}", endpoint.path);
             } else {
@@ -139,7 +139,7 @@ impl World {
         answers
     }
 
-    /// A message with a story in which everybody quotes the address.
+    /// A message whose events, attempts and visits all quote the address.
     async fn message(&mut self, spelling: &str) {
         let product = &self.hooks.product;
         let html = format!("<p><a href=\"https://shop.example/?who={spelling}\">x</a></p>");
@@ -170,7 +170,7 @@ impl World {
         };
         product.app.record_open(product.workspace, id, &visitor).await.unwrap();
         let token = product.app.link_key().link(product.workspace, id, Link::Click(UrlKey::of(&url), None));
-        // What is no URL in an attribute is not redirected.
+        // Some spellings make no URL, and so no redirect.
         if let Some(click) = product.app.click(&token).await.unwrap() {
             product.app.record_click(&click, &visitor).await.unwrap();
         }
@@ -215,7 +215,7 @@ impl World {
         }
     }
 
-    /// Messages that nobody could send at all.
+    /// Messages that could not be sent at all.
     async fn failures(&mut self) {
         let product = &self.hooks.product;
         for spelling in SPELLINGS {
@@ -227,7 +227,7 @@ impl World {
         }
     }
 
-    /// A person, in everything that lists people.
+    /// A contact, in every resource that lists contacts.
     async fn contact(&mut self) {
         let contact = self.post("/contacts", json!({"email": ADDRESS, "phone": PHONE})).await;
         let list = self.post("/lists", json!({"name": "News"})).await;
@@ -248,7 +248,7 @@ impl World {
         let audience = json!({"list_ids": [list["id"]]});
         let campaign = json!({"name": "n", "channel": "email", "template_id": template["id"], "audience": audience});
         let campaign = self.post("/campaigns", campaign).await;
-        // The contact has not agreed: it is listed, and gets nothing.
+        // The contact gave no consent: it is listed, and gets nothing.
         let schedule = format!("/campaigns/{}/schedule", campaign["id"].as_str().unwrap());
         self.post(&schedule, json!({"send_now": true})).await;
         let graph = json!({"nodes": [{"id": "x", "kind": "exit", "config": {"reason": format!("told {ADDRESS}")}}]});
@@ -259,7 +259,7 @@ impl World {
         let run = self.post(&format!("{place}/trigger"), json!({"contact_id": contact["id"]})).await;
         run["id"].as_str().unwrap().clone_into(&mut self.run);
         self.hooks.product.work().await;
-        // The present graph is shown to everybody.
+        // The current graph is shown to everybody.
         let path = format!("{}{place}", self.base());
         let change = json!({"graph": {"nodes": [{"id": "x", "kind": "exit"}]}}).to_string();
         let call = Call::new(&self.clear, Method::PATCH, &path).text(&change);
@@ -346,7 +346,7 @@ impl World {
 fn fill(path: &str, id: &str) -> String {
     let (before, rest) = path.split_once('{').unwrap();
     let (_, after) = rest.split_once('}').unwrap();
-    // The second parameter of a template's version and the like.
+    // The second parameter, such as the version of a template.
     format!("{before}{id}{}", after.replace("{version}", "1"))
 }
 
@@ -354,7 +354,7 @@ fn fill(path: &str, id: &str) -> String {
 async fn a_marked_address_is_in_no_answer_without_pii_read() {
     let mut world = World::start().await;
     let app = world.hooks.product.app.clone();
-    // A webhook of a key that sees no addresses; both receivers repeat what nobody sent them.
+    // A webhook of a key that sees no addresses; both receivers repeat an address in their answers.
     let path = format!("{}/webhooks", world.base());
     let masked_url = "https://acme.com/masked";
     let call = Call::new(&world.blind, Method::POST, &path).body(&json!({"url": masked_url, "events": ["*"]}));
@@ -378,7 +378,7 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
             shown_in_clear.insert(id);
         }
     }
-    // The mark is where it was put: the test would notice if it were not hidden.
+    // Shows that the marks are where they were put: otherwise the test would pass without masking.
     let expected = [
         "exportContact",
         "getAutomationRun",
@@ -407,7 +407,7 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
         let needs_more = ["exportContact", "getMessageContent", "getSandboxMessage"].contains(&id);
         assert_eq!(status == 403 && answer.contains("pii:read"), needs_more, "{id} {status}: {answer}");
     }
-    // The same through what is no GET but only looks.
+    // The same through operations that are no GET but only read.
     let template = world.ids.iter().find(|(of, _)| of.contains("templates")).unwrap().1.clone();
     let contact = world.ids.iter().find(|(of, _)| of.contains("contacts/{id}")).unwrap().1.clone();
     for (path, body) in [
@@ -419,7 +419,7 @@ async fn a_marked_address_is_in_no_answer_without_pii_read() {
             assert_eq!((reply.status, shows_mark(&reply.body.to_string())), (200, is_clear), "{path}");
         }
     }
-    // Each receiver was told of the same.
+    // Each receiver got the same events.
     let told = world.hooks.fetch.take();
     let bodies = |url: &str| -> Vec<String> {
         let to = told.iter().filter(|request| request.url == url);

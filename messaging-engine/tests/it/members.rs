@@ -206,7 +206,7 @@ async fn strangers_neither_lock_a_member_out_nor_hide_a_workspace() {
     assert_eq!(me["workspaces"].as_array().unwrap().len(), 1);
     assert_eq!(me["workspaces"][0]["workspace_id"], json!(workspace));
     assert_eq!(bed.get(&owner, "/workspaces").await["data"].as_array().unwrap().len(), 1);
-    // What they want is apart, page by page.
+    // The invitations are listed separately, page by page.
     let (mut found, mut query) = (0, "limit=200".to_owned());
     loop {
         let page = bed.get(&owner, &format!("/auth/invitations?{query}")).await;

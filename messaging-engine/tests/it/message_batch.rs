@@ -146,7 +146,7 @@ async fn a_hundred_messages_and_the_answer_to_their_key_are_one_commit() {
 async fn a_long_batch_that_was_cut_off_goes_on_where_it_was_and_sends_nothing_twice() {
     for is_kept in [false, true] {
         let product = Product::start().await;
-        // Each is a part of its own, with a file that is stored beside the database.
+        // Each message is committed in a separate part, with a file that is stored beside the database.
         let text = "x".repeat(900 << 10);
         let long = |n: usize| {
             json!({"channel": "email", "to": format!("user-{n}@example.com"), "subject": "s", "text": text,

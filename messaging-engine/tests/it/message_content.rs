@@ -1,4 +1,4 @@
-//! What a message says, and what its answers tell of subject and provider: contract sections 4 and 4.2.
+//! The content of messages, and subject and provider in answers about them: contract sections 4 and 4.2.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn created(product: &Product, what: &str, body: Value) -> String {
     reply["id"].as_str().unwrap().to_owned()
 }
 
-/// The emails that left, each as its message.
+/// The sent emails, each with the id of its message.
 fn emails(product: &Product) -> Vec<(MessageId, Email)> {
     let taken = product.transport.take().into_iter().map(|outgoing| match outgoing.content {
         Content::Email(email) => (outgoing.message_id, *email),
@@ -31,7 +31,7 @@ fn emails(product: &Product) -> Vec<(MessageId, Email)> {
     taken.collect()
 }
 
-/// What is shown of an email is what left.
+/// Checks that the shown content is that of the sent email.
 fn assert_shows(shown: &Reply, email: &Email) {
     assert_eq!(shown.summary(), "200", "{}", shown.body);
     assert_eq!(shown["subject"], email.subject);
@@ -66,7 +66,7 @@ async fn a_message_shows_its_request_and_what_left() {
         .suppression("gone@example.com", messaging_core::domain::audience::suppression::SuppressionReason::Manual);
     product.commit([listed].into_iter().collect()).await;
     let id = product.send(&request).await;
-    // It shows what would leave, and then what left.
+    // It shows the content before and after sending.
     let before = content(&product, id).await;
     product.work().await;
     let (of, email) = emails(&product).remove(0);
@@ -112,7 +112,7 @@ async fn a_message_by_template_shows_what_its_version_made() {
     let listed = product.get(&product.caller, "/messages").await;
     assert_eq!(listed["data"][0]["subject"], "Hi Ann & Bob");
 
-    // What cannot be rendered has no parts, and is there all the same.
+    // A message that cannot be rendered has no parts, and is listed all the same.
     let template = json!({"name": "f", "channel": "email", "subject": "{{ n }}", "text": "t"});
     let template = created(&product, "templates", template).await;
     let body = json!({"channel": "email", "to": "ann@example.com", "template_id": template, "variables": {"n": ""}});
@@ -122,7 +122,7 @@ async fn a_message_by_template_shows_what_its_version_made() {
     assert_eq!((shown.summary().as_str(), &shown["subject"], &shown["text"]), ("200", &Value::Null, &Value::Null));
 }
 
-/// A campaign to Ann and Bob that is sent as far as it may be.
+/// A campaign to Ann and Bob that is sent now, unless its settings hold it.
 async fn campaign(product: &Product, settings: Value) -> CampaignId {
     let list = created(product, "lists", json!({"name": "news"})).await;
     for (email, name) in [("ann@example.com", "Ann"), ("bob@example.com", "Bob")] {

@@ -93,7 +93,7 @@ async fn a_key_belongs_to_its_request() {
     let product = Product::start().await;
     product.post_message(&email(), Some("k")).await.unwrap();
     assert_eq!(code(product.post_message(&with("subject", json!("other")), Some("k")).await), "idempotency_key_reused");
-    // The key is looked at before the body's meaning.
+    // The key is checked before the body's meaning.
     assert_eq!(code(product.post_message(&with("to", json!("nobody")), Some("k")).await), "idempotency_key_reused");
     assert_eq!(code(product.post_message(&email(), Some("ü")).await), "invalid_idempotency_key");
 }

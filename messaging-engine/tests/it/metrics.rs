@@ -1,4 +1,4 @@
-//! What is counted: once for each fact, when it is durable.
+//! Counters: each fact is counted once, when it is durable.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ async fn a_message_is_counted_when_it_is_accepted_put_off_sent_and_delivered() {
     assert_eq!(value(app, "messaging_queue_messages").await, 1);
     product.work().await;
     assert_eq!((of_email(app, "deferred").await, of_email(app, "delivered").await), (1, 0));
-    // It waits for its time, and is late from then on.
+    // It waits for its next attempt, and is overdue from then on.
     assert_eq!(value(app, "messaging_queue_overdue_seconds").await, 0);
     product.clock.advance(Duration::from_hours(1));
     assert!(value(app, "messaging_queue_oldest_seconds").await >= 3600);
@@ -69,7 +69,7 @@ async fn what_was_handed_over_counts_although_its_caller_goes_away() {
     let message = Message::email(ANN).subject("s").text("t");
     let before = value(&product.app, "messaging_commit_wait_seconds_count").await;
     let mut sending = product.app.run(SendMessage).body(message).by(&product.caller).boxed();
-    // Until the commit is with the store; a caller that goes away earlier has asked for nothing.
+    // Until the commit is with the store; a caller that goes away earlier has changed nothing.
     let ends = Instant::now() + Duration::from_mins(1);
     let is_over = loop {
         let is_over = sending.as_mut().now_or_never().is_some();

@@ -1,5 +1,5 @@
-//! A store that ends its process at a commit: from then on no call comes back. Or one that hangs for a while, refuses some
-//! commits for good, or holds some back while the others go on.
+//! A store whose process ends at a commit: from then on no call returns. It can also hang for a while, refuse some
+//! commits for good, or hold some back while others proceed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 #[derive(Debug, Clone)]
 pub(crate) struct MortalStore(Arc<Life>);
 
-/// Writes by which commits are told apart.
+/// The writes that make a commit refused, paused at, or held.
 struct Commits {
     refused: fn(&Write) -> bool,
     pauses_at: fn(&Write) -> bool,
@@ -37,16 +37,16 @@ impl Default for Commits {
 #[derive(Debug)]
 struct Life {
     inner: Arc<dyn Store>,
-    /// Commits that were handed over.
+    /// Commits so far.
     commits: AtomicUsize,
-    /// The one that is the last.
+    /// Number of the last commit, at which the process ends.
     last: usize,
-    /// Whether the last commit is stored all the same.
+    /// True if the last commit is stored.
     is_kept: bool,
     is_dead: watch::Sender<bool>,
     /// Commits with such a write are refused for good.
     refused: fn(&Write) -> bool,
-    /// Before the first commit with such a write the store hangs.
+    /// The store hangs before the first commit with such a write.
     pauses_at: fn(&Write) -> bool,
     has_paused: AtomicBool,
     /// Commits with such a write are held back while `holds` is set.
@@ -54,13 +54,13 @@ struct Life {
     holds: watch::Sender<bool>,
     /// Commits that were held back.
     held_back: watch::Sender<usize>,
-    /// Every read and write fails while this is set.
+    /// Every read fails while this is set.
     is_cut_off: AtomicBool,
-    /// The next claim of jobs sets `is_cut_off`.
+    /// If set, the next claim of jobs sets `is_cut_off`.
     cuts_off: AtomicBool,
-    /// Whether it is because the connection was lost; otherwise nobody knows why.
+    /// True if the store reports that the connection was lost; otherwise reads fail without a known reason.
     tells_of_cut: AtomicBool,
-    /// Reads that are left until the store hangs.
+    /// Reads left until the store hangs.
     reads_left: AtomicUsize,
     /// Reads so far.
     reads: AtomicUsize,
@@ -81,7 +81,7 @@ impl MortalStore {
         Self::build(inner, usize::MAX, false, Commits { pauses_at, ..Commits::default() })
     }
 
-    /// A store that holds commits with such a write back until [`Self::let_go`]; all others are carried out meanwhile.
+    /// A store that holds commits with such a write back until [`Self::let_go`]; all others proceed meanwhile.
     pub(crate) fn holding(inner: Arc<dyn Store>, held: fn(&Write) -> bool) -> Self {
         Self::build(inner, usize::MAX, false, Commits { held, ..Commits::default() })
     }
@@ -114,12 +114,12 @@ impl MortalStore {
         self.0.held_back.subscribe().wait_for(|commits| *commits > 0).await.unwrap();
     }
 
-    /// Carries out what was held back, and holds nothing back any more.
+    /// Lets the held commits proceed, and holds none back any more.
     pub(crate) fn let_go(&self) {
         self.0.holds.send_replace(false);
     }
 
-    /// Returns when the process is over.
+    /// Returns when the process has ended, or the store hangs.
     pub(crate) async fn died(&self) {
         self.0.is_dead.subscribe().wait_for(|is_dead| *is_dead).await.unwrap();
     }
@@ -128,22 +128,22 @@ impl MortalStore {
         *self.0.is_dead.borrow()
     }
 
-    /// A store whose process lives, until [`Self::hang`].
+    /// A store whose process does not end, but may hang with [`Self::hang`].
     pub(crate) fn immortal(inner: Arc<dyn Store>) -> Self {
         Self::new(inner, usize::MAX, false)
     }
 
-    /// From now on no call comes back before [`Self::go_on`].
+    /// From now on no call returns before [`Self::go_on`].
     pub(crate) fn hang(&self) {
         self.0.is_dead.send_replace(true);
     }
 
-    /// Lets the calls that hang be carried out.
+    /// Lets the hanging calls proceed.
     pub(crate) fn go_on(&self) {
         self.0.is_dead.send_replace(false);
     }
 
-    /// After so many more reads the store hangs once, before the next one.
+    /// After this many more reads the store hangs once, before the next one.
     pub(crate) fn pause_after_reads(&self, reads: usize) {
         self.0.reads_left.store(reads, Ordering::Relaxed);
     }
@@ -158,23 +158,23 @@ impl MortalStore {
         self.0.reads.load(Ordering::Relaxed)
     }
 
-    /// Once jobs are claimed nothing can be read, and the store does not know yet that something is wrong with it.
+    /// Lets reads fail after the next claim of jobs, as after a lost connection.
     pub(crate) fn cut_off_after_claim(&self) {
         self.0.cuts_off.store(true, Ordering::Relaxed);
     }
 
-    /// The same while the store is connected.
+    /// Lets reads fail after the next claim of jobs, while the store counts as connected.
     pub(crate) fn read_nothing_after_claim(&self) {
         self.0.tells_of_cut.store(false, Ordering::Relaxed);
         self.cut_off_after_claim();
     }
 
-    /// Everything can be read again.
+    /// Lets reads succeed again.
     pub(crate) fn connect_again(&self) {
         self.0.is_cut_off.store(false, Ordering::Relaxed);
     }
 
-    /// The real store, for those who read.
+    /// The real store, for reads: waits while the store hangs, and fails while it is cut off.
     async fn readable(&self) -> Result<&dyn Store, StoreError> {
         self.0.reads.fetch_add(1, Ordering::Relaxed);
         if self.0.reads_left.fetch_sub(1, Ordering::Relaxed) == 0 {
@@ -184,7 +184,7 @@ impl MortalStore {
         if self.0.is_cut_off.load(Ordering::Relaxed) { Err(StoreError::Unavailable) } else { Ok(inner) }
     }
 
-    /// The real store, for those who live.
+    /// The real store: waits while the store hangs.
     async fn inner(&self) -> &dyn Store {
         let _ = self.0.is_dead.subscribe().wait_for(|is_dead| !is_dead).await;
         &*self.0.inner

@@ -1,4 +1,4 @@
-//! Contract section 1.1: no text that is accepted holds U+0000, wherever it stands. Some stores have no such text.
+//! Contract section 1.1: no accepted text holds U+0000, wherever it stands. Some stores cannot keep such a text.
 
 use http::Method;
 use messaging_core::scope::Access;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::bed::{Bed, Call};
 use crate::unknown_members::{body_schema, resolved, with_body};
 
-/// What puts a value of a member into a body.
+/// Function that puts the value of a member into a body.
 type Wrap<'a> = dyn Fn(Value) -> Value + 'a;
 
-/// Visits every place of a body where a text may stand: the pointer of what is refused, and a body with U+0000 there.
+/// Visits every place of a body where a text may stand, with the pointer of the error and a body with U+0000 there.
 fn places(root: &Value, schema: &Value, pointer: &str, wrap: &Wrap<'_>, visit: &mut dyn FnMut(&str, Value)) {
     if schema["x-judged-alone"] == true {
         return;
@@ -41,7 +41,7 @@ fn places(root: &Value, schema: &Value, pointer: &str, wrap: &Wrap<'_>, visit: &
         let outer = |value: Value| wrap(json!({ "a": value }));
         places(root, &schema["additionalProperties"], &format!("{pointer}/a"), &outer, visit);
     } else if is("object") || schema.as_bool() == Some(true) || schema.get("type").is_none() {
-        // Free data.
+        // Data of any form.
         visit(pointer, wrap(json!({ "a\0": "x" })));
         visit(&format!("{pointer}/a"), wrap(json!({ "a": "\0" })));
         visit(&format!("{pointer}/a/0/b"), wrap(json!({ "a": [{ "b": "x\0y" }] })));
@@ -71,7 +71,7 @@ fn every_text_of_every_body_is_refused_where_it_stands() {
     assert!(tried >= 120, "{tried}");
 }
 
-/// Items of bulk requests, which are judged one by one.
+/// Items of bulk requests are checked one by one.
 #[tokio::test]
 async fn items_of_bulk_requests_are_refused_one_by_one() {
     let (bed, workspace, _) = Bed::with_owner().await;
@@ -97,7 +97,7 @@ async fn items_of_bulk_requests_are_refused_one_by_one() {
         ),
     ] {
         let reply = bed.post(&caller, &path, body).await;
-        // Each of them lists what it refused in its own way.
+        // Each of them lists its refused items in its own way.
         let listed = reply.body.get("results").or_else(|| reply.body.get("errors"));
         let refused: Vec<_> =
             listed.and_then(Value::as_array).into_iter().flatten().filter(|one| one.get("error").is_some()).collect();
@@ -117,7 +117,7 @@ fn parameters(schema: fn(&mut SchemaGenerator) -> Schema) -> Value {
     schema
 }
 
-/// Every text in a query is refused, and a place in a listing is none.
+/// Every text in a query is refused, and a cursor is not accepted either.
 #[tokio::test]
 async fn every_parameter_of_every_query_is_refused() {
     let (bed, workspace, ann) = Bed::with_owner().await;
@@ -130,7 +130,7 @@ async fn every_parameter_of_every_query_is_refused() {
         let schema = parameters(endpoint.query_schema);
         for name in schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name) {
             let path = endpoint.path.replace("{workspace_id}", &workspace.to_string());
-            // Sessions are a person's own.
+            // Sessions belong to a person.
             let caller = if endpoint.access == Access::Session { &ann } else { &caller };
             let reply = bed.get(caller, &format!("{path}?{name}=a%00b")).await;
             assert!(matches!(reply.status, 400 | 422), "{endpoint:?} {name}: {}", reply.summary());
@@ -140,7 +140,7 @@ async fn every_parameter_of_every_query_is_refused() {
     assert!(tried >= 30, "{tried}");
 }
 
-/// No resource has such a name, so none is found by one, whatever is asked of it.
+/// No resource has such a name, so none is found, by any operation.
 #[tokio::test]
 async fn no_path_leads_to_u0000() {
     let (bed, workspace, _) = Bed::with_owner().await;

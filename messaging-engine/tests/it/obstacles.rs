@@ -1,4 +1,4 @@
-//! Why something is not sent yet: whatever shows it says the same, and what it advises can be done.
+//! Reasons why a message is not sent yet: every place shows the same reason, and the advised cures work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Product {
         self.get(&format!("/messages/{id}")).await["explanation"].clone()
     }
 
-    /// A contact with this address, and what `GET …/explain` answers of it.
+    /// A contact with this address, and the answer of `GET …/explain` about it.
     async fn explained_contact(&self, email: &str) -> Value {
         let contacts = format!("/workspaces/{}/contacts", self.workspace);
         let body = json!({"email": email, "consent": {"marketing_email": true}});
@@ -42,7 +42,7 @@ impl Product {
         self.get(&format!("{contacts}/{}/explain?channel=email", contact["id"].as_str().unwrap())).await.body
     }
 
-    /// Does what an explanation advises, and answers the id of the operation.
+    /// Follows the advice of an explanation, and returns the id of the operation.
     async fn follow(&self, explanation: &Value) -> String {
         let cure = &explanation["cure"];
         let operation = cure["operation"].as_str().unwrap_or_else(|| panic!("no operation: {explanation}"));
@@ -86,7 +86,7 @@ async fn a_refused_account_is_told_by_whatever_waits_for_it() {
     assert!(lane["last_refusal"].as_str().unwrap().contains("535"), "{lane}");
     assert_eq!(lane["until"], probe);
 
-    // The words of others are masked as everywhere.
+    // Texts of others are masked as everywhere.
     let scopes = ["messages:send", "contacts:read"];
     let blind = product.key(product.workspace, &scopes).await;
     let shown = bed::send(&product.app, Call::new(&blind, Method::GET, &format!("/messages/{waits}"))).await;
@@ -136,7 +136,7 @@ async fn an_account_that_throttled_lately_tells_why_messages_wait_for_their_turn
     assert_eq!(product.explained(later).await["code"], "queued");
 }
 
-/// Carries nothing, because no server of any domain can be reached.
+/// A transport to which no mail server of any domain can be reached.
 #[derive(Debug)]
 struct Unreachable;
 
@@ -200,7 +200,7 @@ async fn a_full_mailbox_is_no_typing_error() {
     assert!(!explanation["cure"]["text"].as_str().unwrap().contains("typing error"));
 }
 
-/// The cures of a message that a request sent; those of campaigns are followed in `campaigns/explain.rs`.
+/// The cures of messages sent by requests; those of campaigns are followed in `campaigns/explain.rs`.
 #[tokio::test]
 async fn every_cure_of_a_message_can_be_followed() {
     let product = Product::start().await;
@@ -227,7 +227,7 @@ async fn every_cure_of_a_message_can_be_followed() {
     let revision = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap().revision;
     domain.status = DomainStatus::Failed;
     product.commit(Changes::from_iter([Write::put(domain.clone(), Expect::Revision(revision))])).await;
-    // What this process remembers of the domain expires.
+    // Values of the domain cached by this process expire.
     product.pass(2 * SECOND).await;
     assert_eq!(product.follow(&product.explained(unverified).await).await, "listSendingDomains");
     let revision = product.store.domain(product.workspace, domain.id).await.unwrap().unwrap().revision;

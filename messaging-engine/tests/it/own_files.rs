@@ -1,4 +1,4 @@
-//! A program that keeps attachments and uploads elsewhere than the store does.
+//! A program that stores attachments and uploads elsewhere than in the store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ use crate::support::Product;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// A blob store that keeps nothing it was asked to keep while it is out of order, as after a crash at that moment.
+/// A blob store that cannot keep pending blobs while it is out of order, as after a crash at that moment.
 #[derive(Debug, Default)]
 struct Bucket {
     files: MemoryFiles,
@@ -61,7 +61,7 @@ impl BlobStore for Bucket {
     }
 }
 
-/// How many blobs are kept, and how many are pending.
+/// Number of kept blobs, and number of pending blobs.
 async fn count(bucket: &Bucket) -> (usize, usize) {
     let all_time = Timestamp::from_millis(i64::MAX / 2);
     let kept = bucket.blobs_before(all_time, 10).await.unwrap().len();

@@ -1,4 +1,4 @@
-//! Providers that a program brings: their settings are checked, sealed and shown like those of any other.
+//! Providers that a program adds: their settings are checked, encrypted and masked like those of any other.
 
 use std::sync::Arc;
 

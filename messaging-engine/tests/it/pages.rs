@@ -35,7 +35,7 @@ fn a_limit_is_a_number_from_1_to_200() {
     check("limit=%22a", "limit invalid_type");
     check("limit=1&limit=2", "Some(2) None");
     check("cursor=a%2Bb&unknown=1", r#"None Some("a+b")"#);
-    // Refused later, as a cursor that nobody made.
+    // Refused later, as a cursor that was never issued.
     check("cursor=%00", "None Some(\"\u{fffd}\")");
 }
 
@@ -102,7 +102,7 @@ async fn a_cursor_works_only_where_it_came_from() {
     let check = async |target: String, expected: &str| {
         assert_eq!(bed.get(&owner, &target).await.summary(), expected, "{target}");
     };
-    // Another limit and another order of the parameters are the same listing.
+    // Another limit and another order of the parameters belong to the same listing.
     check(format!("{keys}?cursor={cursor}&tag=a&limit=2"), "200").await;
     check(format!("{keys}?cursor={cursor}"), "400 invalid_cursor").await;
     check(format!("{keys}?cursor={cursor}&tag=b"), "400 invalid_cursor").await;
@@ -111,6 +111,6 @@ async fn a_cursor_works_only_where_it_came_from() {
     check(format!("{keys}?cursor=x&tag=a"), "400 invalid_cursor").await;
     check(format!("{keys}?cursor=&tag=a"), "400 invalid_cursor").await;
     check(format!("{keys}?cursor={}&tag=a", &cursor[1..]), "400 invalid_cursor").await;
-    // Rules of the query come before what the cursor means.
+    // Rules of the query are checked before the cursor's meaning.
     check(format!("{keys}?cursor=x&limit=0"), "422 limit out_of_range").await;
 }

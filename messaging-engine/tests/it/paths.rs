@@ -1,4 +1,4 @@
-//! Messages whose path warms up, is stopped, or is none: what they say, and when they leave.
+//! Messages whose path warms up, is stopped, or does not exist: the reported hold, and when they are sent.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ use crate::support::Product;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Direct delivery without a network: every domain has one exchanger at a public address, which takes everything.
+/// Direct delivery without a network: every domain has one exchanger at a public address, which accepts everything.
 #[derive(Debug, Default)]
 pub(crate) struct Exchangers {
     paths: Mutex<Option<Weak<dyn Paths>>>,
@@ -129,7 +129,7 @@ async fn what_a_new_source_may_not_send_today_is_held_and_says_so() {
         assert_eq!(report.explanation.next_attempt_at, hold.until);
     }
     assert_eq!(held, 5);
-    // The next day has room again, and nobody has to do anything.
+    // The next day has room again without any action.
     for _ in 0..24 {
         product.pass(HOUR).await;
     }
@@ -260,7 +260,7 @@ async fn a_pool_decides_which_sources_a_domain_uses() {
     let sent = product.store.path_row(source(7).ip, "b.example").await.unwrap().unwrap();
     assert_eq!(sent.record.sent_today, 4);
     assert!(product.store.path_row(source(8).ip, "b.example").await.unwrap().is_none());
-    // What was said to be known does not warm up, and the other one does.
+    // The address that was configured as warm does not warm up, and the other one does.
     let known = (status_of(&product, 7).await, status_of(&product, 8).await);
     assert_eq!(known, (SourceStatus::Warm, SourceStatus::Warming));
     let live = product.store.live_sources().await.unwrap();
@@ -317,7 +317,7 @@ async fn without_an_address_of_the_pool_a_message_is_held() {
     assert_eq!(product.report(id).await.status, MessageStatus::Delivered);
 }
 
-/// The same exchangers, which take a message once they are told to.
+/// Exchangers that accept a message only after the test lets them.
 #[derive(Debug, Default)]
 struct Gated {
     inner: Exchangers,
@@ -365,7 +365,7 @@ async fn an_attempt_under_way_ends_over_the_address_that_is_taken_from_its_pool(
     gated.may_go_on.notify_one();
     working.await.unwrap();
     assert_eq!(product.report(under_way).await.status, MessageStatus::Delivered);
-    // What begins later leaves from the other one, and each counts what left from it.
+    // Later messages use the other address, and each address counts its own messages.
     let later = product.send_to("bob@b.example").await;
     gated.may_go_on.notify_one();
     node.run_until_idle().await.unwrap();

@@ -47,7 +47,7 @@ impl Readers {
         Self::of(Product::start().await, opt_in).await
     }
 
-    /// The same on a database that waits for no disk, for very many commits.
+    /// Readers on a database that does not wait for the disk, for very many commits.
     async fn undurable(opt_in: &str) -> Self {
         Self::of(Product::undurable(Arc::new(MemoryFetch::default())).await, opt_in).await
     }
@@ -223,7 +223,7 @@ async fn who_left_is_taken_back_only_when_that_is_said() {
         (readers.members("confirmed").await, readers.count().await),
         (vec!["ann@example.com:api".to_owned()], json!(1))
     );
-    // Taken off by the workspace, nobody has left.
+    // A contact that the workspace removes has not left.
     let path = readers.at(&format!("lists/{}/contacts/{ann}", readers.list));
     assert_eq!(readers.delete(&readers.caller, &path).await.summary(), "204");
     assert_eq!(readers.members("left").await, Vec::<String>::new());
@@ -266,7 +266,7 @@ async fn everything_ends_every_public_list() {
     let (_, message, _) = readers.mails().remove(0);
     let page = readers.app.unsubscribe_page(readers.workspace, message).await.unwrap();
     assert_eq!(page.lists.len(), 2);
-    // More than one list: what one click ends is everything.
+    // The message is for more than one list: one click ends all marketing mail.
     assert!(readers.app.unsubscribe(readers.workspace, message, UnsubscribeMethod::OneClick).await.unwrap());
     assert_eq!(readers.members("left").await, ["ann@example.com:unsubscribe"]);
     let contact = readers.get(&readers.caller, &readers.at(&format!("contacts/{ann}"))).await;

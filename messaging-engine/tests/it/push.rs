@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::Product;
 
-/// A transport with settings of the test's own.
+/// A transport with settings given by the test.
 #[derive(Debug)]
 struct WithSettings(Arc<dyn Transport>, Arc<Map<String, Value>>);
 
@@ -77,7 +77,7 @@ impl Phones {
         reply["id"].as_str().expect("a contact").to_owned()
     }
 
-    /// What a contact keeps of its tokens.
+    /// The attribute `push_token` of a contact.
     async fn tokens(&self, contact: &str) -> Value {
         let path = format!("/workspaces/{}/contacts/{contact}", self.product.workspace);
         let reply = self.product.get(&self.product.caller, &path).await;
@@ -98,7 +98,7 @@ impl Phones {
         addresses.iter().map(|one| listed.iter().any(|stored| stored.record.address == *one)).collect()
     }
 
-    /// The messages that each fake was asked to deliver.
+    /// The numbers of messages that each fake provider was asked to deliver.
     fn deliveries(&self) -> [usize; 3] {
         let fcm = self.fcm.requests().iter().filter(|request| request.path() != "/token").count();
         [fcm, self.apns.requests().len(), self.webpush.requests().len()]
@@ -192,7 +192,7 @@ async fn a_message_to_an_address_goes_there_alone() {
 #[tokio::test]
 async fn an_answer_that_says_nothing_of_the_device_takes_no_token_away() {
     let phones = Phones::start().await;
-    // Another project's, a message that cannot be, and the other environment's.
+    // A token of another project, a message that cannot be sent, and a token of the other environment.
     for (token, expected) in [
         ("token-05", "bounced: Queued Bounce"),
         ("token-06", "failed: Queued Failed"),
@@ -207,7 +207,7 @@ async fn an_answer_that_says_nothing_of_the_device_takes_no_token_away() {
 }
 
 impl Phones {
-    /// What the settings of the channel show.
+    /// Status and error of the channel, as the API shows them.
     async fn shown(&self) -> (String, String) {
         let path = format!("/workspaces/{}/channels", self.product.workspace);
         let found = self.product.get(&self.product.caller, &path).await;
@@ -217,7 +217,7 @@ impl Phones {
         (text(&push["status"]), text(&push["error"]))
     }
 
-    /// Firebase refuses our key for so many requests, of which each attempt makes two.
+    /// Makes Firebase refuse our key for so many requests; each attempt makes two.
     fn refuse_key(&self, requests: usize) {
         for _ in 0..requests {
             self.fcm.next(Case::Refused(Refusal::Auth));
@@ -236,7 +236,8 @@ async fn a_wrong_key_of_one_route_stops_that_route_alone() {
     assert!(status == "failing" && error.starts_with("fcm: "), "{status} {error}");
     let asked = phones.deliveries();
 
-    // The others go on; what has both goes over what works, and what has neither waits without an attempt.
+    // Other accounts continue; a contact with both tokens is reached by the working account, and one with neither waits
+    // without an attempt.
     for (tokens, story) in [
         (&[&*device][..], "delivered: Queued Sent Delivered"),
         (&[&*browser], "delivered: Queued Sent Delivered"),
@@ -251,7 +252,7 @@ async fn a_wrong_key_of_one_route_stops_that_route_alone() {
     phones.product.pass(Duration::from_mins(2)).await;
     assert_eq!(phones.deliveries()[0], asked[0], "nothing is tried over it");
 
-    // One message finds out that it works again, and then all go.
+    // One message probes and succeeds, and then all are sent.
     phones.product.pass(Duration::from_mins(3)).await;
     phones.product.pass(Duration::from_mins(30)).await;
     assert_eq!(phones.shown().await, ("active".to_owned(), String::new()));

@@ -1,4 +1,4 @@
-//! The queue by hand: what waits is listed, held back, tried at once and given up.
+//! Queue operations: waiting messages are listed, suspended, retried at once and cancelled.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::support::Product;
 const SECOND: Duration = Duration::from_secs(1);
 const DELIVERED: &str = "delivered: Queued Sent Delivered";
 
-/// Nobody's session, but all powers.
+/// The operator without a session, with all rights.
 const OPERATOR: Caller = Caller::Operator(None);
 
 async fn queue(bed: &Bed, query: &str) -> Reply {
@@ -35,7 +35,7 @@ async fn act(bed: &Bed, action: &str, body: Value) -> Reply {
     bed.post(&OPERATOR, &format!("/system/queue/{action}"), body).await
 }
 
-/// How many messages an action is about.
+/// Carries out an action on the queue; returns the number of messages affected.
 async fn acted(bed: &Bed, action: &str, body: Value) -> u64 {
     let reply = act(bed, action, body).await;
     assert_eq!(reply.summary(), "200", "{action}");
@@ -50,7 +50,7 @@ impl Product {
         json!([report["status"], report["hold"], explanation["code"], explanation["cure"]])
     }
 
-    /// Sends a message that its recipient's server puts off.
+    /// Sends a message that the recipient's server defers.
     async fn put_off(&self, to: &str) -> MessageId {
         self.transport.answer(to, "450 4.2.1 later");
         self.send_to(to).await
@@ -86,7 +86,7 @@ async fn what_waits_is_listed_by_destination_the_longest_first() {
         assert_eq!(rows(&product, &query).await.as_array().unwrap().len(), count, "{query}");
     }
 
-    // A page after the other.
+    // Page by page.
     for n in 0..3 {
         product.send_to(&format!("ann@c{n}.example")).await;
     }
@@ -168,7 +168,7 @@ async fn a_suspension_is_of_the_messages_that_fit_all_its_members() {
     acted(&product, "suspend", narrow()).await;
     acted(&product, "suspend", json!({"workspace_id": workspace})).await;
     let (one, two) = (product.send_to("ann@a.example").await, product.send_to("bob@b.example").await);
-    // What is suspended more widely stays so.
+    // Messages under a wider suspension stay suspended.
     assert_eq!(acted(&product, "resume", narrow()).await, 0);
     product.work().await;
     assert!(
@@ -200,7 +200,7 @@ async fn who_has_begun_goes_on_and_nobody_begins() {
     let product = Product::start().await;
     product.transport.hold();
     let id = product.send_to("ann@a.example").await;
-    // One that lives on the runtime of this test, and hears what others do.
+    // An application that runs on the runtime of this test, and hears changes by other processes.
     let app = App::builder(Arc::clone(&product.store), KEY)
         .clock(Arc::clone(&product.clock) as _)
         .transport(Channel::Email, "sandbox", Arc::clone(&product.transport) as _)
@@ -245,7 +245,7 @@ async fn what_was_put_off_is_tried_at_once_and_what_is_scheduled_is_not() {
     assert_eq!(product.story(scheduled).await, "queued: Queued");
 }
 
-/// Reaches nobody, and keeps the domains of which it is told to forget that.
+/// A transport that reaches no server, and records the domains that it is told to forget as unreachable.
 #[derive(Debug, Default)]
 struct Unreachable {
     forgotten: Mutex<Vec<String>>,
@@ -315,7 +315,7 @@ async fn what_waits_is_cancelled_a_page_at_a_time_also_after_an_interruption() {
     product.clock.advance(SECOND);
     let later = product.send_to("later@a.example").await;
 
-    // The process ends at the second page, which is not kept.
+    // The process ends at the second page, which is not stored.
     let store = MortalStore::new(Arc::clone(&product.store), 3, false);
     let first = product.another_process_on(store.clone());
     let working = tokio::spawn(async move { first.run_until_idle().await });
@@ -326,7 +326,7 @@ async fn what_waits_is_cancelled_a_page_at_a_time_also_after_an_interruption() {
         assert_eq!(product.story(id).await, "cancelled: Queued Cancelled");
     }
     assert_eq!(product.story(other).await, DELIVERED);
-    // What came after the request is not meant.
+    // Messages sent after the request are not affected.
     acted(&product, "resume", body()).await;
     product.work().await;
     assert_eq!(product.story(later).await, DELIVERED);

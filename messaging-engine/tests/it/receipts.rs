@@ -1,4 +1,4 @@
-//! What providers report and what recipients send back: contract sections 4.2, 10 and 18.
+//! Receipts of providers and messages that recipients send back: contract sections 4.2, 10 and 18.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ fn delivered() -> Receipt {
     of(OutcomeClass::Accepted(Acceptance::Delivered))
 }
 
-/// What a provider answers that takes a message and names it.
+/// Outcome with which a provider accepts a message under a name.
 fn taken_as(name: &str) -> Outcome {
     let provider = ProviderAnswer { message_id: Some(name.to_owned()), ..ProviderAnswer::default() };
     Answer::new(OutcomeClass::Accepted(Acceptance::Relayed), Response::default()).provider(provider).into()
 }
 
 impl Product {
-    /// With an account for text messages.
+    /// A product with an account for text messages.
     async fn with_sms() -> Self {
         let product = Self::with(MemoryTransport::new(Acceptance::Relayed)).await;
         for channel in [Channel::Sms, Channel::Telegram] {
@@ -98,7 +98,7 @@ async fn a_receipt_finds_its_message_by_token_or_by_the_providers_name() {
     assert_eq!(product.last_meta(id).await, json!({"recipient": TO, "response": "said so"}));
     let read = Receipt::Read(Answer::new(OutcomeClass::Accepted(Acceptance::Delivered), Response::default()));
     product.app.receive_receipt(&product.message_link(id), &read).await.unwrap();
-    // Whoever has it has it.
+    // A delivered message stays delivered.
     product.app.receive_receipt(&product.named("SM1"), &of(OutcomeClass::Soft(SoftCause::Unknown))).await.unwrap();
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered Open");
     assert_eq!(product.last_meta(id).await, json!({"recipient": TO, "source": "read_receipt"}));
@@ -128,7 +128,7 @@ async fn a_receipt_finds_its_message_by_another_spelling_that_no_other_has() {
         stories.push(product.story(id).await);
     }
     let (sent, delivered) = ("sent: Queued Sent", "delivered: Queued Sent Delivered");
-    // The name itself goes first, and what two messages may be called means neither.
+    // The exact name takes precedence, and a name that fits two messages belongs to neither.
     assert_eq!(stories, [delivered, delivered, sent, sent, sent]);
 }
 
@@ -178,7 +178,7 @@ async fn a_receipt_before_the_commit_of_its_attempt_counts_once() {
         product.app.receive_receipt(&about, &delivered()).await.unwrap();
         product.transport.release();
         work.await.unwrap();
-        // By its name it is only known after the commit.
+        // By its name it is known only after the commit.
         product.pass(Duration::from_secs(2)).await;
         assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered", "{link}");
         assert_eq!(product.transport.sent().len(), 1);

@@ -33,7 +33,7 @@ fn addresses(count: usize, poison: &[usize]) -> Vec<String> {
     (0..count).map(address).collect()
 }
 
-/// The request and its repetition, which answers the same.
+/// Sends the request twice with one key, asserts that both answers are the same, and returns the first.
 async fn twice(app: &App, call: impl Fn() -> Call<'static>) -> Reply {
     let first = send(app, call().key("k")).await;
     let again = send(app, call().key("k")).await;

@@ -17,7 +17,7 @@ use crate::support::Product;
 
 const ANN: &str = "ann@example.com";
 
-/// Longer than anything here takes on a busy machine.
+/// Longest time for a step on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A product whose email goes through a relay that knows one user.
@@ -49,7 +49,7 @@ impl Field {
             self.product.store.channel(self.product.workspace, Channel::Email).await.unwrap().unwrap().revision;
         let write = Write::put(settings, Expect::Revision(revision));
         self.product.commit(Changes::from_iter([write])).await;
-        // What the process remembers of the settings expires.
+        // The process's cached settings expire.
         self.product.clock.advance(Duration::from_secs(2));
     }
 

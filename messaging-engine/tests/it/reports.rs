@@ -1,4 +1,4 @@
-//! What comes back by mail, and what it does to its message.
+//! Reports that come back by mail, and their effects on the message.
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::audience::suppression::{Suppression, SuppressionReason};
@@ -78,11 +78,11 @@ async fn return_addresses_are_known_and_nothing_else_is() {
 }
 
 impl Product {
-    /// Adds sending domains of this name to so many further workspaces.
+    /// Adds sending domains of this name to `count` further workspaces.
     pub(crate) async fn claim_elsewhere(&self, name: &str, count: usize, verified_at: Option<Timestamp>) {
         let now = self.app.now();
         let claim = |number: u8| {
-            // Before and after the workspace of the product, whatever the order in which they are read.
+            // Before and after the workspace of the product, in whatever order they are read.
             let mut bytes = [if number.is_multiple_of(2) { 0 } else { 0x70 }; 16];
             bytes[15] = number;
             let domain = SendingDomain::new(self.app.new_id(now), WorkspaceId::from_bytes(bytes), name, now);
@@ -96,7 +96,7 @@ impl Product {
 
 #[tokio::test]
 async fn a_return_address_finds_its_workspace_among_all_that_name_the_domain() {
-    // Those who only claim the name, and those who have shown that it is theirs as well.
+    // Domains of other workspaces that are only claimed, and ones that are verified as well.
     for verified_at in [None, Some(Timestamp::from_millis(1))] {
         let product = Product::start().await;
         let message = product.send_to(TO).await;
@@ -125,7 +125,7 @@ async fn a_bounce_after_delivery_moves_the_message_and_suppresses() {
         })
     );
     assert_eq!(product.listed(TO).await.unwrap().reason, SuppressionReason::Bounce);
-    // A delivery reported late does not bring it back.
+    // A late report of delivery does not undo the bounce.
     product.receive(message, &report(TO, Action::Delivered, 250, "2.1.5")).await;
     assert_eq!(product.story(message).await, "bounced: Queued Sent Delivered Bounce");
 }
@@ -169,7 +169,7 @@ async fn five_soft_bounces_in_a_row_suppress() {
         product.work().await;
         assert_eq!((product.streak(TO).await, product.listed(TO).await), (bounces, None));
     }
-    // The fifth comes back by mail.
+    // The fifth bounce comes back by mail.
     product.transport.answer(TO, "250 2.0.0 queued");
     let other = product.send_to("bob@example.com").await;
     product.work().await;
@@ -180,7 +180,7 @@ async fn five_soft_bounces_in_a_row_suppress() {
     let record = product.listed(TO).await.unwrap();
     assert_eq!((record.reason, record.detail.as_deref()), (SuppressionReason::Bounce, Some("soft_bounce_limit")));
     assert_eq!(product.streak(TO).await, 0);
-    // The same bounce, reported by mail as well, does not begin another streak.
+    // The same bounce, also reported by mail, does not begin another streak.
     product.receive(message, &report(TO, Action::Failed, 552, "5.2.2")).await;
     assert_eq!(product.streak(TO).await, 0);
     assert_eq!(product.listed("bob@example.com").await, None);
@@ -200,7 +200,7 @@ async fn soft_bounces_come_back_by_mail_too_and_a_delivery_ends_the_streak() {
         product.receive(send().await, &report(TO, Action::Failed, 550, "4.4.7")).await;
     }
     assert_eq!(product.streak(TO).await, 4);
-    // Handed to a relay is not delivered.
+    // A message handed to a relay is not delivered.
     let message = send().await;
     assert_eq!(product.streak(TO).await, 4);
     product.receive(message, &report(TO, Action::Delivered, 250, "2.1.5")).await;

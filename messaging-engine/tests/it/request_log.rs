@@ -1,4 +1,4 @@
-//! The log of requests: what each setting keeps, who sees it, and that it stands in nobody's way.
+//! The log of requests: the content that each setting keeps, the access to it, and that it delays no request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn request(workspace: WorkspaceId, caller: &Caller, id: &str, is_write: bool, st
     request
 }
 
-/// Logs one request of each kind; answers what is kept of each: nothing, the request, or its bodies as well.
+/// Logs one request of each kind; returns for each `nothing`, `summary` or `bodies`, by what the log has of it.
 async fn kept(bed: &Bed, workspace: WorkspaceId, caller: &Caller, round: &str) -> Vec<&'static str> {
     let kinds = [("read", false, 200), ("bad-read", false, 404), ("write", true, 201), ("bad-write", true, 422)];
     for (name, is_write, status) in kinds {
@@ -215,7 +215,7 @@ async fn requests_are_answered_while_the_store_takes_no_log() {
             let body = json!({"name": format!("List {n}")});
             let made = bed::send(&app, Call::new(&owner, Method::POST, &lists).body(&body)).await;
             assert_eq!(made.summary(), "201", "after {n}");
-            // The count goes on while nothing is written.
+            // The number of dropped requests keeps growing while nothing is written.
             let now = dropped(&app).await;
             assert!(now >= lost, "{now} after {lost}");
             lost = now;

@@ -1,4 +1,4 @@
-//! What becomes of messages that may go over TLS alone: contract section 14.4.
+//! Messages that must be sent over TLS: contract section 14.4.
 
 use std::time::Duration;
 

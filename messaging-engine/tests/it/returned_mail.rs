@@ -42,7 +42,7 @@ impl Receiving {
         self.delivered(json!({"channel": "email", "to": to, "subject": "s", "text": "t"})).await
     }
 
-    /// Sends a letter; answers the reply to the final dot, or to the recipient that was refused.
+    /// Sends a letter; returns the reply to the final dot, or to the recipient that was refused.
     async fn post(&self, to: &str, letter: &str) -> String {
         let stream = TcpStream::connect(self.address).await.unwrap();
         let (reader, mut writer) = stream.into_split();
@@ -153,7 +153,7 @@ async fn a_letter_to_the_unsubscribe_address_unsubscribes() {
     let receiving = Receiving::start().await;
     let message = receiving.delivered_to(TO).await;
     let address = receiving.product.return_to(ReturnPurpose::Unsubscribe, message);
-    // A bounce of a letter that somebody sent there is no request.
+    // A bounce to this address is no request to unsubscribe.
     let bounce = notification(&[("x@y.z", "failed", "5.1.1", "550 5.1.1 unknown user")]);
     assert_eq!(receiving.post(&address, &bounce).await, "250 2.0.0 noted");
     assert_eq!(receiving.product.story(message).await, "delivered: Queued Sent Delivered");

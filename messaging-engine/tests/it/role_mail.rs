@@ -35,7 +35,7 @@ impl Receiving {
         Self { product, address }
     }
 
-    /// Sends a mail; answers the code of the reply to the final dot, or of the first refusal.
+    /// Sends a mail; returns the code of the reply to the final dot, or of the first refusal.
     async fn post(&self, from: &str, to: &str, mail: &str) -> String {
         let mut stream = BufReader::new(TcpStream::connect(self.address).await.unwrap());
         let commands =
@@ -52,7 +52,7 @@ impl Receiving {
         reply[..3].to_owned()
     }
 
-    /// What was sent since the last look.
+    /// The emails sent since the last call.
     async fn sent(&self) -> Vec<Email> {
         self.product.work().await;
         let sent = self.product.transport.take();
@@ -113,7 +113,7 @@ async fn a_workspace_under_deletion_hands_no_mail_to_the_operator_on() {
     let owner = Caller::Operator(Some(server.product.workspace));
     let target = format!("/workspaces/{}/restore", server.product.workspace);
     assert_eq!(server.product.bed.call(Call::new(&owner, Method::POST, &target)).await.status, 200);
-    // The process that takes mail looks once a second.
+    // The process that receives mail checks once a second.
     server.product.clock.advance(Duration::from_secs(2));
     assert_eq!(server.post("eve@example.com", to, MAIL).await, "250");
 }
@@ -129,7 +129,7 @@ async fn what_could_go_in_a_circle_is_taken_and_not_handed_on() {
     let hops = "Received: from x\r\n".repeat(101);
     assert_eq!(server.post("eve@example.com", to, &format!("{hops}{MAIL}")).await, "250");
     assert!(server.sent().await.is_empty());
-    // What is handed on says so, and so does not come again.
+    // A forwarded mail is marked as such, and is not forwarded again.
     assert_eq!(server.post("eve@example.com", to, MAIL).await, "250");
     let headers = server.sent().await.remove(0).headers;
     let has = |name: &str| headers.iter().any(|(known, _)| known == name);

@@ -1,6 +1,6 @@
-//! How often PostgreSQL is asked for a message: once to accept one, and once for many that are delivered.
+//! Round trips to PostgreSQL: one for an accepted message, and few for many deliveries.
 //!
-//! Counted is what the store counts; statements are prepared before.
+//! The store counts them; statements are prepared before.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Product {
 #[tokio::test]
 async fn accepting_a_message_is_one_round_trip() {
     let Some(product) = Product::start().await else { return };
-    // What is looked up once, and statements on their connections.
+    // Fills caches, and prepares statements on all connections.
     for n in 0..50 {
         product.accept(n).await;
     }
@@ -76,7 +76,7 @@ async fn accepting_a_message_is_one_round_trip() {
         product.accept(n).await;
         counts.push(product.store.round_trips() - before);
     }
-    // Others have a part in what was looked up long ago.
+    // Higher counts include lookups whose cached results had expired.
     assert_eq!(counts.iter().min(), Some(&1), "a message that comes alone: {counts:?}");
     product.store.close().await;
 }
@@ -85,7 +85,7 @@ async fn accepting_a_message_is_one_round_trip() {
 async fn delivering_many_messages_takes_few_round_trips() {
     const MESSAGES: u64 = 500;
     let Some(product) = Product::start().await else { return };
-    // What is looked up once, and statements on their connections.
+    // Fills caches, and prepares statements on all connections.
     for n in 0..10 {
         product.accept(n).await;
     }
@@ -96,7 +96,7 @@ async fn delivering_many_messages_takes_few_round_trips() {
     let before = product.store.round_trips();
     product.app.run_until_idle().await.unwrap();
     let took = product.store.round_trips() - before;
-    // One of ten messages: a commit of outcomes is for those that ended at the same moment.
+    // One for ten messages: one commit has the outcomes of the messages that ended at the same moment.
     assert!(took <= MESSAGES / 10, "{took} for {MESSAGES} messages");
     product.store.close().await;
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::bed::{Bed, Call, Reply};
 use crate::campaigns::Shop;
 
-/// Long enough that what was written is indexed with the next look.
+/// Time after which everything written is indexed by the next pass.
 const SETTLED: Duration = Duration::from_secs(10);
 
 fn ids(reply: &Reply, member: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Contract section 25: second factors, and what somebody meets who tries to get past one.
+//! Contract section 25: second factors, and attempts to get past one.
 
 mod passkeys;
 mod proofs;
@@ -57,7 +57,7 @@ pub(crate) async fn second_step(bed: &Bed, token: &str, code: &str) -> Reply {
     bed.post(&ANYBODY, "/auth/login/factor", json!({"token": token, "code": code})).await
 }
 
-/// Adds a factor for somebody who is signed in.
+/// Adds a factor for the signed-in person; returns its id and secret.
 pub(crate) async fn add(bed: &Bed, caller: &Caller) -> (String, TotpSecret) {
     let made = bed.post(caller, "/auth/factors", json!({"kind": "totp", "name": "Phone"})).await;
     assert_eq!(made.summary(), "201");
@@ -74,7 +74,7 @@ async fn remove(bed: &Bed, caller: &Caller, factor: &str, proof: Value) -> Reply
     bed.call(Call::new(caller, Method::DELETE, &target).body(&proof)).await
 }
 
-/// Gives somebody who has a password a second factor. The code of the present step is used up by it.
+/// Adds a second factor for a person who has a password. This uses up the code of the current time step.
 pub(crate) async fn enrolled(bed: &Bed, email: &'static str) -> Person {
     let token = login(bed, email).await["token"].as_str().unwrap().to_owned();
     let caller = bed.app.authenticate(&token).await.unwrap();

@@ -70,7 +70,7 @@ async fn exchange_keys(product: &Product) {
         let write = Write::put(domain, Expect::Revision(stored.revision));
         product.store.commit(Changes::from_iter([write]), Priority::Foreground).await.unwrap();
     }
-    // What is cached is looked up anew after a second.
+    // The cached domains expire after a second.
     product.clock.advance(Duration::from_secs(2));
 }
 

@@ -1,4 +1,4 @@
-//! Another secret key takes over while everything goes on, and what the one before made stays good.
+//! The secret key is rotated while everything runs, and values made with the old key stay valid.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn both() -> KeyRing {
     KeyRing::from(KEY).with_first(NEW).unwrap()
 }
 
-/// Changes to the new key, and seals anew what is stored.
+/// Changes to the new key, and encrypts stored secrets again.
 async fn rotate(app: &App) {
     app.take_secret_keys(&both()).await.unwrap();
     assert_eq!(*app.secret_keys().first(), KEY, "a key that is held is not yet the one that seals");
@@ -32,7 +32,7 @@ async fn rotate(app: &App) {
     assert_eq!(app.secret_keys(), both());
 }
 
-/// How many stored secrets there are, and how many of them a key opens.
+/// Number of stored secrets, and number of them that a key opens.
 async fn opened_by(bed: &Bed, key: SecretKey) -> (usize, usize) {
     let secrets = bed.store.sealed_secrets(100).await.unwrap();
     let vault = Vault::new(key.as_bytes());
@@ -78,7 +78,7 @@ async fn everything_sealed_is_sealed_anew_and_nothing_twice() {
     let report = admin::reseal(&product.app).await.unwrap();
     assert_eq!((report.domains, report.webhooks, report.unreadable), (1, 1, 0));
     assert_eq!(opened_by(&product, NEW).await, (all, all));
-    // The secret before the present one as well.
+    // The previous secret of the webhook as well.
     let id = hook["id"].as_str().unwrap().parse().unwrap();
     let stored = product.store.webhook(product.workspace, id).await.unwrap().unwrap().record;
     let (previous, _) = stored.previous_secret.as_ref().unwrap();
@@ -123,7 +123,7 @@ async fn after_a_rotation_a_process_starts_with_the_new_key_or_not_at_all() {
     rotate(&product.app).await;
     let start = |ring: KeyRing| App::builder(Arc::clone(&product.store), ring).build();
     assert!(matches!(start(KEY.into()).await, Err(KeyRefused::WrongKey)));
-    // In whatever order: the database says which one seals.
+    // In either order: the database decides which key encrypts.
     for ring in [both(), both().led_by(1), NEW.into()] {
         assert_eq!(*start(ring).await.unwrap().secret_keys().first(), NEW);
     }
@@ -151,7 +151,7 @@ async fn a_provider_may_call_at_the_address_from_before_a_rotation() {
     let after = shown["callback_url"].as_str().unwrap();
     assert_ne!(after, before);
     assert_eq!(called(&bed.app, after).await, 200);
-    // Other settings have another address, whichever key made it.
+    // Other settings have another callback address, whichever key made it.
     let other =
         json!({"provider": "twilio", "config": {"account_sid": "AC2", "auth_token": "secret", "sender": "ACME"}});
     assert_eq!(bed.put(&owner, &format!("{channels}/sms"), other).await.status, 200);
@@ -160,7 +160,7 @@ async fn a_provider_may_call_at_the_address_from_before_a_rotation() {
     }
 }
 
-/// Calls a callback address of text messages as the provider does; the status of the answer.
+/// Calls a callback address of text messages as the provider does; returns the status of the answer.
 async fn called(app: &App, url: &str) -> u16 {
     let token = url.rsplit('/').next().unwrap();
     let headers = HeaderMap::from_iter([("x-signature".parse().unwrap(), HeaderValue::from_static("secret"))]);

@@ -50,7 +50,7 @@ impl Audience {
         self.bed.app.run_until_idle().await.unwrap();
     }
 
-    /// A contact with an external id and more; answers its id.
+    /// Creates a contact with an external id and further members; returns its id.
     pub(crate) async fn contact(&self, external_id: &str, more: Value) -> String {
         let mut body = json!({"external_id": external_id});
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -59,14 +59,14 @@ impl Audience {
         reply["id"].as_str().unwrap().to_owned()
     }
 
-    /// A segment; answers its id.
+    /// Creates a segment; returns its id.
     pub(crate) async fn segment(&self, filter: Value) -> String {
         let reply = self.post("segments", json!({"name": "S", "filter": filter})).await;
         assert_eq!(reply.summary(), "201", "{filter}");
         reply["id"].as_str().unwrap().to_owned()
     }
 
-    /// The external ids of the members, in alphabetical order, and what the segment says of them.
+    /// The segment's status and size, and the external ids of its members in alphabetical order.
     pub(crate) async fn members(&self, segment: &str) -> String {
         let shown = self.get(&format!("segments/{segment}")).await;
         let reply = self.get(&format!("segments/{segment}/contacts?limit=200")).await;

@@ -31,7 +31,7 @@ use crate::bed::{Bed, Reply};
 struct FakeDns {
     records: Mutex<HashMap<(&'static str, String), Vec<String>>>,
     questions: Mutex<usize>,
-    /// A zone that is asked for what is not here.
+    /// A zone that is asked for names that have no record here.
     zone: Mutex<Option<MemoryDnsProvider>>,
 }
 
@@ -70,12 +70,12 @@ impl FakeDns {
         }
     }
 
-    /// Publishes everything that a report of a domain asks for.
+    /// Publishes every record that the report of a domain requires.
     fn publish(&self, domain: &Value) {
         for key in domain["dkim"].as_array().unwrap() {
             self.set("TXT", key["host"].as_str().unwrap(), &[key["record"].as_str().unwrap()]);
         }
-        // What whoever runs the server has published for it.
+        // Records that the operator of the server has published for it.
         self.set("TXT", "mx.service.test", &["v=spf1 a -all"]);
         self.set("A", "mx.service.test", &["192.0.2.1"]);
         for member in ["spf", "dmarc", "return_path", "tracking"] {
@@ -139,7 +139,7 @@ impl Domains {
         self.bed.post(&self.caller, &self.path(""), body).await
     }
 
-    /// A domain with an Ed25519 key, as if it had been added: making RSA keys takes long.
+    /// Stores a domain with an Ed25519 key, as if it had been added: creating RSA keys takes long.
     async fn add(&self, name: &str) -> String {
         let now = self.bed.app.now();
         let mut domain = SendingDomain::new(self.bed.app.new_id(now), self.workspace, name, now);
@@ -288,7 +288,7 @@ async fn a_new_domain_tells_what_to_publish() {
     for (record, in_report) in records["data"].as_array().unwrap().iter().zip(shown["dkim"].as_array().unwrap()) {
         assert_eq!((&record["host"], &record["value"]), (&in_report["host"], &in_report["record"]));
     }
-    // The same name again, and in another workspace.
+    // The same name once more, and in another workspace.
     assert_eq!(domains.create(body).await.summary(), "409 already_exists");
     let other =
         messaging_engine::admin::create_workspace(&domains.bed.app, "Other", "owner@acme.com").await.unwrap().id;
@@ -300,7 +300,8 @@ async fn a_new_domain_tells_what_to_publish() {
     assert_eq!((&theirs["tracking_subdomain"], &theirs["tracking"]), (&Value::Null, &Value::Null));
 }
 
-/// `mk` and eight hexadecimal digits, or what else it is.
+/// Replaces the digits of a well-formed selector (`mk` and eight hexadecimal digits) by `#`; returns any other text
+/// unchanged.
 fn selector(text: &str) -> String {
     let digits = text.strip_prefix("mk").unwrap_or_default();
     let is_right = digits.len() == 8 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -422,7 +423,7 @@ async fn a_deleted_domain_is_gone_for_everybody() {
         assert_eq!(domains.act(&id, action).await.summary(), "404 not_found");
     }
     assert!(domains.bed.app.sending_domains(domains.workspace).await.unwrap().is_empty());
-    // The daily look ends with the domain.
+    // The daily checks end with the domain.
     domains.bed.clock.advance(std::time::Duration::from_hours(48));
     let asked = domains.dns.questions();
     domains.bed.app.run_until_idle().await.unwrap();

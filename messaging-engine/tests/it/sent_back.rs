@@ -1,4 +1,4 @@
-//! Contract section 1.1: what was read can be sent back, and changes nothing.
+//! Contract section 1.1: a resource that was read can be sent back, and nothing changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -117,8 +117,8 @@ async fn every_resource_that_was_read_can_be_made_once_more_of_it() {
     let world = World::start().await;
     let mut made = 0;
     for endpoint in ops::all().iter().filter(|endpoint| (endpoint.method)() == Method::POST) {
-        // What is listed of a message is what became of it, not what was asked for; of a list, its contacts. A workspace is
-        // made by a person, who belongs to it then, an image of a file, and a factor is a person's.
+        // A listed message shows its outcome, not its request, and a listed list its contacts. A workspace belongs to
+        // the person who makes it, an image is made from a file, and a factor belongs to a person.
         let others = ["sendMessage", "addListContacts", "createWorkspace", "createImage", "createFactor"];
         let is_other = others.contains(&endpoint.id);
         if is_other || self::endpoint(&Method::GET, endpoint.path).is_none() {

@@ -1,4 +1,5 @@
-//! Nodes with addresses of their own: mail finds the node that has one for it, and an address is used by one node.
+//! Nodes with their own addresses: mail is sent by a node that has a suitable address, and an address is used by one
+//! node.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,10 +26,10 @@ use serde_json::{Value, json};
 use crate::bed::{KEY, START};
 use crate::paths::{Exchangers, source};
 
-/// Longer than anything takes on a busy machine.
+/// Longest time for a step on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A node that looks all the time, and is declared dead by nobody.
+/// A node that sends heartbeats often, and that no node declares dead within a test.
 const QUICK: Heartbeats = Heartbeats {
     every: Duration::from_millis(40),
     silent_after: Duration::from_mins(1),
@@ -39,7 +40,7 @@ const QUICK: Heartbeats = Heartbeats {
 /// A node that says once that it is there, so that it does not come back when it is declared dead.
 const STILL: Heartbeats = Heartbeats { every: Duration::from_hours(1), ..QUICK };
 
-/// A node, and what leaves from it.
+/// A node, and the mail exchangers that it sends to.
 struct Node {
     app: App,
     store: Arc<dyn Store>,
@@ -56,8 +57,8 @@ struct Installation {
 }
 
 impl Installation {
-    /// Nodes with these sources, in the order in which they start; those of `warm` are known to sites. `None` where there is
-    /// no server to start.
+    /// Starts nodes with these sources, in their order; sites know those of `warm`. `None` if there is no PostgreSQL
+    /// server.
     async fn start(nodes: &[(&[u8], Heartbeats)], warm: &[u8]) -> Option<Self> {
         let database = Database::create().await?;
         let clock = Arc::new(ManualClock::new(START));
@@ -148,7 +149,7 @@ impl Installation {
         ids
     }
 
-    /// Lets every node do what is due, several times, with seconds in between.
+    /// Lets every node run due work, several times, with seconds in between.
     async fn work(&self) {
         for _ in 0..4 {
             for node in &self.nodes {
@@ -223,7 +224,7 @@ async fn the_next_node_goes_on_with_the_address_of_one_that_died() {
     }
     installation.work().await;
     assert_eq!(installation.sent(), [40, 0]);
-    // The first node ends without a word, and somebody who waits for less declares it dead.
+    // The first node ends without notice, and a process with a shorter limit declares it dead.
     drop(installation.nodes.remove(0));
     let mut options = installation.database.options();
     options.works = false;
@@ -236,7 +237,7 @@ async fn the_next_node_goes_on_with_the_address_of_one_that_died() {
         ids.push(installation.send(&format!("reader{number}@b.example")).await);
     }
     installation.work().await;
-    // It is known what was sent from the address today: 50 may be.
+    // The number of messages sent from the address today is known: 50 are allowed.
     assert_eq!(installation.delivered(&ids).await, 10);
     for id in ids {
         let report = installation.report(id).await;

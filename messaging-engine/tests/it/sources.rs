@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::bed::{self, Bed, Call};
 
-/// Nobody's session, but all powers.
+/// The operator: all powers, and no session of a person.
 const OPERATOR: Caller = Caller::Operator(None);
 
 const PATH: &str = "/system/sources";

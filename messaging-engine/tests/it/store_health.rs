@@ -41,7 +41,7 @@ async fn a_known_outcome_waits_for_the_store_and_nothing_is_sent_twice() {
     product.transport.release();
     wait_for(&product, |health| health == StoreHealth::Locked).await;
 
-    // Nothing may leave, not even what is about to: a transport asks right before MAIL.
+    // No message may be sent, not even one in progress: a transport asks right before MAIL.
     assert!(product.transport.sent()[0].last_look.is_held());
     let email = json!({"channel": "email", "to": "ben@example.com", "subject": "s", "text": "t"});
     let refused = product.post_message(&email, None).await.unwrap_err();
@@ -94,7 +94,7 @@ async fn what_could_not_be_read_at_the_beginning_of_an_outage_leaves_soon_after_
     assert_eq!(product.story(id).await, "delivered: Queued Sent Delivered");
 }
 
-/// A file that cannot be read, or a place where there is no room, is told of, and asked again less often.
+/// A job whose reads fail although the store is healthy is tried again after half a minute.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_healthy_store_cannot_do_is_tried_again_after_half_a_minute() {
     let product = Product::start().await;

@@ -1,4 +1,4 @@
-//! A workspace that sends messages, and what became of them.
+//! A workspace that sends messages, and the states and events of its messages.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Deref for Product {
 
 impl Drop for Product {
     fn drop(&mut self) {
-        // What was sent names the application, which has the transport: the store would stay open.
+        // The recorded messages refer to the application, which has the transport: the store would stay open.
         self.transport.take();
     }
 }
@@ -63,17 +63,17 @@ impl Product {
         Self::build(Arc::clone(&transport), transport, fetch).await
     }
 
-    /// A product whose email is carried by something else; its `transport` sees nothing.
+    /// A product whose email is sent by another transport; its `transport` sees nothing.
     pub(crate) async fn carried_by(carrier: Arc<dyn Transport>) -> Self {
         Self::build(Arc::default(), carrier, Arc::new(MemoryFetch::default())).await
     }
 
-    /// The same with a database that waits for no disk.
+    /// Like `carried_by`, with a database that does not sync to disk.
     pub(crate) async fn carried_undurably_by(carrier: Arc<dyn Transport>) -> Self {
         Self::build_on(Arc::default(), carrier, Arc::new(MemoryFetch::default()), true).await
     }
 
-    /// A product whose database waits for no disk, that calls web addresses with `fetch`.
+    /// A product whose database does not sync to disk, that calls web addresses with `fetch`.
     pub(crate) async fn undurable(fetch: Arc<dyn Fetch>) -> Self {
         let transport = Arc::new(MemoryTransport::default());
         Self::build_on(Arc::clone(&transport), transport, fetch, true).await
@@ -97,7 +97,7 @@ impl Product {
         Self { bed, transport, workspace, caller: Caller::Operator(Some(workspace)) }
     }
 
-    /// Has every channel carried.
+    /// Sends the messages of every channel through the transport.
     pub(crate) async fn on_every_channel(self) -> Self {
         for channel in Channel::ALL {
             let path = ChannelPath { workspace_id: self.workspace, channel };
@@ -112,7 +112,7 @@ impl Product {
         self.post_as(&self.app, body, key, false).await
     }
 
-    /// The same through another process, such as [`Bed::another_process`].
+    /// Calls `POST /messages` of another process, such as [`Bed::another_process`].
     pub(crate) async fn post_message_through(
         &self,
         app: &App,
@@ -135,13 +135,13 @@ impl Product {
         Ok((serde_json::from_slice(&answer.body).unwrap(), answer.replayed))
     }
 
-    /// Sends a message and answers its id.
+    /// Sends a message and returns its id.
     pub(crate) async fn send(&self, body: &Value) -> MessageId {
         let (answer, _) = self.post_message(body, None).await.unwrap();
         answer["message_id"].as_str().unwrap().parse().unwrap()
     }
 
-    /// Sends a message as with `Prefer: handling=lenient` and answers its id.
+    /// Sends a message as with `Prefer: handling=lenient` and returns its id.
     pub(crate) async fn send_leniently(&self, body: &Value) -> MessageId {
         let (answer, _) = self.post_as(&self.app, body, None, true).await.unwrap();
         answer["message_id"].as_str().unwrap().parse().unwrap()
@@ -157,7 +157,7 @@ impl Product {
         self.app.run(GetMessage).path(path).by(&self.caller).await.unwrap()
     }
 
-    /// What `GET /messages/{id}/attempts` answers a key with these scopes.
+    /// The answer of `GET /messages/{id}/attempts` to a key with these scopes.
     pub(crate) async fn attempts(&self, id: MessageId, scopes: &str) -> Value {
         let scopes: Vec<_> = scopes.split(',').collect();
         let input = serde_json::from_value(serde_json::json!({"name": "attempts", "scopes": scopes})).unwrap();
@@ -189,7 +189,7 @@ impl Product {
         self.work().await;
     }
 
-    /// What puts an address on the suppression list.
+    /// The write that puts an address on the suppression list.
     pub(crate) fn suppression(&self, address: &str, reason: SuppressionReason) -> Write {
         let record = Suppression {
             id: self.app.new_id(START),
@@ -208,7 +208,7 @@ impl Product {
         self.store.commit(changes, Priority::Foreground).await.unwrap();
     }
 
-    /// Moves a message behind the back of whoever works on it; answers the state it was in.
+    /// Changes the state of a message without the knowledge of its workers; returns its earlier state.
     pub(crate) async fn move_message(&self, id: MessageId, status: MessageStatus) -> MessageStatus {
         let before = self.store.message(self.workspace, id).await.unwrap().unwrap();
         self.commit(changes::moves(&before, &before.moved(status, START), None, START).into_iter().collect()).await;

@@ -1,4 +1,4 @@
-//! What is true of every operation.
+//! Rules for all operations.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ fn names_paths_and_commands_are_unique() {
 fn methods_bodies_and_answers_agree() {
     for endpoint in ops::all() {
         let method = (endpoint.method)();
-        // Whoever deletes a workspace names it, and whoever removes a factor proves to be the person.
+        // Deleting a workspace needs its name, and removing a factor a proof of identity.
         let has_body = ["deleteWorkspace", "deleteFactor"].contains(&endpoint.id);
         if (method == Method::GET || method == Method::DELETE) && !has_body {
             assert_eq!(endpoint.body, BodyKind::None, "{endpoint:?}");

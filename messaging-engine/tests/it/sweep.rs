@@ -1,4 +1,4 @@
-//! Housekeeping: what is kept how long.
+//! Housekeeping: retention times of messages, files and other rows.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ async fn what_a_scheduled_message_needs_is_kept_until_it_goes_out() {
     assert_eq!(files(&product).await, 0);
 }
 
-/// The content of what a provider took long after it was accepted is kept until its fallback has followed.
+/// The content of a scheduled message that a provider has accepted is kept until its fallback has been sent.
 #[tokio::test]
 async fn the_fallback_of_a_scheduled_message_is_sent_although_its_content_is_old() {
     let product = Product::with(MemoryTransport::new(Acceptance::Relayed)).await.on_every_channel().await;

@@ -363,14 +363,14 @@ async fn a_preview_that_costs_too_much_is_refused() {
             bed.post(&owner, &format!("{templates}/{}/preview", id(&created)), json!({"variables": variables})).await;
         assert_eq!(reply.summary(), expected, "{html}");
     }
-    // A long rendering within its bounds goes on elsewhere and ends.
+    // A long rendering within its bounds runs on another thread and ends.
     let long = "{% for i in range(20000) %}{{ i }},{% endfor %}";
     let created = bed.post(&owner, &templates, json!({"name": "x", "channel": "email", "html": long})).await;
     let reply = bed.post(&owner, &format!("{templates}/{}/preview", id(&created)), json!({})).await;
     assert!(reply["html"].as_str().unwrap().ends_with("19999,"));
 }
 
-/// Answers what a test wants.
+/// Fetches nothing and returns the answer that a test sets.
 #[derive(Debug)]
 struct Scripted {
     answer: Mutex<Result<Fetched, FetchError>>,

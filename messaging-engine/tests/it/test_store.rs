@@ -1,7 +1,7 @@
 //! The store of a test: SQLite in a directory, or PostgreSQL where `TEST_STORE=postgres` asks for it.
 //!
-//! On PostgreSQL some tests cannot pass, and `.ci/run` leaves them out: those that look into the files of SQLite, that open very
-//! many databases, or whose clock stands still where a job looks again after a moment because another transaction is open.
+//! Some tests cannot pass on PostgreSQL, and `.ci/run` leaves them out: those that read the files of SQLite, that open
+//! very many databases, or whose clock stands still while a job waits because another transaction is open.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,21 +14,21 @@ use messaging_store::{PostgresStore, SqliteOptions, SqliteStore};
 use rusqlite::types::ValueRef;
 use tokio::runtime::Runtime;
 
-/// File in the directory of a test that names its database, where that is on PostgreSQL.
+/// File in the directory of a test with the URL of its database, if that is on PostgreSQL.
 const URL: &str = "postgres.url";
 
-/// The tasks of stores on PostgreSQL outlive the runtime of whoever opens one.
+/// Runtime of the stores on PostgreSQL: it outlives the runtimes of the tests that open them.
 static TASKS: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
 /// The database that tests on SQLite begin with.
 static FRESH: FreshFile = FreshFile::new();
 
-/// Whether the tests run on PostgreSQL.
+/// Returns true if the tests run on PostgreSQL.
 pub(crate) fn is_postgres() -> bool {
     std::env::var_os("TEST_STORE").is_some_and(|name| name == "postgres")
 }
 
-/// A fresh database. One that is `temporary` waits for no disk.
+/// A fresh database. If it is `temporary`, it does not sync to disk.
 pub(crate) fn open(directory: &Path, temporary: bool) -> Arc<dyn Store> {
     if is_postgres() {
         let database = std::thread::spawn(|| TASKS.block_on(Database::create())).join().unwrap();
@@ -44,8 +44,8 @@ pub(crate) fn open(directory: &Path, temporary: bool) -> Arc<dyn Store> {
     Arc::new(SqliteStore::open(options).unwrap())
 }
 
-/// The rows of a table of the database that was opened in a directory, each as the text of its columns, as the database itself
-/// keeps them.
+/// The rows of a table of the database that was opened in a directory, each as the text of its columns, in the form in
+/// which the database stores them.
 pub(crate) fn rows(directory: &Path, table: &'static str) -> Vec<String> {
     if is_postgres() {
         let database = Database { url: std::fs::read_to_string(directory.join(URL)).unwrap() };

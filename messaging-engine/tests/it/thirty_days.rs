@@ -1,7 +1,7 @@
-//! Simulated days of a node, or of two on PostgreSQL, that end abruptly once a day, at a site that judges whoever sends to it.
+//! Simulated days of a node, or of two on PostgreSQL, that end abruptly once a day, at a site that rates its senders.
 //!
-//! `SIMULATED_DAYS=30` runs the whole month; without it there are a few days. `SIMULATED_SEED` chooses another course of events.
-//! With `TEST_STORE=postgres` there are two nodes that name the same address.
+//! `SIMULATED_DAYS=30` runs the whole month; without it there are a few days. `SIMULATED_SEED` chooses another course
+//! of events. With `TEST_STORE=postgres` there are two nodes that name the same address.
 
 mod site;
 
@@ -38,10 +38,10 @@ use crate::test_store;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Mailings of a day, evenly spread, each to a list of its own.
+/// Mailings of a day, evenly spread, each to a separate list.
 const MAILINGS: usize = 8;
 
-/// Recipients of a mailing. 240 a day are four times what the site takes of a new address.
+/// Recipients of a mailing. 240 a day are four times what the site accepts from a new address.
 const RECIPIENTS: usize = 30;
 
 /// Recipient domains, all of them at the one site.
@@ -50,13 +50,13 @@ const DOMAINS: usize = 12;
 /// The address that mail leaves from.
 const NUMBER: u8 = 7;
 
-/// The shortest and the longest time between two looks at what is due.
+/// The shortest and the longest time between two passes over due work.
 const STEP: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(20));
 
-/// Within this time a password reset has left.
+/// Time within which a password reset must be sent.
 const RESET_WITHIN: Duration = Duration::from_mins(1);
 
-/// A node that looks all the time.
+/// A node that sends heartbeats often.
 const QUICK: Heartbeats = Heartbeats {
     every: Duration::from_millis(40),
     silent_after: Duration::from_mins(1),
@@ -68,7 +68,7 @@ fn given(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }
 
-/// Numbers that look like chance (`SplitMix64`).
+/// Pseudo-random numbers (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// A process that works and may end at any of its commits, and one beside it that only takes requests.
+/// A process that works and may end at any of its commits, and one beside it that only handles requests.
 struct Node {
     app: App,
     mortal: MortalStore,
@@ -208,7 +208,7 @@ impl Simulation {
         let mortal = MortalStore::new(Arc::clone(&store), last, self.dice.roll(2) == 0);
         let app = self.app(Arc::new(mortal.clone()), self.settings.clone()).await;
         app.prepare_to_work().await.unwrap();
-        // It has no address of its own, and hears of complaints about mail of others.
+        // The front has no source address, and receives complaints about mail of others.
         let front = self.app(Arc::clone(&store), Settings::default().public_url(PUBLIC_URL)).await;
         Node { app, mortal, front, store }
     }
@@ -224,7 +224,7 @@ impl Simulation {
             .unwrap()
     }
 
-    /// Ends a node without a word, and starts it anew. What it had in memory is gone.
+    /// Ends a node abruptly, and starts it again. Everything it had in memory is gone.
     async fn crash(&mut self, at: usize) {
         let Node { app, mortal, front, store } = self.nodes.remove(at);
         mortal.hang();
@@ -249,7 +249,7 @@ impl Simulation {
         panic!("not every node claims jobs");
     }
 
-    /// Does what is due; a node that ends meanwhile is started anew.
+    /// Runs due work; a node that ends meanwhile is started again.
     async fn work(&mut self) {
         for at in (0..self.nodes.len()).rev() {
             let (app, mortal) = (self.nodes[at].app.clone(), self.nodes[at].mortal.clone());
@@ -290,7 +290,7 @@ impl Simulation {
         next.max(STEP.0)
     }
 
-    /// Sends a message that somebody waits for, and waits until it has left.
+    /// Sends a password reset, and waits until it is delivered.
     async fn reset(&mut self) {
         let body = json!({"channel": "email", "to": format!("user@d{}.test", self.dice.roll(DOMAINS)),
             "subject": "s", "text": "t"});
@@ -340,7 +340,7 @@ impl Simulation {
         self.until(midnight + DAY).await;
     }
 
-    /// Lets time pass, with what is due in it.
+    /// Lets time pass, with the work that becomes due in it.
     async fn until(&mut self, end: Timestamp) {
         loop {
             let left = end.since(self.clock.now());
@@ -353,9 +353,10 @@ impl Simulation {
         }
     }
 
-    /// Every message that the site took is delivered, and every other one says what it waits for.
+    /// Asserts that the delivered messages are those that the site accepted, and that all but a few of the others have
+    /// a hold or are deferred.
     async fn check_nothing_is_lost(&mut self) {
-        // What a node was at when it ended is taken up again.
+        // Work that a node's end interrupted is resumed.
         for _ in 0..2 {
             self.work().await;
         }
@@ -382,7 +383,7 @@ impl Simulation {
         let taken = self.site.taken();
         assert_eq!(taken.keys().copied().collect::<HashSet<_>>(), delivered, "{waiting:?}");
         let repeated: u32 = taken.values().map(|times| times - 1).sum();
-        // What was under way when a node ended is sent once more.
+        // A message in progress when a node ended is sent once more.
         assert!(repeated as usize <= self.crashes * RECIPIENTS, "{repeated} of {} ends", self.crashes);
         let told = ["warming_up", "braked", "domain_pace", "deferred"];
         let untold: usize =

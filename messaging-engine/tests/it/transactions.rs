@@ -37,7 +37,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// After this a claim counts no more, as after a restart.
 const LEASE: Duration = Duration::from_hours(1);
 
-/// Longer than anything here takes on a busy machine.
+/// Longest time for a step on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A product and the exchangers of `b.test` and `c.test`.
@@ -71,7 +71,7 @@ impl Field {
         self.product.send(&json!({"channel": "email", "to": to, "cc": cc, "subject": "s", "text": "t"})).await
     }
 
-    /// Works until `reached`, and is then cut off, with nothing of what runs told or undone.
+    /// Works until `reached`, and then cuts the work off, without recording or undoing anything in progress.
     async fn crash_when(&self, reached: impl Future<Output = ()>) {
         let app = self.product.app.clone();
         let working = tokio::spawn(async move { app.run_until_idle().await.unwrap() });
@@ -85,7 +85,7 @@ impl Field {
         self.product.pass(LEASE).await;
     }
 
-    /// For each event that names a recipient its kind, the recipient, and whether it is ambiguous.
+    /// For each event with a recipient: its kind, the recipient, and ` ambiguous` if it is marked so.
     async fn told(&self, id: MessageId) -> Vec<String> {
         let events = self.product.report(id).await.events;
         let told = events.iter().filter_map(|event| {
@@ -246,7 +246,7 @@ async fn every_recipient_has_a_return_address_of_its_own_and_all_get_the_same_me
     }
 }
 
-/// A report that names somebody else, as whoever holds a return address can make one.
+/// Reports a bounce and a complaint that name another recipient, as anyone can who has a return address.
 async fn report_back(field: &Field, from: &str, named: &str) {
     let to = field.product.app.return_address(from).await.unwrap().unwrap();
     let response = Response { code: Some(550), enhanced: Some("5.1.1".to_owned()), ..Response::default() };
@@ -324,7 +324,7 @@ async fn a_failure_after_an_attempt_that_was_cut_off_says_that_a_copy_may_have_a
     assert_eq!(field.product.app.ambiguous_attempts(), 1);
 }
 
-/// A transport that loses its first reply, goes on to the next recipient, and is cut off there.
+/// A transport that loses its first reply, continues with the next recipient, and is cut off there.
 #[derive(Debug, Default)]
 struct LosingReplies {
     /// Set once the second recipient is on record.
@@ -386,7 +386,7 @@ async fn what_is_known_of_a_recipient_stays_when_nothing_can_be_sent_to_the_othe
             "content" => product.transport.fail_next(TransportError::Content("it cannot be encoded".to_owned())),
             _ => unverify(&product).await,
         }
-        // What this process remembers of the domain expires.
+        // The process's cached copy of the domain expires.
         product.pass(Duration::from_secs(2)).await;
         assert_eq!(product.story(id).await, "failed: Queued Suppressed Failed", "{case}");
     }
@@ -419,18 +419,18 @@ async fn what_was_held_costs_no_attempt() {
     let report = product.report(id).await;
     assert_eq!(report.status.as_str(), "delivered");
     let attempts: Vec<_> = report.events.iter().filter_map(|event| event.meta.get("attempt")?.as_u64()).collect();
-    // The number of a held one is that of the attempt that is still to come.
+    // The event of a held attempt has the number of the attempt that is still to come.
     assert_eq!(attempts, [1, 1, 1, 2, 2]);
 }
 
 /// Two recipients at two domains, of whom each waits for the test.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Given when the job of the copy may look at the suppression list.
+    /// Notified when the job of the copy may check the suppression list.
     copy: Notify,
-    /// Given by the attempt at the other, who was looked up already.
+    /// Notified when the attempt at the other recipient has begun, who was checked already.
     to_is_tried: Notify,
-    /// Given when that attempt may end.
+    /// Notified when that attempt may end.
     to_may_end: Notify,
     sent: Mutex<Vec<String>>,
 }
@@ -468,7 +468,7 @@ async fn copies_go_out_when_the_attempt_at_their_recipient_began_before_its_supp
     transport.to_is_tried.notified().await;
     product.commit([product.suppression(ANN, SuppressionReason::Manual)].into_iter().collect()).await;
     transport.copy.notify_one();
-    // The job of the copy has put itself off before the other one ends.
+    // The job of the copy has postponed itself before the other one ends.
     for _ in 0..100_000 {
         if product.store.next_due(product.app.now(), product.app.monotonic()).await.unwrap() < Some(MINUTE) {
             break;
@@ -485,7 +485,7 @@ async fn copies_go_out_when_the_attempt_at_their_recipient_began_before_its_supp
     assert_eq!(product.store.job_count().await.unwrap(), 0);
 }
 
-/// Closes the store while it sends to one, and goes on with another.
+/// Closes the store while it sends to one recipient, and continues with another.
 #[derive(Debug)]
 struct Closing {
     store: OnceLock<Arc<dyn Store>>,

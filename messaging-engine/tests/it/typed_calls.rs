@@ -1,4 +1,4 @@
-//! Calls with values: they go the same way as calls with bytes.
+//! Calls with typed values: they are processed in the same way as calls with bytes.
 
 use http::Method;
 use messaging_core::ids::WorkspaceId;
@@ -40,7 +40,7 @@ async fn a_repetition_is_answered_as_the_first_call() {
     assert_eq!(make("Customers").await.unwrap(), first);
     assert_eq!(summary(make("Others").await), "422 idempotency_key_reused");
 
-    // The same key by way of bytes, and what was made by way of bytes.
+    // The same idempotency key in a call with bytes, and a list that was created by one.
     let target = format!("/workspaces/{workspace}/lists");
     let call = |name: &str, key| {
         let body = json!({ "name": name });
@@ -106,7 +106,7 @@ async fn another_workspace_is_refused() {
         assert_eq!(summary(call.by(&caller).await), refused, "{caller:?}");
         assert_eq!(summary(app.run(SendMessage).body(message()).workspace(other).by(&caller).await), refused);
         assert_eq!(summary(app.run(GetList).path(path).by(&caller).await), refused);
-        // What is named and what the path says must be one.
+        // The workspace of the call and that of the path must be the same.
         assert_eq!(summary(app.run(GetList).path(path).workspace(workspace).by(&caller).await), refused);
         // The id of another workspace in one's own is not there.
         let mixed = ListPath { workspace_id: workspace, ..path };
@@ -132,7 +132,7 @@ async fn values_are_checked_like_bytes() {
     let query = PageQuery::new().limit(0);
     assert_eq!(summary(app.run(ListLists).query(query).by(caller).await), "422 validation_failed limit out_of_range");
 
-    // What is found by looking it up is told together with what the rules find.
+    // Faults that are found by look-ups are reported together with those of the rules.
     let broken = Message::email("nobody").subject("Hi").text("…").template_id("tpl_01HF7YAT00PJMZ00WXZQRGJXC4");
     let broken = broken.tag("");
     let expected = "422 validation_failed /tags/0 too_short /template_id not_found /to invalid_format";

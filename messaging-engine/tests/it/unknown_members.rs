@@ -1,4 +1,4 @@
-//! Contract section 1.1: members that nobody knows are refused by name, in every operation.
+//! Contract section 1.1: unknown members are refused by name, in every operation.
 
 use http::Method;
 use messaging_core::violation::At;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::bed::{Bed, Call};
 
-/// The schema of an operation's body, with what it refers to.
+/// The schema of an operation's body, with its definitions.
 pub(crate) fn body_schema(endpoint: &Endpoint) -> Value {
     let mut generator = SchemaGenerator::default();
     let mut schema = (endpoint.body_schema)(&mut generator).to_value();
@@ -21,7 +21,7 @@ pub(crate) fn body_schema(endpoint: &Endpoint) -> Value {
     schema
 }
 
-/// What a schema stands for: the target of a reference, of alternatives the one that is not null.
+/// Resolves a schema: the target of a reference, or the alternative that is not null.
 pub(crate) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     if let Some(target) = schema["$ref"].as_str().and_then(|link| link.strip_prefix('#')) {
         return resolved(root, root.pointer(target).unwrap());
@@ -32,10 +32,10 @@ pub(crate) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     }
 }
 
-/// What is done with each object: its schema, its pointer, and how to put it into a body.
+/// Called for each object with its schema, its pointer, and a function that puts a value of it into a body.
 type Visit<'a> = dyn FnMut(&Value, &str, &dyn Fn(Value) -> Value) + 'a;
 
-/// Visits every object that the schema describes: its schema, its pointer, and how to put it into a body.
+/// Calls `visit` for every object that the schema describes.
 fn objects(root: &Value, schema: &Value, pointer: &str, wrap: &dyn Fn(Value) -> Value, visit: &mut Visit<'_>) {
     if schema["x-judged-alone"] == true {
         return;
@@ -156,7 +156,7 @@ async fn what_was_read_can_be_sent_back() {
     let workspaces = bed.get(&owner, "/workspaces").await;
     let again = bed.call(Call::new(&owner, Method::PATCH, &root).body(&workspaces["data"][0])).await;
     assert_eq!((again.summary().as_str(), &again.body), ("200", &workspaces["data"][0]));
-    // Also as an item of a bulk request.
+    // The same as an item of a bulk request.
     let contacts = bed.get(&owner, &format!("{root}/contacts")).await;
     let bulk = bed.post(&owner, &format!("{root}/contacts/bulk"), json!({"contacts": contacts["data"]})).await;
     assert_eq!(bulk["results"][0]["status"], "updated", "{}", bulk.body);
@@ -184,12 +184,12 @@ async fn a_lenient_request_ignores_what_it_does_not_know() {
     assert_eq!(strict.summary(), "422 /deep unknown_field /nmae unknown_field");
     let lenient = bed.call(Call::new(&owner, Method::POST, &path).body(&body).leniently()).await;
     assert_eq!((lenient.summary().as_str(), &lenient["name"]), ("201", &json!("News")));
-    // What is known is judged all the same.
+    // Known members are checked all the same.
     let wrong = bed.call(Call::new(&owner, Method::POST, &path).body(&json!({"name": 1, "x": 1})).leniently()).await;
     assert_eq!(wrong.summary(), "422 /name invalid_type");
 }
 
-/// A message that was accepted with members that nobody knows is kept as it was sent, and must still be read.
+/// A message that was accepted with unknown members is stored as it was sent, and must be readable.
 #[tokio::test]
 async fn a_message_that_was_sent_leniently_is_delivered() {
     let product = crate::support::Product::start().await;

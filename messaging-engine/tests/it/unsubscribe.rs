@@ -1,4 +1,4 @@
-//! A recipient unsubscribes: once, whatever the way and however often.
+//! Unsubscribing: it takes effect once, by any method and however often it is repeated.
 
 use messaging_core::domain::audience::suppression::{SuppressionReason, SuppressionSource};
 use messaging_core::domain::audience::unsubscribe::UnsubscribeMethod::{Link, Mailto, OneClick};
@@ -23,7 +23,7 @@ async fn unsubscribing_suppresses_and_tells_once() {
     let record = &listed[0].record;
     assert_eq!((record.reason, record.source), (SuppressionReason::Unsubscribe, SuppressionSource::Recipient));
 
-    // Another message to the same address has its own event; the list stays as it is.
+    // Another message to the same address has a separate event; the suppression stays unchanged.
     let second = product.send_to("ann@example.com").await;
     product.work().await;
     assert!(product.app.unsubscribe(product.workspace, second, Mailto).await.unwrap());

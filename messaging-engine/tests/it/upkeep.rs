@@ -1,4 +1,4 @@
-//! What belongs to the installation and not to a process: its name, its sweeps, and what others changed.
+//! State of the installation that no process owns: its name, its sweeps, and changes by other processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ async fn every_sweep_is_a_job_once_and_comes_again() {
     }
     let count = async || product.store.job_count().await.unwrap();
     assert_eq!(count().await, Sweep::ALL.len() as u64);
-    // Whichever process works does them, at their time.
+    // Whichever process works runs the sweeps when they are due.
     product.another_process().run_until_idle().await.unwrap();
     assert!(product.post_message(&email, Some("k")).await.unwrap().1, "it is kept for a day");
     product.clock.advance(DAY);
@@ -53,7 +53,7 @@ async fn what_one_run_does_not_come_to_is_gone_on_with() {
     product.app.prepare_to_work().await.unwrap();
     let rows = rusqlite::Connection::open(product.directory.path().join("messaging.db")).unwrap();
     let left = || rows.query_row("SELECT count(*) FROM replies", [], |row| row.get::<_, i64>(0)).unwrap();
-    // More than a run removes.
+    // More rows than one run removes.
     rows.execute_batch(
         "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100700)
          INSERT INTO replies (key, credential, route, created_at, expires_at, fingerprint, status, content_type, body)
@@ -79,7 +79,7 @@ async fn workers_see_to_the_sweeps_themselves() {
     workers.stop().await;
 }
 
-/// A process with a host name of its own, and its transport.
+/// A process with another host name, and its transport.
 async fn process(product: &Product, hostname: &str) -> (App, Arc<MemoryTransport>) {
     let transport = Arc::new(MemoryTransport::default());
     let app = App::builder(Arc::clone(&product.store), KEY)
@@ -114,7 +114,7 @@ async fn a_message_has_one_id_whichever_machine_sends_it() {
     two.run_until_idle().await.unwrap();
     assert_eq!(message_ids(&first), [format!("{id}@one.example")]);
     assert_eq!(message_ids(&second), [format!("{other}@one.example")]);
-    // Another name, on purpose.
+    // Another name, set on purpose.
     admin::set_installation_name(&two, "Mail.Example").await.unwrap();
     for bad in ["bad name", "vm", "localhost", "printer.local"] {
         admin::set_installation_name(&one, bad).await.unwrap_err();
@@ -124,11 +124,11 @@ async fn a_message_has_one_id_whichever_machine_sends_it() {
     assert_eq!(message_ids(&second)[1], format!("{id}@mail.example"));
 }
 
-/// The clock stands still, so that nothing that is remembered expires.
+/// The clock stands still, so that no cached value expires.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_another_program_changes_is_heard_of() {
     let product = Product::start().await;
-    // On the runtime of the test, on which they hear.
+    // On the runtime of the test, on which the applications hear of changes.
     let (server, _) = process(&product, "one.example").await;
     let (beside, _) = process(&product, "two.example").await;
     let options =

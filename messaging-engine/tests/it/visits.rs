@@ -1,4 +1,4 @@
-//! Opens and clicks: what is recorded, and who counts as a machine.
+//! Opens and clicks: the recorded events, and which visitors count as machines.
 
 use std::time::Duration;
 

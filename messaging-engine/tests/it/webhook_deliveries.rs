@@ -1,4 +1,4 @@
-//! Events on their way to webhooks: attempts, retries, pauses, replays.
+//! Deliveries of events to webhooks: attempts, retries, pauses, replays.
 
 mod attempts;
 mod groups;
@@ -23,7 +23,7 @@ use crate::support::Product;
 
 pub(crate) const URL: &str = "https://acme.com/hook";
 
-/// A product with one webhook, and what receives its calls.
+/// A product with one webhook, and the receiver of its calls.
 pub(crate) struct Hooks {
     pub(crate) product: Product,
     pub(crate) fetch: Arc<MemoryFetch>,
@@ -35,7 +35,7 @@ pub(crate) struct Hooks {
 }
 
 impl Hooks {
-    /// A webhook that hears of everything.
+    /// A webhook of all events.
     pub(crate) async fn start() -> Self {
         Self::hearing(&["*"]).await
     }
@@ -74,7 +74,7 @@ impl Hooks {
         self.post(&format!("{}/{verb}", self.path), body).await
     }
 
-    /// Sends a message to somebody and does all the work.
+    /// Sends a message and runs all jobs.
     pub(crate) async fn message(&self, to: &str) -> MessageId {
         let id = self.product.send_to(to).await;
         self.product.work().await;
@@ -106,7 +106,7 @@ impl Hooks {
         self.get(&self.path).await["status"].as_str().unwrap().to_owned()
     }
 
-    /// Whether a request is signed with a secret, now.
+    /// Returns true if a request is signed with a secret, as of now.
     pub(crate) fn is_signed(&self, request: &FetchRequest, secret: &str) -> bool {
         let header = |name: &str| request.headers[name].to_str().unwrap();
         let key = SigningKey::parse(secret).unwrap();
@@ -120,7 +120,7 @@ pub(crate) fn body(request: &FetchRequest) -> Value {
     serde_json::from_slice(&request.body).unwrap()
 }
 
-/// The types of the events in the order in which they were told.
+/// The types of the events in the order in which they were delivered.
 pub(crate) fn types(requests: &[FetchRequest]) -> Vec<String> {
     requests.iter().map(|request| body(request)["type"].as_str().unwrap().to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! The events of a workspace for whoever asks.
+//! The operation that lists the events of a workspace.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The end of a workspace and of a user.
+//! Deletion of a workspace and of a user.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn restore(bed: &Bed, caller: &Caller, workspace: WorkspaceId) -> Reply {
     bed.call(Call::new(caller, Method::POST, &format!("/workspaces/{workspace}/restore"))).await
 }
 
-/// What a workspace has, as far as listings show it.
+/// Number of messages, keys, members, domains and contacts of a workspace.
 async fn left(bed: &Bed, workspace: WorkspaceId) -> Vec<usize> {
     let (store, page) = (&bed.store, || PageRequest { after: None, limit: 50 });
     vec![
@@ -60,7 +60,7 @@ async fn the_name_is_asked_for_and_owners_alone_delete_and_restore() {
     let restored = restore(&bed, &owner, workspace).await;
     assert_eq!((restored.status, &restored["deletes_at"]), (200, &json!(null)));
     assert_eq!(restore(&bed, &owner, workspace).await.status, 200, "again");
-    // The job of the first deletion finds nothing to do, and that of a second one its time.
+    // The job of the first deletion finds nothing to do, and that of the second one its end time.
     delete(&bed, &owner, workspace, "Acme").await;
     bed.clock.advance(WEEK - Duration::from_mins(30));
     bed.app.run_until_idle().await.unwrap();
@@ -124,7 +124,7 @@ async fn what_waits_is_held_says_why_and_goes_on_when_it_is_restored() {
     assert_eq!(explanation["code"], "workspace_ending", "{explanation}");
     assert!(explanation["text"].as_str().unwrap().contains("under deletion"), "{explanation}");
     assert_eq!(explanation["cure"]["operation"], "restoreWorkspace");
-    // Whoever unsubscribes is heard.
+    // An unsubscription is accepted.
     assert!(product.app.unsubscribe(product.workspace, sent, OneClick).await.unwrap());
     assert!(product.listed("eve@example.com").await.is_some());
 
@@ -211,7 +211,7 @@ async fn a_user_is_removed_unless_a_workspace_would_have_no_owner() {
     assert!(bed.store.user_by_email(&email).await.unwrap().is_none());
     let gone = admin::delete_user(&bed.app, &email).await.unwrap_err();
     assert!(format!("{gone:?}").contains("list-users"));
-    // Somebody has to be there who may restore it, until its end.
+    // A member who may restore the workspace must remain until its end.
     admin::delete_workspace(&bed.app, workspace, false).await.unwrap();
     let refused = admin::delete_user(&bed.app, "second@acme.com").await.unwrap_err();
     assert!(format!("{refused:?}").contains("delete-workspace --now"), "{refused:?}");
@@ -219,7 +219,7 @@ async fn a_user_is_removed_unless_a_workspace_would_have_no_owner() {
     admin::delete_user(&bed.app, "second@acme.com").await.unwrap();
 }
 
-/// Takes the job away that is to remove the workspace, as a fault would.
+/// Removes the job that is to delete the workspace, as a fault would.
 async fn lose_the_job(bed: &Bed) {
     for job in jobs(bed).await {
         bed.store.commit(Changes::from_iter([Write::Job(JobWrite::Remove(job))]), Priority::Foreground).await.unwrap();

@@ -1,4 +1,4 @@
-//! Many writers of one resource at the same moment: put in order, none refused.
+//! Many concurrent writers of one resource: their writes are ordered, and none is refused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Crowd {
         format!("/workspaces/{}/{rest}", self.workspace)
     }
 
-    /// Sends the requests of all writers at the same moment.
+    /// Sends the requests of all writers at once.
     async fn send(&self, request: impl Fn(usize) -> (Method, String, Value)) -> Vec<Reply> {
         let start = Arc::new(tokio::sync::Barrier::new(WRITERS));
         let writers: Vec<_> = (0..WRITERS)
@@ -75,7 +75,7 @@ async fn upserts_of_one_email_are_all_done() {
         .await;
     assert_eq!(summaries(&replies), BTreeSet::from(["200".to_owned(), "201".to_owned()]));
     assert_eq!(replies.iter().filter(|reply| reply.status == 201).count(), 1);
-    // Some order: every answer shows what those before it wrote, and the last one everything.
+    // In some order, every answer shows what those before it wrote, and the last one everything.
     let mut seen: Vec<_> = replies.iter().map(|reply| reply["attributes"].as_object().unwrap().len()).collect();
     seen.sort_unstable();
     assert_eq!(seen, (1..=WRITERS).collect::<Vec<_>>());

@@ -1,7 +1,7 @@
-//! A clock that is set: forward by two hours or ten years, back by one, and right again.
+//! A clock that is changed: forward by two hours or ten years, back by one hour, and right again.
 //!
-//! Whatever the date says, a message leaves once, and what was dated while the date was wrong does not wait for
-//! that date.
+//! Whatever the date says, a message is sent once, and work that was dated by a wrong clock does not wait for that
+//! date.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::webhook_deliveries::Hooks;
 const HOUR: Duration = Duration::from_hours(1);
 const TEN_YEARS: Duration = Duration::from_hours(24 * 3653);
 
-/// Where the clock jumps to from the beginning.
+/// Times that the clock jumps to from the start.
 fn jumps() -> [Timestamp; 3] {
     [START + 2 * HOUR, START - HOUR, START + TEN_YEARS]
 }
@@ -32,7 +32,7 @@ async fn a_message_in_work_is_not_begun_again_when_the_clock_is_set() {
         product.transport.attempts(1).await;
         for date in [date, START] {
             product.clock.set(date);
-            // Whoever claims now finds nothing.
+            // A worker that claims now finds nothing.
             product.work().await;
         }
         product.clock.set(date);
@@ -53,7 +53,7 @@ async fn a_claim_lasts_as_long_as_it_was_made_for_when_the_clock_is_set_back() {
     let app = product.app.clone();
     let working = tokio::spawn(async move { app.run_until_idle().await });
     product.transport.attempts(1).await;
-    // Its worker is gone, and nobody says what became of the attempt.
+    // Its worker is gone, and the outcome of the attempt is unknown.
     working.abort();
     assert!(working.await.unwrap_err().is_cancelled());
     product.clock.set(START - HOUR);

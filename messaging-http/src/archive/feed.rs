@@ -8,7 +8,8 @@ use messaging_engine::services::archive::ArchivePage;
 /// Media type of a feed.
 pub(super) const MEDIA_TYPE: &str = "application/atom+xml; charset=utf-8";
 
-/// The feed of the campaigns on a page. Ids do not depend on the address of the server, so that readers know an entry again.
+/// The feed of the campaigns on a page. Ids do not depend on the address of the server, so that feed readers recognize
+/// entries.
 pub(super) fn atom(page: &ArchivePage) -> String {
     let updated = page.entries.first().map_or(page.workspace.created_at, |entry| entry.sent_at);
     let mut feed =
@@ -37,7 +38,7 @@ pub(super) fn atom(page: &ArchivePage) -> String {
     feed
 }
 
-/// A text between tags or in a quoted attribute. What XML 1.0 has no place for (section 2.2) becomes U+FFFD.
+/// A text between tags or in a quoted attribute. Characters that XML 1.0 does not allow (section 2.2) become U+FFFD.
 fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -98,7 +99,7 @@ mod tests {
         }
     }
 
-    /// The texts between tags, after a look that tags are closed in their order and nothing else looks like one.
+    /// The texts between tags; asserts that tags are closed in order.
     fn texts(xml: &str) -> Vec<String> {
         let mut open: Vec<&str> = Vec::new();
         let mut texts = Vec::new();

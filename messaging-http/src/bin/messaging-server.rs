@@ -23,7 +23,7 @@ struct Arguments {
     settings: SettingsArgs,
 }
 
-/// Wrong usage; what clap uses, too.
+/// Exit code for wrong usage, the same as clap's.
 const WRONG_USAGE: u8 = 2;
 
 /// No database, or no address to listen at.

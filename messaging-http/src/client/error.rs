@@ -1,4 +1,4 @@
-//! What can go wrong with a call.
+//! Errors of the client.
 
 use std::error::Error;
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::reply::X_REQUEST_ID;
 
-/// A call failed.
+/// Error of a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The URL is none of a server.
+    /// The URL is not that of a server.
     #[error("the URL must be http:// or https://, a host, and at most a path")]
     Url,
     /// The token cannot be sent in a header.
@@ -21,13 +21,13 @@ pub enum ClientError {
     /// The Idempotency-Key cannot be sent in a header.
     #[error("the Idempotency-Key has characters that are not allowed in a header")]
     IdempotencyKey,
-    /// The operation is about a workspace, and the call names none.
+    /// The operation needs a workspace, and the call names none.
     #[error("no workspace is named: give one with `workspace(id)`")]
     Workspace,
-    /// What was to be sent does not become JSON.
+    /// The input cannot be written as JSON.
     #[error("the request cannot be written")]
     Input(#[source] serde_json::Error),
-    /// A file that was to be sent cannot be read.
+    /// The file to send cannot be read.
     #[error("the file cannot be read")]
     File(#[source] Box<dyn Error + Send + Sync>),
     /// TLS cannot be set up on this machine.
@@ -36,13 +36,13 @@ pub enum ClientError {
     /// The server could not be reached, or the connection broke.
     #[error("the server cannot be reached")]
     Unreachable(#[source] Box<dyn Error + Send + Sync>),
-    /// The server did not answer in time. Whether it did what it was asked is not known.
+    /// The server did not answer in time. It may have carried out the request.
     #[error("the server did not answer in time")]
     TimedOut,
-    /// The server said no.
+    /// The server refused the request.
     #[error("{0}")]
     Refused(Box<Refusal>),
-    /// The server said yes in a way that is not understood.
+    /// The server answered with success, but the body cannot be read.
     #[error("the answer to a request ({status}) is not understood")]
     Answer {
         /// The status of the answer.
@@ -62,7 +62,7 @@ impl ClientError {
         }
     }
 
-    /// Whether there was no answer at all: no server, no connection, no time.
+    /// Returns true if there was no answer at all: no server, no connection, no time.
     pub const fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::TimedOut | Self::Tls(_))
     }
@@ -77,15 +77,15 @@ pub struct Refusal {
     /// The code; `scope_required` for the one refusal that has none, and `unknown` when something
     /// other than the server answered.
     pub code: String,
-    /// The sentence for people.
+    /// The message for people.
     pub message: String,
-    /// What the server's log calls the request.
+    /// Id of the request in the server's log.
     pub request_id: Option<String>,
-    /// More about it; with `validation_failed`, the member `errors`.
+    /// Details of the error; with `validation_failed`, the member `errors`.
     pub details: Option<Value>,
     /// Seconds to wait before trying again.
     pub retry_after: Option<u64>,
-    /// The body as it was.
+    /// The body as it was received.
     pub body: Option<Value>,
 }
 

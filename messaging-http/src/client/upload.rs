@@ -1,4 +1,4 @@
-//! Sending a file, a piece at a time.
+//! Uploads of a file, a piece at a time.
 
 use std::io;
 use std::path::Path;
@@ -18,12 +18,12 @@ use super::{Client, ClientError, Success};
 /// Bytes that are read and sent at a time.
 const PIECE: usize = 64 << 10;
 
-/// How long it may take, as long as the link for an upload works.
+/// Longest time of an upload, the same as that for which its link is valid.
 const TIMEOUT: Duration = Duration::from_hours(1);
 
 impl Client {
-    /// Puts a file to a URL that the API gave for it, without credentials. `sent` is told how many more
-    /// bytes went.
+    /// Uploads a file to a URL that the API returned for it, without credentials. `sent` gets the number of further
+    /// bytes sent.
     pub async fn upload(
         url: &str,
         content_type: &str,
@@ -35,7 +35,7 @@ impl Client {
         let client = Self::new(url)?.timeout(TIMEOUT);
         let open = File::open(file).await.map_err(|error| ClientError::File(error.into()))?;
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type), (CONTENT_LENGTH, HeaderValue::from(length))]);
-        // No more than was announced, should the file be growing.
+        // No more than was announced, even if the file grows.
         let pieces = stream::try_unfold((open.take(length), sent), |(mut open, sent)| async move {
             let mut piece = vec![0; PIECE];
             let read = open.read(&mut piece).await?;

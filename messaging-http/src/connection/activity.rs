@@ -1,4 +1,4 @@
-//! What happened on a connection and when.
+//! Activity of a connection: times of its last bytes, and requests in progress.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 pub(crate) struct QuietTimeouts {
     /// From the first byte of a request to the end of its head; also for the first request.
     pub(crate) head: Duration,
-    /// Between requests.
+    /// Between two requests.
     pub(crate) idle: Duration,
 }
 
@@ -22,28 +22,28 @@ impl QuietTimeouts {
     }
 }
 
-/// What happened on a connection and when; in milliseconds since it was accepted, plus one.
+/// Activity of a connection; times are in milliseconds since it was accepted, plus one.
 #[derive(Debug)]
 pub(crate) struct Activity {
     accepted: Instant,
     /// Requests between the end of their head and their answer.
     running: AtomicU32,
-    /// Those of them that wait for their body to arrive.
+    /// Running requests that wait for their body to arrive.
     bodies_awaited: AtomicU32,
-    /// When the last byte moved or the last answer was given.
+    /// Time of the last byte or of the last answer.
     quiet_since: AtomicU64,
-    /// When the head of a request began to arrive; 0 while none does.
+    /// Time at which the head of a request began to arrive; 0 while none does.
     head_since: AtomicU64,
     http2: AtomicBool,
-    /// Whether an answer was given while the peer was still sending the body.
+    /// True if an answer was given while the peer was still sending the body.
     pub(super) unread: AtomicBool,
 }
 
-/// What a look at a connection tells.
+/// Decision about a connection, by its activity.
 pub(super) enum Verdict {
-    /// Nothing to be done before this.
+    /// Nothing to do before this time.
     Wait(Instant),
-    /// It was quiet for too long.
+    /// The connection was quiet for too long.
     Close,
 }
 
@@ -81,22 +81,22 @@ impl Activity {
         AwaitedBody(self)
     }
 
-    /// Whether nothing is being done for the peer: it is idle, or has yet to send the rest of a request.
+    /// Returns true if the server does nothing for the peer: it is idle, or has yet to send the rest of a request.
     pub(crate) fn waits_for_peer(&self) -> bool {
         self.running.load(Relaxed) <= self.bodies_awaited.load(Relaxed)
     }
 
-    /// The request was answered without its body being read.
+    /// Notes that a request was answered without its body being read.
     pub(crate) fn leave_unread(&self) {
         self.unread.store(true, Relaxed);
     }
 
-    /// Bytes of a body, of several requests or of an answer moved.
+    /// Notes that bytes of a body, of several requests or of an answer moved.
     pub(super) fn moved(&self) {
         self.quiet_since.store(self.now(), Relaxed);
     }
 
-    /// Bytes came in. Tells whether they belong to a head, and if so, whether they begin it.
+    /// Notes received bytes. Returns their part of a head; `None` if they belong to a body.
     pub(super) fn received(&self) -> Option<HeadPart> {
         let now = self.now();
         self.quiet_since.store(now, Relaxed);
@@ -108,18 +108,18 @@ impl Activity {
         Some(if begins { HeadPart::Beginning } else { HeadPart::Rest })
     }
 
-    /// Whether the peer is between the beginning and the end of a head.
+    /// Returns true if the peer is between the beginning and the end of a head.
     pub(super) fn is_in_head(&self) -> bool {
         self.head_since.load(Relaxed) > 0
     }
 
-    /// Whether the connection was quiet for too long, and when to look again.
+    /// Decides if the connection was quiet for too long, and otherwise when to check again.
     pub(super) fn verdict(&self, timeouts: QuietTimeouts) -> Verdict {
         let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX / 4);
         let now = self.now();
         let head_since = self.head_since.load(Relaxed);
         let deadline = if self.running.load(Relaxed) > 0 {
-            // The body has time-outs of its own.
+            // The body has timeouts of its own.
             u64::MAX
         } else if head_since > 0 && !self.http2.load(Relaxed) {
             head_since + millis(timeouts.head)
@@ -129,7 +129,7 @@ impl Activity {
         if deadline <= now {
             return Verdict::Close;
         }
-        // A head may begin to arrive, or an answer be given, at any time: look again at least that often.
+        // A head may begin to arrive, or an answer be given, at any time: check again at least this often.
         let look_again = (deadline - now).min(millis(timeouts.shorter()));
         Verdict::Wait(Instant::now() + Duration::from_millis(look_again))
     }
@@ -156,7 +156,7 @@ impl Drop for AwaitedBody<'_> {
     }
 }
 
-/// Where received bytes stand in a head.
+/// Part of a head that received bytes belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeadPart {
     Beginning,

@@ -15,13 +15,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::activity::{Activity, HeadPart};
 use crate::pipeline::MAX_TARGET;
 
-/// How long a peer may go on sending what nobody wanted, so that it gets to read the answer.
+/// Time a peer may still send an unwanted body, so that it gets to read the answer.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How hyper begins its answer to a head that is too long, whatever part of it is.
+/// Beginning of hyper's answer to a head that is too long, whichever part of it is.
 const TOO_LARGE: &[u8] = b"HTTP/1.1 431 ";
 
-/// The answer when it is the request's target (RFC 9110 section 15.5.15).
+/// The answer if the request's target is too long (RFC 9110 section 15.5.15).
 const URI_TOO_LONG: &[u8] = b"HTTP/1.1 414 URI Too Long\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// A socket between hyper and the peer.
@@ -30,11 +30,11 @@ pub(super) struct Stream {
     socket: TcpStream,
     activity: Arc<Activity>,
     linger: Option<Pin<Box<Sleep>>>,
-    /// Whether anything was received at all.
+    /// True if anything was received.
     has_received: bool,
-    /// Bytes of the request line that arrives; `None` once it has ended.
+    /// Bytes of the arriving request line; `None` once it has ended.
     line: Option<usize>,
-    /// What is left of the answer that replaces hyper's.
+    /// Remaining bytes of the answer that replaces hyper's.
     replacement: Option<&'static [u8]>,
 }
 
@@ -58,7 +58,7 @@ impl Stream {
         }
     }
 
-    /// Writes the replacement of an answer whose first bytes hyper is about to write; `None` when it has none.
+    /// Writes the replacement of an answer whose first bytes hyper is about to write; `None` if there is none.
     fn poll_replacement(&mut self, cx: &mut Context<'_>, answer: &[u8]) -> Option<Poll<io::Result<()>>> {
         if self.line.is_some_and(|length| length > MAX_TARGET) && answer.starts_with(TOO_LARGE) {
             self.line = None;
@@ -79,8 +79,8 @@ impl Stream {
         Some(Poll::Ready(Ok(())))
     }
 
-    /// Reads and drops what the peer still sends. Closing with bytes unread would reset the connection,
-    /// and the peer would lose the answer that told it to stop.
+    /// Reads and drops the bytes that the peer still sends. Closing with unread bytes would reset the connection, and
+    /// the peer would lose the answer that told it to stop.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let linger = self.linger.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + LINGER)));
         let mut scratch = [0_u8; 16 * 1024];
@@ -94,7 +94,7 @@ impl Stream {
         }
     }
 
-    /// Whether the peer may still be sending: a body that nobody wanted, or the rest of a malformed head.
+    /// Returns true if the peer may still be sending: an unwanted body, or the rest of a malformed head.
     fn may_receive_more(&self) -> bool {
         self.activity.unread.load(Relaxed) || self.has_received && self.activity.is_in_head()
     }

@@ -1,4 +1,4 @@
-//! Files of a directory, read when they are asked for.
+//! Files of a directory, read for each request.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,10 +9,10 @@ use bytes::Bytes;
 /// The name of the folder that the files are answered in; nobody keeps them.
 pub(super) const SET: &str = "files";
 
-/// Bytes of a file.
+/// Bytes of a file, at most.
 const MAX_FILE: u64 = 8 << 20;
 
-/// Reads a file without holding others up; `None` where there is none.
+/// Reads a file without blocking other requests; `None` if there is none.
 pub(super) async fn read_later(directory: &Path, name: &str) -> Option<Bytes> {
     let (directory, name) = (directory.to_owned(), name.to_owned());
     let read = tokio::task::spawn_blocking(move || {
@@ -37,8 +37,8 @@ pub(super) fn read(directory: &Path, name: &str) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// Where a file is. Neither the name nor a symbolic link leads out of the directory, and what is no plain file is not
-/// opened: that could wait for ever.
+/// Finds a file. Neither the name nor a symbolic link leads out of the directory, and only plain files are opened:
+/// others could block for ever.
 fn locate(directory: &Path, name: &str) -> io::Result<PathBuf> {
     let not_found = || io::Error::new(io::ErrorKind::NotFound, "there is no such file");
     let is_name = |part: &str| {

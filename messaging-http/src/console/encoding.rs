@@ -1,9 +1,10 @@
-//! Which encoding of a file somebody takes (RFC 9110 section 12.5.3).
+//! The encodings of a file that a client accepts (RFC 9110 section 12.5.3).
 
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-/// Whether gzip is taken. Without the header any encoding may be sent, but whoever leaves it out rarely expects one.
+/// Returns true if gzip is accepted. Without the header any encoding may be sent, but clients that omit it rarely
+/// expect one.
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     let (mut gzip, mut any) = (None, None);
@@ -20,7 +21,7 @@ pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     gzip.or(any).unwrap_or(false)
 }
 
-/// The weight among the parameters of a coding: 1 where there is none, 0 where it is none.
+/// The weight among the parameters of a coding: 1 if there is none, 0 if it cannot be read.
 fn weight(parameters: &str) -> f32 {
     let mut pairs = parameters.split(';').filter_map(|pair| pair.split_once('='));
     pairs

@@ -1,8 +1,8 @@
 //! Generator and test of `operations.js`, `schemas.js` and `providers.js`, by which the console knows the API.
 //!
 //! They are made from the table of operations, the OpenAPI document and the table of providers. They are checked in, so
-//! that the build compresses and names them like the other files of the console; the tests here fail when one differs
-//! from what would be made now. `UPDATE=1 cargo test -p messaging-http --lib console` writes them anew.
+//! that the build compresses and names them like the other files of the console; the tests here fail if one differs
+//! from its sources. `UPDATE=1 cargo test -p messaging-http --lib console` writes them anew.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -53,13 +53,13 @@ struct RequiredRights {
     session: bool,
 }
 
-/// The input that an operation takes, as a row of `schemas.js`.
+/// The input of an operation, as a row of `schemas.js`.
 #[derive(Serialize)]
 struct OperationInput {
     /// Members of the body by their dotted names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     body: BTreeMap<String, MemberFacts>,
-    /// Parameters of the query that take one of several words; others are left out.
+    /// Parameters of the query whose values are a choice of words; others are left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     query: BTreeMap<String, MemberFacts>,
 }
@@ -121,7 +121,7 @@ fn needed(access: Access) -> RequiredRights {
         Access::Session => RequiredRights { session: true, ..nothing },
         Access::SessionRole(role) => RequiredRights { session: true, role: Some(role), ..nothing },
         Access::Operator => RequiredRights { session: true, operator: true, ..nothing },
-        // An API key with the scope `*` may call it as well; the console lets people sign in, so it is told the role.
+        // An API key with the scope `*` may call it as well; the console only has sessions, so the role is enough.
         Access::Administration | Access::ScopeOrAdmin(_) => RequiredRights { role: Some(Role::Admin), ..nothing },
     }
 }
@@ -232,7 +232,7 @@ fn facts(schema: &Map<String, Value>, required: bool, document: &Value) -> Membe
     }
 }
 
-/// The text of a JavaScript module that exports `rows` as one constant object. Each row is a line of its own, so that
+/// The text of a JavaScript module that exports `rows` as one constant object. Each row is on a separate line, so that
 /// diffs are short. `about` becomes the first comment.
 fn module<T: Serialize>(about: &str, name: &str, rows: impl Iterator<Item = (String, T)>) -> String {
     let mut text = format!("// {about}\n// Made by messaging-http/src/console/operations.rs; not to be edited.\n");
@@ -278,13 +278,13 @@ struct Setting<'a> {
     #[serde(skip_serializing_if = "is_false")]
     secret: bool,
     #[serde(skip_serializing_if = "is_false")]
-    /// True if the server makes the value itself, so that nobody enters it.
+    /// True if the server makes the value itself, so that forms have no field for it.
     made: bool,
 }
 
 impl<'a> Setting<'a> {
-    /// The setting as a field of a form; `None` for a secret that the server makes itself, which nobody enters or
-    /// sees, and for `routes`, which holds the settings of other providers.
+    /// The setting as a field of a form; `None` for a secret that the server makes itself, which users neither enter
+    /// nor see, and for `routes`, which holds the settings of other providers.
     fn of(member: &'a Member) -> Option<Self> {
         let secret = member.is_secret();
         let (field, options): (_, &[_]) = match member.form {

@@ -1,21 +1,21 @@
-//! A file that is answered.
+//! A file of the console, as it is answered.
 
 use bytes::Bytes;
 
-/// A file and how it may be kept.
+/// A file, and for how long it may be cached.
 pub(super) struct ServedFile {
     pub(super) bytes: Bytes,
     pub(super) compression: Compression,
     pub(super) caching: &'static str,
 }
 
-/// How a file's bytes are encoded.
+/// Encoding of a file's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
-    /// As they are, for everybody.
+    /// Unencoded, for all clients.
     Never,
-    /// As they are; others, who take it, get them compressed.
+    /// Unencoded; clients that accept gzip get the file compressed.
     NotAsked,
-    /// By gzip.
+    /// Compressed by gzip.
     Gzip,
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Members are shown this deep; recursion would never end.
+/// Depth to which members are shown; recursion would never end.
 const MAX_DEPTH: usize = 6;
 
 /// A member of a body.
 pub(super) struct Member {
-    /// Its name behind those of the members it is in: `audience.list_ids`, `events[].name`.
+    /// Its name after those of its parents: `audience.list_ids`, `events[].name`.
     pub(super) path: String,
     pub(super) kind: String,
     pub(super) is_required: bool,
@@ -49,14 +49,14 @@ fn collect(rows: &mut Vec<Member>, document: &Value, schema: &Value, example: &s
     }
 }
 
-/// Whether a schema is that of a list, perhaps one that may be null.
+/// Returns true if a schema is that of a list, perhaps a nullable one.
 fn is_list(document: &Value, schema: &Value) -> bool {
     let schema = resolve(document, schema);
     schema.get("items").is_some()
         || one_of(schema).is_some_and(|choices| choices.len() == 1 && is_list(document, choices[0]))
 }
 
-/// The schema whose members are worth showing: that of an item for a list, the other one of a nullable.
+/// The schema whose members are shown: that of an item for a list, the other one of a nullable.
 fn unwrap_list<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let schema = resolve(document, schema);
     if let Some(items) = schema.get("items") {

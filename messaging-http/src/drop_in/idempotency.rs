@@ -6,7 +6,8 @@ use messaging_engine::Error;
 /// Characters of an Idempotency-Key here (contract section 18).
 const MAX_KEY_LENGTH: usize = 256;
 
-/// The Idempotency-Key that a call is remembered under: these may be longer than ours, so it is a digest of the one given.
+/// The Idempotency-Key under which a call is stored: a digest of the given one, because those of other services may be
+/// longer.
 pub(crate) fn idempotency_key(header: &[u8]) -> Result<String, Error> {
     let text = std::str::from_utf8(header).map_err(|_| Error::InvalidIdempotencyKey)?;
     let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);

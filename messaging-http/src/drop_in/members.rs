@@ -1,12 +1,12 @@
-//! Reads the objects of another service's body member by member. What nobody has taken in the end has no counterpart here
-//! and is refused by name.
+//! Reads the objects of another service's body member by member. Members that were not read in the end have no
+//! counterpart, and are refused by name.
 
 use messaging_core::violation::{FieldCode, Violations, escape};
 use serde_json::{Map, Value};
 
 /// An object of a body while it is read.
 pub(super) struct Members {
-    /// Where it stands in the body.
+    /// Pointer of the object in the body.
     at: String,
     rest: Map<String, Value>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Person {
 }
 
 impl Members {
-    /// The members of an object; none of what is something else, which is a fault.
+    /// The members of an object; any other value has none, and is an error.
     pub(super) fn of(value: Value, at: impl Into<String>, faults: &mut Violations) -> Self {
         let at = at.into();
         let rest = if let Value::Object(members) = value {
@@ -36,7 +36,7 @@ impl Members {
         format!("{}/{}", self.at, escape(name))
     }
 
-    /// A member; null is as good as none.
+    /// A member; null counts as none.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.rest.remove(name).filter(|value| !value.is_null())
     }
@@ -57,7 +57,7 @@ impl Members {
         }
     }
 
-    /// An object, left as it is.
+    /// An object, taken unchanged.
     pub(super) fn object(&mut self, name: &str, faults: &mut Violations) -> Option<Map<String, Value>> {
         match self.take(name)? {
             Value::Object(object) => Some(object),
@@ -65,7 +65,7 @@ impl Members {
         }
     }
 
-    /// An object to be read on.
+    /// An object whose members are read in turn.
     pub(super) fn members(&mut self, name: &str, faults: &mut Violations) -> Option<Self> {
         let at = self.pointer(name);
         self.take(name).map(|value| Self::of(value, at, faults))
@@ -94,14 +94,14 @@ impl Members {
         }
     }
 
-    /// Refuses a member by name if it is there, whatever it says.
+    /// Refuses a member by name if it is there, whatever its value.
     pub(super) fn refuse(&mut self, name: &str, why: &str, faults: &mut Violations) {
         if self.take(name).is_some() {
             faults.add(self.pointer(name), FieldCode::NotAllowed, why);
         }
     }
 
-    /// Refuses what was not taken.
+    /// Refuses the members that were not read.
     pub(super) fn finish(self, faults: &mut Violations) {
         for name in self.rest.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name) {
             faults.add(self.pointer(name), FieldCode::UnknownField, "has no counterpart here; leave it out");
@@ -115,7 +115,7 @@ impl Members {
 }
 
 impl Person {
-    /// Of `Ann <ann@example.com>` or `ann@example.com`. Whether the address is one is not looked at.
+    /// Reads `Ann <ann@example.com>` or `ann@example.com`. The address is not checked.
     pub(super) fn of_mailbox(text: &str) -> Self {
         let bare = || Self { address: text.trim().to_owned(), name: None };
         let Some((name, address)) = text.trim_end().strip_suffix('>').and_then(|rest| rest.rsplit_once('<')) else {

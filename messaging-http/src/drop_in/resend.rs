@@ -1,7 +1,7 @@
 //! Resend: `POST /emails` and `POST /emails/batch`.
 //!
-//! <https://resend.com/docs/api-reference/emails/send-email>. The names of errors are Resend's where it has one, because
-//! its libraries tell errors apart by them.
+//! <https://resend.com/docs/api-reference/emails/send-email>. The names of errors are Resend's if it has one, because
+//! its libraries distinguish errors by them.
 
 use http::{HeaderMap, StatusCode};
 use messaging_core::ids::MessageId;
@@ -14,7 +14,8 @@ use super::members::{Members, Person};
 use super::translation::{MAX_MESSAGES, Translated, Translation, dotted};
 use crate::reply::{self, Reply};
 
-/// How Resend's libraries ask whether a batch with a broken email is sent without it; we do what is meant unless given.
+/// Header by which clients of Resend choose if a batch with a broken email is sent without it; only `strict` is
+/// accepted: all or none.
 const BATCH_VALIDATION: &str = "x-batch-validation";
 
 /// An email.
@@ -189,7 +190,7 @@ fn status_and_name(error: &Error) -> (StatusCode, &'static str) {
     }
 }
 
-/// What Resend calls a body with these faults.
+/// Resend's name for an error with these violations.
 fn name_of(violations: &Violations) -> &'static str {
     let is_missing = |violation: &Violation| violation.code == FieldCode::Required;
     let concerns = |violation: &Violation, member: &str| match &violation.at {

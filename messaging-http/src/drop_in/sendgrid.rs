@@ -1,7 +1,7 @@
 //! SendGrid: `POST /v3/mail/send`.
 //!
-//! <https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send>. Each personalization is one message, and all of
-//! them are accepted or none. As there, what is wrong with a body answers 400.
+//! <https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send>. Each personalization is one message, and
+//! all of them are accepted or none. As at SendGrid, errors of a body are answered with 400.
 
 use http::{HeaderValue, StatusCode};
 use messaging_core::ids::MessageId;
@@ -15,7 +15,7 @@ use super::members::{Members, Person};
 use super::translation::{MAX_BYTES, MAX_MESSAGES, Translated, Translation, dotted};
 use crate::reply::{self, Reply};
 
-/// Seconds of the last second of the year 9999, after which no time can be written.
+/// Last second of the year 9999, as a Unix time: later times cannot be written.
 const LAST_SECOND: i64 = 253_402_300_799;
 
 /// Settings of which only `enable: false` has a counterpart.
@@ -30,7 +30,7 @@ const MAIL_SETTINGS: [&str; 6] = [
 /// Settings of tracking of which only `enable: false` has a counterpart.
 const TRACKING_SETTINGS: [&str; 2] = ["subscription_tracking", "ganalytics"];
 
-/// Messages.
+/// Translates a request into messages.
 pub(super) fn send(body: Value) -> Result<Translated, Error> {
     if !body.is_object() {
         return Err(Error::InvalidJson(None));
@@ -47,7 +47,7 @@ pub(super) fn send(body: Value) -> Result<Translated, Error> {
     let mut shared = Shared::read(&mut theirs, &mut faults);
     let check_only = mail_settings(&mut theirs, &mut faults);
     theirs.finish(&mut faults);
-    // Files and texts are sent once and go into every message.
+    // Files and texts are sent once and copied into every message.
     if shared.message.length().saturating_mul(personalizations.len()) > MAX_BYTES {
         return Err(Error::PayloadTooLarge { limit: MAX_BYTES });
     }
@@ -56,7 +56,7 @@ pub(super) fn send(body: Value) -> Result<Translated, Error> {
     Translated::new(messages, check_only, faults)
 }
 
-/// What all messages of a request have unless a personalization has its own.
+/// Values that all messages of a request have unless a personalization has its own.
 struct Shared {
     message: Translation,
     headers: Map<String, Value>,
@@ -119,12 +119,12 @@ fn sender(theirs: &mut Members, message: &mut Translation, faults: &mut Violatio
     let at = theirs.pointer("from");
     if let Some(person) = theirs.members("from", faults).and_then(|person| read_person(person, faults)) {
         message.put("from_email", person.address, format!("{at}/email"));
-        // Empty without a name: a sender of a personalization does not take the name of the other one.
+        // Empty without a name: a sender of a personalization does not take the name of the request's sender.
         message.put("from_name", person.name.unwrap_or_default(), format!("{at}/name"));
     }
 }
 
-/// What a request and a personalization may both have.
+/// Reads subject and time, which both a request and a personalization may have.
 fn subject_and_time(theirs: &mut Members, message: &mut Translation, faults: &mut Violations) {
     message.put_some("subject", theirs.text("subject", faults), theirs.pointer("subject"));
     let Some(send_at) = theirs.take("send_at") else { return };
@@ -136,7 +136,7 @@ fn subject_and_time(theirs: &mut Members, message: &mut Translation, faults: &mu
     }
 }
 
-/// People as objects.
+/// Recipients as objects.
 fn people(theirs: &mut Members, name: &str, faults: &mut Violations) -> Vec<(String, Person)> {
     let items = theirs.list(name, faults).into_iter();
     let read = items.filter_map(|(at, item)| {
@@ -196,7 +196,7 @@ fn attachments(theirs: &mut Members, message: &mut Translation, faults: &mut Vio
             ("type", "content_type"),
             ("content_id", "content_id"),
         ] {
-            // A name that nothing shows the file by.
+            // A name that no text refers to.
             let is_used = name != "content_id" || is_inline;
             if let Some(text) = file.text(name, faults).filter(|_| is_used) {
                 message.name(format!("/attachments/{index}/{ours}"), file.pointer(name));
@@ -209,7 +209,7 @@ fn attachments(theirs: &mut Members, message: &mut Translation, faults: &mut Vio
     message.put_list("attachments", files);
 }
 
-/// Whether the request is only to be looked at.
+/// Reads `mail_settings`; returns true in sandbox mode, in which the request is only checked.
 fn mail_settings(theirs: &mut Members, faults: &mut Violations) -> bool {
     let Some(mut settings) = theirs.members("mail_settings", faults) else { return false };
     let sandbox = settings.members("sandbox_mode", faults).is_some_and(|mut sandbox| {
@@ -232,7 +232,7 @@ fn tracking(theirs: &mut Members, message: &mut Translation, faults: &mut Violat
     {
         let Some(mut one) = settings.members(name, faults) else { continue };
         options.extend(one.flag("enable", faults).map(|enabled| (ours.to_owned(), enabled.into())));
-        // The pixel has its place, and texts keep their links.
+        // The pixel has a fixed place, and texts keep their links.
         if one.take(extra).is_some_and(|value| value != Value::Bool(false) && value != "") {
             faults.add(one.pointer(extra), FieldCode::NotAllowed, "has no counterpart here; leave it out");
         }
@@ -247,7 +247,7 @@ fn tracking(theirs: &mut Members, message: &mut Translation, faults: &mut Violat
     settings.finish(faults);
 }
 
-/// Refuses a setting that is on.
+/// Refuses a setting that is enabled.
 fn refuse_enabled(settings: &mut Members, name: &str, faults: &mut Violations) {
     let at = settings.pointer(name);
     let Some(mut setting) = settings.members(name, faults) else { return };
@@ -256,7 +256,7 @@ fn refuse_enabled(settings: &mut Members, name: &str, faults: &mut Violations) {
     }
 }
 
-/// The answer to messages that were accepted. Of several, the header is a list.
+/// The answer to accepted messages. With several, the header is a list.
 pub(super) fn accepted(ids: &[MessageId]) -> Reply {
     let mut reply = reply::bare(StatusCode::ACCEPTED);
     let list = ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Messages of ours as they are put together from another service's, and what their members are called there.
+//! Messages translated from those of another service, with the original names of their members.
 
 use bytes::Bytes;
 use messaging_core::violation::{At, FieldCode, Violations};
@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::members::Person;
 
-/// Bytes that the messages of one request may come to, each with what it shares with others.
+/// Bytes of the messages of one request, at most; shared content counts for each message.
 pub(super) const MAX_BYTES: usize = 25 << 20;
 
-/// The most that a request names; those of ours take as many.
+/// Messages of one request, at most; the operation accepts as many.
 pub(super) const MAX_MESSAGES: usize = 100;
 
 /// One message.
@@ -19,18 +19,18 @@ pub(super) struct Translation {
     message: Map<String, Value>,
     /// Pointers into the message, each with the one into the body that it comes from.
     names: Vec<(String, String)>,
-    /// Where the message stands in the body.
+    /// Pointer of the message in the body.
     at: String,
 }
 
 impl Translation {
-    /// An email that stands at a pointer.
+    /// An email at a pointer of the body.
     pub(super) fn email(at: impl Into<String>) -> Self {
         let message = Map::from_iter([("channel".to_owned(), json!("email"))]);
         Self { message, names: Vec::new(), at: at.into() }
     }
 
-    /// Sets a member, which stands at `from`.
+    /// Sets a member that comes from the pointer `from`.
     pub(super) fn put(&mut self, member: &str, value: impl Into<Value>, from: impl Into<String>) {
         self.names.push((format!("/{member}"), from.into()));
         self.message.insert(member.to_owned(), value.into());
@@ -43,7 +43,7 @@ impl Translation {
         }
     }
 
-    /// Sets a member to a list whose items each stand somewhere.
+    /// Sets a member to a list whose items come from pointers of their own.
     pub(super) fn put_list(&mut self, member: &str, items: Vec<(String, Value)>) {
         if items.is_empty() {
             return;
@@ -56,18 +56,18 @@ impl Translation {
         self.message.insert(member.to_owned(), Value::Array(values));
     }
 
-    /// Calls a place within a member by the name that it has in the body.
+    /// Maps a pointer of the message to its pointer in the body.
     pub(super) fn name(&mut self, ours: String, from: String) {
         self.names.push((ours, from));
     }
 
-    /// Sets who it is from.
+    /// Sets the sender.
     pub(super) fn put_sender(&mut self, sender: Person, from: &str) {
         self.put("from_email", sender.address, from);
         self.put_some("from_name", sender.name, from);
     }
 
-    /// Sets to whom it goes: the first, and the others as copies that everybody sees. Our recipients have no display names.
+    /// Sets the recipients: the first, and the others as visible copies. Recipients have no display names here.
     pub(super) fn put_recipients(&mut self, to: Vec<(String, Person)>, cc: Vec<(String, Person)>) {
         let mut all = to.into_iter();
         if let Some((from, first)) = all.next() {
@@ -76,7 +76,7 @@ impl Translation {
         self.put_list("cc", all.chain(cc).map(|(from, person)| (from, person.address.into())).collect());
     }
 
-    /// Sets where replies go; there is room for one address.
+    /// Sets the reply address; there is room for one.
     pub(super) fn put_reply_to(&mut self, people: Vec<(String, Person)>, faults: &mut Violations) {
         for (index, (from, person)) in people.into_iter().enumerate() {
             if index == 0 {
@@ -87,7 +87,7 @@ impl Translation {
         }
     }
 
-    /// Joins what comes from elsewhere, which stays where both have a member.
+    /// Adds members of a shared message; those that the message has itself stay.
     pub(super) fn with_shared(mut self, shared: &Self) -> Self {
         for (name, value) in &shared.message {
             if !self.message.contains_key(name) {
@@ -99,12 +99,12 @@ impl Translation {
         self
     }
 
-    /// Bytes that it comes to as JSON.
+    /// Length of the message as JSON, in bytes.
     pub(super) fn length(&self) -> usize {
         serde_json::to_string(&self.message).map_or(0, |text| text.len())
     }
 
-    /// Where a place of the message stands in the body.
+    /// Returns the pointer in the body that a pointer of the message comes from.
     fn origin(&self, ours: &str) -> String {
         let within = |outer: &str| ours.strip_prefix(outer).filter(|rest| rest.is_empty() || rest.starts_with('/'));
         let named = self.names.iter().filter_map(|(ours, from)| Some((ours.len(), from, within(ours)?)));
@@ -115,7 +115,7 @@ impl Translation {
     }
 }
 
-/// A request in our words.
+/// A translated request.
 #[derive(Debug)]
 pub(crate) struct Translated {
     messages: Vec<Translation>,
@@ -124,7 +124,7 @@ pub(crate) struct Translated {
 }
 
 impl Translated {
-    /// The request for messages, unless something is wrong with what they are made of.
+    /// The request for messages; fails if there are errors in the original.
     pub(super) fn new(messages: Vec<Translation>, check_only: bool, faults: Violations) -> Result<Self, Error> {
         faults.into_result()?;
         let bodies: Vec<_> = messages.iter().map(|translation| &translation.message).collect();
@@ -132,7 +132,7 @@ impl Translated {
         Ok(Self { messages, body: body.map_err(Error::internal)?.into(), check_only })
     }
 
-    /// Whether the messages are only to be looked at.
+    /// Returns true if the messages are only checked, not sent.
     pub(super) const fn check_only(&self) -> bool {
         self.check_only
     }
@@ -142,7 +142,7 @@ impl Translated {
         self.body.clone()
     }
 
-    /// A refusal of ours about the members that were sent.
+    /// Maps the pointers of an error to those of the original body.
     pub(super) fn named_back(&self, error: Error) -> Error {
         let Error::Validation(violations) = error else { return error };
         let mut named = Violations::new();
@@ -155,7 +155,7 @@ impl Translated {
         Error::Validation(named)
     }
 
-    /// Where a place of the request stands in the body that was sent.
+    /// Returns the pointer in the original body that a pointer of the request comes from.
     fn origin(&self, pointer: &str) -> String {
         let of_message = || {
             let (index, rest) = pointer.strip_prefix("/messages/")?.split_once('/')?;

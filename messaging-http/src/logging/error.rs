@@ -1,4 +1,4 @@
-//! Why logging could not be started.
+//! Errors of starting the log.
 
 use std::io;
 
@@ -11,7 +11,7 @@ pub enum LogError {
     /// The thread that writes could not be started.
     #[error("failed to start the thread that writes the log")]
     Thread(#[source] io::Error),
-    /// The process logs already, in a way of its own.
+    /// Another subscriber is installed in the process already.
     #[error("the process logs already")]
     Taken(#[source] tracing_subscriber::util::TryInitError),
     /// Spans cannot be sent to the collector that the variables of OpenTelemetry name.

@@ -37,7 +37,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Open connections, the oldest first.
 type Open = VecDeque<Arc<Scraper>>;
 
-/// Closes the oldest idle connection when all are taken.
+/// Closes the oldest idle connection if all places are taken.
 fn make_room(open: &mut Open) {
     if open.len() >= MAX_CONNECTIONS
         && let Some(at) = open.iter().position(|scraper| !scraper.is_busy(TIMEOUT))
@@ -79,7 +79,7 @@ impl MetricsListener {
                 let mut open = lock(&open);
                 make_room(&mut open);
                 if open.len() >= MAX_CONNECTIONS {
-                    // All are busy with a page, which takes milliseconds: the new connection is closed.
+                    // All connections are busy with a page, which takes milliseconds: the new one is closed.
                     continue;
                 }
                 open.push_back(Arc::clone(&scraper));

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 const RECORDED: &str = include_str!("examples.json");
 
-/// What was recorded of an operation, members in the order in which the server writes them.
+/// Recorded example of an operation, members in the order in which the server writes them.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Example<'a> {
     /// The body of the request.

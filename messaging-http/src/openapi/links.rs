@@ -9,7 +9,7 @@ use super::tags;
 pub(super) fn of(endpoint: &Endpoint, all: &[Endpoint], members: &Map<String, Value>) -> Map<String, Value> {
     let own: Vec<_> = parameters(endpoint).collect();
     let mut links = Map::new();
-    // What acts on a single thing answers with it, and creates nothing.
+    // An operation on a single resource answers with it, and creates nothing.
     if (endpoint.method)() != http::Method::POST || own.iter().any(|name| *name != "workspace_id") {
         return links;
     }
@@ -29,7 +29,7 @@ fn parameters(endpoint: &Endpoint) -> impl Iterator<Item = &'static str> {
     endpoint.path.split('{').skip(1).filter_map(|part| part.split('}').next())
 }
 
-/// Where a parameter's value is: in the path of the request, or in its answer under the same name, or as `TAG_id`.
+/// Source of a parameter's value: the path of the request, or its answer, under the same name or as `TAG_id`.
 fn source(name: &str, own: &[&str], tag: &str, members: &Map<String, Value>) -> Option<Value> {
     if own.contains(&name) {
         return Some(json!(format!("$request.path.{name}")));

@@ -52,7 +52,7 @@ fn failures(endpoint: &Endpoint, is_listing: bool) -> Vec<(&'static str, &'stati
     if !is_public {
         failures.extend([("401", "Unauthorized"), ("403", "Forbidden"), ("429", "TooManyRequests")]);
     } else if endpoint.body != BodyKind::None {
-        // Credentials are in the body of what needs none: a sign-in.
+        // A sign-in needs no credentials; they are in its body.
         failures.extend([("401", "Unauthorized"), ("429", "TooManyRequests")]);
     }
     // Confirming a sign-on is only there where a provider is.

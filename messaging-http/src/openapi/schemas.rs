@@ -1,4 +1,4 @@
-//! Schemas as the document has them: what schemars makes, in the words of OpenAPI's tools.
+//! Schemas of the document: those of schemars, in the form that OpenAPI tools expect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ pub(super) fn sort(schemas: &mut Map<String, Value>) {
     schemas.extend(sorted);
 }
 
-/// Takes `null` out of what a value may be.
+/// Removes `null` from the types of a value.
 pub(super) fn without_null(schema: &mut Value) {
     let Some(members) = schema.as_object_mut() else { return };
     if let Some(Value::Array(types)) = members.get_mut("type") {
@@ -54,8 +54,8 @@ pub(super) fn without_null(schema: &mut Value) {
     }
 }
 
-/// Writes choices between words as `enum`, because generators of clients make one type of that and several of a `oneOf`. What
-/// each word means moves into the description.
+/// Writes choices between words as `enum`, because generators of clients make one type of it and several of a `oneOf`.
+/// The meaning of each word moves into the description.
 pub(super) fn plain_enums(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -79,8 +79,8 @@ pub(super) fn plain_enums(value: &mut Value) {
     }
 }
 
-/// Says of objects whose members are free that they are: generators of clients take an object that names no members for an
-/// empty one.
+/// Declares objects with free members as such: generators of clients take an object without named members for an empty
+/// one.
 pub(super) fn free_objects(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -102,7 +102,7 @@ pub(super) fn free_objects(value: &mut Value) {
     }
 }
 
-/// The words of such a choice with what they mean, if it is one between words alone.
+/// The words of such a choice with their meanings, if it is one between words alone.
 fn words(choices: &[Value]) -> Option<Vec<(String, String)>> {
     let mut words = Vec::new();
     for choice in choices {

@@ -1,8 +1,8 @@
-//! What the groups of operations are about.
+//! Groups of operations, with their descriptions.
 
 use messaging_engine::ops::Endpoint;
 
-/// The groups in the order that a newcomer meets them: who one is, what is sent and to whom, and what keeps it running.
+/// The groups in the order in which a newcomer needs them: accounts, content and recipients, operation.
 pub(super) const ALL: [&str; 33] = [
     "auth",
     "factor",

@@ -6,22 +6,22 @@ use messaging_engine::Error;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// Names a request, so that a repetition has no effect (contract section 1.7).
+/// Header that names a request, so that a repetition has no effect (contract section 1.7).
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The value of `Idempotency-Key`. Of two, neither counts: the answer is an empty one, which is malformed.
+/// The value of `Idempotency-Key`. If there are two, an empty one is returned, which is malformed.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let value = values.next()?;
     Some(if values.next().is_some() { &b""[..] } else { value.as_bytes() })
 }
 
-/// Whether this can be a host with or without a port; it may be empty (RFC 9110 section 7.2).
+/// Returns true if a value can be a host with or without a port; it may be empty (RFC 9110 section 7.2).
 pub(super) fn is_host(value: &[u8]) -> bool {
     value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=%:[]".contains(byte))
 }
 
-/// The token of `Authorization: Bearer …`. Of two, neither counts: others on the way may have read the other one.
+/// The token of `Authorization: Bearer …`. Two are refused: a proxy may have read the other one.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(Error::MissingCredentials)?;
@@ -36,8 +36,8 @@ pub(super) fn bearer(headers: &HeaderMap) -> Result<&str, Error> {
     Ok(token.trim_start())
 }
 
-/// Whether unknown members shall be ignored: `Prefer: handling=lenient` (RFC 7240 section 4.4), where the first
-/// `handling` counts.
+/// Returns true if unknown members are to be ignored: `Prefer: handling=lenient` (RFC 7240 section 4.4), where the
+/// first `handling` counts.
 pub(super) fn prefers_leniency(headers: &HeaderMap) -> bool {
     let preferences = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
     let named = preferences.flat_map(|text| text.split(',')).map(|preference| {
@@ -48,7 +48,7 @@ pub(super) fn prefers_leniency(headers: &HeaderMap) -> bool {
     handling.next().is_some_and(|(_, value)| value.trim().trim_matches('"').eq_ignore_ascii_case("lenient"))
 }
 
-/// Whether CSV is asked for: `Accept` names `text/csv`, and JSON not before it.
+/// Returns true if CSV is requested: `Accept` names `text/csv`, and JSON not before it.
 pub(super) fn wants_csv(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut types = accepted.flat_map(|text| text.split(',')).map(|range| {
@@ -58,12 +58,12 @@ pub(super) fn wants_csv(headers: &HeaderMap) -> bool {
     types.find(|essence| essence == "text/csv" || essence == "application/json").as_deref() == Some("text/csv")
 }
 
-/// Whether the body is declared as `application/json`, parameters aside.
+/// Returns true if the body is declared as `application/json`, parameters aside.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
     has_type(headers, &["application/json"])
 }
 
-/// Whether the body is declared as one of these media types, parameters aside, and without a content coding.
+/// Returns true if the body is declared as one of these media types, parameters aside, and without a content coding.
 pub(super) fn has_type(headers: &HeaderMap, types: &[&str]) -> bool {
     let mut codings = headers.get_all(CONTENT_ENCODING).iter();
     let is_plain = codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));

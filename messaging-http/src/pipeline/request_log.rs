@@ -1,4 +1,4 @@
-//! What the log of requests is given of a request and its answer.
+//! Entries of the log of requests, made from requests and their answers.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use super::headers::IDEMPOTENCY_KEY;
 use crate::reply::Reply;
 use crate::router::RouteMatch;
 
-/// The longest Idempotency-Key (contract section 20); what is longer is refused, and not kept.
+/// The longest Idempotency-Key (contract section 20); a longer one is refused, and not kept.
 const MAX_KEY: usize = 66;
 
-/// A request that is about a workspace, before it is carried out.
+/// The entry of a request in a workspace, before it is carried out.
 pub(super) fn begun(
     head: &Parts,
     matched: &RouteMatch<'_>,
@@ -52,19 +52,19 @@ pub(super) fn begun(
     request
 }
 
-/// A body as far as it may be kept.
+/// A body for the log: empty if it is longer than `MAX_BODY`.
 pub(super) fn kept(body: &Bytes) -> Bytes {
     if body.len() <= MAX_BODY { body.clone() } else { Bytes::new() }
 }
 
-/// The request with its answer.
+/// The entry of the request with its answer.
 pub(super) fn answered(request: AnsweredRequest, reply: &Reply, took: Duration) -> AnsweredRequest {
     let mut request = request;
     request.status = reply.status().as_u16();
     request.took = took;
     let is_short = reply.body().size_hint().exact().is_some_and(|length| length <= MAX_BODY as u64);
     if is_short {
-        // A whole body is there at once.
+        // A whole body is available at once.
         let frame = reply.body().clone().frame().now_or_never().flatten();
         request.response = frame.and_then(Result::ok).and_then(|frame| frame.into_data().ok()).unwrap_or_default();
     }

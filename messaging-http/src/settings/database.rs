@@ -8,10 +8,10 @@ use messaging_store::PostgresUrl;
 
 use super::SettingsError;
 
-/// Schemes that show that a text is meant as the URL of a database.
+/// Schemes by which a text is recognized as the URL of a database.
 const SCHEMES: [&str; 5] = ["sqlite:", "postgres:", "postgresql:", "mysql:", "file:"];
 
-/// A database as the settings name it. It is shown without its password.
+/// A database, as the settings name it. It is shown without its password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Database {
@@ -23,7 +23,7 @@ pub enum Database {
 }
 
 impl Database {
-    /// What `--database` says: a path, `sqlite://PATH` or `postgres://…`.
+    /// Parses the value of `--database`: a path, `sqlite://PATH` or `postgres://…`.
     pub(crate) fn parse(text: &str) -> Result<Self, SettingsError> {
         #[cfg(feature = "postgres")]
         if PostgresUrl::is_one(text) {
@@ -31,14 +31,14 @@ impl Database {
         }
         match text.split_once("://") {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
-            // A URL that lacks its slashes; there may be a colon in the name of a file.
+            // A URL that lacks its slashes; the name of a file may have a colon.
             None if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) => Err(SettingsError::UnknownDatabase),
             None if !text.is_empty() => Ok(Self::Sqlite(text.into())),
             _ => Err(SettingsError::UnknownDatabase),
         }
     }
 
-    /// The file, if it is one on this machine.
+    /// The file, if the database is one on this machine.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),
@@ -47,8 +47,8 @@ impl Database {
         }
     }
 
-    /// Whether it is there, as far as that can be told without asking a server. What cannot be looked at counts as there:
-    /// who opens it hears why.
+    /// Returns true if the database exists, as far as that is known without asking a server. A file that cannot be
+    /// examined counts as existing: opening it reports the error.
     pub fn exists(&self) -> bool {
         self.file().is_none_or(|file| !matches!(file.try_exists(), Ok(false)))
     }

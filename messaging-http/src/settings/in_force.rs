@@ -1,7 +1,7 @@
-//! The settings that a running server has, for commands beside it: a file in its data directory, which it keeps locked as
-//! long as it runs.
+//! The settings of a running server, for commands beside it: a file in its data directory, which the server keeps
+//! locked as long as it runs.
 //!
-//! So nobody takes what a killed server left for the settings of one that runs.
+//! By the lock a file left by a killed server is recognized.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -16,7 +16,7 @@ use super::{Database, Settings, SettingsArgs};
 /// The file, in the data directory.
 pub(crate) const FILE: &str = "settings.json";
 
-/// How long a server waits for commands that look at the file at the same moment, and how often it tries.
+/// Time a server waits for commands that read the file at the same moment, and interval of its tries.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TRY_EVERY: Duration = Duration::from_millis(5);
 
@@ -24,16 +24,16 @@ const TRY_EVERY: Duration = Duration::from_millis(5);
 #[derive(Serialize, Deserialize)]
 struct Written {
     settings: SettingsArgs,
-    /// Whether the database is named by a URL with a password, which is written nowhere.
+    /// True if the database is named by a URL with a password, which is not written.
     hides_database: bool,
 }
 
-/// The settings of a server that runs now.
+/// The settings of a running server.
 #[derive(Debug)]
 pub struct Running {
-    /// As they were given to it; paths are absolute.
+    /// The given settings, with absolute paths.
     pub settings: SettingsArgs,
-    /// Whether the server was given a database that is not among them, because its URL has a password.
+    /// True if the server has a database that is left out here, because its URL has a password.
     pub hides_database: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct InForce {
 }
 
 impl InForce {
-    /// Tells others the settings. `None` where another server in the same directory does.
+    /// Writes the settings. `None` if another server runs in the same directory.
     pub(crate) fn tell(settings: &Settings) -> io::Result<Option<Self>> {
         let path = settings.data.join(FILE);
         let Some(mut file) = locked(&path)? else { return Ok(None) };
@@ -61,13 +61,13 @@ impl InForce {
     }
 }
 
-/// The file, locked; `None` where another server has it. Commands that look whether one does are waited for.
+/// Opens the file and locks it; `None` if another server has locked it. Waits for commands that check the lock.
 fn locked(path: &Path) -> io::Result<Option<File>> {
     let began = Instant::now();
     loop {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         match file.try_lock() {
-            // Whoever locked what another server has removed meanwhile has locked nothing.
+            // A lock on a file that another server has removed meanwhile does not count.
             Ok(()) if is_at(&file, path)? => return Ok(Some(file)),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return Ok(None),
@@ -77,7 +77,7 @@ fn locked(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Whether an open file is the one at a path.
+/// Returns true if an open file is the one at a path.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;
     match fs::metadata(path) {
@@ -89,17 +89,17 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
 
 impl Drop for InForce {
     fn drop(&mut self) {
-        // Whoever finds it later finds it without a lock.
+        // A process that finds the file later finds it unlocked.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Whether a database is shown otherwise than it was named: then there is a password in the name.
+/// Returns true if a database is shown differently from its name: then the name has a password.
 fn hides(database: &Database, named: &str) -> bool {
     database.file().is_none() && database.to_string() != named
 }
 
-/// The settings of the server that runs on a data directory; `None` when none does.
+/// The settings of the server that runs on a data directory; `None` if none does.
 pub fn running(data: &Path) -> Option<Running> {
     let mut file = File::open(data.join(FILE)).ok()?;
     if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
@@ -133,7 +133,7 @@ mod tests {
         assert!(InForce::tell(&given).unwrap().is_none(), "another server in the same directory");
         drop(told);
         assert!(running(data).is_none());
-        // What a killed server left.
+        // A file left by a killed server.
         fs::write(data.join(FILE), "{\"settings\":{},\"hides_database\":false}").unwrap();
         assert!(running(data).is_none());
     }
@@ -146,7 +146,7 @@ mod tests {
         looking.lock_shared().unwrap();
         let told = std::thread::scope(|scope| {
             let server = scope.spawn(|| InForce::tell(&given));
-            // It has begun to wait, or has not looked yet: both end well.
+            // The thread waits, or has not tried yet: both end well.
             std::thread::yield_now();
             drop(looking);
             server.join().unwrap()

@@ -20,7 +20,7 @@ const DEFAULT_CLAIM: &str = "groups";
 /// Octets of the file with the client's secret.
 const MAX_SECRET: u64 = 4096;
 
-/// The provider that the settings name; `None` where nothing is said of one.
+/// The provider of the settings; `None` if no setting is about one.
 pub(super) fn oidc(args: &SettingsArgs) -> Result<Option<OidcSettings>, SettingsError> {
     let given = args.given();
     let Some(first) = given.into_iter().find(|name| name.starts_with("oidc_")) else { return Ok(None) };

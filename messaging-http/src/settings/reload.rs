@@ -11,7 +11,7 @@ use crate::logging::LogGuard;
 /// change, with or without a signal.
 const LIVE: [&str; 1] = ["log"];
 
-/// What a running server does with settings that are read again.
+/// Applies settings that are read again to a running server.
 #[derive(Debug)]
 pub struct Reload {
     log: LogGuard,
@@ -19,12 +19,12 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// For a server that was started with these settings, file included, and that logs so.
+    /// For a server that was started with these settings, file included, and has this log.
     pub fn new(in_force: SettingsArgs, log: LogGuard) -> Self {
         Self { log, in_force: Mutex::new(in_force) }
     }
 
-    /// Takes over what may change, and tells in the log what needs a restart. Settings that make no sense change nothing.
+    /// Applies the settings that may change, and logs the others that need a restart. Invalid settings change nothing.
     pub fn apply(&self, read: Result<SettingsArgs, SettingsError>) {
         match read.and_then(|read| read.clone().complete().map(|_| read)) {
             Ok(read) => self.take_over(read),

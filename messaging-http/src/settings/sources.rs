@@ -66,7 +66,7 @@ impl From<SourceArg> for String {
     }
 }
 
-/// The sources of the node: those that are given, each once, under their names or that of the machine.
+/// The sources of the node: the given ones, each once, with their names or that of the machine.
 pub(super) fn sources(given: Option<Vec<SourceArg>>, hostname: &str) -> Result<Vec<NamedSource>, SettingsError> {
     let given = given.unwrap_or_default();
     if given.len() > MAX_SOURCES {

@@ -6,11 +6,10 @@ use tokio::runtime;
 
 use super::start_error::StartError;
 
-/// Background work gets what requests leave of the processors: under full load about a hundredth, else all
-/// it wants.
+/// Background work gets the processor time that requests leave: about a hundredth under full load.
 const BACKGROUND_NICENESS: i32 = 19;
 
-/// The workers, on threads that give way to those that answer requests.
+/// The workers, on threads with a lower priority than those that answer requests.
 #[derive(Debug)]
 pub(super) struct Background {
     workers: Option<Workers>,
@@ -30,7 +29,7 @@ impl Background {
         Ok(Self { workers: Some(Workers::start(app, runtime.handle())), runtime: Some(runtime) })
     }
 
-    /// Lets the workers finish what they are at.
+    /// Stops the workers after their present work.
     pub(super) async fn stop(mut self) {
         if let Some(workers) = self.workers.take() {
             workers.stop().await;

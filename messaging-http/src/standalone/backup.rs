@@ -1,4 +1,4 @@
-//! Backups of what the settings name, and putting them back.
+//! Backups of the installation that the settings name, and restores.
 
 use std::path::{Path, PathBuf};
 

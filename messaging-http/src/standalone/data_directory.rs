@@ -1,4 +1,4 @@
-//! The data directory: made, or closed to everybody but its owner.
+//! The data directory: created, or made private to its owner.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -13,22 +13,22 @@ use crate::settings::IN_FORCE;
 /// The file with the address that the server listens at.
 pub(super) const LISTEN: &str = "listen";
 
-/// The file with the address that mail comes back to.
+/// The file with the address for returned mail.
 pub(super) const SMTP_LISTEN: &str = "smtp-listen";
 
-/// The file with the address that mail is submitted to.
+/// The file with the address for submissions.
 pub(super) const SUBMISSION_LISTEN: &str = "submission-listen";
 
 /// The file with the address of the metrics page.
 pub(super) const METRICS_LISTEN: &str = "metrics-listen";
 
-/// The file with the number of the latest start, by which a database is told from a copy.
+/// The file with the number of the latest start, by which a copy of the database is recognized.
 pub(super) const EPOCH: &str = "epoch";
 
-/// Makes the data directory, or closes an existing one, and our files in it, to everybody but its owner.
+/// Creates the data directory, or makes an existing one and the installation's files in it private to its owner.
 ///
-/// What cannot be closed is an error: an address book and keys must not lie open. So is what is not ours, which others may
-/// need: a path that was mistyped, such as `/etc`, stays as it is.
+/// Fails if a file cannot be made private: it may hold addresses and keys. Fails also for a directory of another
+/// purpose, which others may need: a mistyped path such as `/etc` stays unchanged.
 pub(super) fn make_private(path: &Path, database: Option<&Path>, secret_key: &Path) -> Result<(), FileError> {
     if path.is_dir() {
         refuse_foreign_directory(path, database, secret_key)?;
@@ -42,7 +42,7 @@ pub(super) fn make_private(path: &Path, database: Option<&Path>, secret_key: &Pa
     let is_foreign =
         |place: &Path| place == secret_key && !is_key(place) || database == Some(place) && !is_database(place);
     for (place, mode) in private_places(path, database, secret_key) {
-        // Whoever reads it says what is wrong with it.
+        // The reader of the file reports what is wrong with it.
         if !is_foreign(&place) {
             close_to_others(&place, mode)?;
         }
@@ -50,7 +50,7 @@ pub(super) fn make_private(path: &Path, database: Option<&Path>, secret_key: &Pa
     Ok(())
 }
 
-/// Refuses a directory that others may use and that holds something, but nothing of an installation.
+/// Refuses a directory that others may use and that has files, but none of an installation.
 pub(super) fn refuse_foreign_directory(
     path: &Path,
     database: Option<&Path>,
@@ -66,7 +66,7 @@ pub(super) fn refuse_foreign_directory(
         return Ok(());
     }
     let mut found = fs::read_dir(path).map_err(FileError::of("read the directory", path))?.flatten();
-    // Every new file system of a disk has the first, and a restore that was killed leaves the other.
+    // Every new file system has the first, and a killed restore leaves the other.
     let is_empty = |name: &str| name == "lost+found" || name.starts_with(".restor");
     if found.all(|entry| is_empty(&entry.file_name().to_string_lossy())) {
         return Ok(());
@@ -76,12 +76,12 @@ pub(super) fn refuse_foreign_directory(
     Err(FileError::of("use the directory", path)(io::Error::other(cause)))
 }
 
-/// Whether a file can be one of secret keys, by its length.
+/// Returns true if a file can be one of secret keys, by its length.
 fn is_key(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0 && found.len().is_multiple_of(KEY_BYTES))
 }
 
-/// Whether a file is a database of SQLite, or still an empty one.
+/// Returns true if a file is a SQLite database, or empty.
 fn is_database(path: &Path) -> bool {
     let mut start = Vec::with_capacity(SQLITE.len());
     let read = fs::File::open(path).and_then(|file| file.take(SQLITE.len() as u64).read_to_end(&mut start));
@@ -94,8 +94,8 @@ const KEY_BYTES: u64 = SecretKey::LENGTH as u64;
 /// First bytes of a SQLite database.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// What nobody else may read, with the permissions that it may have at most. What is in the directories was made private,
-/// and cannot be reached through them.
+/// Private files and directories, with the permissions that they may have at most. The files in the directories were
+/// created private, and cannot be reached through them.
 pub(super) fn private_places(path: &Path, database: Option<&Path>, secret_key: &Path) -> Vec<(PathBuf, u32)> {
     let of_database = database.into_iter().flat_map(|database| {
         ["", "-wal", "-shm", ".lock"].map(|suffix| {
@@ -112,13 +112,13 @@ pub(super) fn private_places(path: &Path, database: Option<&Path>, secret_key: &
 /// Directories in the data directory.
 const DIRECTORIES: [&str; 2] = ["attachments", "uploads"];
 
-/// The file of settings, by the name that the documentation gives it. It may be in the directory before the first start.
+/// The settings file, by its name in the documentation. It may be in the directory before the first start.
 const CONFIG: &str = "messaging.toml";
 
-/// Files in the data directory, beside the key and those of the database.
+/// Files in the data directory, besides the key and those of the database.
 const FILES: [&str; 7] = [LISTEN, SMTP_LISTEN, SUBMISSION_LISTEN, METRICS_LISTEN, EPOCH, IN_FORCE, "dev.json"];
 
-/// Takes the permissions of group and others from a file or directory, if they have any.
+/// Removes the permissions of group and others from a file or directory, if there are any.
 fn close_to_others(path: &Path, mode: u32) -> Result<(), FileError> {
     let is_open = || match fs::metadata(path) {
         Ok(metadata) => Ok(metadata.permissions().mode() & 0o077 != 0),
@@ -133,7 +133,7 @@ fn close_to_others(path: &Path, mode: u32) -> Result<(), FileError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         changed => changed.map_err(FileError::of("take from others the permission to use", path))?,
     }
-    // Some file systems say yes and change nothing.
+    // Some file systems report success and change nothing.
     if is_open()? {
         let cause = io::Error::new(io::ErrorKind::PermissionDenied, "its file system keeps no permissions");
         return Err(FileError::of("take from others the permission to use", path)(cause));
@@ -163,7 +163,7 @@ mod tests {
         make_private(&data, Some(&data.join("messaging.db")), &data.join("secret.key")).unwrap();
         let modes = ["", "attachments", "messaging.db", "notes.txt"].map(|path| mode(&data.join(path)));
         assert_eq!(modes, [0o700, 0o700, 0o600, 0o644], "all of ours and nothing else");
-        // What its owner made stricter stays so.
+        // Stricter permissions set by the owner stay.
         fs::set_permissions(&data, fs::Permissions::from_mode(0o500)).unwrap();
         make_private(&data, Some(&data.join("messaging.db")), &data.join("secret.key")).unwrap();
         assert_eq!(mode(&data), 0o500);
@@ -181,11 +181,11 @@ mod tests {
         set(&passwd, 0o644);
         let refused = make_private(&etc, Some(&etc.join("messaging.db")), &etc.join("secret.key")).unwrap_err();
         assert!(refused.source.to_string().contains("--data"), "{refused}");
-        // As the database, or as the key, of a directory that is ours.
+        // As the database, or as the key, of a directory of an installation.
         make_private(&new, Some(&etc), &etc).unwrap();
         make_private(&new, Some(&passwd), &passwd).unwrap();
         assert_eq!((mode(&etc), mode(&passwd), mode(&new)), (0o755, 0o644, 0o700));
-        // A new disk is empty but for this.
+        // A new disk is empty except for this.
         let disk = place.path().join("disk");
         fs::create_dir_all(disk.join("lost+found")).unwrap();
         set(&disk, 0o755);

@@ -1,6 +1,6 @@
-//! `messaging doctor`: everything that is looked at, on the data directory of a running server or without one.
+//! `messaging doctor`: all checks, on the data directory of a running server or without one.
 //!
-//! Nothing is made and nothing is repaired: what a start would put right is told as it is.
+//! Nothing is created or repaired: the state is reported even if a start would correct it.
 
 use messaging_core::domain::installation::checkup::{CheckId, CheckReport, SecretKeyFact, skipped};
 use messaging_core::error::Chain;
@@ -14,10 +14,10 @@ use super::open::{Opened, look_at};
 use super::start_error::StartError;
 use crate::settings::Settings;
 
-/// What is asked whether the clock is right.
+/// Time server that the clock is compared with.
 const TIME_SERVER: &str = "pool.ntp.org";
 
-/// What `doctor` is asked beyond the settings.
+/// Options of `doctor` beyond the settings.
 #[derive(Debug, Clone, Default)]
 pub struct Examination {
     /// A domain that receives mail.
@@ -26,7 +26,7 @@ pub struct Examination {
     pub blocklists: Vec<String>,
 }
 
-/// Looks at everything. Takes some seconds, at most a minute.
+/// Runs all checks. Takes some seconds, at most a minute.
 pub async fn examine(settings: &Settings, examination: &Examination) -> Vec<CheckReport> {
     let base = format!("http://{}", settings.listen);
     let asked = |mut checkup: messaging_engine::app::checks::Checkup| {
@@ -71,7 +71,7 @@ pub async fn examine(settings: &Settings, examination: &Examination) -> Vec<Chec
     reports
 }
 
-/// What it means for the key that the database could not be opened.
+/// The state of the secret key, derived from the error of opening the database.
 fn fact_of(error: &StartError) -> SecretKeyFact {
     match error {
         StartError::WrongKey { .. } => SecretKeyFact::Wrong,

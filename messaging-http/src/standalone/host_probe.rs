@@ -1,4 +1,4 @@
-//! The machine that the program runs on, as the checks of the operator look at it.
+//! The machine of the program, as the checks of the operator examine it.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -22,12 +22,12 @@ use messaging_transport::{Dns, GuardedFetch, probe};
 use super::data_directory::{SMTP_LISTEN, private_places};
 use crate::settings::{Database, Settings, TlsFiles};
 
-/// What is known of the secret key.
+/// State of the secret key.
 #[derive(Debug, Clone)]
 pub(super) enum KeyKnown {
-    /// The database was opened with these.
+    /// The database was opened with these keys.
     Admitted(KeyRing),
-    /// It could not be opened.
+    /// The database could not be opened.
     Refused(SecretKeyFact),
 }
 
@@ -45,7 +45,7 @@ pub(super) struct ThisHost {
     dns: Option<SocketAddr>,
 }
 
-/// With what the machine of these settings is looked at.
+/// The checkup of the machine with these settings.
 pub(super) fn checkup(settings: &Settings, key: KeyKnown) -> Checkup {
     let resolver = settings.dns.map_or_else(|| "the system's resolver".to_owned(), |server| server.to_string());
     let options = CheckOptions::default()
@@ -76,7 +76,7 @@ pub(super) fn checkup(settings: &Settings, key: KeyKnown) -> Checkup {
 #[async_trait]
 impl HostProbe for ThisHost {
     async fn outgoing_addresses(&self) -> Vec<IpAddr> {
-        // Where private addresses count as public, what the machine calls its address on the internet says nothing.
+        // If private addresses are allowed, the machine's own view of its internet address says nothing.
         if self.allow_private { Vec::new() } else { probe::outgoing_addresses().await }
     }
 
@@ -99,7 +99,7 @@ impl HostProbe for ThisHost {
     async fn smtp_certificate(&self, host: &str) -> SmtpCertificateFact {
         let Some(TlsFiles { certificate, key }) = self.tls.clone() else { return SmtpCertificateFact::Off };
         let host = host.to_owned();
-        // Reading the system's roots takes a while.
+        // Reading the system's root certificates takes a while.
         let looking = tokio::task::spawn_blocking(move || {
             let clock: Arc<dyn Clock> = Arc::new(SystemClock);
             probe::smtp_certificate(&certificate, &key, &host, &[], &clock)
@@ -142,7 +142,7 @@ impl HostProbe for ThisHost {
     async fn disk(&self) -> DiskFacts {
         match self.database.file() {
             Some(file) => disk_space(file, self.disk_reserve),
-            // The disk of the database is another machine's.
+            // The disk of the database is that of another machine.
             None => disk_space(&self.data, self.disk_reserve),
         }
     }
@@ -152,7 +152,7 @@ impl HostProbe for ThisHost {
             KeyKnown::Admitted(admitted) => admitted,
             KeyKnown::Refused(fact) => return fact.clone(),
         };
-        // It may have been replaced since; then the next start fails.
+        // The file may have been replaced since; then the next start fails.
         match key_file::read(&self.secret_key) {
             // A rotation since has put another key before them.
             Ok(Some(ring)) if ring.holds(admitted) => SecretKeyFact::Fits,

@@ -1,4 +1,4 @@
-//! Rotation of the installation's secret key, whether or not servers run meanwhile.
+//! Rotation of the installation's secret key, with or without running servers.
 //!
 //! The order of its steps makes it safe to be killed anywhere: the new key is in the key file before any process holds
 //! it, all processes hold it before one of them seals with it, and the older keys stay in the file.
@@ -63,7 +63,7 @@ pub enum RotationError {
     /// The database cannot be used.
     #[error("failed to use the database")]
     Store(#[from] StoreError),
-    /// Some secrets could not be sealed anew under the new key.
+    /// Some secrets could not be encrypted with the new key.
     #[error("failed to encrypt the stored secrets with the new key; run the command again")]
     Reseal(#[from] Error),
 }
@@ -78,7 +78,7 @@ pub struct RotationReport {
     pub keys_in_file: usize,
     /// True if this call finished an earlier rotation that was cut off; then no further key was added.
     pub resumed: bool,
-    /// Numbers of secrets that were sealed anew, by kind.
+    /// Numbers of secrets that were encrypted again, by kind.
     pub resealed: ResealReport,
 }
 
@@ -106,8 +106,8 @@ pub async fn rotate(app: &App, file: &Path, given: Option<&Path>) -> Result<Rota
     Ok(RotationReport { key: new.id(), keys_in_file: ring.keys().len(), resumed, resealed })
 }
 
-/// Puts the key in `given`, or a generated one, in front of the keys and replaces the key file; answers what the file
-/// holds now.
+/// Puts the key in `given`, or a generated one, in front of the keys and replaces the key file; returns the new content
+/// of the file.
 fn extended(ring: &KeyRing, given: Option<&Path>, file: &Path) -> Result<KeyRing, RotationError> {
     let new = match given {
         None => SecretKey::generate(&SystemEntropy::default()),
@@ -140,14 +140,14 @@ async fn switch_all_processes(app: &App, key: &SecretKey, file: &Path) -> Result
     if !without_key.is_empty() {
         return Err(RotationError::NotHeld { file: file.to_owned(), nodes: names(&without_key) });
     }
-    // A process that still seals under the previous key may store further secrets under it, so it is too early to seal
-    // anew.
+    // A process that still encrypts with the previous key may store further secrets, so it is too early to encrypt them
+    // again.
     let not_sealing = wait_until_all(app, |holder| holder.seals_under(&id)).await?;
     if not_sealing.is_empty() { Ok(()) } else { Err(RotationError::NotChanged) }
 }
 
-/// Seals secrets anew, pass by pass, until a pass finds none under an older key; adds each pass to `all`. Answers
-/// whether `all` has any record that was sealed anew.
+/// Encrypts secrets again, pass by pass, until a pass finds none under an older key; adds each pass to `all`. Returns
+/// true if any record of `all` was encrypted again.
 async fn reseal_all(app: &App, all: &mut ResealReport) -> Result<bool, RotationError> {
     loop {
         let pass = admin::reseal(app).await?;
@@ -158,7 +158,7 @@ async fn reseal_all(app: &App, all: &mut ResealReport) -> Result<bool, RotationE
     }
 }
 
-/// Waits until all processes fulfil a condition, for [`ROTATION_TIMEOUT`] at most; answers those that do not fulfil it
+/// Waits until all processes fulfil a condition, for [`ROTATION_TIMEOUT`] at most; returns those that do not fulfil it
 /// by then.
 async fn wait_until_all(
     app: &App,
@@ -180,7 +180,7 @@ async fn holders_not_matching(app: &App, is: impl Fn(&KeyHolder) -> bool + Send)
     Ok(holders.into_iter().filter(|holder| !is(holder)).collect())
 }
 
-/// The names of processes, separated by commas, with a note where a process has not said which keys it holds.
+/// The names of processes, separated by commas, with a note if a process has not reported its keys.
 fn names(holders: &[KeyHolder]) -> String {
     let name = |holder: &KeyHolder| match holder.keys {
         Some(_) => holder.name.clone(),

@@ -15,7 +15,7 @@ use super::data_directory::{SMTP_LISTEN, SUBMISSION_LISTEN};
 use super::start_error::StartError;
 use crate::settings::{Settings, TlsFiles};
 
-/// The listeners that the settings name, with their addresses and not answering yet.
+/// The listeners of the settings: bound to their addresses, not answering yet.
 #[derive(Debug)]
 pub(super) struct MailListeners {
     inbound: Option<Inbound>,
@@ -41,23 +41,23 @@ impl MailListeners {
         Ok(Self { inbound, submission })
     }
 
-    /// Where mail comes back to, if anywhere.
+    /// Address of the listener for returned mail; `None` if it is off.
     pub(super) fn smtp_addr(&self) -> Option<SocketAddr> {
         self.inbound.as_ref().map(Inbound::local_addr)
     }
 
-    /// Where mail is submitted to, if anywhere.
+    /// Address of the listener for submissions; `None` if it is off.
     pub(super) fn submission_addr(&self) -> Option<SocketAddr> {
         self.submission.as_ref().map(Submission::local_addr)
     }
 
-    /// The files in a data directory that name the addresses.
+    /// The files in a data directory that hold the addresses.
     pub(super) fn files(&self, data: &Path) -> Vec<(PathBuf, SocketAddr)> {
         let named = [(SMTP_LISTEN, self.smtp_addr()), (SUBMISSION_LISTEN, self.submission_addr())];
         named.into_iter().filter_map(|(file, address)| Some((data.join(file), address?))).collect()
     }
 
-    /// Says where they listen.
+    /// Logs the addresses.
     pub(super) fn announce(&self) {
         if let Some(address) = self.smtp_addr() {
             tracing::info!(%address, "listening for returned mail");
@@ -67,10 +67,10 @@ impl MailListeners {
         }
     }
 
-    /// Answers until `stopping` is true; then finishes what is on its way.
+    /// Answers until `stopping` is true; then finishes the open conversations.
     pub(super) async fn run(self, app: &App, sink: Arc<dyn SubmissionSink>, stopping: watch::Receiver<bool>) {
         let stop = |mut stopping: watch::Receiver<bool>| async move {
-            // An error means that whoever could say so is gone, which is as good.
+            // An error means that the sender is gone, which has the same effect.
             drop(stopping.wait_for(|stopping| *stopping).await);
         };
         let returned = async {

@@ -9,30 +9,30 @@ use messaging_store::{MalformedPostgresUrl, PostgresUrl, SqliteOptions};
 use super::data_directory::EPOCH;
 use crate::settings::Database;
 
-/// What is moved, and where to.
+/// Source and target of a move.
 #[derive(Debug, Clone)]
 pub struct Move {
     source: PathBuf,
     target: PostgresUrl,
 }
 
-/// Why something cannot be moved from or to.
+/// Error of the source or target of a move.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoMove {
-    /// The source is no file of SQLite.
+    /// The source is not a file of SQLite.
     #[error("--from must be a path or sqlite://PATH")]
     Source,
-    /// The target is no database of PostgreSQL.
+    /// The target is not a database of PostgreSQL.
     #[error("--to must be postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     Target,
-    /// The target begins like one.
+    /// The PostgreSQL URL is malformed.
     #[error(transparent)]
     TargetUrl(#[from] MalformedPostgresUrl),
 }
 
 impl Move {
-    /// Reads what the two sides are called.
+    /// Parses the source and the target.
     pub fn parse(from: &str, to: &str) -> Result<Self, NoMove> {
         let Ok(Database::Sqlite(source)) = Database::parse(from) else { return Err(NoMove::Source) };
         if !PostgresUrl::is_one(to) {
@@ -41,7 +41,7 @@ impl Move {
         Ok(Self { source, target: PostgresUrl::parse(to)? })
     }
 
-    /// Moves everything; then the source is fenced.
+    /// Moves everything; then fences the source.
     pub async fn carry_out(self, progress: impl FnMut(MoveProgress) + Send) -> Result<MoveReport, MoveError> {
         let epoch = self.source.with_file_name(EPOCH);
         let mut source = SqliteOptions::new(self.source);

@@ -1,5 +1,5 @@
-//! What the service manager is told of the server (`sd_notify(3)`): a datagram to the socket that `NOTIFY_SOCKET` names.
-//! Without one nobody is told.
+//! Notifications of the service manager (`sd_notify(3)`): datagrams to the socket in `NOTIFY_SOCKET`. Without it none
+//! are sent.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,18 +7,18 @@ use std::os::unix::net::UnixDatagram;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// State of the server that the service manager is told.
+/// State of the server that is sent to the service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Requests are answered, with settings that were read completely.
+    /// Requests are answered, and the settings were read completely.
     Ready,
     /// Settings are being read again.
     Reloading,
-    /// No more requests are taken; those under way are finished.
+    /// No more requests are accepted; the running ones are finished.
     Stopping,
 }
 
-/// Tells the service manager, if there is one. That it does not hear is only noted.
+/// Notifies the service manager, if there is one. A failure is only logged.
 pub(super) fn tell(state: State) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()) else { return };
     if let Err(error) = send(&socket, &text(state)) {
@@ -44,7 +44,7 @@ fn send(socket: &OsStr, text: &str) -> io::Result<()> {
         use std::os::linux::net::SocketAddrExt as _;
         use std::os::unix::ffi::OsStrExt as _;
         use std::os::unix::net::SocketAddr;
-        // A name that is no file begins with @ in the place of a zero.
+        // An abstract name begins with @, which stands for a zero byte.
         if let Some(name) = socket.as_bytes().strip_prefix(b"@") {
             return own.send_to_addr(text.as_bytes(), &SocketAddr::from_abstract_name(name)?).map(drop);
         }

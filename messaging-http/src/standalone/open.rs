@@ -1,4 +1,4 @@
-//! The application on the database that the settings name, without a server.
+//! The application on the database of the settings, without a server.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,33 +31,33 @@ use super::process::raise_file_limit;
 use super::start_error::StartError;
 use crate::settings::{Database, Settings, bind_each};
 
-/// How long a server waits for a database that does not answer.
+/// Time a server waits for a database that does not answer.
 #[cfg(feature = "postgres")]
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Interval between two attempts to open the database.
 #[cfg(feature = "postgres")]
 const TRY_EVERY: Duration = Duration::from_secs(1);
 
-/// Interval at which the key file is looked at.
+/// Interval at which the key file is read.
 const LOOK_FOR_KEYS_EVERY: Duration = Duration::from_secs(1);
 
-/// The directory in which a server simulates.
+/// The directory for simulations of a server.
 const SIMULATIONS: &str = "simulations";
-/// What the names of those of commands begin with.
+/// Beginning of the names of directories for simulations of commands.
 const OF_COMMANDS: &str = "simulations-";
 
 /// The role of a process that opens the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The one server, which also does the jobs.
+    /// The server, which also runs the jobs.
     Server,
-    /// A command beside it, or without it.
+    /// A command, with or without a running server.
     Command,
 }
 
 /// Opens the data directory and the database: the application without a server.
 ///
-/// `base` is where links point when the settings do not say.
+/// `base` is the beginning of links if the settings have none.
 pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, StartError> {
     if role == Role::Server && settings.database.file().is_none() && settings.public_url.is_none() {
         return Err(StartError::PublicUrl);
@@ -79,8 +79,8 @@ pub async fn open(settings: &Settings, role: Role, base: &str) -> Result<App, St
     opened
 }
 
-/// Leaves a database that several processes share: one that does not start got its share of the work, which the others
-/// would leave alone until it counts as dead.
+/// Leaves a database that several processes share: a process that fails to start has been given a share of the work,
+/// which the others would not do until it counts as dead.
 pub(super) async fn leave(settings: &Settings, store: &dyn Store) {
     if settings.database.file().is_none() {
         store.close().await;
@@ -88,7 +88,7 @@ pub(super) async fn leave(settings: &Settings, store: &dyn Store) {
 }
 
 async fn open_on(settings: &Settings, role: Role, base: &str, store: Arc<dyn Store>) -> Result<App, StartError> {
-    // Once the lock of the database is ours, so that of two servers one makes the key.
+    // After the lock of the database is held, so that only one of two servers creates the key.
     let key = key_file::open_or_create(&settings.secret_key_file, &*store).await?;
     let checkup = checkup(settings, KeyKnown::Admitted(key.clone()));
     let app = build(settings, role, base, store, key, checkup).await?;
@@ -96,7 +96,7 @@ async fn open_on(settings: &Settings, role: Role, base: &str, store: Arc<dyn Sto
     Ok(app)
 }
 
-/// Takes the keys that a rotation puts into the key file, or that somebody copies there from another node.
+/// Adopts the keys that a rotation writes to the key file, or that somebody copies there from another node.
 fn follow_key_file(app: &App, file: PathBuf) {
     let told = Mutex::new(None);
     app.follow_secret_keys(LOOK_FOR_KEYS_EVERY, move || {
@@ -109,7 +109,7 @@ fn follow_key_file(app: &App, file: PathBuf) {
     });
 }
 
-/// Says that the key file cannot be read, or can again: once, however often it is looked at.
+/// Logs that the key file cannot be read, or can be read again: once for each change.
 fn tell_change(told: &mut Option<String>, fault: Option<String>) {
     if *told == fault {
         return;
@@ -130,7 +130,7 @@ pub(super) enum Opened {
     Nothing,
 }
 
-/// Opens what is there, to look at it: nothing is made and nobody's permissions are changed.
+/// Opens an existing installation to examine it: nothing is created and no permissions are changed.
 pub(super) async fn look_at(
     settings: &Settings,
     base: &str,
@@ -143,7 +143,7 @@ pub(super) async fn look_at(
     let missing = || KeyFileError::Missing(settings.secret_key_file.clone());
     let key = key_file::read(&settings.secret_key_file)?.ok_or_else(missing)?;
     let mut settings = settings.clone();
-    // Who looks need not know by which name the server was started.
+    // An examination does not depend on the hostname that the server was started with.
     if !is_fully_qualified(&settings.engine.hostname)
         && let Some(name) = store.installation_name().await.map_err(StartError::Name)?
     {
@@ -202,7 +202,7 @@ async fn open_postgres(options: PostgresOptions, url: &PostgresUrl, role: Role) 
     }
 }
 
-/// The bucket of the settings. A server uses it once, so that it does not start with one that it may not use.
+/// The bucket of the settings. A server tries it once, so that it does not start without access to it.
 #[cfg(feature = "s3")]
 async fn open_bucket(settings: &Settings, role: Role) -> Result<Option<Bucket>, BucketError> {
     let Some(url) = &settings.blobs else { return Ok(None) };
@@ -230,7 +230,7 @@ async fn build(
         dns,
         mx_override: settings.mx_override.clone(),
         allow_private: settings.allow_private_targets,
-        // A retry is to find out more than that nobody has looked meanwhile.
+        // A retry must find out more than that nobody has tried meanwhile.
         rest: settings
             .engine
             .message_retry
@@ -260,11 +260,11 @@ async fn build(
     })
 }
 
-/// Where simulations take place: the server has a directory of its own, and so has each command.
+/// Directory for simulations: the server has one, and so has each command.
 fn simulations(data: &Path, role: Role) -> PathBuf {
     match role {
         Role::Server => {
-            // What commands left that did not end orderly.
+            // Directories of commands that did not end in order.
             let entries = std::fs::read_dir(data).into_iter().flatten().flatten();
             for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(OF_COMMANDS)) {
                 if let Err(error) = std::fs::remove_dir_all(entry.path()) {

@@ -9,14 +9,14 @@ pub use messaging_engine::dry_run::{ContactReport, DryRunFiles, FilesFault, MAX_
 use messaging_store::TemporaryDatabases;
 use messaging_transport::{Dns, GuardedFetch};
 
-/// Tries an automation out with each of the contacts. What it takes is in a directory of the system for temporary files,
-/// which only the user can read and which is gone when this returns.
+/// Simulates an automation with each of the contacts. Its databases are in a temporary directory of the system, which
+/// only the user can read and which is removed before this returns.
 pub async fn rehearse(files: &DryRunFiles) -> Result<Vec<ContactReport>, FilesFault> {
     let stores = Arc::new(TemporaryDatabases::new(directory()));
     dry_run::run_each(stores, Arc::new(fetch()), files).await
 }
 
-/// Goes through what contacts of a workspace did, in the same way.
+/// Replays past events of a workspace's contacts, in the same way.
 pub async fn replay(files: DryRunFiles, contacts: Vec<PastContact>) -> Result<PastReport, FilesFault> {
     let stores = Arc::new(TemporaryDatabases::new(directory()));
     dry_run::replay(stores, Arc::new(fetch()), files, contacts).await
@@ -27,7 +27,7 @@ fn fetch() -> GuardedFetch {
     GuardedFetch::builder(Dns::new(None)).build()
 }
 
-/// A place that nobody can have made before.
+/// A path with a random name, so that nobody can have created it before.
 fn directory() -> PathBuf {
     let mut random = [0; 16];
     SystemEntropy::default().fill(&mut random);

@@ -1,4 +1,4 @@
-//! Why a server could not be started, or had to stop.
+//! Errors of starting a server, and of a server that had to stop.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,17 +11,17 @@ use messaging_transport::smtp_server::ServerTlsError;
 
 use crate::settings::Database;
 
-/// Why the server could not be started.
+/// Error of starting or running a server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The data directory or a file in it cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// There is no secret key to start with.
+    /// The secret key cannot be read or created.
     #[error(transparent)]
     SecretKey(#[from] KeyFileError),
-    /// The secret key is another one than that of the database.
+    /// The secret key is not that of the database.
     #[error(
         "the secret key {} does not fit the database {database}: restore the file that was made with the database from the \
          backup, or name where it is with --secret-key-file; nothing was changed",
@@ -48,24 +48,24 @@ pub enum StartError {
         #[source]
         source: OpenError,
     },
-    /// There is no installation, and none is to be begun.
+    /// There is no database, and `--require-database` forbids to create one.
     #[error(
         "there is no database {0}, and --require-database (MESSAGING_REQUIRE_DATABASE) says not to begin a new installation: \
          see whether its disk is mounted and --data is right, put a backup back with `messaging restore FILE --data DIR`, \
          or start once without it to begin anew"
     )]
     NoDatabase(Database),
-    /// Attachments could not be kept.
+    /// The bucket of attachments cannot be used.
     #[cfg(feature = "s3")]
     #[error("--blobs does not work")]
     Bucket(#[from] messaging_store::BucketError),
-    /// Several nodes cannot each have links of their own.
+    /// Several nodes need one public URL for links.
     #[error("a postgres:// database needs --public-url: links in messages must lead to whichever node answers")]
     PublicUrl,
-    /// Workers without a server are for databases that several processes may work on.
+    /// A worker without a server needs a database that several processes can use.
     #[error("`messaging worker` needs a postgres:// database; on SQLite the server does the work: `messaging serve`")]
     WorkerNeedsPostgres,
-    /// The directory of the console has none.
+    /// The directory of the console has no `index.html`.
     #[error("failed to read index.html in --console-dir {}", directory.display())]
     Console {
         /// The directory.
@@ -77,10 +77,10 @@ pub enum StartError {
     /// The certificate of the SMTP listeners cannot be used.
     #[error(transparent)]
     Tls(#[from] ServerTlsError),
-    /// An address cannot be listened at.
+    /// An address cannot be bound.
     #[error("failed to listen at {address}{}", listening(flag, source))]
     Listen {
-        /// The setting that names it.
+        /// The flag that names the address.
         flag: &'static str,
         /// The address.
         address: std::net::SocketAddr,
@@ -88,7 +88,7 @@ pub enum StartError {
         #[source]
         source: io::Error,
     },
-    /// Mail could not leave from an address.
+    /// Mail cannot be sent from an address.
     #[error(
         "--source names {address}, which this machine cannot send from: give addresses of its own (`ip address` lists them)"
     )]
@@ -105,7 +105,7 @@ pub enum StartError {
     /// Another server has taken the database over.
     #[error("another messaging server has taken over the database {0}; this one has stopped")]
     Displaced(Database),
-    /// The process cannot get what it runs on.
+    /// The process cannot get a resource of the operating system.
     #[error("failed to {attempt}")]
     System {
         /// The action that failed, put after "failed to" in the error text.
@@ -116,7 +116,7 @@ pub enum StartError {
     },
 }
 
-/// What to do about an address that cannot be listened at.
+/// Advice about an address that cannot be bound.
 fn listening(flag: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -136,7 +136,7 @@ fn listening(flag: &str, error: &io::Error) -> String {
 }
 
 impl StartError {
-    /// Whether what was asked for makes no sense, rather than that it failed.
+    /// Returns true if the settings are wrong, rather than that an action failed.
     pub const fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -148,7 +148,7 @@ impl StartError {
         )
     }
 
-    /// Whether a server works on the database.
+    /// Returns true if a server uses the database.
     pub const fn is_in_use(&self) -> bool {
         matches!(self, Self::Database { source: OpenError::InUse, .. })
     }

@@ -1,4 +1,4 @@
-//! Workers without a server: a node that answers nobody and does jobs.
+//! Workers without a server: a node that runs jobs and answers no requests.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::pipeline::Pipeline;
 use crate::service_options::ServiceOptions;
 use crate::settings::Settings;
 
-/// Does jobs until the process is told to stop (SIGTERM or SIGINT). Listens only at `--metrics-listen`, which also
+/// Runs jobs until the process is told to stop (SIGTERM or SIGINT). Listens only at `--metrics-listen`, which also
 /// answers `/health`.
 pub fn work(settings: &Settings) -> BoxFuture<'_, Result<(), StartError>> {
     Box::pin(async {

@@ -1,7 +1,7 @@
 //! Every operation against every kind of caller.
 //!
-//! What is expected is worked out here from the contract's tables (sections 2.1 and 2.3) and the
-//! operation's declared access, without the code that decides it.
+//! The expected result is derived here from the contract's tables (sections 2.1 and 2.3) and the operation's declared
+//! access, without the code that decides.
 
 use messaging_core::changes::Write;
 use messaging_core::scope::{Access, Role, Scope};
@@ -16,7 +16,7 @@ enum Caller {
     Nobody,
     Revoked,
     Expired,
-    /// A key with every scope, from an address it does not allow.
+    /// A key with every scope, from an address outside its allowlist.
     Elsewhere,
     /// A key of the workspace.
     Key(Vec<Scope>),
@@ -24,13 +24,13 @@ enum Caller {
     ForeignKey,
     /// A person with this role in the workspace; `None` for no member.
     Session(Option<Role>),
-    /// An owner who does not say which workspace is meant.
+    /// An owner whose request names no workspace.
     Unspecific,
     /// An operator of the installation who is no member.
     Operator,
 }
 
-/// The code of the refusal, or `None` where the operation itself is reached.
+/// The code of the refusal, or `None` if the operation itself is reached.
 fn expected(endpoint: &Endpoint, caller: &Caller) -> Option<String> {
     let refused = |code: &str| Some(code.to_owned());
     let is_in_path = endpoint.path.starts_with("/workspaces/{workspace_id}");
@@ -78,7 +78,7 @@ fn key_expected(access: Access, held: &[Scope]) -> Option<String> {
             scope == "*" || scope == wanted || reads == wanted
         })
     };
-    // What reads messages keeps naming the scope that it asked for before it had one of its own.
+    // Refusals of operations that read messages still name the scope that was required before `messages:read` existed.
     let named = |scope: &str| scope.replace("messages:read", "messages:send");
     needed.into_iter().find(|scope| !has(scope)).map(|scope| format!("scope required: {}", named(scope)))
 }
@@ -140,7 +140,7 @@ fn callers(endpoint: &Endpoint) -> Vec<Caller> {
     callers
 }
 
-/// The token of a new caller of this kind, and what makes it one.
+/// Creates a caller of this kind and returns its token.
 fn token(
     server: &TestServer,
     caller: &Caller,
@@ -186,7 +186,7 @@ async fn call(
         headers.push(("x-workspace-id", &workspace));
     }
     let method = (endpoint.method)();
-    // An empty object is refused by most, after the checks that this is about.
+    // Most operations refuse an empty object, after the checks that this test is about.
     wire.send(request_text(method.as_str(), &format!("/v1{path}"), &headers, Some("{}"))).await;
     wire.response().await.unwrap()
 }

@@ -18,7 +18,7 @@ use crate::wire::Response;
 
 const HOSTILE: &str = "</title><script>alert(1)</script>&\u{1}\"'";
 
-/// A server with a public list, and what may change it.
+/// A server with a public list, and a credential that may change it.
 struct Site {
     server: TestServer,
     session: String,

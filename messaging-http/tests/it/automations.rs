@@ -1,4 +1,4 @@
-//! Automations over HTTP: what stands around the answers of the operations.
+//! Automations over HTTP: status and error codes of refusals.
 
 use messaging_core::scope::Scope;
 use serde_json::json;

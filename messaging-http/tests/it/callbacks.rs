@@ -1,4 +1,4 @@
-//! What providers call us with, over HTTP (contract section 18).
+//! Callbacks of providers over HTTP (contract section 18).
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Called {
         called
     }
 
-    /// Gives a channel of the workspace its settings; answers its callback path.
+    /// Sets a channel of the workspace; returns its callback path.
     async fn set(&self, channel: &str, settings: Value) -> String {
         self.set_in(self.server.workspace, &self.key, channel, settings).await
     }
@@ -61,7 +61,7 @@ impl Called {
         url.as_str().unwrap().strip_prefix("http://127.0.0.1:8080").unwrap().to_owned()
     }
 
-    /// Sends a text message that the provider names so; answers its id and the path of its receipts.
+    /// Sends a text message that the provider accepts under this name; returns its id and the path of its receipts.
     async fn text_message(&self, name: &str) -> (String, String) {
         let said = ProviderAnswer { message_id: Some(name.to_owned()), ..ProviderAnswer::default() };
         let answer = Answer::new(OutcomeClass::Accepted(Acceptance::Relayed), Reply::default()).provider(said);
@@ -73,7 +73,7 @@ impl Called {
         (id.as_str().unwrap().to_owned(), url.strip_prefix("http://127.0.0.1:8080").unwrap().to_owned())
     }
 
-    /// `delivered: queued sent delivered`
+    /// Status and events of a message: `delivered: queued sent delivered`.
     async fn story(&self, id: &str) -> String {
         let report = self.server.get(&format!("/v1/messages/{id}"), &self.key).await.json();
         let events = report["events"].as_array().unwrap().iter();
@@ -92,7 +92,7 @@ impl Called {
         self.server.request("POST", path, &headers, Some(body)).await
     }
 
-    /// Why an address of text messages is suppressed.
+    /// Reason why an address of text messages is suppressed.
     async fn suppression(&self, address: &str) -> Option<SuppressionReason> {
         let store = self.server.app.store();
         let found = store.suppressed(self.server.workspace, Channel::Sms, &[address.to_owned()]).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_receipt_comes_to_the_address_of_its_message_twice_and_in_any_order() 
     let story = called.story(&id).await;
     assert!(story.starts_with("delivered: queued sent"), "{story}");
     assert_eq!((story.matches("delivered").count(), story.matches("open").count()), (2, 1), "{story}");
-    // What cannot be read of a proved call reports nothing and is no fault.
+    // Unreadable parts of an authenticated call report nothing and are no error.
     for body in ["", "not json", "[]", r#"{"receipts":[{"status":"unheard of"}]}"#] {
         assert_eq!(called.call_with(&path, None, body).await.status, 200, "{body}");
     }
@@ -184,7 +184,7 @@ async fn forged_unsigned_and_old_calls_change_nothing() {
     }
     assert_eq!((called.story(&id).await.as_str(), called.suppression(TO).await), ("sent: queued sent", None));
 
-    // Other settings: the old address and the old secret are over at once, the addresses of messages are not.
+    // Other settings: the old address and the old secret end at once, those of messages do not.
     let other = called.set("sms", twilio("other")).await;
     assert_ne!(other, path);
     for signature in ["secret", "other"] {
@@ -227,7 +227,7 @@ async fn one_workspace_cannot_speak_about_the_messages_of_another() {
     assert_eq!(called.call(&their_path, Some("theirs"), &news).await, 200);
     called.server.app.run_until_idle().await.unwrap();
     assert_eq!((called.story(&id).await.as_str(), called.suppression(TO).await), ("sent: queued sent", None));
-    // Who knows the address of a message says nothing about other messages nor about recipients.
+    // The address of one message allows no report about other messages or recipients.
     let (other, _) = called.text_message("SM2").await;
     let news = json!({"receipts": [{"id": "SM2", "status": "delivered"}], "messages": [{"from": TO, "text": "STOP"}]});
     assert_eq!(called.call(&message_path, None, &news).await, 200);
@@ -275,7 +275,7 @@ async fn bodies_end_at_three_mebibytes_and_calls_at_two_thousand_reports() {
         let answer = called.call_with(&path, Some("secret"), &" ".repeat(length)).await;
         assert_eq!(answer.status, expected, "{length}");
     }
-    // Nobody's address, nobody's body.
+    // Unknown address: the body is not read.
     assert_eq!(called.call_with("/callbacks/sms/x", None, &" ".repeat(LIMIT + 1)).await.status, 404);
     let (id, _) = called.text_message("SM1").await;
     let many = |count: usize| {
@@ -315,7 +315,7 @@ async fn a_call_that_cannot_be_stored_is_answered_503_and_counts_once_when_it_is
             assert!((1..=60).contains(&wait), "{wait}");
         }
     }
-    // Who may not call is not asked to come again.
+    // A forged call is not asked to be repeated.
     assert_eq!(called.call(&path, Some("forged"), &news).await, 401);
     assert_eq!((called.story(&id).await.as_str(), called.suppression(TO).await), ("sent: queued sent", None));
 

@@ -1,5 +1,5 @@
-//! Telegram, WhatsApp and Viber through the whole product: the server, the real transports, and fake providers that prove
-//! a callback address as the real ones do before they call it.
+//! Telegram, WhatsApp and Viber through the whole product: the server, the real transports, and fake providers that
+//! check a callback address as the real ones do before they call it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestServer, any_port};
 
-/// What the addresses begin with that providers are given.
+/// Beginning of the addresses that providers call.
 const PUBLIC_URL: &str = "http://127.0.0.1:8080";
 
 const TO: &str = "+9990000112";
@@ -25,7 +25,7 @@ struct Chat {
     key: String,
     channel: Channel,
     fake: FakeProvider,
-    /// Where the provider is to call.
+    /// Address that the provider calls.
     url: String,
 }
 
@@ -44,7 +44,7 @@ impl Chat {
         let shown = server.put(&path, &key, &body).await;
         assert_eq!(shown.status, 200, "{}", String::from_utf8_lossy(&shown.body));
         let url = shown.json()["callback_url"].as_str().expect("a callback address").to_owned();
-        // The provider is told where to call.
+        // The provider gets its callback address.
         server.app.run_until_idle().await.unwrap();
         Self { server, key, channel, fake, url }
     }
@@ -56,7 +56,7 @@ impl Chat {
         accepted["message_id"].as_str().expect("a message").to_owned()
     }
 
-    /// The status, with all that was reported so far.
+    /// The status, with all events so far.
     async fn status(&self, id: &str) -> String {
         self.server.clock.advance(Duration::from_secs(2));
         self.server.app.run_until_idle().await.unwrap();
@@ -64,7 +64,7 @@ impl Chat {
         report["status"].as_str().unwrap().to_owned()
     }
 
-    /// Lets somebody write; answers why the address is suppressed then.
+    /// Has a user send a message; returns the reason for which the address is suppressed afterwards.
     async fn writes(&self, from: &str, text: &str) -> Option<&'static str> {
         let called = self.fake.write(&self.url, from, text, Signature::Valid).await.unwrap();
         assert_eq!(called.status.map(|status| status.as_u16()), Some(200));

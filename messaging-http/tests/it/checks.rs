@@ -1,4 +1,4 @@
-//! The order of checks, each against the next (contract section 1.3), and what every answer carries.
+//! The order of checks, each against the next (contract section 1.3), and the headers of every answer.
 
 use messaging_core::scope::{Role, Scope};
 use messaging_http::ServerOptions;
@@ -60,7 +60,7 @@ async fn checks_answer_in_the_order_of_the_contract() {
     // 2 before 3 and everything after.
     t.check("POST", "/v1/messages", None, "{", (401, "missing_credentials")).await;
     t.check("POST", "/v1/messages", Some("nonsense"), "{", (401, "invalid_credentials")).await;
-    // 3 before 4: an empty bucket is not looked at.
+    // 3 before 4: the rate limit is not checked.
     t.check("POST", "/v1/messages", Some(&t.elsewhere), "{", (403, "ip_not_allowed")).await;
     t.check("POST", "/v1/messages", Some(&t.spent_elsewhere), "{", (403, "ip_not_allowed")).await;
     t.check("POST", "/v1/messages", Some(&t.spent_elsewhere), "{", (403, "ip_not_allowed")).await;
@@ -216,7 +216,7 @@ async fn the_prefer_header_asks_for_leniency() {
         let response = server.request("POST", &lists, &headers, body).await;
         assert_eq!(response.status, expected, "{prefer:?}");
     }
-    // As deep as a filter, but for what is known.
+    // As deeply nested as a filter, except for known members.
     let segments = format!("/v1/workspaces/{}/segments", server.workspace);
     let headers = [("authorization", authorization.as_str()), JSON, ("prefer", "handling=lenient")];
     let filter = r#"{"name":"S","filter":{"type":"tag","op":"has_any","values":["a"],"x":1}}"#;

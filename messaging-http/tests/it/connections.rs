@@ -123,7 +123,7 @@ async fn a_running_request_is_finished_before_the_server_stops() {
     idle.send(request_text("GET", "/health", &[], None)).await;
     assert_eq!(idle.response().await.unwrap().status, 200);
     running.send(head).await;
-    // The server asks for the body: the request runs.
+    // The server sends 100 (Continue): the request runs.
     assert_eq!(running.response().await.unwrap().status, 100);
 
     server.begin_to_stop();
@@ -169,7 +169,7 @@ async fn a_panic_costs_its_request_only() {
     let entropy = Arc::new(Faulty::default());
     let server = TestServer::with_entropy(ServerOptions::new(any_port()), entropy.clone()).await;
     let session = server.session(Some(Role::Admin)).await;
-    // A new key takes randomness for itself.
+    // A new key draws randomness.
     let request = request_text(
         "POST",
         &format!("/v1/workspaces/{}/api-keys", server.workspace),

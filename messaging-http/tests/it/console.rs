@@ -1,10 +1,10 @@
-//! The console in a browser: what people see and do, by whom it cannot be misused, and what it costs. And the pages of readers,
+//! The console in a browser: screens and actions, attacks on it, and its size and speed. And the pages of readers,
 //! which need no script.
 //!
-//! Debian's `chromium` and `chromium-driver` are driven by [`webdriver`]; a machine without them passes these tests by and
-//! says so, unless `REQUIRE_BROWSER` is set. So it is with what single tests want: `AXE` names axe-core's `axe.min.js`,
+//! Debian's `chromium` and `chromium-driver` are driven by [`webdriver`]; on a machine without them these tests are
+//! skipped with a note, unless `REQUIRE_BROWSER` is set. Single tests need more: `AXE` names axe-core's `axe.min.js`,
 //! `OIDC_PROVIDER` the `lib/index.js` of oidc-provider, and [`codes`] needs `oathtool` and `zbarimg`. With
-//! `MESSAGING_CONSOLE_DIR` the files of a directory are tested instead of those that are built in, without compiling again
+//! `MESSAGING_CONSOLE_DIR` the files of a directory are tested instead of the built-in ones, without compiling again
 //! after an edit.
 
 mod audit;

@@ -29,7 +29,7 @@ async fn with(console: Console) -> TestServer {
     TestServer::with(ServerOptions { console, ..ServerOptions::new(any_port()) }).await
 }
 
-/// A directory with what the program has built in.
+/// A directory with the built-in files.
 fn exported(directory: &Path) -> Console {
     for (path, bytes) in console::files() {
         let path = directory.join(path);
@@ -39,7 +39,7 @@ fn exported(directory: &Path) -> Console {
     Console::Directory(directory.to_owned())
 }
 
-/// The addresses that a page names, below the page.
+/// The addresses in a page, relative to it.
 fn links(page: &Response) -> Vec<String> {
     let text = String::from_utf8(page.body.clone()).unwrap();
     let values = ["href=\"", "src=\""].map(|name| text.split(name).skip(1).map(|rest| rest.split('"').next().unwrap()));
@@ -48,7 +48,7 @@ fn links(page: &Response) -> Vec<String> {
     links.into_iter().map(|link| format!("/console/{link}")).collect()
 }
 
-/// The folder that a page finds the other files in.
+/// The folder in which a page finds the other files.
 fn set(page: &Response) -> String {
     links(page).iter().find_map(|link| link.strip_suffix("/app.js").map(ToOwned::to_owned)).unwrap()
 }
@@ -62,7 +62,7 @@ async fn the_page_names_files_that_are_kept_for_good() {
     assert_eq!(page.header("cross-origin-opener-policy"), Some("same-origin"));
     let links = links(&page);
     let set = set(&page);
-    // What the first script imports is asked for at once, and what that imports.
+    // Modules that the first script imports, directly or indirectly, are requested at once.
     for module in ["app.js", "app.css", "lib/api.js", "operations.js"] {
         assert!(links.contains(&format!("{set}/{module}")), "{module}: {links:?}");
     }
@@ -82,7 +82,7 @@ async fn the_page_names_files_that_are_kept_for_good() {
 async fn a_link_with_a_ticket_leads_to_the_page() {
     let server = TestServer::start().await;
     let moved = get(&server, "/console").await;
-    // Without a fragment of its own: a browser then takes along the one that it has, and the ticket is there.
+    // Without a fragment: a browser then keeps the one that it has, which may be a ticket.
     assert_eq!((moved.status, moved.header("location")), (302, Some("console/")));
     assert_eq!(moved.header("referrer-policy"), Some("no-referrer"));
 }
@@ -119,7 +119,7 @@ async fn mail_is_shown_under_a_policy_of_its_own() {
     for answer in [&frame, &with_pictures] {
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
         assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
-        // A document of an origin that nobody else has could not load its own script otherwise.
+        // Otherwise a document with an opaque origin could not load its own script.
         assert_eq!(answer.header("cross-origin-resource-policy"), None);
     }
 }
@@ -197,7 +197,7 @@ async fn no_address_leads_out_of_the_directory() {
     }
 }
 
-/// What a service that is mounted somewhere answers.
+/// The answer of a mounted service.
 async fn call(service: &ApiService, path: &str) -> http::Response<Full<Bytes>> {
     let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();
     let Ok(response) = Service::call(&mut service.clone(), request).await;

@@ -1,5 +1,5 @@
-//! The console's texts in other languages: each file has every text, and the sources say nothing that no file can
-//! translate. No browser is needed to see it; [`crate::console::languages`] looks at the screens.
+//! The console's texts in other languages: each file has every text, and the sources have no text that cannot be
+//! translated. It needs no browser; [`crate::console::languages`] tests the screens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::script::{Script, read};
 
-/// The scripts that say what stands on the first screen. Their texts are in the small file of a language.
+/// The scripts with the texts of the first screen. Their texts are in the small file of a language.
 const FIRST: [&str; 8] = [
     "app.js",
     "lib/api.js",
@@ -21,11 +21,11 @@ const FIRST: [&str; 8] = [
     "screens/home.js",
 ];
 
-/// Scripts without texts for people: tables of the API, and the page that shows mail, which has no words of its own.
+/// Scripts without texts for people: tables of the API, and the page that shows mail, which has no texts.
 const SILENT: [&str; 3] = ["operations.js", "schemas.js", "frame.js"];
 
-/// Beginnings of strings that look like texts and are none: selectors, markup, commands, header fields, keys, names that
-/// a CSV file may have for a column, and a channel with its provider.
+/// Beginnings of strings that look like texts and are none: selectors, markup, commands, header fields, keys, names of
+/// CSV columns, and a channel with its provider.
 const NOT_TEXTS: [&str; 33] = [
     "<",
     "{",
@@ -118,17 +118,17 @@ const SAME_EVERYWHERE: [&str; 46] = [
 const IN_MARKUP: [&str; 6] =
     ["messaging", "Ctrl K", "HTTP", "ID", "messaging contact import people.csv", "messaging admin "];
 
-/// Attributes that people read, or hear.
+/// Attributes with texts that people read or hear.
 const SAID: [&str; 8] = ["aria-label", "title", "alt", "label", "caption", "text", "note", "help"];
 
-/// What these attributes may say as it is: names of parameters and formats.
+/// Values of these attributes that need no translation: names of parameters and formats.
 const IN_ATTRIBUTES: [&str; 5] = ["utm_source", "utm_medium", "utm_campaign", "HTML", "MJML"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("console")
 }
 
-/// The scripts below the folder that we write, by their paths.
+/// The scripts of this project below the folder, by their paths.
 fn scripts() -> BTreeMap<String, Script> {
     fn add(folder: &Path, below: &str, found: &mut BTreeMap<String, Script>) {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -155,7 +155,7 @@ fn parsed(path: &str) -> Value {
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Whether a string that is not given to `t` is nevertheless one for people: it stands in a table whose texts are.
+/// Returns true if a string that is not an argument of `t` is a text for people: it stands in a table of texts.
 fn reads_as_text(text: &str) -> bool {
     let has_word = text.as_bytes().windows(2).any(|pair| pair.iter().all(u8::is_ascii_alphabetic));
     let is_constant = text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
@@ -166,7 +166,7 @@ fn reads_as_text(text: &str) -> bool {
         && !SAME_EVERYWHERE.contains(&text)
 }
 
-/// The texts that a script says.
+/// The texts of a script.
 fn texts(script: &Script) -> BTreeSet<String> {
     let counted: BTreeSet<_> = script.counted.iter().flat_map(|(one, many)| [one, many]).collect();
     let has_letters = |text: &str| text.contains(|c: char| c.is_ascii_alphabetic());
@@ -204,8 +204,8 @@ fn languages() -> Vec<String> {
     found
 }
 
-/// The texts of a file of a language, in the order of the file. Each stands on a line of its own, so that none is there
-/// twice without being seen.
+/// The texts of a language file, in the order of the file. Each must be on a separate line, so that duplicates are
+/// found.
 fn file(name: &str) -> BTreeMap<String, Value> {
     let path = format!("languages/{name}.json");
     let texts: BTreeMap<String, Value> = serde_json::from_value(parsed(&path)).unwrap();
@@ -214,7 +214,7 @@ fn file(name: &str) -> BTreeMap<String, Value> {
     texts
 }
 
-/// Whether a key is `one|many`, the words after a number.
+/// Returns true if a key is `one|many`, the words after a number.
 fn is_counted(key: &str, texts: &BTreeSet<(String, String)>) -> bool {
     key.split_once('|').is_some_and(|(one, many)| texts.contains(&(one.to_owned(), many.to_owned())))
 }
@@ -258,7 +258,7 @@ fn placeholders(text: &str) -> BTreeSet<&str> {
     parts.map(|(name, _)| name).filter(is_name).collect()
 }
 
-/// The forms that a number asks for, of those that whole numbers have (Unicode CLDR, plural rules).
+/// The plural forms of a language, of those that whole numbers have (Unicode CLDR, plural rules).
 fn forms_of(language: &str) -> &'static [&'static str] {
     match language {
         "uk" | "ru" => &["few", "many", "one", "other"],
@@ -311,7 +311,7 @@ fn markup_has_no_words_of_its_own() {
     assert!(found.is_empty(), "not in ${{t(…)}}:\n{}", found.join("\n"));
 }
 
-/// The words in markup: between its tags, and in the attributes that people read. What is filled in is a NUL.
+/// The words in markup: between its tags, and in the attributes that people read. A filled-in value is a NUL.
 fn words_of(markup: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = markup;
@@ -337,7 +337,7 @@ fn entities_removed(text: &str) -> String {
     parts.fold(first, |all, part| all + part.split_once(';').map_or(part, |(_, rest)| rest))
 }
 
-/// Where a tag ends: the first `>` outside of quotes.
+/// Returns the end of a tag: the first `>` outside of quotes.
 fn end_of_tag(tag: &str) -> usize {
     let mut quote = None;
     for (at, c) in tag.char_indices() {
@@ -351,7 +351,7 @@ fn end_of_tag(tag: &str) -> usize {
     tag.len()
 }
 
-/// The values, with letters and nothing filled in, of the attributes of a tag that people read.
+/// The values of a tag's attributes that people read, if they have letters and no filled-in value.
 fn attributes_of(tag: &str) -> impl Iterator<Item = &str> {
     SAID.iter().filter_map(move |name| {
         let value = tag.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?;

@@ -1,4 +1,4 @@
-//! What the console's own scripts must and must not say. No browser is needed to see it.
+//! Rules for the console's own scripts. They need no browser.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,20 +6,20 @@ use std::path::Path;
 
 use messaging_engine::ops;
 
-/// Files that others wrote. `vendor/preact.js` names `innerHTML` and `dangerouslySetInnerHTML`, which it sets only where it
-/// is told to; the policy of the page would refuse that.
+/// Third-party files. `vendor/preact.js` has `innerHTML` and `dangerouslySetInnerHTML`, which it sets only if it is
+/// told to; the policy of the page would refuse that.
 const VENDOR: &str = "vendor/";
 
-/// Files that are made of the table of operations.
+/// Files generated from the table of operations.
 const GENERATED: [&str; 3] = ["operations.js", "schemas.js", "providers.js"];
 
-/// The quotes that texts of a script stand in.
+/// The quotes of strings in a script.
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 
 /// Functions whose first argument is the id of an operation.
 const CALLS: [&str; 9] = ["allowed", "call", "missing", "needs", "pathOf", "request", "schemaOf", "urlOf", "useCall"];
 
-/// What would make a part of a page, or a script, of a text.
+/// Names that would turn a text into a part of a page, or into a script.
 const OF_TEXT: [&str; 10] = [
     "innerHTML",
     "outerHTML",
@@ -33,7 +33,7 @@ const OF_TEXT: [&str; 10] = [
     "new Function",
 ];
 
-/// The scripts below a folder, with what they say.
+/// The scripts below a folder, with their sources.
 fn scripts(folder: &Path, below: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -47,7 +47,7 @@ fn scripts(folder: &Path, below: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The scripts that the browser runs and that we write.
+/// The scripts of this project that the browser runs.
 fn own() -> Vec<(String, String)> {
     let mut scripts = scripts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("console"), "");
     scripts.retain(|(path, _)| {
@@ -57,8 +57,8 @@ fn own() -> Vec<(String, String)> {
     scripts
 }
 
-/// The ids that a script names: the first arguments of calls, members of the table, and every other text that consists of
-/// a verb of the operations and a noun, because screens hand ids on.
+/// The operation ids in a script: the first arguments of calls, members of the table, and every other text that
+/// consists of a verb of the operations and a noun, because screens pass ids on.
 fn ids<'s>(script: &'s str, verbs: &BTreeSet<&str>) -> BTreeSet<&'s str> {
     let word = |text: &'s str| {
         let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
@@ -93,7 +93,7 @@ fn ids<'s>(script: &'s str, verbs: &BTreeSet<&str>) -> BTreeSet<&'s str> {
     found
 }
 
-/// What an id begins with: `create` of `createTemplate`.
+/// The beginning of an id: `create` of `createTemplate`.
 fn verb(id: &str) -> Option<&str> {
     id.find(|c: char| c.is_ascii_uppercase()).map(|end| &id[..end]).filter(|verb| !verb.is_empty())
 }

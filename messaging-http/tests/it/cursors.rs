@@ -38,7 +38,7 @@ impl Tenant {
         let store: &dyn Store = server.app.store();
         let world = World::populate(store).await;
         let now = server.app.now();
-        // Two that have started, for those who ask what came of them.
+        // Two campaigns that have started, for the listings of their results.
         let sent = || {
             let mut campaign = world.campaign.clone();
             campaign.id = server.app.new_id(now);
@@ -51,7 +51,7 @@ impl Tenant {
             Write::put(Member { status: MemberStatus::Invited, ..active }, Expect::Absent)
         });
         server.commit(invitations).await;
-        // Nobody else's invitation made the account, so it sees those of all.
+        // The account was not made by an invitation of another workspace, so it sees all invitations.
         let Stored { record, revision } = store.user(world.user).await.unwrap().unwrap();
         // An operator sees the queue as well.
         let free = User { created_by: None, operator: true, ..record };
@@ -173,14 +173,14 @@ impl Tenant {
     }
 }
 
-/// The parameters of a listing's query by name; empty for what is no listing.
+/// The parameters of a listing's query by name; empty for other operations.
 fn parameters(endpoint: &Endpoint) -> Vec<String> {
     let schema = (endpoint.query_schema)(&mut SchemaGenerator::default());
     let properties = schema.get("properties").and_then(|properties| properties.as_object());
     properties.into_iter().flat_map(|properties| properties.keys().cloned()).collect()
 }
 
-/// The name of the parameter that takes the cursor, for operations that are listings.
+/// The name of the cursor parameter, for operations that are listings.
 fn cursor_parameter(endpoint: &Endpoint) -> Option<&'static str> {
     let names = parameters(endpoint);
     ["cursor", "after"].into_iter().find(|wanted| names.iter().any(|name| name == wanted))

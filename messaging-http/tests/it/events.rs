@@ -1,4 +1,4 @@
-//! Product events over HTTP: where the workspace comes from, and what is answered.
+//! Product events over HTTP: the workspace of a request, and the answers.
 
 use messaging_core::scope::{Role, Scope};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! The examples of the API document: recorded from a run of `examples/scenario.http`, and compared with the recorded ones
-//! by every run of the tests, so that they are what the server answers.
+//! The examples of the API document: recorded from a run of `examples/scenario.http`, and compared with the recorded
+//! ones by every run of the tests, so that they are the server's real answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -36,14 +36,14 @@ use messaging_transport::Options;
 use serde_json::Value;
 use tower_service::Service;
 
-/// What the page that a template is made of says.
+/// URL and content of the page that a template is imported from.
 const PAGE_URL: &str = "https://example.com/spring.html";
 const PAGE: &str = "<html><body><h1>Spring is here</h1></body></html>";
 
 /// A file that is uploaded.
 const PICTURE: &[u8] = b"GIF89a\x40\x01\xc8\x00\x80\0\0\0\0\0\xff\xff\xff;";
 
-/// A DNS in which nobody has published anything.
+/// A DNS without any records.
 #[derive(Debug)]
 struct EmptyDns;
 
@@ -66,14 +66,14 @@ impl Resolver for EmptyDns {
     }
 }
 
-/// One request of the scenario, and what came of it.
+/// One request of the scenario, and its answer.
 #[derive(Default)]
 struct Example {
     request: Option<String>,
     answer: Option<String>,
 }
 
-/// Randomness that begins anew with every step, so that what jobs draw meanwhile, in whichever order, changes nothing.
+/// Randomness that begins anew with every step, so that values drawn by jobs meanwhile change nothing.
 #[derive(Debug)]
 struct Steps(Mutex<SeededEntropy>);
 
@@ -89,7 +89,7 @@ impl Entropy for Steps {
     }
 }
 
-/// A server of its own, and the ids that answers brought.
+/// A separate server, and the ids in its answers.
 struct Run {
     app: App,
     clock: Arc<ManualClock>,
@@ -126,7 +126,7 @@ async fn first_sign_on(app: &App, provider: &MemoryOidcProvider) -> String {
     }
 }
 
-/// A source of mail with a path, as a node that has sent keeps them.
+/// A source of mail with a path, as a node that has sent stores them.
 async fn source(app: &App) {
     let ip = SourceAddress::from(IpAddr::from([203, 0, 113, 7]));
     app.store().announce_sources(&[NamedSource { ip, name: "mail.example.com".to_owned() }]).await.unwrap();
@@ -160,7 +160,7 @@ impl Run {
         let provider = Arc::new(MemoryOidcProvider::new(clock.clone(), fetch));
         let settings = Settings::default()
             .hostname("mail.example.com")
-            // Browsers keep passkeys for it.
+            // Browsers keep passkeys for this address.
             .public_url("http://localhost:8080")
             .grants_every_source(true);
         let app = App::builder(Arc::new(store), SecretKey::from_bytes([3; 32]))
@@ -191,14 +191,14 @@ impl Run {
         Self { app, clock, entropy, service, kept, token, secret, failures, _directory: directory }
     }
 
-    /// Puts in what was kept, by name; the longest name that fits.
+    /// Fills in the stored values, by name; the longest name that fits.
     fn filled(&self, text: &str) -> String {
         let mut names: Vec<_> = self.kept.iter().collect();
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         names.into_iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${name}"), value))
     }
 
-    /// The path of a request; `given` are the parameters that the scenario names.
+    /// The path of a request; `given` are the parameters in the scenario.
     fn path(&self, endpoint: &Endpoint, given: &BTreeMap<&str, String>) -> String {
         let mut path = String::from("/v1");
         for part in endpoint.path.split('/').skip(1) {
@@ -217,7 +217,7 @@ impl Run {
         path
     }
 
-    /// Carries a step out; what was sent and what was answered, both as texts.
+    /// Carries out a step; returns request and answer, both as texts.
     async fn step(&mut self, head: &str, body: &str) -> (&'static Endpoint, Example) {
         let mut words = head.split(' ');
         let id = words.next().unwrap();
@@ -277,7 +277,7 @@ impl Run {
         }
         if let Some(name) = keep {
             let group = format!("{}_id", endpoint.cli.split(' ').next().unwrap());
-            // Of a list that names the caller's own thing, another one.
+            // From a list with the caller's own resource, takes another one.
             let other = parsed["data"].as_array().and_then(|data| data.iter().find(|one| one["current"] == false));
             let first = parsed["data"].as_array().and_then(|data| data.first());
             let resource = other.or(first).unwrap_or(&parsed);
@@ -287,14 +287,15 @@ impl Run {
                 None => self.failures.push(format!("{head}: no id in {answer}")),
             }
         }
-        // What is logged draws ids as well.
+        // Logging draws ids as well.
         self.app.requests_written().await;
         let answer = Some(answer).filter(|answer| is_json && !answer.is_empty());
         (endpoint, Example { request: Some(body).filter(|body| !body.is_empty()), answer })
     }
 }
 
-/// What changes from run to run: keys of DKIM are made by the machine's own randomness, and so is what follows from them.
+/// Replaces the values that differ from run to run: DKIM keys are made by the machine's own randomness, and so are the
+/// values derived from them.
 fn steady(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -308,14 +309,14 @@ fn steady(text: &str) -> String {
     out + rest
 }
 
-/// The free space of some machine in the place of this one's.
+/// Replaces the free space of this machine by a fixed one.
 fn of_no_machine(text: &str) -> String {
     let name = "\"free_bytes\": ";
     let Some((before, after)) = text.split_once(name) else { return text.to_owned() };
     format!("{before}{name}41748271104{}", after.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
-/// How long some machine took in the place of this one.
+/// Replaces durations of this machine by a fixed one.
 fn of_no_time(example: Example) -> Example {
     let name = "\"duration_ms\":";
     let steady = |text: String| {
@@ -328,7 +329,7 @@ fn of_no_time(example: Example) -> Example {
     Example { answer: example.answer.map(steady), ..example }
 }
 
-/// Ids by the order in which they come: those that jobs made are others in every run.
+/// Numbers ids in the order in which they occur: those made by jobs differ in every run.
 fn numbered(text: &str) -> String {
     let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit();
     let mut known = Vec::new();
@@ -352,7 +353,7 @@ fn numbered(text: &str) -> String {
     out + rest
 }
 
-/// JSON with a member to a line, in its own order.
+/// JSON with a line for each member, in its own order.
 fn pretty(json: &str) -> String {
     let mut out = String::new();
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
@@ -447,7 +448,8 @@ async fn the_recorded_examples_are_what_the_server_answers() {
     );
 }
 
-/// The text without cursors and the tokens of addresses for reports, of forms and of images: they hold the random part of ids.
+/// The text without cursors and the tokens of addresses for reports, of forms and of images: they have the random part
+/// of ids.
 fn without_random_parts(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {

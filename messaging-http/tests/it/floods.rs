@@ -1,4 +1,4 @@
-//! Who floods the server is in the way of nobody else (contract section 22: shares are counted by address).
+//! A flood of requests delays nobody else (contract section 22: shares are counted by address).
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn half_requests_of_one_address_leave_room_for_all() {
         held.push(wire);
     }
     assert_eq!(health_from(&server, OTHER).await, 200);
-    // Also for the address itself: its oldest half request makes room.
+    // Also for the address itself: its oldest incomplete request is closed.
     assert_eq!(health_from(&server, FLOODER).await, 200);
     assert!(held[0].is_closed().await);
 }
@@ -84,7 +84,7 @@ fn post_head(key: &str, length: usize) -> String {
     )
 }
 
-/// Stalled posts of one key, more than the memory of bodies has room for; answers the connections.
+/// Sends stalled posts of one key, more than fit into the memory of bodies; returns the connections.
 async fn stall_posts(server: &TestServer, source: &str) -> Vec<Wire> {
     let key = server.key(&[Scope::MessagesSend]).await;
     let mut held = Vec::new();
@@ -131,7 +131,7 @@ async fn a_trusted_proxy_is_not_one_caller() {
         ..ServerOptions::new(any_port())
     };
     let server = TestServer::with(options).await;
-    // All of them come through the proxy: it may hold more than the share of one address.
+    // All of them come through the proxy, which may hold more than the share of one address.
     let mut held = Vec::new();
     for _ in 0..14 {
         let mut wire = Wire::connect_from(FLOODER, server.address).await;
@@ -158,7 +158,7 @@ async fn stalled_uploads_of_one_workspace_leave_room_for_others() {
         wire.send("email").await;
         held.push(wire);
     }
-    // Whoever gets no place is told at once.
+    // A connection without a place is refused at once.
     let refused = answered(tokio::time::timeout(PATIENCE, held.last_mut().unwrap().response()).await);
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
 
@@ -180,7 +180,7 @@ async fn a_link_takes_one_upload_at_a_time() {
     let head = format!("PUT {path} HTTP/1.1\r\nhost: test\r\ncontent-length: {}\r\n\r\n", file.len());
     let mut first = Wire::connect(server.address).await;
     first.send(head.replace("\r\n\r\n", "\r\nexpect: 100-continue\r\n\r\n")).await;
-    // The server asks for the body when it begins to read it.
+    // The server sends 100 (Continue) when it begins to read the body.
     assert_eq!(first.response().await.unwrap().status, 100);
     let mut second = Wire::connect(server.address).await;
     second.send(format!("{head}{}", String::from_utf8_lossy(file))).await;

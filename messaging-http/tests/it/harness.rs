@@ -1,4 +1,4 @@
-//! A server for one test, and what a test needs to talk to it.
+//! A server for one test, and helpers to talk to it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -34,7 +34,7 @@ use crate::wire::{Response, Wire};
 /// The database that servers begin with.
 static FRESH: FreshFile = FreshFile::new();
 
-/// A server with a database of its own.
+/// A server with a separate database.
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) metrics: Option<SocketAddr>,
@@ -42,7 +42,7 @@ pub(crate) struct TestServer {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) transport: Arc<MemoryTransport>,
     pub(crate) workspace: WorkspaceId,
-    /// What accepts mail that is submitted.
+    /// Sink for mail that is submitted.
     pub(crate) submissions: Arc<dyn SubmissionSink>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<()>,
@@ -50,7 +50,7 @@ pub(crate) struct TestServer {
     pub(crate) directory: TempDir,
 }
 
-/// A port of the machine's choice.
+/// Port 0: the system chooses a free one.
 pub(crate) fn any_port() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
@@ -68,7 +68,7 @@ impl TestServer {
         Self::carrying(options, entropy, Vec::new()).await
     }
 
-    /// A server that has these providers besides `smtp`.
+    /// A server with these providers besides `smtp`.
     pub(crate) async fn carrying(
         options: ServerOptions,
         entropy: Arc<dyn Entropy>,
@@ -115,7 +115,7 @@ impl TestServer {
         this
     }
 
-    /// Tells the server to stop, without waiting for it.
+    /// Asks the server to stop, without waiting for it.
     pub(crate) fn begin_to_stop(&mut self) {
         let _ = self.stop.take().unwrap().send(());
     }
@@ -150,7 +150,7 @@ impl TestServer {
         id
     }
 
-    /// The same with this id.
+    /// Adds a workspace with this id.
     pub(crate) async fn add_workspace(&self, id: WorkspaceId) {
         self.commit([self.put_workspace(id)]).await;
     }
@@ -160,7 +160,7 @@ impl TestServer {
         self.key_with(scopes, |_| {}).await
     }
 
-    /// The same, changed before it is stored.
+    /// The text of a new key with these scopes, changed before it is stored.
     pub(crate) async fn key_with(&self, scopes: &[Scope], change: impl FnOnce(&mut ApiKey)) -> String {
         let (text, write) = self.new_key(scopes, change);
         self.commit([write]).await;
@@ -219,7 +219,7 @@ impl TestServer {
         (token, writes)
     }
 
-    /// The same, of an operator of the installation.
+    /// The token of a new session of an operator of the installation, and the writes that store it.
     pub(crate) fn new_operator(&self, role: Option<Role>) -> (String, Vec<Write>) {
         let (token, mut writes) = self.new_session(role);
         for write in &mut writes {
@@ -247,7 +247,7 @@ impl TestServer {
         self.request(method, path, &headers, Some(body)).await
     }
 
-    /// One request on a connection of its own.
+    /// One request on a new connection.
     pub(crate) async fn request(
         &self,
         method: &str,
@@ -262,7 +262,7 @@ impl TestServer {
     }
 }
 
-/// A request as it goes over the wire.
+/// A request as it is sent over the wire.
 pub(crate) fn request_text(method: &str, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> String {
     let mut lines = vec![format!("{method} {path} HTTP/1.1"), "host: test".to_owned()];
     lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
@@ -270,7 +270,7 @@ pub(crate) fn request_text(method: &str, path: &str, headers: &[(&str, &str)], b
     format!("{}\r\n\r\n{}", lines.join("\r\n"), body.unwrap_or_default())
 }
 
-/// A moment before every test.
+/// A time before every test.
 pub(crate) fn long_ago() -> Timestamp {
     Timestamp::from_millis(0)
 }

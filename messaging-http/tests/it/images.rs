@@ -14,7 +14,7 @@ async fn upload(server: &TestServer, content_type: &str, octets: &[u8]) -> Respo
     upload_announced(server, content_type, octets, octets.len()).await
 }
 
-/// The same with an announced length.
+/// Uploads an image with an announced length.
 async fn upload_announced(server: &TestServer, content_type: &str, octets: &[u8], length: usize) -> Response {
     let key = server.key(&[Scope::TemplatesWrite]).await;
     let mut wire = Wire::connect(server.address).await;
@@ -74,9 +74,9 @@ async fn what_is_no_image_is_refused() {
         let answer = upload(&server, content_type, octets).await;
         assert_eq!((answer.status, answer.code().as_str()), (status, code), "{content_type}");
     }
-    // The declared type is not believed: what a browser is told is what the octets say.
+    // The declared type is not trusted: browsers get the type that the bytes show.
     let answer = upload(&server, "image/png", GIF).await;
     assert_eq!((answer.status, &answer.json()["width"]), (201, &json!(1)));
-    // What is too long is refused by its head.
+    // A body that is too long is refused by its head.
     assert_eq!(upload_announced(&server, "image/png", &[], (5 << 20) + 1).await.status, 413);
 }

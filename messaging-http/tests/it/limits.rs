@@ -56,7 +56,7 @@ async fn a_body_that_is_too_long_is_refused_unread() {
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n"
     ))
     .await;
-    // Not a byte of the body was sent, and `Expect` was not even asked for.
+    // The refusal comes although no byte of the body was sent.
     let response = wire.response().await.unwrap();
     assert_eq!((response.status, &*response.code()), (413, "payload_too_large"));
     assert_eq!(response.header("connection"), Some("close"));
@@ -124,13 +124,13 @@ async fn a_body_has_a_bounded_number_of_values_and_levels() {
         (values(100_001), "payload_too_large"),
         (levels(128), "validation_failed"),
         (levels(129), "payload_too_large"),
-        // Of the same member, of which the last counts.
+        // Values of one member, of which the last counts.
         (format!("{{{}}}", vec![r#""":0"#; 100_000].join(",")), "payload_too_large"),
     ] {
         let response = server.post("/v1/messages", &key, &body).await;
         assert_eq!(response.code(), expected, "{}", &body[..40]);
     }
-    // The calls of other services and those of providers are read by the same rule.
+    // Drop-in calls and callbacks of providers are read by the same rule.
     let small_objects = format!("[{}]", vec![r#"{"":0}"#; (10 << 20) / 7].join(","));
     for path in ["/emails", "/emails/batch", "/v3/mail/send"] {
         for body in [levels(129), values(100_001), small_objects.clone()] {

@@ -5,7 +5,7 @@ use messaging_core::scope::Scope;
 use crate::harness::{TestServer, request_text};
 use crate::wire::Wire;
 
-/// Sends bytes on a connection of their own and expects a bare refusal and the end of the connection.
+/// Sends bytes on a new connection and expects a bare refusal and the end of the connection.
 async fn check(server: &TestServer, request: impl AsRef<[u8]>, expected: u16) {
     let shown = String::from_utf8_lossy(&request.as_ref()[..request.as_ref().len().min(80)]).into_owned();
     let mut wire = Wire::connect(server.address).await;

@@ -1,4 +1,4 @@
-//! From a request to a message on its way.
+//! Messages over HTTP, from the request to the delivery.
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::mail::sending_domain::{DomainStatus, SendingDomain};

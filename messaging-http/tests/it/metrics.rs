@@ -1,5 +1,5 @@
-//! The page for Prometheus beside what is promised of it: by the contract, by the documentation, and by the dashboard and
-//! the rules that are handed out.
+//! The page for Prometheus compared with its descriptions: in the contract, in the documentation, and in the dashboard
+//! and alert rules that are shipped.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ const DOCUMENTATION: &str = include_str!("../../../docs/operations.md");
 const DASHBOARD: &str = include_str!("../../../docs/operations/grafana.json");
 const RULES: &str = include_str!("../../../docs/operations/alerts.yml");
 
-/// What contract section 22 promises, with the labels that it names.
+/// Families that contract section 22 promises, with their labels.
 const PROMISED: [(&str, &[&str]); 27] = [
     ("messaging_messages_accepted_total", &["channel"]),
     ("messaging_messages_sent_total", &["channel"]),
@@ -42,7 +42,7 @@ const PROMISED: [(&str, &[&str]); 27] = [
     ("messaging_build_info", &["version"]),
 ];
 
-/// The families of a page, each with the type that it is declared with.
+/// The families of a page, each with its declared type.
 fn families(page: &str) -> Vec<(&str, &str)> {
     page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect()
 }
@@ -104,8 +104,7 @@ async fn the_documentation_has_every_family_and_dashboard_and_rules_use_none_tha
     for (file, text) in [("operations.md", DOCUMENTATION), ("grafana.json", DASHBOARD), ("alerts.yml", RULES)] {
         for name in mentioned(text) {
             let family = family_of(&name, &families);
-            // The name of a crate in a filter.
-            // A family without a series is not shown.
+            // A family without a series is not shown; `messaging_http` is the name of a crate in a log filter.
             let is_unseen = ["messaging_check_ok", "messaging_path_state"].contains(&family);
             assert!(found.contains(family) || is_unseen || name == "messaging_http", "{file} names {name}");
         }

@@ -11,7 +11,7 @@ use tower_service::Service;
 
 use crate::harness::TestServer;
 
-/// What a call of the service by way of `tower` answers.
+/// Status and body of the answer to a call of the service through `tower`.
 async fn call(service: &ApiService, request: Request<Full<Bytes>>) -> (StatusCode, Value) {
     let Ok(response) = Service::call(&mut service.clone(), request).await;
     let status = response.status();

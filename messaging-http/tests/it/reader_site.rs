@@ -1,4 +1,4 @@
-//! A workspace with readers: a public list with a form and an archive, mail that is kept, and what tests do there.
+//! A workspace with readers: a public list with a form and an archive, stored mail, and actions of tests there.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestServer, any_port};
 
-/// How the addresses of the server begin in mails.
+/// Beginning of the server's addresses in mails.
 pub(crate) const BASE: &str = "http://127.0.0.1:8080";
 
 /// The server with the workspace.
@@ -30,7 +30,7 @@ pub(crate) struct ReaderSite {
 }
 
 impl ReaderSite {
-    /// One whose list, form and archive have these members.
+    /// A site whose list, form and archive have these members.
     pub(crate) async fn start(list: Value, form: Value, archive: &str) -> Self {
         let transport = Arc::new(MemoryTransport::default());
         let carried = vec![(Channel::Email, "sandbox", Arc::clone(&transport) as Arc<dyn Transport>)];
@@ -57,7 +57,7 @@ impl ReaderSite {
         format!("/v1/workspaces/{}/{path}", self.server.workspace).trim_end_matches('/').to_owned()
     }
 
-    /// Posts what must be taken.
+    /// Posts a request that must be accepted.
     pub(crate) async fn made(&self, what: &str, body: Value) -> Value {
         let reply = self.server.post(&self.at(what), &self.key, &body.to_string()).await;
         assert!((200..300).contains(&reply.status), "{what}: {}", reply.json());
@@ -80,7 +80,7 @@ impl ReaderSite {
         self.made(&format!("campaigns/{campaign}/schedule"), json!({"send_now": true})).await;
     }
 
-    /// The mails that left since the last call.
+    /// The mails sent since the last call.
     pub(crate) async fn mails(&self) -> Vec<Email> {
         self.server.app.run_until_idle().await.unwrap();
         let email = |content| match content {

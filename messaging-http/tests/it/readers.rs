@@ -27,7 +27,7 @@ impl Site {
         Self::asking(0, opt_in, members).await
     }
 
-    /// A site whose forms ask for this much work.
+    /// A site whose forms need a proof of work of this many bits.
     async fn asking(pow_bits: u32, opt_in: &str, members: Value) -> Self {
         let settings = Settings::default().pow_bits(pow_bits);
         let server = TestServer::built(ServerOptions::new(any_port()), |builder, _| builder.settings(settings)).await;
@@ -100,7 +100,7 @@ async fn the_page_of_a_form_is_plain_and_in_the_reader_s_language() {
 #[tokio::test]
 async fn a_form_is_posted_by_a_page() {
     let site = Site::start("single", json!({})).await;
-    // Without a page of ours the button has to be pressed once more.
+    // Without one of our pages the button must be pressed once more.
     let again = site.post(&[FORM], "email=ann%40example.com").await;
     assert_eq!(again.status, 200);
     assert!(text(&again).contains("once more") && text(&again).contains("value=\"ann@example.com\""));
@@ -144,7 +144,7 @@ async fn a_form_is_posted_by_a_script_of_an_allowed_site() {
     assert!(limited.header("retry-after").is_some());
 }
 
-/// Who may be behind an address that is posted.
+/// Kinds of contacts behind a posted address.
 const KINDS: [&str; 7] = ["new", "known", "member", "asked", "left", "unsubscribed", "bounced"];
 
 impl Site {
@@ -186,7 +186,7 @@ impl Site {
     }
 }
 
-/// An answer without what is of the request alone.
+/// An answer without the headers that differ by request.
 fn told(response: &Response) -> (u16, Vec<(String, String)>, String) {
     let is_told = |(name, _): &&(String, String)| !["date", "x-request-id"].contains(&name.as_str());
     let headers = response.headers.iter().filter(is_told).cloned().collect();
@@ -228,7 +228,7 @@ async fn a_form_may_lead_elsewhere() {
     assert_eq!((done.status, done.header("location")), (303, Some("https://acme.example/thanks")));
 }
 
-/// A number that proves work on a page.
+/// A number that is a proof of work for a page.
 fn proof(started: &str, bits: u32) -> String {
     (0..1_000_000_u32).map(|n| n.to_string()).find(|n| is_proved(started, n, bits)).unwrap()
 }
@@ -257,7 +257,7 @@ async fn a_form_may_ask_for_a_proof_of_work() {
     let body = format!("email=ann%40example.com&started={started}&proof={good}");
     assert!(text(&site.post(&[FORM], &body).await).contains("You are subscribed"));
     assert_eq!(site.count().await, 1);
-    // The same proof is good for nobody else.
+    // The proof is not valid for another address.
     let again = site.post(&[FORM], &body.replace("ann", "bob")).await;
     assert!(text(&again).contains("once more"), "{}", text(&again));
     assert_eq!(site.count().await, 1);

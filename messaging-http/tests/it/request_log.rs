@@ -29,10 +29,10 @@ async fn requests_are_logged_with_their_answers_and_without_credentials() {
     assert_eq!(refused.status, 422);
     let made = server.post(&path, &key, r#"{"name":"News"}"#).await;
     assert_eq!(made.status, 201);
-    // Neither what reads and succeeds nor what has no credentials.
+    // Successful reads and requests without credentials are not logged.
     assert_eq!(server.get(&path, &key).await.status, 200);
     assert_eq!(server.get(&path, "mk_live_abcdefghijkl.0123456789").await.status, 401);
-    // What the key may not do is a failure of the key.
+    // A request without the scope is a failure of the key.
     let denied = server.get(&format!("/v1/workspaces/{}/campaigns", server.workspace), &key).await;
     assert_eq!(denied.status, 403);
 

@@ -1,5 +1,5 @@
-//! Link scanners: programs that fetch whatever stands in a mail or on a page, before or beside its reader. Nothing changes by
-//! that (contract section 23): what changes something is a POST.
+//! Link scanners: programs that fetch every link in a mail or on a page, before or beside its reader. That changes
+//! nothing (contract section 23): every change is a POST.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::reader_site::{BASE, ReaderSite};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-/// What scanners append, and what forms would send: in a query it counts for nothing.
+/// Queries that scanners append, and fields of forms: in a query they have no effect.
 const QUERIES: [&str; 3] = [
     "",
     "?utm_source=scan",
@@ -18,7 +18,7 @@ const QUERIES: [&str; 3] = [
 ];
 
 impl ReaderSite {
-    /// The addresses in the mails that left since the last call, each once.
+    /// The addresses in the mails sent since the last call, each once.
     async fn mailed(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for email in self.mails().await {
@@ -48,7 +48,7 @@ impl ReaderSite {
     }
 }
 
-/// The paths of our own addresses in a text, without queries.
+/// The paths of the server's own addresses in a text, without queries.
 fn paths(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
     let absolute = text.split(BASE).skip(1);
@@ -77,7 +77,7 @@ async fn whoever_fetches_the_links_of_mails_and_pages_changes_nothing() {
     let mailed = site.mailed().await;
     let one = |kind: &str| mailed.iter().find(|path| path.starts_with(kind)).unwrap_or_else(|| panic!("no {kind}"));
     let (unsubscribe, preferences) = (one("/u/").clone(), one("/p/").clone());
-    // What is confirmed by a mail of its own.
+    // Changes that are confirmed by a separate mail.
     for body in ["action=erase", "action=address&address=new%40example.com"] {
         assert_eq!(site.server.request("POST", &preferences, &[FORM], Some(body)).await.status, 200);
         site.server.clock.advance(Duration::from_secs(1));
@@ -90,7 +90,7 @@ async fn whoever_fetches_the_links_of_mails_and_pages_changes_nothing() {
     known.extend([site.form.clone(), format!("/a/{}", site.server.workspace), "/f/proof.js".to_owned()]);
     let before = site.state().await;
 
-    // As a scanner does: what is found on a page is fetched, too.
+    // As a scanner does: links found on a page are fetched, too.
     let (mut waiting, mut fetched): (Vec<String>, BTreeSet<String>) = (known.into_iter().collect(), BTreeSet::new());
     while let Some(path) = waiting.pop() {
         if !fetched.insert(path.clone()) {
@@ -114,7 +114,7 @@ async fn whoever_fetches_the_links_of_mails_and_pages_changes_nothing() {
     assert_eq!(site.mailed().await, BTreeSet::new());
     assert_eq!(site.state().await, before);
 
-    // A person presses.
+    // A person presses the buttons.
     let mut before = before;
     for path in [&confirmation, &unsubscribe] {
         let pressed = site.server.request("POST", path, &[FORM], Some("confirm=yes")).await;

@@ -1,6 +1,5 @@
-//! A reader of the console's scripts: their strings, with the call that each is given to, and the markup of their
-//! templates. It knows as much of JavaScript as is needed to tell strings, templates, comments and regular expressions
-//! apart.
+//! A parser of the console's scripts: their strings, with the call that each is an argument of, and the markup of their
+//! templates. It knows just enough JavaScript to distinguish strings, templates, comments and regular expressions.
 
 use std::collections::BTreeSet;
 
@@ -12,13 +11,13 @@ const FILLED: char = '\0';
 pub(crate) struct Script {
     /// Its strings, in order.
     pub(crate) literals: Vec<Literal>,
-    /// Templates that are given to `t`, which no file of translations can name.
+    /// Templates that are arguments of `t`, which no translation file can contain.
     pub(crate) said_templates: Vec<String>,
     /// The words after a number, singular and plural: the last arguments of `count` and the `words` of a list.
     pub(crate) counted: BTreeSet<(String, String)>,
     /// All strings that stand next to each other.
     pub(crate) pairs: BTreeSet<(String, String)>,
-    /// The markup of ``html`…` `` templates; what is filled in is a NUL.
+    /// The markup of ``html`…` `` templates; filled-in values are NULs.
     pub(crate) markup: Vec<String>,
 }
 
@@ -26,7 +25,7 @@ pub(crate) struct Script {
 #[derive(Debug)]
 pub(crate) struct Literal {
     pub(crate) text: String,
-    /// Whether it is what `t` is to say.
+    /// True if the string is an argument of `t`, and so a text to translate.
     pub(crate) is_said: bool,
 }
 
@@ -35,16 +34,16 @@ pub(crate) struct Literal {
 enum Open {
     /// The arguments of the function with this name; empty for other parentheses.
     Call(String),
-    /// A list; whether it holds the `words` of a component.
+    /// A list; `is_words` if it is the `words` of a component.
     List {
         is_words: bool,
     },
     Block,
-    /// A place of the template that is the last but so many.
+    /// A place of the template, whose text so far is kept here.
     Place(Template),
 }
 
-/// A template under way.
+/// A template that is being read.
 #[derive(Debug, PartialEq)]
 struct Template {
     text: String,
@@ -54,7 +53,7 @@ struct Template {
 struct Reader {
     chars: Vec<char>,
     at: usize,
-    /// The code so far without comments, each string as `"`, each template as `` ` ``, each place's beginning as `$`.
+    /// The code so far without comments; each string is `"`, each template `` ` ``, the beginning of each place `$`.
     code: String,
     open: Vec<Open>,
     found: Script,
@@ -146,7 +145,7 @@ impl Reader {
         }
     }
 
-    /// Whether a value may stand here, so that a slash begins a regular expression and divides nothing.
+    /// Returns true if a value may stand here, so that a slash begins a regular expression and is no division.
     fn expects_value(&self) -> bool {
         let code = self.code.trim_end();
         code.is_empty() || code.ends_with(|c| "(,=:[!&|?{};>+$".contains(c)) || code.ends_with("return")
@@ -168,7 +167,7 @@ impl Reader {
         self.code.push('R');
     }
 
-    /// Whether what stands here is what `t` is to say: its first argument, or one of two that it may be.
+    /// Returns true if the string here is a text to translate: the first argument of `t`, or one of two alternatives.
     fn is_said(&self) -> bool {
         let code = self.code.trim_end();
         matches!(self.open.last(), Some(Open::Call(name)) if name == "t") && code.ends_with(['(', '?', ':'])
@@ -210,7 +209,7 @@ impl Reader {
         self.code.push('"');
     }
 
-    /// Goes on with a template until its end or its next place.
+    /// Continues with a template until its end or its next place.
     fn template(&mut self, mut template: Template) {
         loop {
             assert!(self.at < self.chars.len(), "a template has no end: {}", template.text);

@@ -26,7 +26,7 @@ fn start_until(program: &mut Command, words: &str) -> (Child, std::net::SocketAd
     let mut child = program.stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = lines.find(|line| line.as_ref().unwrap().contains(words)).unwrap().unwrap();
-    // Whoever does not read stops the writer.
+    // Lines that are not read would block the writer.
     std::thread::spawn(move || lines.for_each(drop));
     let line: serde_json::Value = serde_json::from_str(&line).unwrap();
     let address = line["address"].as_str().unwrap().parse().unwrap();
@@ -38,7 +38,7 @@ fn stop(mut child: Child, signal: Signal) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
-/// Nobody but the owner can use the directory and anything in it.
+/// Asserts that only the owner can use the directory and everything in it.
 #[track_caller]
 fn assert_closed(path: &Path) {
     let metadata = std::fs::metadata(path).unwrap();
@@ -154,7 +154,7 @@ fn the_address_of_the_metrics_page_is_written_down() {
         client.read_to_string(&mut answer).unwrap();
         answer
     };
-    // Once it answers the file is there.
+    // The file exists once the server answers.
     assert!(get(api, "/health").starts_with("HTTP/1.1 200"));
     let written = std::fs::read_to_string(data.join("metrics-listen")).unwrap();
     let address: std::net::SocketAddr = written.trim_end().parse().unwrap();

@@ -1,4 +1,4 @@
-//! Submission by SMTP: what `POST /messages` takes is taken as mail, what it refuses is refused, by the same limits.
+//! Submission by SMTP: mail is accepted and refused by the same rules and limits as `POST /messages`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::harness::{TestServer, any_port};
 use crate::messages::sending_server;
 
-/// Longer than anything here takes; a test that reaches it has failed.
+/// Longest time for a step; a test that reaches it has failed.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 const MAIL: &str = "From: Shop <shop@acme.com>\nTo: ann@example.com\nSubject: Hi\nMessage-ID: <1@acme.com>\n\nHello\n";
@@ -65,7 +65,7 @@ impl Program {
         }
     }
 
-    /// Submits a mail; answers the first refusal, or the reply to the final dot.
+    /// Submits a mail; returns the first refusal, or the reply to the final dot.
     async fn submit(&mut self, recipients: &[&str], mail: &str) -> String {
         let recipients = recipients.iter().map(|recipient| format!("RCPT TO:<{recipient}>"));
         let mail = format!("{}.", mail.replace('\n', "\r\n"));
@@ -174,7 +174,7 @@ async fn a_key_that_is_revoked_sends_nothing_more_on_an_open_connection() {
     revoked.revoked_at = Some(server.app.now());
     let stored = server.app.store().api_key(server.workspace, revoked.id).await.unwrap().unwrap();
     server.commit([Write::put(revoked, Expect::Revision(stored.revision))]).await;
-    // What is remembered of a key lasts a second.
+    // A cached key expires after a second.
     server.clock.advance(Duration::from_secs(2));
     let reply = program.submit(&["ann@example.com"], MAIL).await;
     assert!(reply.starts_with("535 5.7.8 invalid_credentials"), "{reply}");
@@ -226,7 +226,7 @@ async fn every_refusal_has_its_reply() {
         let reply = program.submit(recipients, mail).await;
         assert!(reply.starts_with(expected), "{expected}: {reply}");
     }
-    // What a client may not say of itself is dropped, not refused.
+    // Header fields that a client may not set are dropped, not refused.
     let dropped = with("Received: from x\nReturn-Path: <a@b.c>\nBcc: x@example.com\nDKIM-Signature: v=1");
     accepted(&program.submit(&["ann@example.com"], &dropped).await);
     assert_eq!(server.get("/v1/messages", &key).await.json()["data"].as_array().unwrap().len(), 1);

@@ -1,5 +1,6 @@
-//! Text messages through the whole product: the server, the real adapters, fake providers on loopback sockets, and what
-//! these call. What follows from each answer and each report: status, events, suppression, streak, and the lane.
+//! Text messages through the whole product: the server, the real transports, fake providers on loopback sockets, and
+//! their callbacks. Tests the consequences of each answer and each report: status, events, suppression, streak, and the
+//! lane.
 
 mod lane;
 mod outcomes;
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestServer, any_port};
 
-/// What the addresses begin with that providers are given.
+/// Beginning of the addresses that providers call.
 const PUBLIC_URL: &str = "http://127.0.0.1:8080";
 
 /// A server with every provider of text messages.
@@ -58,7 +59,7 @@ impl Texts {
         format!("/v1/workspaces/{}/{of}", self.server.workspace)
     }
 
-    /// Chooses a provider; answers what is shown of the channel.
+    /// Sets a provider; returns the channel as the API shows it.
     async fn set(&self, provider: &str, config: &Value) -> Value {
         let body = json!({"provider": provider, "config": config}).to_string();
         let shown = self.server.put(&self.path("channels/sms"), &self.key, &body).await;
@@ -66,7 +67,7 @@ impl Texts {
         shown.json()
     }
 
-    /// What is shown of the channel.
+    /// The channel as the API shows it.
     async fn channel(&self) -> Value {
         self.server.get(&self.path("channels"), &self.key).await.json()["data"][1].clone()
     }
@@ -88,7 +89,7 @@ impl Texts {
         self.work().await;
     }
 
-    /// A message whose attempt is over.
+    /// Sends a message and makes its attempt.
     async fn send(&self, to: &str) -> String {
         let id = self.accept(to).await;
         self.work().await;
@@ -99,7 +100,7 @@ impl Texts {
         self.server.get(&format!("/v1/messages/{id}"), &self.key).await.json()
     }
 
-    /// `delivered: delivered queued sent`: the events by name, because a report may overtake the answer.
+    /// Status and events, by name because a report may overtake the answer: `delivered: delivered queued sent`.
     async fn fate(&self, id: &str) -> String {
         let report = self.report(id).await;
         let events = report["events"].as_array().unwrap().iter();

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use crate::harness::{TestServer, any_port};
 use crate::wire::{Response, Wire};
 
-/// Announces a file, and answers the path of its link.
+/// Announces a file, and returns the path of its link.
 pub(crate) async fn announce(server: &TestServer, file: &[u8]) -> String {
     announce_in(server, server.workspace, file).await
 }
 
-/// The same in another workspace.
+/// Announces a file in another workspace.
 pub(crate) async fn announce_in(server: &TestServer, workspace: WorkspaceId, file: &[u8]) -> String {
     let sha256: String = digest(&SHA256, file).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let body = json!({"filename": "a.csv", "size_bytes": file.len(), "sha256": sha256}).to_string();
@@ -92,7 +92,7 @@ async fn more_than_was_announced_is_refused_as_soon_as_that_is_known() {
     let answer = wire.response().await.unwrap();
     assert_eq!((answer.status, answer.header("connection")), (413, Some("close")));
     assert!(wire.is_closed().await);
-    // In the middle, where nothing was said before.
+    // In the middle of a body whose length was not announced.
     let mut wire = Wire::connect(server.address).await;
     wire.send(format!("PUT {path} HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n")).await;
     wire.send("16\r\nemail\nann@example.com\n\r\n8\r\nmore\nmor\r\n").await;
@@ -118,7 +118,7 @@ async fn a_file_may_be_longer_than_a_body_and_come_in_chunks() {
     }
     wire.send("0\r\n\r\n").await;
     assert_eq!(wire.response().await.unwrap().status, 202);
-    // The connection goes on.
+    // The connection stays open.
     wire.send("GET /health HTTP/1.1\r\nhost: test\r\n\r\n").await;
     assert_eq!(wire.response().await.unwrap().status, 200);
 }

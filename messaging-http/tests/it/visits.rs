@@ -178,7 +178,7 @@ async fn the_unsubscribe_page_asks_and_changes_nothing() {
         assert_eq!(response.header("cache-control"), Some("no-store"));
         let page = String::from_utf8(response.body).unwrap();
         assert_eq!(page.contains("<form method=\"post\"><button"), method == "GET", "{page}");
-        // Nothing is loaded, and nothing is said of who is asked.
+        // Nothing is loaded, and the page does not name the recipient.
         assert!(!page.contains("http") && !page.contains("src=") && !page.contains("ann"), "{page}");
     }
     assert_eq!(mailed.events().await, [] as [Value; 0]);

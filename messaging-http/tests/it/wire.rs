@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client that shows everything and hides nothing.
+//! A small HTTP/1.1 client that shows every detail.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -33,7 +33,7 @@ impl Wire {
         self.0.get_mut().write_all(bytes.as_ref()).await.unwrap();
     }
 
-    /// The next answer, or `None` when the server has closed.
+    /// The next answer, or `None` if the server has closed.
     pub(crate) async fn response(&mut self) -> Option<Response> {
         self.read(true).await
     }
@@ -43,7 +43,7 @@ impl Wire {
         self.read(false).await
     }
 
-    /// Whether the server closes, without a further byte.
+    /// Returns true if the server closes without sending a byte.
     pub(crate) async fn is_closed(&mut self) -> bool {
         matches!(self.0.read(&mut [0; 1]).await, Ok(0) | Err(_))
     }
@@ -89,7 +89,7 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The code of a refusal, or the sentence of the one that has none; `ok` for 2xx.
+    /// The code of a refusal, or the message of the one without a code; `ok` for 2xx.
     #[track_caller]
     pub(crate) fn code(&self) -> String {
         if self.status < 300 {

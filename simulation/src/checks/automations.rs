@@ -1,4 +1,4 @@
-//! Automations: an event enters its contact once, a visit of a node has one effect, and every run comes to its end.
+//! Automations: an event enters its contact once, a visit of a node has one effect, and every run ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +17,16 @@ use crate::fixture::Fixture;
 use crate::requests::automations::EVENTS;
 use crate::world::World;
 
-/// What was done by the runs of an automation.
+/// Effects of the runs of an automation.
 #[derive(Debug, Default)]
 struct Done {
-    /// How many runs each event began.
+    /// Number of runs that each event began.
     entered_by: BTreeMap<EventId, u32>,
-    /// How many steps sent each message.
+    /// Number of steps that sent each message.
     sent: BTreeMap<MessageId, u32>,
 }
 
-/// All of it, for each automation.
+/// Checks every automation.
 pub(super) async fn automations(
     world: &World,
     app: &App,
@@ -85,7 +85,7 @@ const fn is_end(outcome: StepOutcome) -> bool {
     matches!(outcome, StepOutcome::Completed | StepOutcome::Exited | StepOutcome::Failed)
 }
 
-/// A run begins with its entry, ends once, and does nothing twice: no graph of a run leads to a node twice.
+/// A run begins with its entry, ends once, and does nothing twice: no graph of a simulation leads to a node twice.
 fn story(world: &World, run: &Run, steps: &[RunStep]) {
     let mut broken = Vec::new();
     if run.status.is_open() {
@@ -105,7 +105,7 @@ fn story(world: &World, run: &Run, steps: &[RunStep]) {
     world.ledger().broken.append(&mut broken);
 }
 
-/// A visit of a webhook node uses one key, and what it calls a success was taken.
+/// A visit of a webhook node uses one key, and a call that it reports as successful was accepted.
 fn calls(world: &World, run: &Run, steps: &[RunStep]) {
     let mut ledger = world.ledger();
     let made = ledger.calls.get(&run.id.to_string()).cloned().unwrap_or_default();
@@ -118,7 +118,7 @@ fn calls(world: &World, run: &Run, steps: &[RunStep]) {
     }
 }
 
-/// Every message of the automation was sent by one step, and every step that says so sent one.
+/// Every message of the automation was sent by one step, and every step that reports a message sent one.
 fn sends(world: &World, id: AutomationId, done: &Done, messages: &BTreeMap<MessageId, Message>) {
     let mut ledger = world.ledger();
     for (message, steps) in &done.sent {
@@ -141,7 +141,7 @@ fn has_erased(world: &World) -> bool {
     world.plan.requests.iter().any(|planned| planned.call.operation == "deleteContact")
 }
 
-/// No event began two runs; and where the automation was active for certain, each began one.
+/// No event began two runs; and if the automation was active for certain, each began one.
 fn entries(world: &World, place: usize, done: &Done) {
     let mut ledger = world.ledger();
     let mut broken = Vec::new();
@@ -157,7 +157,7 @@ fn entries(world: &World, place: usize, done: &Done) {
     };
     let active_since = asked("activateAutomation").filter_map(|(_, record)| record.known_at).min();
     let may_be_paused = asked("pauseAutomation").next().is_some();
-    // By another clock what happened may be too long ago.
+    // After a change of the clock an event may be too long ago.
     let is_certain = !may_be_paused && !has_erased(world) && world.plan.jumps.is_empty();
     for (planned, record) in all().filter(|(planned, _)| planned.call.operation == "sendEvent") {
         let Some((_, answer)) = record.success.as_ref().filter(|_| planned.call.body["name"] == EVENTS[place]) else {

@@ -1,4 +1,4 @@
-//! Campaigns: everybody of the audience has one message, or none was to be sent, and counters are those of the rows.
+//! Campaigns: each recipient has one message, or none was to be sent, and counters agree with the rows.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use messaging_engine::App;
 use crate::fixture::Fixture;
 use crate::world::World;
 
-/// Every campaign has come to an end, with one message for each recipient, which the counters say too.
+/// Checks that every campaign has ended, with one message for each recipient, and that its counters agree.
 pub(super) async fn campaigns(
     world: &World,
     app: &App,
@@ -30,7 +30,7 @@ pub(super) async fn campaigns(
         let is_whole = match campaign.status {
             CampaignStatus::Draft => found == 0,
             CampaignStatus::Sent => found == recipients,
-            // Who had no message yet gets none. It may not be known who would have.
+            // Recipients without a message yet get none. The number of recipients may be unknown.
             CampaignStatus::Cancelled | CampaignStatus::Failed => campaign.recipients.is_none() || found <= recipients,
             CampaignStatus::Scheduled | CampaignStatus::Sending | CampaignStatus::Paused => false,
         };

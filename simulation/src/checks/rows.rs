@@ -1,4 +1,4 @@
-//! What must hold in the rows themselves. To add a promise: a function here, called by [`rows`].
+//! Promises that must hold in the rows of the database. To add one: a function here, called by [`rows`].
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::world::World;
 
-/// Counts that are kept beside rows equal the rows.
+/// Counters beside rows, which must equal the rows.
 const COUNTERS: [(&str, &str); 5] = [
     (
         "contacts of a workspace",
@@ -67,8 +67,8 @@ fn counters(world: &World, connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Product events are there as often as their callers can explain, once under a key. Where a contact may have been
-/// erased its events went with it.
+/// Each product event is stored as often as its callers can explain, once under a key. The events of an erased contact
+/// are gone.
 fn product_events(world: &World, connection: &Connection) -> rusqlite::Result<()> {
     let has_erased = world.plan.requests.iter().any(|planned| planned.call.operation == "deleteContact");
     let mut statement = connection
@@ -105,7 +105,7 @@ fn segments(world: &World, connection: &Connection) -> rusqlite::Result<()> {
     for (attributes, is_member, filter, segment, contact) in found {
         let plan = serde_json::from_str::<Value>(&attributes).unwrap_or_default()["plan"].clone();
         let filter = serde_json::from_str::<Value>(&filter).unwrap_or_default();
-        // Those that `requests.rs` makes: a plan, or not a plan.
+        // The filters that `requests.rs` makes: a plan, or not a plan.
         let is_matched = match &filter["not"] {
             Value::Null => filter["value"] == plan,
             negated => negated["value"] != plan,
@@ -119,7 +119,7 @@ fn segments(world: &World, connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Of all jobs those of the upkeep and of automations are left, each once.
+/// Only the jobs of the upkeep and of automations are left, each once.
 fn upkeep(world: &World, connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT lane FROM jobs ORDER BY lane")?;
     let found = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;

@@ -1,4 +1,4 @@
-//! The requests of a run with automations: they are activated, paused and called, and what enters contacts happens.
+//! Requests of a run with automations: activating, pausing and calling them, and events that enter contacts.
 
 use std::time::Duration;
 

@@ -22,19 +22,19 @@ pub(super) struct Claims(BTreeMap<JobId, Latest>);
 #[derive(Debug)]
 struct Latest {
     handle: JobHandle,
-    /// Whether it ends before its job may.
+    /// True if the claim ends before its job may.
     is_short: bool,
 }
 
 impl Claims {
-    /// The claim that the store holds to be valid, for the mistake that forgets to check it.
+    /// The claim that the store considers valid, for the mistake that skips the check.
     pub(super) fn latest(&self, handle: &JobHandle) -> JobHandle {
         self.0.get(&handle.id).map_or(handle, |latest| &latest.handle).clone()
     }
 }
 
 impl FaultyStore {
-    /// Notes who has which job, and that whoever had one by a claim that ended too early lost it.
+    /// Notes the new claims, and the loss of earlier ones that ended too early.
     fn note_claims(&self, jobs: &[ClaimedJob], is_short: bool) {
         let mut claims = self.database.claims.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for job in jobs {
@@ -55,7 +55,7 @@ impl Jobs for FaultyStore {
     async fn claim(&self, mut claim: Claim) -> Result<Vec<ClaimedJob>, StoreError> {
         self.before("claim").await?;
         let world = &self.life.world;
-        // The planted mistake shows only where claims end too early, and there not always.
+        // The planted mistake shows only if claims end too early, and not always then.
         let rate = world.plan.store.lease_lost;
         let rate = if world.planted == Some(Planted::LeaseNotChecked) { rate.max(400) } else { rate };
         let is_short = world.strikes(rate);

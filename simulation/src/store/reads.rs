@@ -1,4 +1,4 @@
-//! The port besides commits and jobs: each call goes on to the database as it is.
+//! The calls of the store port other than commits and jobs: each is passed to the database unchanged.
 
 use async_trait::async_trait;
 use messaging_conformance::every_call::prelude::*;

@@ -1,4 +1,4 @@
-//! `--past`: an automation against what the contacts of a workspace have done.
+//! `--past`: simulates an automation with the past events of a workspace's contacts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::output::{self, Output};
 use crate::resources::{self, Resources};
 use crate::target::Target;
 
-/// A server that says so is asked again after a while, so many times in a row.
+/// Number of times in a row that a server which asks for patience is asked again.
 const MAX_WAITS: usize = 30;
 /// The longest of these waits.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
-/// Segments that are looked up.
+/// Segments that are looked up, at most.
 const MAX_SEGMENTS: usize = 1_000;
 
 /// A span such as `30d`, `12h` or `2w`.
@@ -36,7 +36,7 @@ pub(super) fn read_span(text: &str) -> Result<Duration, String> {
     span.map(Duration::from_hours).ok_or_else(|| "is at least an hour and at most five years".to_owned())
 }
 
-/// Goes through the past and prints what would have come of it.
+/// Replays the past and prints the result.
 pub(super) async fn run(
     matches: &ArgMatches,
     mut files: DryRunFiles,
@@ -71,7 +71,7 @@ fn show(report: &PastReport, output: Output) -> Result<(), Failure> {
     output.resource(&serde_json::json!({"data": rows, "next_cursor": null}))
 }
 
-/// The contacts that were there by then with what they did, the newest ones.
+/// The newest contacts that existed by then, with their events.
 async fn contacts(api: &Resources, until: Timestamp) -> Result<Vec<PastContact>, Failure> {
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
     loop {
@@ -157,7 +157,7 @@ fn named(value: &Value, prefix: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Calls an operation, again after a while where the server asks for patience.
+/// Calls an operation, and again after a while if the server asks for patience.
 async fn call(api: &Resources, verb: &str, id: Option<&str>, query: &[(&str, &str)]) -> Result<Value, Failure> {
     for _ in 0..MAX_WAITS {
         match api.call(verb, id, query, Value::Null).await {

@@ -1,4 +1,4 @@
-//! What the engine refuses of a simulation, as if the API had refused it.
+//! Errors of a simulation as failures of the command, in the form of API errors.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -8,7 +8,7 @@ use messaging_http::standalone::rehearsal::FilesFault;
 use crate::failure::Failure;
 use crate::reply::Reply;
 
-/// What was wrong with what no file says.
+/// Returns the error inside `fault`, without the file or item that it is about.
 pub(super) fn source_of(fault: FilesFault) -> Error {
     match fault {
         FilesFault::Automation(error)
@@ -20,7 +20,7 @@ pub(super) fn source_of(fault: FilesFault) -> Error {
     }
 }
 
-/// What the engine refuses is shown as if the API had refused it.
+/// Turns an error of the engine into a failure that looks like a refusal by the API.
 pub(super) fn refused(error: Error) -> Failure {
     if let Error::Internal(cause) = &error {
         return Failure::unreachable("the simulation failed", cause.as_ref());

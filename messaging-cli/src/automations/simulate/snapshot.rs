@@ -18,10 +18,10 @@ const MAX_DIFF_LINES: usize = 200;
 /// common end count as changed.
 const MAX_PAIRS: usize = 4_000_000;
 
-/// Compares an answer with the snapshot file, or writes the file with `update`. Answers the failure to report when they
+/// Compares an answer with the snapshot file, or writes the file with `update`. Returns the failure to report if they
 /// differ or there is no file.
 pub(super) fn compare(path: &Path, answer: &Answer<'_>, update: bool) -> Result<Option<Failure>, Failure> {
-    // Sorted, because serde_json keeps the order of insertion when another crate of the build asks for that.
+    // Sorted, because serde_json keeps the order of insertion if another crate of the build enables that.
     let mut now = serde_json::to_value(answer).map_err(|error| files::unwritable(path, error))?;
     now.sort_all_objects();
     let text = format!("{now:#}\n");

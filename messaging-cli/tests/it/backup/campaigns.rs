@@ -1,4 +1,4 @@
-//! Campaigns of an installation with real programs: copies that were taken while one is sending, and pauses.
+//! Campaigns of an installation with real programs: backups made while a campaign is being sent, and pauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -12,7 +12,7 @@ use crate::support::{Server, wait_for, wait_or_tell};
 /// Domains of the recipients.
 const DOMAINS: usize = 7;
 
-/// Within this time nothing more begins after a pause.
+/// Time after a pause within which the last message begins.
 const PAUSED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Site {
@@ -23,7 +23,7 @@ impl Site {
         answer
     }
 
-    /// A campaign to `count` contacts is sent now. Answers its path.
+    /// Sends a campaign to `count` contacts now. Returns its path.
     fn send_campaign(&self, server: &Server, count: usize) -> String {
         let list = self.post(server, "lists", &json!({"name": "all"}))["id"].clone();
         let contact = |number: usize| {
@@ -58,7 +58,7 @@ impl Site {
         });
     }
 
-    /// How often each recipient got something, of what arrived after the first so many messages.
+    /// Number of messages for each recipient, without the first `after` messages.
     fn arrived(&self, after: usize) -> BTreeMap<String, usize> {
         let mut arrived = BTreeMap::new();
         for received in self.sink.messages().into_iter().skip(after) {
@@ -92,7 +92,7 @@ fn a_copy_of_a_campaign_at_work_goes_on_only_where_it_is_told_to_and_once() {
         site.let_it_work(server);
     }
     assert_eq!(site.sink.messages().len(), before, "nothing leaves a copy");
-    // Who has got it as far as the copy knows.
+    // Recipients who have the message as far as the copy knows.
     let id = path.rsplit('/').next().unwrap();
     let known: BTreeSet<_> = site
         .messages(&resuming)
@@ -113,7 +113,7 @@ fn a_copy_of_a_campaign_at_work_goes_on_only_where_it_is_told_to_and_once() {
     site.wait_until_sent(&resuming, &path);
     site.let_it_work(&cancelling);
 
-    // The other copy has worked all the while: what it had sent would be second copies.
+    // The other copy was running all the while: anything it had sent would be second copies.
     let all = (0..COUNT).map(|number| format!("p{number}@d{}.test", number % DOMAINS));
     let expected: BTreeMap<_, _> = all.filter(|to| !known.contains(to)).map(|to| (to, 1)).collect();
     assert_eq!(site.arrived(before), expected);
@@ -129,7 +129,7 @@ fn a_pause_in_the_middle_stops_within_five_seconds_and_a_resume_reaches_everybod
     wait_for(|| (site.sink.messages().len() >= 50).then_some(()));
     site.post(&server, &format!("{path}/pause"), &json!({}));
     thread::sleep(PAUSED_WITHIN);
-    // The rest would have been sent meanwhile, or would go on being.
+    // The remaining messages would have been sent meanwhile, or would still be sent.
     let stopped_at = site.sink.messages().len();
     assert!(stopped_at < COUNT, "the pause stopped nothing");
     thread::sleep(Duration::from_secs(1));

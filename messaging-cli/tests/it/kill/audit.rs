@@ -1,5 +1,5 @@
-//! A change and its row in the audit log are one commit: after kills in the middle of changes there is neither a change without
-//! its row nor a row without its change, and the chain of rows is whole.
+//! A change and its row in the audit log are one commit: after kills in the middle of changes there is neither a change
+//! without its row nor a row without its change, and the chain of rows is complete.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -37,13 +37,13 @@ impl Kind {
     }
 }
 
-/// Names of what the test has made, by kind and id.
+/// Names of the resources that the test has made, by kind and id.
 type States = HashMap<(&'static str, String), String>;
 
 /// Names that the test gives begin so.
 const OURS: &str = "killed-";
 
-/// Creates something, changes every second and deletes every third; remembers what was answered.
+/// Creates a resource, changes every second and deletes every third; remembers the successful answers.
 fn change(server: &Server, base: &str, keys: [&str; 2], n: usize, answered: &Mutex<HashSet<(String, String)>>) {
     let kind = &KINDS[n % KINDS.len()];
     let key = keys[usize::from(kind.name == "api_key")];

@@ -1,8 +1,8 @@
-//! An automation whose server is killed again and again with runs in flight: one run for an event, one message for a node,
-//! and nobody stands still.
+//! An automation whose server is killed repeatedly with runs in progress: one run for an event, one message for a node,
+//! and no run gets stuck.
 //!
-//! The suite kills a few times with some hundred runs; `AUTOMATION_RUNS=10000 KILL_ROUNDS=30 cargo test -p messaging-cli
-//! --test it kill::automation` is what a release is tried with.
+//! The suite kills a few times with some hundred runs; a release is tested with `AUTOMATION_RUNS=10000 KILL_ROUNDS=30
+//! cargo test -p messaging-cli --test it kill::automation`.
 
 use std::thread;
 use std::time::Duration;
@@ -27,7 +27,8 @@ fn runs() -> usize {
     std::env::var("AUTOMATION_RUNS").map_or(RUNS, |text| text.parse().expect("AUTOMATION_RUNS is a number"))
 }
 
-/// The workspace gets contacts, and an automation that greets them, waits, changes them, and thanks them. Answers its path.
+/// Prepares a workspace with contacts, and an automation that greets them, waits, changes them, and thanks them.
+/// Returns its path.
 fn prepare(server: &Server, workspace: &str, key: &str, count: usize) -> String {
     let at = |path: &str| format!("/v1/workspaces/{workspace}/{path}");
     let numbers: Vec<_> = (0..count).collect();

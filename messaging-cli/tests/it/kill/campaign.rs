@@ -1,8 +1,8 @@
 //! A campaign whose server is killed again and again: every recipient gets it once, but for attempts that say that they
 //! may have arrived twice.
 //!
-//! The suite kills a few times in a small campaign; `CAMPAIGN_RECIPIENTS=20000 KILL_ROUNDS=20 cargo test -p messaging-cli
-//! --test it kill::campaign` is what a release is tried with.
+//! The suite kills a few times in a small campaign; a release is tested with `CAMPAIGN_RECIPIENTS=20000 KILL_ROUNDS=20
+//! cargo test -p messaging-cli --test it kill::campaign`.
 
 use std::collections::HashSet;
 use std::thread;
@@ -29,7 +29,7 @@ fn recipients() -> usize {
         .map_or(RECIPIENTS, |text| text.parse().expect("CAMPAIGN_RECIPIENTS is a number"))
 }
 
-/// The workspace gets contacts on a list and a campaign to them. Answers the campaign's path.
+/// Prepares a workspace with contacts on a list and a campaign to them. Returns the campaign's path.
 fn prepare(server: &Server, workspace: &str, key: &str, count: usize) -> String {
     let at = |path: &str| format!("/v1/workspaces/{workspace}/{path}");
     let list = post(server, key, &at("lists"), &json!({"name": "all"}))["id"].clone();

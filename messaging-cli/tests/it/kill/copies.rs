@@ -1,4 +1,4 @@
-//! When something may come a second time.
+//! Rules for second copies: the cases in which a message or call may arrive twice.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -10,24 +10,24 @@ use messaging_testing::{HttpRequest, ScriptedHttpServer, ScriptedSmtpServer};
 use super::count;
 use crate::support::wait_for;
 
-/// Where the request of [`wait_for_web`] goes.
+/// Path of the request that [`wait_for_web`] sends.
 const KNOCK: &str = "/knock";
 
-/// What had arrived at each kill, and whose arrival the server had told by then.
+/// Number of arrivals of each item at each kill, and the items that the server had reported as done by then.
 ///
-/// What a kill makes come again was under way at it: its outcome was not stored. So a thing comes at most once between
-/// two kills, and never again after a kill at which the server called it done. How many are under way depends on the
-/// disk: outcomes wait for a commit while the connection already carries the next.
+/// An item that arrives again after a kill was being sent at it: its outcome was not stored. So an item arrives at most
+/// once between two kills, and never again after a kill at which the server had reported it as done. The number of
+/// items being sent depends on the disk: outcomes wait for a commit while the connection already carries the next.
 #[derive(Debug, Default)]
 pub(super) struct Copies(Vec<(HashMap<String, usize>, HashSet<String>)>);
 
 impl Copies {
-    /// A server was killed that had told `done` before; nothing of what it sent is on its way any more.
+    /// Notes a kill of a server that had reported `done`; everything it sent has arrived.
     pub(super) fn killed(&mut self, arrived: impl IntoIterator<Item = String>, done: HashSet<String>) {
         self.0.push((count(arrived), done));
     }
 
-    /// Checks everything that arrived until the end, and answers how many second copies there are.
+    /// Checks all arrivals until the end, and returns the number of second copies.
     pub(super) fn check(self, arrived: &HashMap<String, usize>) -> usize {
         let end = [(arrived.clone(), HashSet::new())];
         let mut before = HashMap::new();
@@ -46,36 +46,36 @@ impl Copies {
     }
 }
 
-/// How many there are beyond one of each.
+/// Number of arrivals beyond the first of each item.
 pub(super) fn second_copies<T: Eq + Hash>(count: &HashMap<T, usize>) -> usize {
     count.values().map(|count| count - 1).sum()
 }
 
-/// Waits until nothing is on its way to a mail server from somebody who was killed.
+/// Waits until no connection of the killed server to a mail server is open.
 pub(super) fn wait_for_sink(sink: &ScriptedSmtpServer) {
     knock(sink.address(), "");
     wait_for(|| (sink.open() == 0).then_some(()));
 }
 
-/// Waits until nothing is on its way to a web server from somebody who was killed.
+/// Waits until no connection of the killed server to a web server is open.
 pub(super) fn wait_for_web(server: &ScriptedHttpServer) {
     knock(server.address(), &format!("GET {KNOCK} HTTP/1.1\r\nHost: receiver\r\n\r\n"));
     wait_for(|| (server.open() == 0).then_some(()));
 }
 
-/// The requests that a web server took.
+/// The requests that a web server received.
 pub(super) fn requests(server: &ScriptedHttpServer) -> impl Iterator<Item = HttpRequest> {
     server.requests().into_iter().filter(|request| request.target != KNOCK)
 }
 
-/// Connects and waits for the first octet: every connection from before has been accepted then.
+/// Connects and waits for the first octet: every earlier connection has been accepted then.
 fn knock(address: SocketAddr, words: &str) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(words.as_bytes()).unwrap();
     assert_eq!(stream.read(&mut [0; 1]).unwrap(), 1);
 }
 
-/// The mails that a server took, each by its recipient and its whole header field `Message-ID`.
+/// The mails that a server received, each as its recipient and its whole header field `Message-ID`.
 pub(super) fn mails(sink: &ScriptedSmtpServer) -> Vec<(String, String)> {
     let named = sink.messages().into_iter().map(|received| {
         let content = String::from_utf8(received.content).unwrap();
@@ -85,7 +85,7 @@ pub(super) fn mails(sink: &ScriptedSmtpServer) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// The ids of the messages that a server took.
+/// The ids of the messages that a server received.
 pub(super) fn mailed(sink: &ScriptedSmtpServer) -> impl Iterator<Item = String> {
     mails(sink).into_iter().map(|(_, field)| message_id(&field))
 }

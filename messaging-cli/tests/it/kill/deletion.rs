@@ -22,7 +22,7 @@ const BULK: usize = 500;
 /// Messages of a workspace, in requests of `BATCH`.
 const MESSAGES: usize = 400;
 const BATCH: usize = 100;
-/// A program is killed within this after its start, which takes it a part of that.
+/// Milliseconds after its start within which a program is killed; starting takes a part of them.
 const KILLED_WITHIN: u64 = 700;
 
 /// A workspace with a key to it.
@@ -103,7 +103,7 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish() % 1_000_000
 }
 
-/// Lets a moment pass that nobody knows of before: when a program is killed.
+/// Waits for a random time until a program is killed.
 fn let_a_moment_pass() {
     thread::sleep(Duration::from_millis(100 + random() % KILLED_WITHIN));
 }
@@ -160,7 +160,7 @@ fn a_removal_on_sqlite_is_finished_whatever_is_killed() {
         }
         let ended = child.wait().unwrap();
         if round % 3 == 2 {
-            // A server goes on with it, and is killed as well.
+            // A server continues the deletion, and is killed as well.
             let server = target.start("serve", &[]);
             let_a_moment_pass();
             server.kill();

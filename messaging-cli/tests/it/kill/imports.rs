@@ -43,7 +43,7 @@ fn a_kill_in_the_middle_neither_skips_nor_repeats_a_row() {
         ["created", "updated", "failed"].iter().map(|name| import[*name].as_u64().unwrap()).sum::<u64>()
     };
 
-    // Once in the middle of the upload, which is then done anew.
+    // Once in the middle of the upload, which is then repeated.
     let half = std::thread::scope(|scope| {
         let (server, link) = (&server, &link);
         let sending = scope.spawn(|| server.upload(link, &text.as_bytes()[..text.len() / 2]));
@@ -78,7 +78,7 @@ fn a_kill_in_the_middle_neither_skips_nor_repeats_a_row() {
     assert_eq!([count("created"), count("updated"), count("failed")], [rows - again, again, 0]);
     assert_eq!(server.upload(&link, text.as_bytes()).unwrap().0, 410);
 
-    // Each contact is there once, with what the last row said.
+    // Each contact exists once, with the values of the last row.
     let found = installation.all(&server, &contacts);
     for contact in &found {
         let user: usize = contact["external_id"].as_str().unwrap()[2..].parse().unwrap();

@@ -19,7 +19,7 @@ fn admin(data: &Path, line: &[&str]) -> Value {
     run([&["admin"], line, &["--json", "--data", data.to_str().unwrap()]].concat()).expect(0).json()
 }
 
-/// Asserts that each key that was replaced names one that names it, and answers the one that was not.
+/// Asserts that each replaced key and its successor refer to each other, and returns the one that was not replaced.
 fn newest(keys: &Value) -> String {
     let keys = keys["data"].as_array().unwrap();
     let mut unreplaced = Vec::new();

@@ -1,5 +1,5 @@
-//! `admin rotate-secret-key` is killed in the middle, with the server or without: whatever is stored sealed can be opened
-//! afterwards, and what older keys signed is verified.
+//! `admin rotate-secret-key` is killed in the middle, with or without a server: every encrypted value can be opened
+//! afterwards, and signatures by older keys are valid.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -22,13 +22,13 @@ use crate::support::{Server, directory, program, run};
 /// Webhooks, each with a secret.
 const WEBHOOKS: usize = 8;
 
-/// What is uploaded at the end to a link from the beginning.
+/// Content uploaded at the end, to a link made before all rotations.
 const FILE: &[u8] = b"email\nann@example.com\n";
 
 /// An installation with secrets.
 struct Installation {
     data: TempDir,
-    /// Names the database, where it is not in the data directory.
+    /// Flags that name the database, if it is not in the data directory.
     database: Vec<String>,
     /// A token in a link, from before all rotations.
     token: String,
@@ -46,7 +46,7 @@ impl Installation {
         this
     }
 
-    /// `None` where there is no PostgreSQL.
+    /// `None` if there is no PostgreSQL.
     #[cfg(feature = "postgres")]
     fn on_postgres() -> Option<Self> {
         let mut this = Self::empty();
@@ -70,7 +70,7 @@ impl Installation {
         }
     }
 
-    /// Begins with `dev`, which makes a workspace and a domain with DKIM keys, and adds what has secrets.
+    /// Begins with `dev`, which makes a workspace and a domain with DKIM keys, and adds objects with secrets.
     fn fill(&mut self) {
         let server = self.start("dev");
         let dev = server.dev_json();
@@ -126,7 +126,7 @@ impl Installation {
         Box::new(SqliteStore::open(options).unwrap())
     }
 
-    /// Every sealed value opens with a key of a ring.
+    /// Checks that every encrypted value opens with a key of a ring.
     fn check_secrets(&self, ring: &KeyRing) {
         let secrets = self.runtime.block_on(async {
             let store = self.open().await;
@@ -141,8 +141,8 @@ impl Installation {
         }
     }
 
-    /// Rotates again and again, and kills the command each time a little later; also the server, every second time, where
-    /// there is one. Then lets one rotation come to its end.
+    /// Rotates repeatedly and kills the command a little later each time, and every second time the server as well, if
+    /// there is one. Then one rotation runs to its end.
     fn survives(self, with_server: bool) {
         let mut server = with_server.then(|| self.start("serve"));
         let began = Instant::now();

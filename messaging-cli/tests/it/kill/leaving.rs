@@ -1,8 +1,8 @@
-//! Readers who confirm and leave while a campaign and an automation are at work and the server is killed: what was answered
-//! holds, and whoever was told that they left gets no marketing mail afterwards.
+//! Readers who confirm and leave while a campaign and an automation are at work and the server is killed: an answered
+//! action holds, and a reader who was told that they left gets no marketing mail afterwards.
 //!
-//! The suite kills a few times; `LEAVING_READERS=3000 KILL_ROUNDS=20 cargo test -p messaging-cli --test it kill::leaving` is
-//! what a release is tried with.
+//! The suite kills a few times; a release is tested with `LEAVING_READERS=3000 KILL_ROUNDS=20 cargo test -p
+//! messaging-cli --test it kill::leaving`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -26,13 +26,13 @@ const DOMAINS: usize = 7;
 /// Contacts or events of a request.
 const AT_ONCE: usize = 500;
 
-/// Time within which a mail arrives that had begun to leave when its reader was told that they left.
+/// Time within which a mail arrives that was already leaving when its reader was told that they left.
 pub(super) const UNDER_WAY: Duration = Duration::from_secs(2);
 
 /// Interval at which arrivals are looked for.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// What a reader does, as the body of the form or of the mail program.
+/// An action of a reader, with the body that the form or the mail program posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Confirm,
@@ -89,8 +89,8 @@ struct Places {
     automation: String,
 }
 
-/// The workspace gets a public list with members and with readers who are asked to confirm, two campaigns, the first of
-/// which is sent, and an automation.
+/// Prepares a workspace with a public list of members and of readers who are asked to confirm, two campaigns, the first
+/// of which is sent, and an automation.
 fn prepare(server: &Server, (workspace, key): (&str, &str), count: usize, sink: &ScriptedSmtpServer) -> Places {
     let at = |path: &str| format!("/v1/workspaces/{workspace}/{path}");
     let id = |made: Value| made["id"].as_str().unwrap().to_owned();
@@ -120,7 +120,7 @@ fn prepare(server: &Server, (workspace, key): (&str, &str), count: usize, sink: 
             "audience": {"list_ids": [list]}, "settings": settings});
         at(&format!("campaigns/{}", id(post(server, key, &at("campaigns"), &body))))
     };
-    // The second takes half a minute, so that it is at work in all rounds.
+    // The second campaign takes half a minute, so that it is being sent in all rounds.
     let pace = json!({"rate_limit": (2 * count).max(60)});
     let campaigns = [campaign("first", json!({})), campaign("second", pace)];
     let graph = json!({"nodes": [
@@ -135,8 +135,8 @@ fn prepare(server: &Server, (workspace, key): (&str, &str), count: usize, sink: 
     Places { list: at(&format!("lists/{list}/contacts")), campaigns, automation }
 }
 
-/// Those who do something, with their links: of three members one leaves the list and one everything, and every second
-/// reader who is asked confirms.
+/// The readers who act, with their links: of three members one leaves the list and one leaves everything, and every
+/// second reader who is asked confirms.
 fn acting(sink: &ScriptedSmtpServer) -> Vec<Reader> {
     let act = |received: Received| {
         let email = received.recipients[0].clone();

@@ -1,4 +1,4 @@
-//! Mail: through a relay, to one mail server in place of all, and to the exchangers that a DNS server names.
+//! Mail through a relay, to one mail server for all domains, and to the mail servers that a DNS server names.
 
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
@@ -15,11 +15,11 @@ use crate::support::{Server, wait_for, wait_or_tell};
 /// Accepted messages after which a round is cut off, on average; the exact number differs by round.
 const ACCEPTED_A_ROUND: usize = 120;
 
-/// After so many attempts that a kill cut off a message is given up: whether a copy arrived is not known. Many kills
-/// soon after one another, on a slow machine, hit the same messages, which go first after each.
+/// Number of attempts cut off by kills after which a message is given up, because nobody knows if a copy arrived.
+/// Several kills in a row on a slow machine hit the same messages, which go first after each.
 const CUT_OFF: usize = 5;
 
-/// Domains of the recipients, each with both exchangers.
+/// Domains of the recipients, each with both mail servers.
 const DOMAINS: [&str; 3] = ["a.test", "b.test", "c.test"];
 
 /// The mail servers that the server sends to, and the DNS server that names them, if there is one.
@@ -30,7 +30,7 @@ struct Peers {
 }
 
 impl Peers {
-    /// What arrived: for each message its recipient and the whole header field `Message-ID`.
+    /// The mails that arrived, each as its recipient and its whole header field `Message-ID`.
     fn arrived(&self) -> Vec<(String, String)> {
         self.sinks.iter().flat_map(mails).collect()
     }
@@ -123,7 +123,7 @@ fn kill_again_and_again(peers: &Peers, flags: Vec<String>, channel: &Value, end:
             if is_over(&message, end) { Ok(()) } else { Err(format!("not {end}: {message}")) }
         });
     }
-    // A message whose 202 was not heard may have been accepted all the same.
+    // A message whose 202 was lost may have been accepted all the same.
     let messages = installation.all(&server, "/v1/messages");
     wait_for(|| installation.all(&server, "/v1/messages").iter().all(|message| is_over(message, end)).then_some(()));
 
@@ -176,8 +176,8 @@ fn given_up(installation: &Installation, server: &Server, message: &Value) -> St
     id.to_owned()
 }
 
-/// Posts from several clients until enough messages are accepted, then kills the server in mid-work. Answers what it
-/// had told before to have come to `end`.
+/// Posts from several clients until enough messages are accepted, then kills the server meanwhile. Returns the messages
+/// that it had reported with the status `end`.
 fn load_and_kill(
     installation: &Installation,
     round: usize,
@@ -199,7 +199,7 @@ fn load_and_kill(
             let domain = DOMAINS[n % DOMAINS.len()];
             let to = format!("user-{round}-{n}@{domain}");
             let message = json!({"channel": "email", "to": to, "subject": "s", "text": format!("number {n}")});
-            // The server may die at any moment: no answer is no promise.
+            // The server may be killed at any moment: without an answer there is no promise.
             let Some((status, answer)) = server.try_request("/v1/messages", &installation.key, &[], &message) else {
                 return;
             };

@@ -1,4 +1,4 @@
-//! Several nodes on one PostgreSQL database: one dies, one sleeps, one stops, and the others go on with its work.
+//! Several nodes on one PostgreSQL database: one is killed, one sleeps, one stops, and the others take over its work.
 
 mod leaving;
 
@@ -18,7 +18,7 @@ use super::copies::second_copies;
 use super::{CLIENTS, count, is_marked, post, runtime, wait_for_mail};
 use crate::support::{Server, allowed, directory, run, wait_for, wait_or_tell};
 
-/// Kills unless `NODE_KILLS` says otherwise.
+/// Kills, unless `NODE_KILLS` says otherwise.
 const KILLS: usize = 4;
 
 /// Servers side by side.
@@ -27,22 +27,22 @@ const NODES: usize = 3;
 /// Messages that clients send in a round.
 const SENT_A_ROUND: usize = 160;
 
-/// So many of them were accepted when a node dies.
+/// Accepted messages of a round at which a node is killed.
 const BEFORE_THE_KILL: usize = 70;
 
 /// Domains of the recipients: so many that every node has some.
 const DOMAINS: usize = 24;
 
-/// So long after most deaths at most the work of the dead node goes on; twice as long where the machine is busy.
+/// Time within which the work of a killed node continues after most kills; twice as long if the machine is busy.
 const GOES_ON_WITHIN: Duration = Duration::from_secs(15);
 
-/// The longest until the work of a node that stops in order goes on.
+/// Time within which the work of a node that stops in order continues.
 const HANDED_OVER_WITHIN: Duration = Duration::from_secs(5);
 
-/// When messages are due that are sent before a node is told to stop.
+/// Delay until messages are due that are sent before a node is told to stop.
 const SOON: Duration = Duration::from_secs(3);
 
-/// Where links point. Nobody follows them.
+/// Public URL for links, which nobody follows.
 const LINKS: &str = "http://links.nodes.test";
 
 fn kills() -> usize {
@@ -56,26 +56,26 @@ fn domain(n: usize) -> String {
 /// An installation on a PostgreSQL database.
 struct Installation {
     database: Database,
-    /// With the key file that all nodes share.
+    /// Directory with the key file that all nodes share.
     shared: TempDir,
     data: Vec<TempDir>,
     sink: ScriptedSmtpServer,
     key: String,
 }
 
-/// What runs of it. A client that talks to a node keeps it until it has its answer.
+/// The running nodes. A client that talks to a node keeps it until it has its answer.
 struct Nodes {
     running: Vec<Mutex<Arc<Server>>>,
 }
 
 impl Installation {
-    /// One whose mail goes to a server of the test; `None` where there is no PostgreSQL.
+    /// An installation whose mail goes to a server of the test; `None` if there is no PostgreSQL.
     fn new(runtime: &tokio::runtime::Runtime, nodes: usize) -> Option<Self> {
         let database = runtime.block_on(Database::create())?;
         let sink = runtime.block_on(ScriptedSmtpServer::start());
         let data = (0..nodes).map(|_| directory()).collect();
         let mut installation = Self { database, shared: directory(), data, sink, key: String::new() };
-        // It makes a workspace with a domain to send from.
+        // `dev` makes a workspace with a domain to send from.
         let server = installation.start("dev", 0);
         let workspace = server.dev_json()["workspace_id"].as_str().unwrap().to_owned();
         let words =
@@ -127,12 +127,12 @@ impl Installation {
         }
     }
 
-    /// How many copies arrived, by recipient.
+    /// Number of copies that arrived, by recipient.
     fn arrived(&self) -> HashMap<String, usize> {
         count(self.sink.messages().into_iter().map(|received| received.recipients.join(" ")))
     }
 
-    /// Waits until each has a message.
+    /// Waits until each recipient has a message.
     fn wait_for_mail_to(&self, recipients: &[String]) {
         wait_for_mail(&self.sink, || {
             let arrived = self.arrived();
@@ -140,8 +140,8 @@ impl Installation {
         });
     }
 
-    /// Waits until everything that was accepted is done, and counts: nothing is lost, and every second copy is marked.
-    /// Answers how many second copies there were, and how many messages are marked.
+    /// Waits until everything accepted is done, and counts: nothing is lost, and every second copy is marked. Returns
+    /// the number of second copies and the number of marked messages.
     fn settle(&self, server: &Server, accepted: &HashMap<String, String>) -> (usize, usize) {
         let messages = wait_or_tell(|| {
             let messages = self.all_messages(server);
@@ -170,12 +170,12 @@ impl Installation {
         (second_copies(&arrived), marked)
     }
 
-    /// The terms of the processes that take part, by name.
+    /// The terms of the running processes, by name.
     fn terms(&self, runtime: &tokio::runtime::Runtime) -> HashMap<String, i64> {
         self.query(runtime, "SELECT name, term FROM nodes WHERE works").into_iter().collect()
     }
 
-    /// The node that works for a domain for which something is to be done.
+    /// The node that works for a domain which has something to do.
     fn node_of(&self, runtime: &tokio::runtime::Runtime, domain: &str) -> usize {
         let sql = format!(
             "SELECT nodes.name, nodes.term FROM jobs JOIN places USING (place) JOIN nodes ON nodes.term = places.term
@@ -186,7 +186,7 @@ impl Installation {
         (0..self.data.len()).find(|node| host_name(*node) == *name).expect("one of ours")
     }
 
-    /// How many transactions may be written at a time under a term: none once it has ended.
+    /// Number of transactions that may be written at a time under a term: none once it has ended.
     fn writers(&self, runtime: &tokio::runtime::Runtime, term: i64) -> usize {
         let rows = self.query(runtime, "SELECT ''::text, term FROM writers");
         rows.into_iter().filter(|(_, of)| *of == term).count()
@@ -218,7 +218,8 @@ impl Nodes {
         *self.running[number].lock().unwrap() = Arc::new(server);
     }
 
-    /// Sends a message to one node, and to the next when that one does not take it, until it is accepted. Answers its id.
+    /// Sends a message to one node, and to the next if that one does not accept it, until it is accepted. Returns its
+    /// id.
     fn send(&self, key: &str, first: usize, leave_out: Option<usize>, to: &str) -> String {
         let body = json!({"channel": "email", "to": to, "subject": "s", "text": format!("for {to}")});
         let headers = [("Idempotency-Key", to)];
@@ -230,7 +231,7 @@ impl Nodes {
             }
             match self.node(turn).try_request("/v1/messages", key, &headers, &body) {
                 Some((202, answer)) => Ok(answer["message_id"].as_str().unwrap().to_owned()),
-                // Nobody answered, or the database was not to be had, or another answer is on its way.
+                // No answer, an unavailable database, or the same request is still being answered.
                 Some((409, answer)) if answer["error"]["code"] == "idempotency_in_progress" => Err(answer.to_string()),
                 Some((503, answer)) => Err(answer.to_string()),
                 None => Err("no answer".to_owned()),
@@ -239,8 +240,8 @@ impl Nodes {
         })
     }
 
-    /// Sends one message to each domain by the nodes that live and waits for all of them; answers how long after `since`
-    /// the last arrived.
+    /// Sends one message to each domain by the running nodes and waits for all of them; returns the time from `since`
+    /// to the last arrival.
     fn goes_on(
         &self,
         installation: &Installation,
@@ -268,7 +269,7 @@ fn nodes_that_are_killed_lose_nothing_and_send_nothing_twice_unmarked() {
     let kills = kills();
     let mut times = Vec::new();
     for round in 0..kills {
-        // Never in turns, so that also one that has just come is killed.
+        // Not in turn, so that a node that has just started is killed as well.
         let victim = (round * round + round / 3) % NODES;
         let (next, before) = (AtomicUsize::new(0), accepted.lock().unwrap().len());
         let took = thread::scope(|scope| {
@@ -288,7 +289,7 @@ fn nodes_that_are_killed_lose_nothing_and_send_nothing_twice_unmarked() {
             wait_for(|| (accepted.lock().unwrap().len() >= before + BEFORE_THE_KILL).then_some(()));
             nodes.node(victim).kill_in_place();
             let since = Instant::now();
-            // It comes back at once, or when the others have taken its work over.
+            // It restarts at once, or when the others have taken over its work.
             if round % 2 == 0 {
                 nodes.put(victim, installation.start("serve", victim));
                 nodes.goes_on(&installation, round, None, since, &accepted)
@@ -312,17 +313,17 @@ fn nodes_that_are_killed_lose_nothing_and_send_nothing_twice_unmarked() {
 
 #[test]
 fn a_node_that_sleeps_before_the_content_writes_nothing_under_its_old_term() {
-    // It had not begun yet, and does not any more.
+    // The message had not begun, and does not begin any more.
     sleep_too_long(Stage::Data, 1);
 }
 
 #[test]
 fn a_node_that_sleeps_before_the_reply_writes_nothing_under_its_old_term() {
-    // The other node cannot know that the content had left; the copy of each is taken.
+    // The other node cannot know that the content had left; both copies are accepted.
     sleep_too_long(Stage::Dot, 2);
 }
 
-/// A node sleeps in the middle of a conversation; so many copies of that message arrive.
+/// A node sleeps in the middle of a conversation; `copies_of_held` copies of that message arrive.
 fn sleep_too_long(stage: Stage, copies_of_held: usize) {
     let runtime = runtime();
     let Some(installation) = Installation::new(&runtime, NODES) else { return };
@@ -336,7 +337,7 @@ fn sleep_too_long(stage: Stage, copies_of_held: usize) {
         .expect("it is on the wire");
     let sleeper = installation.node_of(&runtime, &domain(0));
     let before = installation.terms(&runtime)[&host_name(sleeper)];
-    // More that is in work, and on its way to be written.
+    // More messages in work, with outcomes about to be written.
     thread::scope(|scope| {
         for client in 0..CLIENTS {
             let (nodes, installation, accepted) = (&nodes, &installation, &accepted);
@@ -379,7 +380,7 @@ fn sleep_too_long(stage: Stage, copies_of_held: usize) {
     assert!(took <= allowed(GOES_ON_WITHIN * 2), "{took:?}");
 }
 
-/// The server has a conversation that does not end, and messages that become due when it has been told to stop.
+/// The server has an endless conversation, and messages that become due after it was told to stop.
 #[test]
 fn a_worker_goes_on_when_the_server_stops_in_order() {
     let runtime = runtime();

@@ -54,7 +54,7 @@ fn every_250_is_a_message_after_a_kill_and_every_repetition_is_the_same_one() {
     assert_eq!(known.len(), offered.len(), "each mail is one message");
 }
 
-/// Submits a mail over a connection of its own; the id of its message, if the reply came.
+/// Submits a mail over a new connection; returns the id of its message, if the reply came.
 fn submit(data: &Path, key: &str, name: &str) -> Option<String> {
     let address = fs::read_to_string(data.join("submission-listen")).ok()?;
     let stream = TcpStream::connect(address.trim()).ok()?;
@@ -84,7 +84,7 @@ fn reply(stream: &mut BufReader<TcpStream>) -> Option<String> {
     loop {
         let mut line = String::new();
         stream.read_line(&mut line).ok()?;
-        // What was cut off is no reply.
+        // A reply that was cut off does not count.
         if !line.ends_with("\r\n") {
             return None;
         }

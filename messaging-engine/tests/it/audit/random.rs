@@ -1,5 +1,5 @@
-//! Two hundred operations in a random order, valid and refused ones: afterwards the audit logs have a row for each that
-//! changed something and no other, and no secret is anywhere in the tables that people read.
+//! Two hundred operations in a random order, valid and refused ones: afterwards the audit logs have one row for each
+//! that changed something and no other, and no secret is in the tables that people read.
 
 mod kinds;
 mod tried;
@@ -21,13 +21,13 @@ use crate::test_store;
 /// Operations of a run that may be recorded.
 const OPERATIONS: usize = 200;
 
-/// Beginnings of repeatable chance, a run for each.
+/// Seeds of the random generator, a run for each.
 const SEEDS: [u64; 2] = [0x5EED, 0xA0D1];
 
-/// Fewest octets of a text that is looked for as a secret: a shorter one may be found by chance.
+/// Fewest octets of a text that is searched for as a secret: a shorter one may occur by chance.
 const LEAST: usize = 10;
 
-/// Characters of a secret that are looked for.
+/// Characters of a secret that are searched for.
 const MOST: usize = 120;
 
 /// Person who signs in and out.
@@ -43,7 +43,7 @@ const TABLES: [&str; 4] = ["audit_log", "audit_chains", "api_requests", "api_req
 const SECRET: [&str; 9] =
     ["key", "secret", "token", "password", "current", "auth_token", "uri", "upload_url", "recovery_codes"];
 
-/// Repeatable chance: xorshift.
+/// A repeatable random generator: xorshift.
 struct Chance(u64);
 
 impl Chance {
@@ -54,13 +54,13 @@ impl Chance {
         usize::try_from(self.0 % bound as u64).unwrap()
     }
 
-    /// True once in so many times.
+    /// Returns true once in `many` times.
     fn once_in(&mut self, many: usize) -> bool {
         self.below(many) == 0
     }
 }
 
-/// Whoever makes requests, and how entries name them.
+/// A caller, and the name of that caller in entries.
 struct Somebody {
     caller: Caller,
     actor: Value,
@@ -89,7 +89,7 @@ struct Expected {
     actor: Value,
     resource: Value,
     effect: Effect,
-    /// Whether the logs of the workspace and of the installation have it.
+    /// True for each log that has the row: the workspace's, and the installation's.
     logs: [bool; 2],
 }
 
@@ -99,17 +99,17 @@ struct World {
     workspace: WorkspaceId,
     base: String,
     chance: Chance,
-    /// Those who may do everything, and the operator.
+    /// Callers who may do everything, and the operator.
     able: Vec<Somebody>,
-    /// Those who may change nothing.
+    /// Callers who may change nothing.
     weak: Vec<Somebody>,
     pat: Value,
     password: String,
     /// Tokens of Pat's sessions.
     sessions: Vec<String>,
-    /// What there is of each kind, as it was last shown.
+    /// Existing resources of each kind, as they were last shown.
     live: BTreeMap<&'static str, Vec<Value>>,
-    /// A public list and a template, which others name.
+    /// A public list and a template, which other resources refer to.
     fixed: [Value; 2],
     number: usize,
     tried: usize,
@@ -128,7 +128,7 @@ impl World {
         admin::grant_ip(&bed.app, workspace, "203.0.113.7").await.unwrap();
         let (all, reading) = (bed.key(workspace, &["*"]).await, bed.key(workspace, &["contacts:read"]).await);
         let base = format!("/workspaces/{workspace}");
-        // Bodies of all requests are logged, and a webhook is told of every entry.
+        // Bodies of all requests are logged, and a webhook gets every entry.
         assert_eq!(bed.patch(&owner, &base, json!({"request_log": "all"})).await.summary(), "200");
         let hook = json!({"url": "https://acme.com/audit", "events": ["audit.recorded"]});
         let hook = bed.post(&owner, &format!("{base}/webhooks"), hook).await;
@@ -167,7 +167,7 @@ impl World {
         self.number
     }
 
-    /// Whoever does the next thing; sometimes somebody who may not.
+    /// Chooses the next caller; sometimes one without permission.
     fn somebody(&mut self) -> (Caller, Value, bool) {
         let is_weak = self.chance.once_in(8);
         let crowd = if is_weak { &self.weak } else { &self.able };
@@ -175,7 +175,7 @@ impl World {
         (one.caller.clone(), one.actor.clone(), one.is_operator())
     }
 
-    /// Makes a request as a front end does, with the row that it must leave if it changes something.
+    /// Makes a request as a front end does, and notes the row that it must leave if it changes something.
     async fn try_out(&mut self, tried: Tried) -> Reply {
         let (caller, actor, is_operator) = self.somebody();
         let logs = [true, is_operator || tried.kind == "workspace"];
@@ -226,7 +226,7 @@ impl World {
         self.bed.app.log_request(request);
     }
 
-    /// Remembers the secrets that somebody sent or was given.
+    /// Remembers the secrets in a request or an answer.
     fn keep_secrets(&mut self, value: &Value) {
         match value {
             Value::Object(members) => {
@@ -234,7 +234,7 @@ impl World {
                     match value {
                         Value::String(text) if SECRET.contains(&name.as_str()) => self.keep_secret(text),
                         Value::String(text) => {
-                            // Tickets and parameters of links, and headers.
+                            // Tickets and tokens in links, and headers.
                             for part in ["#ticket=", "?token=", "Bearer "] {
                                 self.secrets.extend(text.split_once(part).map(|(_, rest)| rest.to_owned()));
                             }
@@ -253,7 +253,7 @@ impl World {
     }
 
     fn keep_secret(&mut self, text: &str) {
-        // Of a key the part before the point is shown to everybody, of a link that before the token.
+        // The part of a key before the point is public, and so is that of a link before the token.
         let part = match text {
             key if key.starts_with("mk_live_") => key.split('.').next_back(),
             link if link.starts_with("https://") => link.rsplit('/').next(),
@@ -262,7 +262,7 @@ impl World {
         self.secrets.extend(part.filter(|part| part.len() >= LEAST).map(ToOwned::to_owned));
     }
 
-    /// Remembers what is sealed in the database, such as the keys of DKIM, and what it is sealed as.
+    /// Remembers the decrypted values of the database, such as DKIM keys, and their encrypted form.
     async fn keep_sealed(&mut self) {
         let vault = Vault::of(&KeyRing::from(KEY));
         for secret in self.bed.store.sealed_secrets(1000).await.unwrap() {
@@ -287,7 +287,7 @@ impl World {
         }
     }
 
-    /// Creates, changes, uses or deletes something of a kind, or tries to in vain.
+    /// Creates, changes, uses or deletes a resource of a kind, or is refused.
     async fn touch(&mut self, kind: &'static Kind) {
         let n = self.next();
         let path = format!("{}{}", self.base, kind.path);
@@ -319,7 +319,7 @@ impl World {
             }
             (2 | 3, Some((operation, patch))) => {
                 let body = patch(n, &before);
-                // The second time nothing is changed.
+                // The second time nothing changes.
                 for _ in 0..2 {
                     let before = self.live[kind.name][place].clone();
                     let reply = self.try_out(Tried::update(kind, operation, one.clone(), before, &body)).await;
@@ -355,7 +355,7 @@ impl World {
                 self.try_out(tried.sending(json!({"name": name})).about(resource).changing(change)).await;
             }
             1 => {
-                // The second time there is nothing to be deleted.
+                // The second time there is nothing to delete.
                 for _ in 0..2 {
                     let before = self.bed.get(&self.able[0].caller, &format!("{}/channels", self.base)).await;
                     let mut channels = before["data"].as_array().unwrap().iter();
@@ -449,7 +449,7 @@ impl World {
         }
     }
 
-    /// A contact, whose making is not recorded, is exported and erased.
+    /// Exports and erases a contact, whose creation is not recorded.
     async fn contact(&mut self) {
         let n = self.next();
         let contacts = format!("{}/contacts", self.base);
@@ -482,7 +482,7 @@ impl World {
     }
 }
 
-/// All entries of a log, oldest first, without the first so many.
+/// All entries of a log, oldest first, without the first ones.
 async fn entries_after(bed: &Bed, caller: &Caller, path: &str, first: usize) -> Vec<Value> {
     let (mut entries, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -539,7 +539,7 @@ async fn two_hundred_random_operations_leave_their_rows_and_no_secret() {
         let report = admin::verify(&world.bed.app).await.unwrap();
         assert_eq!(report.differences, [], "{seed:#x}");
 
-        // Of a long value the logs keep the beginning.
+        // The logs keep only the beginning of a long value.
         let secrets: Vec<String> =
             world.secrets.iter().chain(&world.sealed).map(|one| one.chars().take(MOST).collect()).collect();
         assert!(secrets.len() >= 30, "{seed:#x}: {} secrets", secrets.len());

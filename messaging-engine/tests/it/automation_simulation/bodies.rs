@@ -1,4 +1,4 @@
-//! What a simulation is asked for, what it refuses, what it knows of the workspace, and that it leaves nothing behind.
+//! Inputs and refusals of simulations, their view of the workspace, and that they change nothing.
 
 use rusqlite::Connection;
 use rusqlite::types::Value as Cell;
@@ -9,7 +9,7 @@ use crate::automation_work::{ends, on_event, waits};
 
 const AT: &str = "2026-03-01T08:00:00Z";
 
-/// A body with a contact, from [`AT`] on.
+/// A body with a contact, beginning at [`AT`].
 fn body(more: Value) -> Value {
     let mut body = json!({"contact": ann(), "at": AT, "until": "2026-03-08T08:00:00Z"});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -90,7 +90,7 @@ async fn what_is_wrong_with_a_body_is_told_at_its_place() {
     let read = json!({"message": "read", "node_id": "s", "at": AT});
     check(body(json!({"events": [read]})), "/events/0/message unknown_value").await;
     check(body(json!({"graph": {"nodes": [{"id": "x", "kind": "jump"}]}})), "/graph/nodes/0/kind unknown_value").await;
-    // Nothing of this is a fault of the body: it is what activating finds.
+    // None of these is an error of the body: activating reports them.
     let graph = json!({"nodes": [{"id": "s", "kind": "send", "config": {}}]});
     assert_eq!(
         product.refused(&id, body(json!({"graph": graph, "trigger": {}}))).await,
@@ -119,7 +119,7 @@ async fn a_simulation_changes_nothing_and_sends_nothing() {
         body.as_object_mut().unwrap().extend(who.as_object().unwrap().clone());
         let first = product.simulated(&id, body.clone()).await;
         assert!(tell(&first).contains("1 sent s"), "{first}");
-        // The same again says the same.
+        // The same request has the same answer.
         assert_eq!(product.simulated(&id, body).await, first);
     }
     product.work().await;
@@ -158,7 +158,7 @@ async fn what_a_contact_did_before_counts() {
     assert_eq!(ended(body(json!({"events": once}))).await, Value::Null);
     let twice = json!([bought("2026-02-20T08:00:00Z"), bought("2026-02-21T08:00:00Z")]);
     assert_eq!(ended(body(json!({"events": twice}))).await, "regular");
-    // Those of a contact of the workspace are its own.
+    // The attributes of a contact of the workspace are its own.
     let contact = product.contact("bob", json!({})).await;
     product.event("bought", "bob", json!({})).await;
     let of_bob = |events: Value| json!({"contact_id": contact, "until": "2026-02-08T08:00:00Z", "events": events});

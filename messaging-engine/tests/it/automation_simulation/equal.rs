@@ -98,7 +98,7 @@ fn node(dice: &mut Dice, template: &str) -> (Value, Vec<&'static str>) {
     }
 }
 
-/// A graph of some nodes, most edges of which lead forward; what nothing leads to is left out.
+/// A graph of some nodes, most edges of which lead forward; unreachable nodes are left out.
 fn graph(dice: &mut Dice, template: &str) -> Value {
     let count = 2 + usize::try_from(dice.below(8)).unwrap();
     let (mut nodes, mut edges) = (Vec::new(), Vec::new());
@@ -135,7 +135,7 @@ fn graph(dice: &mut Dice, template: &str) -> Value {
     graph
 }
 
-/// What happens after how many seconds: an event with its property, or an open of a node's mail.
+/// Something that happens: an event with its property, or an open of a node's mail.
 enum Happens {
     Event(&'static str, u64),
     Open(String),
@@ -145,7 +145,7 @@ fn history(dice: &mut Dice, graph: &Value) -> Vec<(u64, Happens)> {
     let sends: Vec<_> = graph["nodes"].as_array().unwrap().iter().filter(|node| node["kind"] == "send").collect();
     let mut all: Vec<_> = (0..=dice.below(9))
         .map(|place| {
-            // In whole minutes, so that some come when something is due.
+            // In whole minutes, so that some happen when something is due.
             let at = if place == 0 { dice.below(60) } else { dice.below(SPAN / 60) } * 60;
             let happens = match dice.below(5) {
                 _ if place == 0 => Happens::Event("start", dice.below(2)),
@@ -164,7 +164,7 @@ fn history(dice: &mut Dice, graph: &Value) -> Vec<(u64, Happens)> {
     all
 }
 
-/// Steps of runs as text, in the order of the runs, with ids left out.
+/// Steps of runs as text, in the order of the runs, without ids.
 fn told<'s>(steps: impl IntoIterator<Item = &'s Value>) -> Vec<String> {
     let step = |step: &Value| {
         let mut step = step.clone();
@@ -181,7 +181,7 @@ fn told<'s>(steps: impl IntoIterator<Item = &'s Value>) -> Vec<String> {
 }
 
 impl Journeys {
-    /// Lets the time of the product pass from one thing that is due to the next.
+    /// Advances the clock of the product from one due time to the next.
     async fn go_to(&self, automation: &str, until: Timestamp) {
         let id = automation.parse().unwrap();
         loop {
@@ -195,7 +195,7 @@ impl Journeys {
                 self.clock.advance(until.since(now));
                 return;
             }
-            // Jobs that are put back for a moment come after that.
+            // Jobs that are put back for a moment are due after that.
             self.clock.advance(next.since(now).max(Duration::from_millis(200)).min(until.since(now)));
             self.work().await;
             if self.app.now() >= until {
@@ -265,11 +265,11 @@ async fn a_simulation_equals_the_run_of_the_server() {
         let body = json!({"contact_id": contact, "at": at, "until": until, "events": events});
         let simulated = product.simulation(&id, body).await;
         if simulated.status == 422 && simulated["error"]["code"] == "automation_invalid" {
-            // A circle without a wait.
+            // A cycle without a wait.
             continue;
         }
         assert_eq!(simulated.summary(), "200", "seed {seed}: {:?}", simulated.body);
-        // Now in earnest.
+        // The real run.
         product.clock.advance(at.since(product.app.now()));
         product.act(&id, "activate").await;
         product.work().await;

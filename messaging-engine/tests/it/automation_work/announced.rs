@@ -1,4 +1,4 @@
-//! Workers hear of what happened to contacts; they do not find it when they look now and then.
+//! Workers are notified of events of contacts; they do not have to poll for them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Journeys, on_event};
 
-/// Nothing here takes this long unless something is broken.
+/// Longest time for a step; a test that reaches it has failed.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -18,7 +18,7 @@ async fn an_event_is_worked_off_although_no_time_passes() {
     let graph = json!({"nodes": [{"id": "s", "kind": "send", "config": config}], "edges": []});
     let automation = journeys.active(on_event("signup"), graph, json!({"re_entry": "always"})).await;
     let workers = Workers::start(&journeys.app, &tokio::runtime::Handle::current());
-    // The clock of the test stands still: who only looks again after a while never does.
+    // The clock of the test stands still: a worker that polled would never find the event.
     for entered in 1..=3 {
         journeys.event("signup", "ann", json!({})).await;
         let sent = tokio::time::timeout(DEADLINE, journeys.transport.attempts(entered)).await;

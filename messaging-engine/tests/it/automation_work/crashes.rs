@@ -1,5 +1,5 @@
-//! A process that ends at any of its commits, before it is kept or after: nobody enters twice, nothing is sent twice, and no
-//! run stands still.
+//! A process that ends before or after any of its commits: no contact enters twice, nothing is sent twice, and no run
+//! stands still.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{DAY, HOUR, Journeys, ends, on_event};
 use crate::mortal::MortalStore;
 
-/// More commits than the work takes.
+/// More commits than the work needs.
 const MANY: usize = 200;
 
 /// Members of a segment: more than a page.
@@ -34,7 +34,7 @@ async fn prepare() -> (Journeys, String) {
     (journeys, id)
 }
 
-/// Works over a store that ends the process at a commit; answers whether it did.
+/// Works over a store that ends the process at a commit; returns true if it did.
 async fn work_and_die(journeys: &Journeys, at: usize, is_kept: bool) -> bool {
     let mortal = MortalStore::new(journeys.store.clone(), at, is_kept);
     let app = journeys.another_process_on(mortal.clone());
@@ -59,7 +59,7 @@ async fn a_crash_at_any_commit_leaves_one_run_for_an_event_and_one_message_for_a
         for at in 0..MANY {
             let (journeys, id) = prepare().await;
             let has_died = work_and_die(&journeys, at, is_kept).await;
-            // After a restart claims count no more; the wait ends, and what was under way goes on.
+            // After a restart claims no longer count; the wait ends, and interrupted work continues.
             for _ in 0..3 {
                 journeys.pass(HOUR + DAY).await;
             }

@@ -1,11 +1,11 @@
-//! Many at the same time.
+//! Automations with many contacts or callers at the same time.
 
 use serde_json::json;
 
 use super::{HOUR, Journeys, ends, on_event, waits};
 use crate::bed::{Call, send};
 
-/// Whoever lets the same contact in at the same moment.
+/// Callers that let the same contact in at once.
 const WRITERS: usize = 8;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -57,7 +57,7 @@ async fn eight_callers_under_different_keys_let_nobody_in_more_than_a_hundred_ti
     journeys.work().await;
     assert_eq!(journeys.runs(&id).await.len(), BEFORE);
     let path = journeys.at(&format!("automations/{id}/trigger"));
-    // Each in a process of its own: within one they would wait for one another.
+    // Each in a separate process: within one they would wait for each other.
     let callers = (0..WRITERS).map(|number| {
         let (app, caller, path) = (journeys.another_process(), journeys.caller.clone(), path.clone());
         tokio::spawn(async move {
@@ -77,7 +77,7 @@ async fn eight_callers_under_different_keys_let_nobody_in_more_than_a_hundred_ti
     }
     journeys.work().await;
     assert_eq!(refused.len(), BEFORE + WRITERS - 100);
-    // For a contact, a reason and a day there is one row, whoever asked.
+    // For a contact, a reason and a day there is one row, for all callers.
     assert!(refused.iter().all(|id| *id == refused[0]), "{refused:?}");
     assert_eq!(journeys.runs(&id).await.len(), 101);
     let stats = journeys.get(&journeys.caller, &journeys.at(&format!("automations/{id}/stats"))).await;
@@ -136,7 +136,7 @@ async fn a_crowd_enters_once_each_while_its_contacts_change() {
     };
     journeys.work().await;
     changing.await.unwrap();
-    // What lost too often against the changes comes a second later.
+    // Entries that conflicted too often with the changes are tried again a second later.
     journeys.pass(HOUR).await;
     let runs = journeys.runs(&id).await;
     assert_eq!(runs.len(), 2 * CROWD);

@@ -125,7 +125,7 @@ async fn a_moment_during_a_pause_does_not_count_and_one_after_it_does() {
     journeys.born("ann", "1990-02-01", json!({})).await;
     let id = journeys.active(on_birthday(json!({})), ends(), json!({})).await;
     journeys.act(&id, "pause").await;
-    // Nobody hears of this.
+    // This change is not announced to any worker.
     journeys.change(&bob, json!({"attributes": {"born": "1990-02-02"}})).await;
     journeys.pass(DAY).await;
     journeys.act(&id, "activate").await;

@@ -1,4 +1,4 @@
-//! Whoever is on the way goes on as if nobody had edited the automation, whatever is edited and when.
+//! Edits of an automation while runs are in progress: every run continues with the version that it entered.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl Chance {
     }
 }
 
-/// Waits for an event, then for a time, then asks about a tag.
+/// A graph that waits for an event, then for a time, and then checks a tag.
 fn travelled() -> Value {
     json!({"nodes": [
         {"id": "e", "kind": "wait_event", "config": {"on": {"type": "event", "name": "order"},
@@ -39,7 +39,7 @@ fn edit(chance: &mut Chance) -> Value {
         0 => json!({"graph": waits()}),
         1 => json!({"graph": ends()}),
         2 => {
-            // The same nodes with another meaning.
+            // The same nodes with other settings.
             let mut graph = travelled();
             graph["nodes"][0]["config"]["on"]["name"] = json!("visit");
             graph["nodes"][1]["config"]["duration"]["value"] = json!(1);

@@ -1,11 +1,11 @@
-//! Questions are asked as of the moment of what brings a run on, however late the server comes to it. Contract section 13.4,
-//! "Time" and "Entry".
+//! Conditions are evaluated as of the moment that moves a run on, however late the server processes it. Contract
+//! section 13.4, "Time" and "Entry".
 
 use serde_json::{Value, json};
 
 use super::{HOUR, Journeys, MINUTE, SECOND, ends, on_event};
 
-/// Waits for an hour, then asks.
+/// A graph that waits for an hour, then evaluates a condition.
 fn asks_after_an_hour(filter: &Value) -> Value {
     json!({"nodes": [
         {"id": "w", "kind": "wait", "config": {"duration": {"value": 1, "unit": "hours"}}},
@@ -28,7 +28,7 @@ async fn a_condition_after_a_wait_is_asked_as_of_the_moment_that_the_wait_was_ov
     let filters = [
         (json!({"type": "event", "name": "visit", "within": last(2, "hours")}), "yes"),
         (json!({"type": "event", "name": "visit", "within": last(30, "minutes")}), "no"),
-        // What was accepted after the wait was over had not happened yet.
+        // An event that was accepted after the wait had ended had not happened yet.
         (json!({"type": "event", "name": "late"}), "no"),
         (json!({"type": "event", "name": "at_the_end"}), "yes"),
         (
@@ -60,7 +60,8 @@ async fn runs_of_one_page_are_asked_each_as_of_its_own_moment() {
     let journeys = Journeys::start().await;
     let visited = json!({"type": "event", "name": "visit", "within": last(2, "hours")});
     let id = journeys.active(on_event("go"), asks_after_an_hour(&visited), json!({})).await;
-    // Of the same share of the contacts or not: each visited at the beginning, and enters half an hour after the one before.
+    // Some contacts belong to the same share of the work: each visited at the beginning, and they enter at three
+    // moments within an hour.
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let mut contacts = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! What nodes do: messages, contacts, lists, tags, calls of web addresses. Contract sections 13.2 to 13.4.
+//! Nodes of automations: messages, contacts, lists, tags, calls of web addresses. Contract sections 13.2 to 13.4.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ fn line(nodes: &[(&str, Value)]) -> Value {
 }
 
 impl Journeys {
-    /// Journeys whose calls of web addresses come to this.
+    /// Journeys whose calls of web addresses go to `fetch`.
     async fn calling(fetch: Arc<MemoryFetch>) -> Self {
         Self { product: Product::calling(fetch).await }
     }
 
-    /// An automation that an event `go` enters, again and again.
+    /// An automation that an event `go` enters, every time.
     async fn going(&self, graph: Value) -> String {
         self.active(on_event("go"), graph, json!({"re_entry": "always"})).await
     }
@@ -44,7 +44,7 @@ impl Journeys {
         self.history(id, &runs[0]).await
     }
 
-    /// What the run of a contact did.
+    /// History of the run of a contact.
     async fn history_of(&self, id: &str, contact: &str) -> String {
         let runs = self.runs(id).await;
         self.history(id, runs.iter().find(|run| run["contact_id"] == contact).unwrap()).await
@@ -122,7 +122,7 @@ async fn what_is_transactional_needs_no_consent_and_offers_nothing() {
     let emails = journeys.emails();
     assert_eq!(emails.len(), 1);
     assert!(!has_header(&emails[0], "List-Unsubscribe"));
-    // A reason that stops everything.
+    // A reason that stops every kind of message.
     let bounced = json!({"channel": "email", "address": "ann@example.com", "reason": "bounce"});
     journeys.made("suppressions", bounced).await;
     journeys.go("ann", json!({})).await;
@@ -259,9 +259,9 @@ async fn a_send_without_a_verified_sender_fails_its_run_and_keeps_nobody_waiting
     let (mut domain, revision) = (found.record, found.revision);
     domain.status = DomainStatus::Failed;
     journeys.commit(Changes::from_iter([Write::put(domain, Expect::Revision(revision))])).await;
-    // What this process remembers of the domain expires.
+    // Values of the domain cached by this process expire.
     journeys.clock.advance(std::time::Duration::from_secs(2));
-    // Of one page: a contact whose message cannot be made, and one who needs none.
+    // Two contacts of one page: one whose message cannot be made, and one who needs none.
     journeys.event("vip", "bob", json!({})).await;
     for name in ["ann", "bob"] {
         journeys.event("go", name, json!({})).await;
@@ -303,7 +303,7 @@ async fn contacts_are_changed_by_their_own_rules() {
     assert_eq!(contact["tags"], json!(["cart-c1", "t-c1"]));
     assert_eq!((&contact["locale"], &contact["timezone"]), (&json!("de"), &json!("Europe/Berlin")));
     assert_eq!(contact["list_ids"], json!([list]));
-    // Once more changes nothing, and is no fault.
+    // A repetition changes nothing, and is no error.
     journeys.go("ann", json!({"cart": "c1"})).await;
     assert_eq!(journeys.told_of(&id, &ann).await, "completed e, completed e");
 
@@ -390,7 +390,7 @@ async fn a_web_address_is_called_three_times_with_one_key() {
     assert_eq!(body, json!({"who": "ann@example.com", "n": [1, "c1"]}));
     assert_eq!(request.redirects, 0);
 
-    // Three that fail, and what is sent when nothing is said.
+    // Three calls that fail, and the request that is sent if the node does not describe one.
     fetch.always("https://acme.com/bare", Err(FetchError::Blocked));
     let bare = json!({"url": "https://acme.com/bare", "method": "POST"});
     let mut graph = line(&[("webhook", bare), ("exit", json!({"reason": "broken"}))]);
@@ -442,7 +442,7 @@ async fn waits_go_by_the_clock_of_the_contact() {
     let untils: Vec<_> = journeys.steps(&id).await.iter().map(|step| step["detail"]["until"].clone()).collect();
     assert_eq!(untils[1], json!("2026-01-31T23:00:00.000Z"));
     assert_eq!(untils[3], json!("2026-02-01T16:00:00.000Z"));
-    // Though the server came to it days later.
+    // Though the server processed it days later.
     assert_eq!(untils[5], json!("2026-02-01T16:01:30.000Z"));
     assert_eq!(
         journeys.newest(&id).await,

@@ -48,7 +48,7 @@ async fn with_a_key_the_rule_holds_for_each_value() {
     for cart in ["a", "b", "a"] {
         journeys.event("filled", "ann", json!({"cart": cart})).await;
     }
-    // A value that is missing is one of its own.
+    // A missing value counts as a separate value.
     for _ in 0..2 {
         journeys.event("filled", "ann", json!({})).await;
     }
@@ -77,7 +77,7 @@ async fn an_event_that_ends_a_run_may_begin_the_next() {
         journeys.work().await;
         assert_eq!(journeys.told(&id).await, expected);
     }
-    // The same when the server comes to several at once.
+    // The result is the same if the server processes several events at once.
     for _ in 0..3 {
         journeys.clock.advance(MINUTE);
         journeys.event("order", "ann", json!({})).await;
@@ -90,7 +90,7 @@ async fn an_event_that_ends_a_run_may_begin_the_next() {
 async fn what_a_wait_leads_to_is_over_before_the_event_begins_a_new_run() {
     let journeys = Journeys::start().await;
     let ann = journeys.contact("ann", json!({})).await;
-    // The change of the contact is committed before the condition is asked.
+    // The change of the contact is committed before the condition is evaluated.
     let graph = json!({"nodes": [
         {"id": "w", "kind": "wait_event", "config": {"on": {"type": "event", "name": "order"},
             "timeout": {"value": 2, "unit": "hours"}}},

@@ -1,4 +1,4 @@
-//! The recipes of the documentation, run as they stand on the page.
+//! The recipes of the documentation, run exactly as on the page.
 
 use serde_json::{Value, json};
 
@@ -6,14 +6,14 @@ use super::{DAY, HOUR, Journeys, MINUTE};
 
 const PAGE: &str = include_str!("../../../../docs/automations/recipes.md");
 
-/// The file of the page with a name.
+/// The recipe with a name, from the page.
 fn recipe(name: &str) -> Value {
     let (_, rest) = PAGE.split_once(&format!("Save as `automations/{name}.json`:\n\n```json\n")).unwrap();
     serde_json::from_str(rest.split("```").next().unwrap()).unwrap()
 }
 
 impl Journeys {
-    /// A recipe at work: its templates are made with their names as subjects.
+    /// Activates a recipe; its templates are made with their names as subjects.
     async fn recipe(&self, name: &str, lists: &[(&str, &str)]) -> String {
         let mut text = recipe(name).to_string();
         for rest in text.clone().split("\"template_id\":\"").skip(1) {
@@ -75,7 +75,7 @@ async fn the_welcome_greets_at_once_and_teaches_two_days_later_in_the_morning() 
     );
 }
 
-/// What is told of runs, without their order.
+/// The outcomes of runs, sorted.
 fn sorted(told: &str) -> Vec<&str> {
     let mut told: Vec<_> = told.split(", ").collect();
     told.sort_unstable();
@@ -96,10 +96,10 @@ async fn the_cart_reminds_of_each_cart_that_is_not_ordered_and_not_at_night() {
     journeys.pass(HOUR).await;
     journeys.event("order_placed", "ann", json!({"cart_id": "a1"})).await;
     journeys.pass(HOUR).await;
-    // Both entered at one moment, so their order is not promised.
+    // Both entered at the same moment, so their order is not defined.
     assert_eq!(sorted(&journeys.told(&id).await), ["completed remind", "completed two-hours goal"]);
     assert_eq!(journeys.mail_to("ann"), ["Cart"]);
-    // At 21:15 in the evening: the reminders wait for the morning, and one cart is ordered in the night.
+    // At 21:15: the reminders wait for the morning, and one cart is ordered in the night.
     journeys.pass(10 * HOUR).await;
     for name in ["bob", "cat"] {
         journeys.event("cart_updated", name, json!({"cart_id": name})).await;

@@ -1,4 +1,4 @@
-//! A contact whose outcome the store refuses for good is put aside, and keeps nobody else waiting.
+//! A contact whose outcome the store permanently refuses is put aside, and delays no other contact.
 
 use messaging_core::changes::{AutomationWrite, Write};
 use messaging_core::domain::automation::run::{Held, RunStatus};
@@ -11,10 +11,10 @@ use crate::mortal::MortalStore;
 
 const POISON: &str = "poison@example.com";
 
-/// Contacts beside the one.
+/// Contacts beside the one whose writes are refused.
 const OTHERS: usize = 20;
 
-/// A message to the one, or a run of it that enters with the event that says so.
+/// Returns true for a message to `POISON`, and for a run whose event has the property `poison`.
 fn is_poison(write: &Write) -> bool {
     match write {
         Write::InsertMessage(message, _) => message.to == POISON,
@@ -26,7 +26,7 @@ fn is_poison(write: &Write) -> bool {
 }
 
 impl Journeys {
-    /// Has everything tried again that can be; nothing stays.
+    /// Releases everything in quarantine; nothing may be left.
     async fn release_all(&self) {
         let count = admin::list_quarantined(&self.app).await.unwrap().data.len();
         let report = admin::release_quarantined(&self.app, None).await.unwrap();
@@ -54,7 +54,7 @@ async fn a_run_whose_message_the_store_refuses_fails_and_the_others_go_on() {
         journeys.contact(&name, json!({})).await;
         journeys.event("signup", &name, json!({})).await;
     }
-    // Nobody enters by this one.
+    // The store refuses the run of this contact.
     journeys.contact("late", json!({})).await;
     journeys.event("signup", "late", json!({"poison": true})).await;
     let app = journeys.another_process_on(MortalStore::refusing(journeys.store.clone(), is_poison));
@@ -76,10 +76,10 @@ async fn a_run_whose_message_the_store_refuses_fails_and_the_others_go_on() {
     assert_eq!(kinds, ["automation_run", "automation_note"]);
     assert_eq!(found["newest"][0]["subject"], run["id"]);
     assert!(found["newest"][0]["reason"].as_str().unwrap().contains("too large"), "{found}");
-    // Every outcome was kept after all: nothing is left to do.
+    // Every outcome was stored in the end: nothing is left to do.
     app.run_until_idle().await.unwrap();
     assert_eq!(journeys.quarantined().await["count"], 2);
-    // The run goes on where it stood; whoever could not enter by an event has nothing to enter by any more.
+    // The run continues where it stopped; a contact that could not enter by an event has no event left to enter by.
     let all = admin::list_quarantined(&journeys.app).await.unwrap().data;
     assert_eq!(all.iter().map(|one| one.can_be_released).collect::<Vec<_>>(), [true, false]);
     let ids: Vec<_> = all.iter().map(|one| one.id).collect();
@@ -94,7 +94,7 @@ async fn a_run_whose_message_the_store_refuses_fails_and_the_others_go_on() {
     assert_eq!(journeys.quarantined().await["count"], 0);
 }
 
-/// What follows from a bounce cannot be kept: the message has its end all the same, and its lane goes on.
+/// The store refuses the suppression after a bounce: the message still ends as bounced, and its lane continues.
 #[tokio::test]
 async fn an_outcome_that_the_store_refuses_is_kept_without_what_follows_from_it() {
     let journeys = Journeys::start().await;
@@ -113,7 +113,7 @@ async fn an_outcome_that_the_store_refuses_is_kept_without_what_follows_from_it(
     assert!(app.metrics_page(0).await.contains("messaging_quarantined_total 1"));
 }
 
-/// Not even the outcome itself can be kept: the job is put aside, and nothing is sent twice.
+/// Not even the outcome itself can be stored: the job is put aside, and nothing is sent twice.
 #[tokio::test]
 async fn a_job_whose_outcome_the_store_refuses_altogether_is_put_aside() {
     let journeys = Journeys::start().await;
@@ -132,7 +132,7 @@ async fn a_job_whose_outcome_the_store_refuses_altogether_is_put_aside() {
     assert!(journeys.story(refused).await.contains("delivered"), "{}", journeys.story(refused).await);
 }
 
-/// The moment of one contact's date cannot be written down: the others of its page enter at theirs.
+/// The store refuses the entry of one contact by its date: the others of its page enter in time.
 #[tokio::test]
 async fn a_contact_whose_moment_the_store_refuses_is_passed_by() {
     let journeys = Journeys::start().await;
@@ -140,7 +140,7 @@ async fn a_contact_whose_moment_the_store_refuses_is_passed_by() {
     for n in 0..OTHERS {
         journeys.contact(&format!("p{n}"), date("1990-02-01")).await;
     }
-    // The one whose moment is an hour before all others.
+    // The contact whose time is an hour before all others.
     let poison = json!({"attributes": {"born": "1990-02-01"}, "timezone": "Europe/Berlin"});
     let poison = journeys.contact("poison", poison).await;
     let trigger = json!({"kind": "date", "config": {"attribute": "born"}});
@@ -165,7 +165,7 @@ async fn a_contact_whose_moment_the_store_refuses_is_passed_by() {
     journeys.release_all().await;
 }
 
-/// Nobody learns what a call came to: the run that waits for it fails, and does not wait for ever.
+/// The result of a call cannot be stored: the run that waits for it fails, and does not wait for ever.
 #[tokio::test]
 async fn a_run_whose_call_the_store_refuses_fails() {
     let journeys = Journeys::start().await;
@@ -187,7 +187,7 @@ async fn a_run_whose_call_the_store_refuses_fails() {
     let found = journeys.quarantined().await;
     assert_eq!((&found["count"], &found["newest"][0]["kind"]), (&json!(1), &json!("automation_run")));
     assert_eq!(found["newest"][0]["subject"], journeys.runs(&id).await[0]["id"]);
-    // On a store that keeps it, the call is made once more, and the run goes on.
+    // On a store that accepts the result, the call is made again, and the run continues.
     journeys.release_all().await;
     journeys.work().await;
     assert_eq!(journeys.told_of(&id, &ann).await, "completed c");

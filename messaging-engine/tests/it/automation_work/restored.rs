@@ -1,4 +1,4 @@
-//! Automations of a database that came from a copy: nothing of them goes on until somebody says so. Contract section 22.
+//! Automations of a database that came from a copy: none of them runs until a person activates it. Contract section 22.
 
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::installation::fence::Fence;
@@ -30,7 +30,7 @@ impl Journeys {
         format!("{} {}", view["status"].as_str().unwrap(), view["pause_reason"].as_str().unwrap_or("-"))
     }
 
-    /// An automation that sends an hour after its event; the first contact is on the way in it.
+    /// Starts an automation that sends an hour after its event, with a run of the first contact in progress.
     async fn under_way(&self) -> String {
         for name in ["ann", "bob"] {
             self.contact(name, json!({})).await;
@@ -78,13 +78,13 @@ async fn a_copy_works_on_no_automation_until_it_is_activated() {
 async fn with_cancel_no_run_from_before_goes_on() {
     let journeys = Journeys::start().await;
     let id = journeys.under_way().await;
-    // What somebody has paused before the copy was taken stays so, and its runs end as well.
+    // An automation that was paused before the copy was taken stays paused, and its runs end as well.
     let paused = journeys.active(on_event("signup"), waits(), json!({})).await;
     journeys.event("signup", "bob", json!({})).await;
     journeys.work().await;
     journeys.act(&paused, "pause").await;
     journeys.restore().await;
-    // One that somebody wants to work on the copy.
+    // An automation that a person activates on the copy.
     let wanted = journeys.active(on_event("later"), waits(), json!({})).await;
     let called = journeys.call_in(&wanted, "ann").await;
     assert_eq!(called.summary(), "202", "{:?}", called.body);
@@ -101,7 +101,7 @@ async fn with_cancel_no_run_from_before_goes_on() {
     assert_eq!(journeys.transport.sent().len(), 0);
     let run = journeys.runs(&id).await.remove(0);
     assert!(journeys.history(&id, &run).await.ends_with("exited w restored"));
-    // Whoever enters from now on gets it.
+    // Contacts that enter from now on get the message.
     journeys.event("signup", "ann", json!({})).await;
     journeys.hours_pass(2).await;
     assert_eq!(journeys.mail_to("ann").len(), 1);

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Journeys, MINUTE, on_event, waits};
 
-/// A workspace with an automation whose goal is that a contact is suppressed on a channel, and Ann on her way.
+/// A workspace with the contact Ann and an active automation, whose goal is that a contact is suppressed on a channel
+/// or is not.
 async fn under_way(channel: &str, is_suppressed: bool) -> (Journeys, String) {
     let journeys = Journeys::start().await;
     let attributes = json!({"push_token": ["t1", "t2"], "telegram_chat_id": 7, "viber_id": "user="});

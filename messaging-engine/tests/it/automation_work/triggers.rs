@@ -1,4 +1,4 @@
-//! What enters a contact, and what does not.
+//! Triggers: the changes and events by which a contact enters an automation, and those by which it does not.
 
 use messaging_core::changes::{JobWrite, Write};
 use messaging_engine::services::Visitor;
@@ -25,7 +25,7 @@ async fn an_event_enters_its_contact_when_its_properties_are_those_that_are_aske
     journeys.clock.advance(MINUTE);
     journeys.work().await;
     assert_eq!(journeys.told_of(&id, &ann).await, "waiting w");
-    // It entered when the event was accepted, and its wait began then.
+    // The contact entered when the event was accepted, and its wait began then.
     assert_eq!(journeys.runs(&id).await[0]["entered_at"], at.as_str());
     journeys.pass(HOUR - MINUTE - MINUTE / 2).await;
     assert_eq!(journeys.told(&id).await, "waiting w");
@@ -61,7 +61,7 @@ async fn the_filter_of_a_trigger_is_asked_of_the_contact_and_counts_events_up_to
         {"type": "event", "name": "order", "count": {"op": "eq", "value": 1}}]});
     let trigger = json!({"kind": "event", "config": {"name": "order", "filter": first}});
     let id = journeys.active(trigger, ends(), json!({"re_entry": "always"})).await;
-    // The server comes to all of them together.
+    // The server processes all of them together.
     for name in ["ann", "bob", "ann"] {
         journeys.event("order", name, json!({})).await;
     }
@@ -92,7 +92,7 @@ async fn contacts_enter_when_they_are_created_in_any_way_but_by_a_merge() {
     let trigger = json!({"kind": "contact_created", "config": {}});
     let id = journeys.active(trigger, ends(), json!({"re_entry": "always"})).await;
     let ann = journeys.contact("ann", json!({})).await;
-    // Not a second time by a change.
+    // A change does not make the contact enter again.
     journeys.contact("ann", json!({"tags": ["x"]})).await;
     journeys.event("visit", "by-event", json!({})).await;
     let bulk = json!({"contacts": [{"external_id": "by-bulk"}, {"external_id": "ann"}]});
@@ -116,7 +116,7 @@ async fn contacts_of_a_file_enter_when_they_are_new_and_match_the_filter() {
     let id = journeys.active(trigger, ends(), json!({"re_entry": "always"})).await;
     let file = "external_id,plan\nbefore,pro\nann,pro\nbob,free\ncat,pro\n".as_bytes();
     let mapping = json!({"mapping": {"plan": "attributes.plan"}});
-    // A second time they are known.
+    // The second time they exist already.
     for created in [3, 0] {
         let announced = journeys.made("contacts/import", imports::announcement(file, mapping.clone())).await;
         imports::upload(&journeys.app, &announced, file).await.unwrap();
@@ -195,7 +195,7 @@ async fn members_at_the_activation_and_after_an_edited_filter_enter_only_where_t
     let none = journeys.active(of(false), ends(), json!({"re_entry": "always"})).await;
     journeys.work().await;
     assert_eq!((journeys.runs(&some).await.len(), journeys.runs(&none).await.len()), (280, 0));
-    // A pause and going on is not an activation from draft.
+    // Resuming after a pause is not an activation from draft.
     for action in ["pause", "activate"] {
         journeys.act(&some, action).await;
         journeys.work().await;
@@ -231,13 +231,14 @@ async fn whoever_joins_a_segment_while_its_members_are_let_in_enters_once() {
     }
     journeys.work().await;
     for rule in ["always", "after_exit"] {
-        // The segment is calculated for the first time after the activation: everybody is found by that and among the members.
+        // The segment is calculated for the first time after the activation: all contacts are found both by that and
+        // among its members.
         let segment = json!({"name": rule, "kind": "dynamic", "filter": tagged("vip")});
         let segment = journeys.id_of("segments", segment).await;
         let trigger = json!({"kind": "segment_enter", "config": {"segment_id": segment, "include_existing": true}});
         let id = journeys.draft(trigger, ends(), json!({"re_entry": rule})).await;
         journeys.act(&id, "activate").await;
-        // Nobody works off the notes until the members have been looked through.
+        // The outbox is not read until the members have been looked through.
         let jobs = journeys.store.jobs_of(&["run_automation"], 100).await.unwrap();
         let jobs = jobs.into_iter().filter(|job| job.place.lane.to_string().contains(&id));
         journeys.commit(jobs.map(|job| Write::Job(JobWrite::Remove(job.place))).collect()).await;
@@ -247,7 +248,7 @@ async fn whoever_joins_a_segment_while_its_members_are_let_in_enters_once() {
             journeys.pass(MINUTE).await;
         }
         assert_eq!(journeys.runs(&id).await.len(), 40, "{rule}");
-        // Coming back later is another entry.
+        // Joining again later is another entry.
         for tags in [json!([]), json!(["vip"])] {
             journeys.change(&contacts[0], json!({"tags": tags})).await;
             journeys.pass(MINUTE).await;

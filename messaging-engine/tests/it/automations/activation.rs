@@ -1,4 +1,4 @@
-//! What an automation needs to be active, and its moves from state to state.
+//! Requirements for activating an automation, and its changes of state.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{active, gaps, manual};
 use crate::campaigns::{Shop, template};
 
-/// What activating an automation of this body answers.
+/// Creates an automation with this body and returns the result of activating it.
 async fn activate(shop: &Shop, body: Value) -> crate::bed::Reply {
     let id = shop.made("/automations", body).await;
     shop.request(&format!("/automations/{id}/activate"), Value::Null).await

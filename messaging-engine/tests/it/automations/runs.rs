@@ -66,7 +66,7 @@ async fn a_rule_of_re_entry_holds_for_each_value_of_its_key() {
     let first = call(json!({"cart": {"id": "a"}})).await;
     assert_eq!(first.summary(), "202");
     assert_eq!(call(json!({"cart": {"id": "b"}})).await.summary(), "202");
-    // A value that is missing is one of its own.
+    // A missing value counts as a separate value.
     assert_eq!(call(json!({})).await.summary(), "202");
     for variables in [json!({"cart": {"id": "a"}}), json!({"cart": {"id": "b"}}), json!({"cart": null})] {
         assert_eq!(call(variables).await.summary(), "409 re_entry_not_allowed");

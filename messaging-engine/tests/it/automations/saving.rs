@@ -29,7 +29,7 @@ async fn an_automation_is_created_changed_shown_and_deleted() {
     assert_eq!(shop.read("/automations?status=on").await.summary(), "422 status unknown_value");
 
     shop.clock.advance(Duration::from_secs(1));
-    // What was shown may be sent back, and what changes nothing is no change.
+    // A shown automation may be sent back, which changes nothing.
     assert_eq!(patch(&shop, &path, expected.clone()).await.body, expected);
     let renamed = patch(&shop, &path, json!({"name": "Hello", "status": "active"})).await;
     expected["name"] = json!("Hello");

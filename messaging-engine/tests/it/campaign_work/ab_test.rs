@@ -20,7 +20,7 @@ fn variants(weights: &[f64]) -> serde_json::Value {
     weights.iter().enumerate().map(one).collect()
 }
 
-/// How many messages each variant has.
+/// Number of messages of each variant.
 fn sizes(messages: &[Message]) -> Vec<usize> {
     let mut sizes = BTreeMap::<u8, usize>::new();
     for message in messages {
@@ -30,7 +30,7 @@ fn sizes(messages: &[Message]) -> Vec<usize> {
 }
 
 impl Mailing {
-    /// Somebody opens each of these messages.
+    /// Opens each of these messages.
     async fn open<'a>(&self, messages: impl Iterator<Item = &'a Message>) {
         for message in messages {
             let now = self.app.now();
@@ -80,7 +80,7 @@ async fn a_test_leads_to_the_winner() {
         (&json!("sent"), &json!(null), &json!("v1"))
     );
     assert_eq!(sizes(&mailing.messages(id).await), [60, 540]);
-    // What is spread is spread over all of the list, not its beginning.
+    // The test group is drawn from the whole list, not from its beginning.
     let late = tested.iter().filter(|message| message.to.starts_with("p5")).count();
     assert!((5..50).contains(&late), "{late}");
 }
@@ -137,14 +137,14 @@ async fn a_test_group_of_everybody_is_no_test() {
     assert_eq!(mailing.counts(id).await.iter().map(|counts| counts.total(Counter::Delivered)).sum::<u64>(), 3);
 }
 
-/// Recipients of a piece in the crash test, so that pieces differ.
+/// Recipients of a piece in the crash test; they differ by piece.
 fn recipients_of(piece: u64) -> Bits {
     (0..(piece % 5 + 4)).map(|place| u16::try_from(place * 900).unwrap()).collect()
 }
 
 impl Mailing {
-    /// A campaign whose audience of forty pieces has just been judged, and whose test group is to be drawn. There are no
-    /// such contacts: as if all had been erased since, their messages are made and withdrawn.
+    /// A campaign whose audience of forty pieces has just been judged, and whose test group is to be drawn. The
+    /// contacts do not exist: their messages are made and withdrawn, as if the contacts had been erased since.
     async fn judged(&self, weights: &[f64]) -> CampaignId {
         let test = json!({"test_percent": 30, "wait_minutes": 1});
         let id =
@@ -185,7 +185,7 @@ impl Mailing {
         rows.into_iter().map(|row| (row.piece, row.bits.iter().collect())).collect()
     }
 
-    /// Works until the progress of a campaign has changed, and is then cut off. Answers how far it is.
+    /// Works until the progress of a campaign has changed, and is then cut off. Returns the progress.
     async fn crash_at_the_next_commit(&self, id: CampaignId) -> CampaignProgress {
         let read = async || self.store.campaign_progress(self.workspace, id).await.unwrap().unwrap();
         let before = read().await.revision;
@@ -200,9 +200,9 @@ impl Mailing {
         };
         working.abort();
         let _ = working.await;
-        // What it had claimed is free again.
+        // The jobs claimed by the process are free again.
         self.clock.advance(LEASE);
-        // After six hours it waits for a person.
+        // After six hours the campaign waits for a person.
         if self.status(id).await == "paused" {
             self.act(id, "schedule", json!({})).await;
         }
@@ -210,17 +210,17 @@ impl Mailing {
     }
 }
 
-/// Pieces of the audience: the draw takes sixteen in a commit.
+/// Pieces of the audience: the draw handles sixteen in a commit.
 const PIECES: u64 = 40;
 
-/// After this a claim of a process that is gone is no more.
+/// Time after which the claims of a dead process end.
 const LEASE: Duration = Duration::from_hours(1);
 
 #[tokio::test]
 async fn a_crash_at_any_commit_of_the_draw_changes_nothing_of_the_split() {
     let weights = [1.0, 2.0, 0.5];
     let count: u64 = (0..PIECES).map(|piece| u64::from(recipients_of(piece).len())).sum();
-    // Half up.
+    // Half rounds up.
     let tested = (count * 30 + 50) / 100;
     let mailing = Mailing::start(0, 1).await;
     let id = mailing.judged(&weights).await;
@@ -249,7 +249,7 @@ async fn a_crash_at_any_commit_of_the_draw_changes_nothing_of_the_split() {
     assert_eq!(mailing.status(id).await, "sent");
     assert_eq!(mailing.tally(id).await, format!("cancelled {count}"));
     assert_eq!(mailing.drawn(id).await, whole, "the draw is not made again");
-    // All but the test group got the winner: without it each variant is within one of its share.
+    // All but the test group got the winner: subtracting that rest leaves each variant within one of its share.
     let rest = usize::try_from(count - tested).unwrap();
     let mut sizes = sizes(&mailing.messages(id).await);
     sizes[0] -= rest;

@@ -1,4 +1,4 @@
-//! Pauses, withdrawals, failures, and what changes while a campaign is sent.
+//! Pauses, withdrawals, failures, and changes while a campaign is sent.
 
 use messaging_core::changes::{Changes, Expect, Write};
 use messaging_core::domain::analytics::tally::Counter;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{HOUR, MINUTE, Mailing, SECOND};
 
 impl Mailing {
-    /// Lets workers run while attempts are held, until so many have begun.
+    /// Runs workers while attempts are held, until this many attempts have begun.
     async fn begin(&self, attempts: usize) -> tokio::task::JoinHandle<()> {
         self.transport.hold();
         let app = self.app.clone();
@@ -34,7 +34,7 @@ impl Mailing {
         found["data"][0].clone()
     }
 
-    /// `suppressed no_consent`, by address.
+    /// Status and reason of the message to an address, `suppressed no_consent`.
     async fn end_of(&self, id: CampaignId, to: &str) -> String {
         let messages = self.messages(id).await;
         let message = messages.iter().find(|message| message.to == to).unwrap();
@@ -48,7 +48,7 @@ impl Mailing {
 async fn a_pause_stops_it_and_resuming_ends_it() {
     let mailing = Mailing::start(400, 2).await;
     let id = mailing.send(json!({})).await;
-    // Of each domain a window is in delivery.
+    // A window of each domain is being delivered.
     let working = mailing.begin(10).await;
     mailing.act(id, "pause", json!({})).await;
     mailing.finish(working).await;
@@ -65,7 +65,7 @@ async fn a_pause_stops_it_and_resuming_ends_it() {
     assert_eq!((mailing.tally(id).await.as_str(), mailing.status(id).await.as_str()), ("delivered 400", "sent"));
 }
 
-/// What is in delivery looks at the campaign before it begins, and goes back.
+/// Messages in delivery check the campaign before they begin, and wait again.
 #[tokio::test]
 async fn messages_that_were_released_wait_again_when_it_is_paused() {
     let mailing = Mailing::start(30, 1).await;
@@ -75,7 +75,7 @@ async fn messages_that_were_released_wait_again_when_it_is_paused() {
     let id = mailing.send(json!({})).await;
     mailing.work().await;
     assert_eq!(mailing.tally(id).await, "deferred 30");
-    // A pause is for campaigns that are not sent yet: this one has somebody who waits.
+    // Only a campaign that is not sent yet can be paused: this one has a message that waits.
     let other = mailing.send(json!({"settings": {"quiet_hours": {"start": "09:00", "end": "10:00"}}})).await;
     mailing.work().await;
     mailing.act(other, "pause", json!({})).await;
@@ -122,7 +122,7 @@ async fn cancelling_withdraws_what_is_tried_again() {
     mailing.work().await;
     assert_eq!(mailing.tally(id).await, "cancelled 2, delivered 1");
     mailing.pass(HOUR).await;
-    // Who was not sent to in the end has his place again.
+    // A contact that was not sent to in the end has its place under the cap back.
     let contact: messaging_core::ids::ContactId =
         mailing.contact("p0@d0.example").await["id"].as_str().unwrap().parse().unwrap();
     let sends =
@@ -136,7 +136,7 @@ async fn whoever_unsubscribes_in_the_middle_gets_nothing_any_more() {
     let id = mailing.send(json!({"settings": {"quiet_hours": {"start": "09:00", "end": "10:00"}}})).await;
     mailing.work().await;
     assert_eq!(mailing.tally(id).await, "queued 6");
-    // One withdraws consent, others are on the list for different reasons; one is erased, one merged.
+    // One contact withdraws consent, others are on the list for different reasons; one is erased, one merged.
     mailing.add([json!({"email": "p0@d0.example", "consent": {"marketing_email": false}})]).await;
     let listed = |number: usize, reason| mailing.suppression(&format!("p{number}@d0.example"), reason);
     let listings = [listed(1, SuppressionReason::Unsubscribe), listed(2, SuppressionReason::Bounce)];
@@ -156,7 +156,7 @@ async fn whoever_unsubscribes_in_the_middle_gets_nothing_any_more() {
     assert_eq!((&stats["skipped"]["no_consent"], &stats["skipped"]["suppressed"]), (&json!(1), &json!(2)));
 }
 
-/// Erased between the freeze and the making of the messages: everybody of the audience is somewhere all the same.
+/// Contacts erased between the freeze and the making of the messages are still counted somewhere.
 #[tokio::test]
 async fn a_recipient_who_is_gone_before_there_is_a_message_counts_as_cancelled() {
     let mailing = Mailing::start(20, 1).await;
@@ -199,7 +199,7 @@ async fn what_is_hours_late_waits_for_a_person() {
     mailing.act(late, "schedule", json!({"at": "2026-01-31T10:15:00Z"})).await;
     let under_way = mailing.send(json!({"settings": {"quiet_hours": {"start": "09:00", "end": "10:00"}}})).await;
     mailing.work().await;
-    // Nobody works for ten hours.
+    // No worker runs for ten hours.
     mailing.clock.advance(10 * HOUR);
     mailing.work().await;
     for id in [late, under_way] {
@@ -226,7 +226,7 @@ async fn what_is_hours_late_waits_for_a_person() {
     assert_eq!(mailing.attempts(), 4);
 }
 
-/// A retry of a message that was on its way is no reason to think that the campaign stands still.
+/// Messages that quiet hours hold until the next day do not make the campaign look stalled.
 #[tokio::test]
 async fn waiting_for_the_next_day_is_no_standstill() {
     let mailing = Mailing::start(2, 1).await;
@@ -239,7 +239,8 @@ async fn waiting_for_the_next_day_is_no_standstill() {
     assert_eq!(mailing.counts(id).await[0].total(Counter::Waiting), 0);
 }
 
-/// They are many where several contacts may have one address, and nobody asks for them any more.
+/// The addresses taken by an audience are removed when its campaign ends early: they are many, and nothing reads them
+/// any more.
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_taken_by_an_audience_go_with_a_campaign_that_ends_before_it_is_complete() {
     let mailing = Mailing::start(1, 1).await;
@@ -282,13 +283,14 @@ async fn addresses_taken_by_an_audience_go_with_a_campaign_that_ends_before_it_i
     assert_eq!(taken(copied).await, [] as [u64; 0]);
 }
 
-/// People are merged and erased while some of them have it, some have a message that waits, and some have none yet.
+/// Contacts are merged and erased while some of them have the message, some have one that waits, and some have none
+/// yet.
 #[tokio::test]
 async fn merges_and_erasures_in_the_middle_leave_counters_true_and_nobody_gets_it_twice() {
     let mailing = Mailing::start(40, 3).await;
     let test = json!({"test_percent": 50, "wait_minutes": 60});
     let variants = json!([{"name": "a"}, {"name": "b"}]);
-    // Half are to get it first; of these six may begin in six seconds.
+    // Half get it first; six of these may begin in six seconds.
     let settings = json!({"ab_test": test, "rate_limit": 60});
     let id = mailing.send(json!({"kind": "ab_test", "variants": variants, "settings": settings})).await;
     mailing.work().await;
@@ -324,13 +326,13 @@ async fn merges_and_erasures_in_the_middle_leave_counters_true_and_nobody_gets_i
         let path = mailing.at(&format!("contacts/{}", contact(erased).await));
         assert_eq!(mailing.delete(&mailing.caller, &path).await.summary(), "204");
     }
-    // As long as the limit asks for, and a little.
+    // As long as the limit requires, and a little more.
     for _ in 0..5 {
         mailing.pass(SECOND * 6).await;
         mailing.tally(id).await;
     }
     mailing.pass(HOUR).await;
-    // As long as the limit asks for, and a little.
+    // As long as the limit requires, and a little more.
     for _ in 0..5 {
         mailing.pass(SECOND * 6).await;
         mailing.tally(id).await;
@@ -352,7 +354,7 @@ async fn merges_and_erasures_in_the_middle_leave_counters_true_and_nobody_gets_i
     for to in untouched {
         assert!(sent.contains(to), "{to} was left out");
     }
-    // What is counted is what the rows say, over everything in the database.
+    // The counters match the rows, over everything in the database.
     let verified = messaging_engine::admin::verify(&mailing.app).await.unwrap();
     assert!(verified.differences.is_empty(), "{verified:?}");
 }

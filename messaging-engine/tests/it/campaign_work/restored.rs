@@ -53,7 +53,7 @@ async fn a_copy_taken_while_a_campaign_is_sent_sends_nothing_until_told() {
     for id in [sending, scheduled] {
         assert_eq!(mailing.state(id).await, "paused restored");
     }
-    // What is scheduled from now on waits as well.
+    // A campaign that is scheduled from now on waits as well.
     let new = mailing.send(json!({})).await;
     mailing.hours_pass(5).await;
     assert_eq!(mailing.attempts(), begun);
@@ -61,7 +61,7 @@ async fn a_copy_taken_while_a_campaign_is_sent_sends_nothing_until_told() {
 
     admin::resume(&mailing.app, Queued::Send).await.unwrap();
     mailing.pass(MINUTE).await;
-    // A campaign goes on when somebody schedules it, and nobody gets it twice.
+    // A paused campaign continues when a person schedules it, and no contact gets it twice.
     assert_eq!((mailing.state(sending).await, mailing.state(new).await), ("paused restored".into(), "sent -".into()));
     for id in [sending, scheduled] {
         mailing.act(id, "schedule", json!({"send_now": true})).await;
@@ -100,7 +100,8 @@ async fn with_cancel_no_campaign_from_before_is_ever_sent() {
     assert_eq!(mailing.tally(new).await, "delivered 60");
 }
 
-/// Whoever asks why a contact has not got it is told, before the audience is known, while it waits, and without a campaign.
+/// Asked why a contact has not got a campaign, the server names the fence: before the audience is known, while a
+/// message waits, and without a campaign.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_told_of_a_contact_asks_the_fence() {
     let mailing = Mailing::start(60, 3).await;

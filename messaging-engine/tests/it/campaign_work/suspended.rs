@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Mailing;
 
 impl Mailing {
-    /// How many messages an action on the queue is about.
+    /// Carries out an action on the queue; returns the number of messages affected.
     async fn on_queue(&self, action: &str, body: Value) -> u64 {
         let reply = self.post(&Caller::Operator(None), &format!("/system/queue/{action}"), body).await;
         assert_eq!(reply.summary(), "200", "{action}");
@@ -32,7 +32,7 @@ async fn a_suspended_part_of_a_campaign_waits_and_all_else_goes_on() {
         assert_eq!(told, json!(["paused", part()]));
     }
 
-    // Those that were released already.
+    // The messages that were released already.
     let resumed = mailing.on_queue("resume", json!({"campaign_id": id})).await;
     assert!((1..=60).contains(&resumed), "{resumed}");
     mailing.work().await;

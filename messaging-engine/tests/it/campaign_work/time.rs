@@ -1,4 +1,4 @@
-//! When recipients get it: zones, quiet hours, caps, paces.
+//! Sending times: zones, quiet hours, caps, paces.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{HOUR, MINUTE, Mailing, SECOND};
 
 impl Mailing {
-    /// What each message waits for and until when, by address: `quiet_hours 2026-01-31T10:00:00.000Z`, or its status.
+    /// Reason and end of the hold of each message, by address: `quiet_hours 2026-01-31T10:00:00.000Z`, or its status.
     pub(super) async fn holds(&self, id: CampaignId) -> Vec<String> {
         let told = |reason: HoldReason| serde_json::to_value(reason).unwrap().as_str().unwrap().to_owned();
         let one = |message: messaging_core::domain::message::Message| match message.hold {
@@ -44,7 +44,7 @@ async fn each_zone_has_its_time() {
     let mailing = Mailing::start(0, 1).await;
     mailing.in_zones(&["Pacific/Kiritimati", "Asia/Tokyo", "Europe/Berlin", "America/New_York"]).await;
     let id = mailing.campaign(json!({})).await;
-    // 20:00 on the wall: 06:00 in the first zone, seen from UTC.
+    // 20:00 local time: 06:00 UTC in the first zone.
     mailing.act(id, "schedule", json!({"at": "2026-02-01T20:00:00+01:00", "by_timezone": true})).await;
     mailing.work().await;
     assert_eq!(mailing.status(id).await, "scheduled");
@@ -105,7 +105,7 @@ async fn nobody_is_disturbed_at_night() {
     }
 }
 
-/// Somebody moves to another zone while the message waits: the clock there counts.
+/// The contact moves to another zone while the message waits: the zone at the time of sending counts.
 #[tokio::test]
 async fn the_zone_of_the_moment_counts() {
     let mailing = Mailing::start(0, 1).await;
@@ -171,11 +171,11 @@ async fn quiet_hours_let_the_patience_of_a_cap_not_begin_anew() {
     let id = mailing.send(json!({"settings": {"frequency_cap": cap, "quiet_hours": quiet}})).await;
     mailing.work().await;
     assert_eq!(mailing.holds(id).await, ["frequency_cap 2026-02-01T09:15:00.000Z"]);
-    // Where the contact lives by then it is a quarter past twelve.
+    // In the contact's new zone it is a quarter past twelve.
     mailing.add([json!({"email": "a@d0.example", "timezone": "Africa/Nairobi"})]).await;
     mailing.pass(24 * HOUR).await;
     assert_eq!(mailing.holds(id).await, ["frequency_cap 2026-02-01T11:00:00.000Z"]);
-    // Another campaign takes the place that came free.
+    // Another campaign takes the free place.
     mailing.pass(45 * MINUTE).await;
     mailing.send(json!({})).await;
     mailing.work().await;
@@ -189,7 +189,7 @@ async fn quiet_hours_let_the_patience_of_a_cap_not_begin_anew() {
     assert_eq!(mailing.tally(id).await, "suppressed 1");
 }
 
-/// A carrier that lets nobody begin before so many attempts wait to, each after its last look.
+/// A transport in which no attempt begins before eight of them wait, each after its last look.
 #[derive(Debug)]
 struct Crowd {
     inner: MemoryTransport,
@@ -226,7 +226,7 @@ async fn a_cap_holds_for_eight_senders_that_have_all_looked_before_one_begins() 
     }
 }
 
-/// A message that is tried again has its place already.
+/// A message that is tried again keeps its place under the cap.
 #[tokio::test]
 async fn a_retry_takes_no_second_place() {
     let mailing = Mailing::start(1, 1).await;
@@ -241,7 +241,7 @@ async fn a_retry_takes_no_second_place() {
     assert_eq!(mailing.tally(other).await, "delivered 1");
 }
 
-/// Eight campaigns at once, to the same people: who looks at the same moment passes alone.
+/// Eight campaigns at once, to the same people: of those that check at the same moment one passes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_cap_holds_for_campaigns_that_are_sent_at_the_same_time() {
     let mailing = Arc::new(Mailing::start(25, 5).await);
@@ -280,7 +280,8 @@ async fn a_rate_limit_is_never_passed() {
     assert_eq!((mailing.tally(id).await.as_str(), mailing.status(id).await.as_str()), ("delivered 35", "sent"));
 }
 
-/// What another process sent a moment before is not known: its rate limit counts as used up.
+/// A process does not know the messages that another one sent just before it started: it assumes that the rate limit is
+/// used up.
 #[tokio::test]
 async fn a_rate_limit_holds_over_a_restart() {
     let mailing = Mailing::start(20, 1).await;
@@ -295,7 +296,7 @@ async fn a_rate_limit_holds_over_a_restart() {
     }
 }
 
-/// A message waits in the database for days before it is sent: its time to be tried runs from then.
+/// A message waits in the database for days before it is sent: its time to live begins when it is released.
 #[tokio::test]
 async fn the_time_to_expire_runs_from_the_release() {
     let mailing = Mailing::on(crate::support::Product::with(MemoryTransport::default()).await, 1, 1).await;

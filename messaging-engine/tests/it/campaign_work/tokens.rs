@@ -21,7 +21,7 @@ struct PushMailing {
 }
 
 impl PushMailing {
-    /// Contacts with these tokens, each under its own name.
+    /// Contacts with these tokens, each named on its own.
     async fn to(contacts: &[&[&str]]) -> Self {
         let Phones { product, fcm, .. } = Phones::start().await;
         let mailing = Mailing::on(product, 0, 1).await;
@@ -50,7 +50,7 @@ impl PushMailing {
         targets
     }
 
-    /// What happened to the message to a token.
+    /// Status and events of the message to a token.
     async fn story(&self, id: CampaignId, to: &str) -> String {
         let messages = self.mailing.messages(id).await;
         let message = messages.iter().find(|message| message.to == to).expect("a message");
@@ -80,7 +80,7 @@ async fn a_campaign_sends_to_every_device_of_a_contact_and_to_none_of_anothers()
     assert_eq!(push.mailing.tally(id).await, "delivered 3");
     assert_eq!(push.targets(), ["a-01", "a-02", "a-11", "b-01", "c-01"]);
     assert_eq!(push.story(id, "a-02").await, "delivered: Queued Bounce Sent Delivered");
-    // One message counts once, whatever its devices said; a dead one is suppressed alone.
+    // A message counts once, whatever its devices answered; only the dead device is suppressed.
     let stats = push.stats(id).await;
     let shown = ["recipients", "sent", "delivered", "bounces"].map(|name| stats[name].clone());
     assert_eq!((shown, &stats["skipped"]["duplicates"]), ([3, 3, 3, 0].map(Value::from), &json!(1)));
@@ -97,7 +97,7 @@ async fn devices_that_were_put_off_are_tried_again_after_the_campaign_was_sent()
     push.mailing.pass(MINUTE).await;
     assert_eq!(push.story(id, "a-02").await, "delivered: Queued Bounce Deferred Sent Delivered");
     assert_eq!(push.targets(), ["a-02", "a-04", "a-04", "x-01"], "the token of another is not sent to");
-    // What is left out is let go once nothing is tried any more.
+    // Skipped devices are forgotten once no attempt is left.
     let contact =
         push.mailing.messages(id).await.into_iter().find_map(|one| one.contact_id.filter(|_| one.to == "a-02"));
     let left_in = async || {
@@ -153,7 +153,7 @@ async fn a_contact_whose_first_token_another_has_gets_it_at_the_next_one() {
     assert_eq!(template.summary(), "201");
     let id: CampaignId = mailing.send(json!({"channel": "push", "template_id": template["id"]})).await;
     mailing.work().await;
-    // Whoever has none left is a duplicate; `four` is Dan's, though he gets it at `three`.
+    // A contact without a token left is a duplicate; `four` is Dan's, though he gets it at `three`.
     assert_eq!(mailing.tally(id).await, "delivered 4");
     let to: Vec<_> = mailing.messages(id).await.into_iter().map(|message| message.to).collect();
     assert_eq!(to, ["five", "one", "three", "two"]);

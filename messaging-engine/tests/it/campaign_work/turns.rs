@@ -1,4 +1,5 @@
-//! Campaigns beside one another: none waits for another's messages, and what waits says so. Contract sections 4.2 and 19.
+//! Campaigns side by side: none waits for another's messages, and waiting messages report the reason. Contract sections
+//! 4.2 and 19.
 
 use std::sync::Arc;
 
@@ -56,8 +57,7 @@ impl Mailing {
     }
 }
 
-/// A mail server takes nothing of one campaign; another of the same workspace, and many small ones, go to its domain all
-/// the same.
+/// A mail server does not answer one campaign; many small ones of the same workspace are still sent to its domain.
 #[tokio::test]
 async fn a_campaign_does_not_wait_behind_another() {
     let jam = Arc::new(Jam {

@@ -1,4 +1,4 @@
-//! Why somebody is not sent to.
+//! Explanations why a contact is not sent to.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ async fn what_is_asked_for_is_judged() {
     assert_eq!(unknown.summary(), "404 not_found");
 }
 
-/// Before the start: what would be found now.
+/// Before the start: judged as of now.
 #[tokio::test]
 async fn of_a_campaign_that_has_not_begun_it_is_about_now() {
     let shop = Shop::start().await;
@@ -133,7 +133,7 @@ async fn of_a_campaign_that_has_not_begun_it_is_about_now() {
     assert_eq!(told_of_sender, "no: sender_domain_not_verified; transactional yes");
 }
 
-/// After the freeze its verdict stays, whatever has become of the contact since.
+/// After the freeze the verdict stays, whatever happened to the contact since.
 #[tokio::test]
 async fn of_a_frozen_audience_the_verdict_answers() {
     let shop = Shop::start().await;
@@ -158,11 +158,11 @@ async fn of_a_frozen_audience_the_verdict_answers() {
         assert_eq!(reply["reasons"][0]["since"], "2026-01-31T09:15:00.000Z");
     }
     assert_eq!(told(&explain(shop, &contacts[4], &of).await), "yes; transactional yes");
-    // Whoever came onto the list afterwards is not in it.
+    // A contact added to the list afterwards is not in the audience.
     let list = format!("/lists/{}/contacts", shop.list);
     shop.request(&list, json!({"contact_ids": [later]})).await;
     assert_eq!(told(&explain(shop, &later, &of).await), "no: not_in_audience; transactional yes");
-    // A recipient is looked at once more right before the send.
+    // A recipient is checked once more right before the send.
     let target = shop.path(&format!("/contacts/{}", contacts[4]));
     let change = json!({"consent": {"marketing_email": false}});
     assert_eq!(shop.patch(&shop.caller, &target, change).await.summary(), "200");
@@ -200,7 +200,7 @@ async fn the_last_look_is_told_beforehand() {
     let capped = explain(shop, &bob, &of).await;
     assert_eq!(told(&capped), "no: frequency_cap; transactional yes");
     assert_eq!(capped["reasons"][0]["cure"], "none is needed: it is looked at again at 2026-02-01T09:15:00.000Z");
-    // The message says since when.
+    // The message has the beginning of its hold.
     let hold = Hold { reason: HoldReason::FrequencyCap, until: None, since: START };
     frozen.message(&bob, MessageStatus::Queued, &[], |message| message.hold = Some(hold)).await;
     assert_eq!(explain(shop, &bob, &of).await["reasons"][0]["since"], "2026-01-31T09:15:00.000Z");
@@ -208,7 +208,7 @@ async fn the_last_look_is_told_beforehand() {
     assert_eq!(told(&explain(shop, &bob, &of).await), "no: held; transactional yes");
 }
 
-/// What became of a message is why it was not sent.
+/// The end of a message is the reason why it was not sent.
 #[tokio::test]
 async fn a_message_that_has_ended_answers() {
     use MessageStatus as S;
@@ -236,7 +236,7 @@ async fn a_message_that_has_ended_answers() {
     }
 }
 
-/// What a message of a campaign advises can be done: a paused campaign is resumed, and a consent recorded.
+/// The cures that a message of a campaign advises work: a paused campaign is resumed, and a consent recorded.
 #[tokio::test]
 async fn the_cures_of_a_campaigns_message_can_be_followed() {
     let shop = Shop::start().await;

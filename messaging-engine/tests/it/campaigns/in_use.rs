@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Shop;
 use crate::bed::{Bed, Call, Reply, send};
 
-/// A campaign that names two lists, a segment and two templates, and what they are.
+/// Creates a campaign that names two lists, a segment and two templates; returns its id and their paths.
 async fn naming_everything(shop: &Shop) -> (String, Vec<String>) {
     let excluded = shop.made("/lists", json!({"name": "Out"})).await;
     let segment = shop.made("/segments", json!({"name": "S", "filter": {}})).await;
@@ -61,7 +61,7 @@ async fn what_a_campaign_needs_stays_as_long_as_it_needs_it() {
     }
 }
 
-/// A draft keeps the id of what is gone; it can be changed, and its schedule says what is missing.
+/// A draft keeps the ids of deleted resources; it can be changed, and scheduling it reports the missing ones.
 #[tokio::test]
 async fn a_draft_holds_nothing_and_its_schedule_says_so() {
     let shop = Shop::start().await;
@@ -111,7 +111,7 @@ async fn a_list_is_removed_or_needed_but_not_both() {
     }
 }
 
-/// The path of the workspace's only sending domain, which senders that nobody chose belong to.
+/// The path of the workspace's only sending domain, which the default sender belongs to.
 async fn only_domain(shop: &Shop) -> String {
     let domains = shop.read("/sending-domains").await;
     assert_eq!(domains["data"].as_array().unwrap().len(), 1, "{}", domains.body);

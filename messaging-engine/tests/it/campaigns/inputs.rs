@@ -1,4 +1,4 @@
-//! Making, changing, showing and deleting campaigns, and previews.
+//! Creating, changing, showing and deleting campaigns, and previews.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn a_campaign_is_created_changed_shown_and_deleted() {
     shop.clock.advance(Duration::from_secs(1));
     let target = shop.path(&path);
     let patch = |body: Value| shop.patch(&shop.caller, &target, body);
-    // What was shown may be sent back, and what changes nothing is no change.
+    // An answer may be sent back, and changes nothing.
     assert_eq!(patch(expected.clone()).await.body, expected);
     let variants = json!([{"name": "A", "weight": 1, "subject": "Hello {{ contact.email }}"}, {"weight": 2.5}]);
     let change = json!({"name": "Summer", "kind": "ab_test", "variants": variants,
@@ -53,7 +53,7 @@ async fn a_campaign_is_created_changed_shown_and_deleted() {
             "otherwise": "manual"}});
     expected["updated_at"] = json!("2026-01-31T09:15:01.000Z");
     assert_eq!(changed.body, expected);
-    // A member that is given replaces all of the earlier one; null clears.
+    // A given member replaces the earlier one as a whole; null clears it.
     let cleared = patch(json!({"settings": {"rate_limit": 5}, "kind": null, "variants": null})).await;
     assert_eq!((&cleared["kind"], &cleared["variants"]), (&json!("regular"), &json!([])));
     assert_eq!(
@@ -75,7 +75,7 @@ async fn a_campaign_is_created_changed_shown_and_deleted() {
     }
 }
 
-/// What is wrong with a campaign, and where.
+/// Errors of a campaign, each with its pointer.
 #[tokio::test]
 async fn every_fault_is_told_at_its_place() {
     let shop = Shop::start().await;
@@ -98,7 +98,7 @@ async fn every_fault_is_told_at_its_place() {
         (json!({"channel": "sms", "template_id": sms, "subject_override": "x"}), "422 /subject_override not_allowed"),
         (json!({"audience": null}), "422 /audience required"),
         (json!({"audience": {"list_ids": "x"}}), "422 /audience/list_ids invalid_type"),
-        // Derived code would read a list as an object with its members in order.
+        // A derived decoder would read a list as an object with its members in order.
         (json!({"audience": [null, null]}), "422 /audience invalid_type"),
         (
             json!({"audience": {"list_ids": [shop.list, "lst_x"], "segment_ids": ["seg_x"], "exclude_list_ids": [foreign.list]}}),
@@ -162,7 +162,7 @@ async fn every_fault_is_told_at_its_place() {
             "422 /settings/ab_test/min_probability out_of_range /settings/ab_test/otherwise unknown_value",
         ),
         (json!({"nmae": "x"}), "422 /nmae unknown_field"),
-        // A member that cannot be read keeps nothing else from being judged.
+        // A member that cannot be read does not stop the check of the others.
         (
             json!({"name": 5, "template_id": none, "subject_override": "{{", "settings": {"rate_limit": 0}}),
             "422 /name invalid_type /settings/rate_limit out_of_range /subject_override syntax /template_id not_found",
@@ -170,7 +170,7 @@ async fn every_fault_is_told_at_its_place() {
     ] {
         let body = shop.body(more.clone());
         assert_eq!(shop.request("/campaigns", body).await.summary(), expected, "{more}");
-        // A change is judged by the same rules.
+        // A change is checked by the same rules.
         let target = shop.path(&format!("/campaigns/{}", shop.campaign(json!({})).await));
         assert_eq!(shop.patch(&shop.caller, &target, more.clone()).await.summary(), expected, "{more}");
     }
@@ -258,7 +258,7 @@ async fn campaigns_are_read_with_one_scope_and_changed_with_another() {
     assert_eq!(shop.post(&writer, &format!("{target}/schedule"), json!({"send_now": true})).await.summary(), "202");
 }
 
-/// One that has no link by which to unsubscribe gets a footer, and its author is told.
+/// A template without an unsubscribe link gets a footer, and its author is warned.
 #[tokio::test]
 async fn a_template_without_a_way_to_unsubscribe_is_told() {
     let shop = Shop::start().await;
@@ -277,7 +277,7 @@ async fn a_template_without_a_way_to_unsubscribe_is_told() {
     assert_eq!(warnings(json!({"template_id": text})).await, json!([]));
     let variants = json!({"kind": "ab_test", "variants": [{}, {"template_id": bare}, {"template_id": bare}]});
     assert_eq!(warnings(variants).await, footer);
-    // The campaign's own template does not count where each variant has another.
+    // The campaign's own template is not used if each variant has another.
     let variants = json!({"template_id": bare, "kind": "ab_test",
         "variants": [{"template_id": shop.template}, {"template_id": text}]});
     assert_eq!(warnings(variants).await, json!([]));
@@ -335,10 +335,10 @@ async fn a_preview_counts_everybody_once() {
     let expected = json!({"audience_estimate": 2, "exact": true, "breakdown":
         {"matched": 6, "excluded": 1, "no_address": 1, "suppressed": 1, "no_consent": 1, "duplicates": 0}});
     assert_eq!(preview.body, expected);
-    // A whole campaign may be sent.
+    // The body of a whole campaign is accepted.
     let whole = shop.request("/campaigns/preview-audience", shop.body(json!({"audience": audience}))).await;
     assert_eq!(whole.body, expected);
-    // A filter counts as of now, also before anybody has calculated its members.
+    // A filter is evaluated as of now, also before its members have been calculated.
     let pro = json!({"email": "pro@example.com", "attributes": {"plan": "pro"}, "consent": {"marketing_email": true}});
     shop.made("/contacts", pro).await;
     let filter = json!({"type": "attribute", "key": "plan", "op": "eq", "value": "pro"});

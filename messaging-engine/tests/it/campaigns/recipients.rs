@@ -1,4 +1,4 @@
-//! What became of a campaign, contact by contact.
+//! Recipients of a campaign: one line for each contact, with its result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use super::Shop;
 use crate::bed::{Reply, START};
 
-/// A campaign whose audience is frozen, and whose messages stand as they are put.
+/// A campaign whose audience is frozen, and whose messages are stored in given states.
 pub(super) struct Frozen {
     pub(super) shop: Shop,
     pub(super) campaign: Campaign,
@@ -35,7 +35,7 @@ impl Frozen {
         self.campaign.id
     }
 
-    /// Puts a campaign into the state after its freeze. `verdicts` are those of contacts who get nothing.
+    /// Puts a campaign into the state after its freeze. `verdicts` are those of contacts who are not sent to.
     pub(super) async fn of(shop: Shop, more: Value, verdicts: &[(&str, AudienceVerdict)]) -> Self {
         let id = shop.campaign(more).await;
         let list = shop.list.parse().unwrap();
@@ -95,7 +95,7 @@ impl Frozen {
         Self { shop, campaign, piece: found.piece, places }
     }
 
-    /// Gives a contact a message in a state. What is seen of it is noted, and told by events.
+    /// Stores a message to a contact in a state, with its milestones and events.
     pub(super) async fn message(
         &self,
         contact: &str,
@@ -150,7 +150,7 @@ impl Frozen {
         self.shop.read(&format!("/campaigns/{}/recipients{query}", self.campaign.id)).await
     }
 
-    /// Everybody, by page.
+    /// All recipients, page by page.
     async fn all(&self, query: &str, limit: usize) -> Vec<Value> {
         let (mut lines, mut cursor) = (Vec::new(), None);
         for _ in 0..200 {
@@ -182,14 +182,14 @@ pub(super) fn event(message: &Message, kind: EventKind, meta: Value) -> Write {
     }))
 }
 
-/// An id that follows from what it names.
+/// An id derived from the message and the event.
 fn rand_bytes(message: &Message, kind: EventKind) -> [u8; 16] {
     let mut bytes = messaging_core::ids::Id::to_bytes(message.id);
     bytes[15] = bytes[15].wrapping_add(kind as u8).wrapping_add(1);
     bytes
 }
 
-/// What happens to each contact, the query that finds it, and its reason.
+/// Every result that a contact can have, the query that finds it, and its reason.
 #[tokio::test]
 async fn every_contact_has_one_line_whatever_became_of_it() {
     use EventKind as K;
@@ -319,7 +319,7 @@ async fn every_contact_has_one_line_whatever_became_of_it() {
             assert_eq!(named(&found), expected, "{outcome}");
         }
     }
-    // Once the campaign was withdrawn, whoever has no message gets none.
+    // Once the campaign is withdrawn, contacts without a message get none.
     frozen.shop.change(&frozen.id().to_string(), |campaign| campaign.status = CampaignStatus::Cancelled).await;
     assert_eq!(named(&frozen.all("&outcome=cancelled", 200).await), ["cancelled", "unborn"]);
     assert_eq!(named(&frozen.all("&outcome=waiting", 200).await), ["deferred", "queued"]);
@@ -363,7 +363,7 @@ async fn nobody_is_listed_before_the_start() {
     assert_eq!(page.body, json!({"data": [], "next_cursor": null}));
 }
 
-/// Contacts that went after the freeze have no line of their own; their messages have.
+/// Contacts that were erased or merged after the freeze have no line of their own; their messages have.
 #[tokio::test]
 async fn who_was_erased_is_listed_by_the_message_alone() {
     let shop = Shop::start().await;
@@ -394,7 +394,7 @@ async fn addresses_of_recipients_are_masked() {
     assert!(frozen.all("", 200).await.iter().any(|line| line["to"] == "ann@example.com"));
 }
 
-/// Whoever is behind the place that the fan-out has reached has a message or is gone: nobody looks there again.
+/// Contacts before the progress of the fan-out have a message or are gone: they are not looked at again.
 #[tokio::test]
 async fn what_was_fanned_out_is_passed_by() {
     let shop = Shop::start().await;

@@ -256,7 +256,7 @@ fn without_result(reply: &Reply) -> Value {
     body
 }
 
-/// Contract section 12.5: fields, then the state, then what is wrong with the campaign, in its order.
+/// Contract section 12.5: fields, then the state, then faults of the campaign, in this order.
 #[tokio::test]
 async fn refusals_of_a_schedule_come_in_their_order() {
     let shop = Shop::start().await;
@@ -288,14 +288,14 @@ async fn refusals_of_a_schedule_come_in_their_order() {
     let unverified = shop.campaign(json!({"from_email": "a@elsewhere.example"})).await;
     assert_eq!(schedule(&unverified, past).await.summary(), "422 schedule_in_past");
     assert_eq!(schedule(&unverified, json!({"send_now": true})).await.summary(), "422 sender_domain_not_verified");
-    // The sender of a template counts where the campaign names none; that of a variant's for the variant.
+    // The sender of a template counts if the campaign names none; for a variant, that of its template.
     let theirs = shop.made("/templates", template(json!({"from_email": "a@elsewhere.example"}))).await;
     for more in [json!({"template_id": theirs}), json!({"kind": "ab_test", "variants": [{}, {"template_id": theirs}]})]
     {
         let id = shop.campaign(more).await;
         assert_eq!(schedule(&id, json!({"send_now": true})).await.summary(), "422 sender_domain_not_verified");
     }
-    // A template that lacks what a message needs is a fault of the campaign's fields.
+    // A template without a required part is a fault of the campaign's fields.
     let bare = shop.made("/templates", template(json!({"subject": null}))).await;
     let id = shop.campaign(json!({"template_id": bare, "audience": {}})).await;
     assert_eq!(schedule(&id, json!({})).await.summary(), "422 /template_id required");
@@ -304,7 +304,7 @@ async fn refusals_of_a_schedule_come_in_their_order() {
     let variants = json!([{"subject": "Hi"}, {"template_id": bare}, {"template_id": bare, "subject": "Hi"}]);
     let id = shop.campaign(json!({"kind": "ab_test", "variants": variants})).await;
     assert_eq!(schedule(&id, json!({"send_now": true})).await.summary(), "422 /variants/1/template_id required");
-    // A year ahead is near enough; so is what a slow request leaves behind.
+    // A year ahead is allowed, and so is a minute ago, for slow requests.
     for at in ["2027-01-31T09:15:00Z", "2026-01-31T09:14:00Z"] {
         let id = shop.campaign(json!({})).await;
         assert_eq!(schedule(&id, json!({"at": at})).await.summary(), "202", "{at}");
@@ -368,7 +368,7 @@ async fn a_winner_is_named_while_one_is_waited_for() {
     assert_eq!(stored.record.scores.len(), 2, "what was known then is kept");
 }
 
-/// Of many at once one succeeds, and the others see what it did.
+/// Of concurrent moves one succeeds, and the others see its effect.
 #[tokio::test]
 async fn moves_at_the_same_moment_are_decided_one_after_another() {
     let shop = Shop::start().await;

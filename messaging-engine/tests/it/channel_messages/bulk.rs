@@ -10,7 +10,7 @@ use crate::support::Product;
 /// The channels other than email.
 const CHANNELS: [Channel; 5] = [Channel::Sms, Channel::Push, Channel::Telegram, Channel::Whatsapp, Channel::Viber];
 
-/// What a template of a channel is made of, and what it says to Ann.
+/// A template of a channel with this text.
 fn template(channel: Channel, text: &str) -> Value {
     match channel {
         Channel::Push => json!({"name": "t", "channel": channel, "subject": "For {{ name }}", "text": text}),
@@ -19,7 +19,7 @@ fn template(channel: Channel, text: &str) -> Value {
     }
 }
 
-/// Title and text of what left.
+/// Title and text of a sent message.
 fn said(content: &Content) -> (Option<String>, String) {
     match content {
         Content::Sms(sms) => (None, sms.text.clone()),
@@ -44,7 +44,7 @@ fn expected(channel: Channel) -> (Option<String>, String) {
     }
 }
 
-/// Contacts on a list: one who has every address, one who did not agree, one whose text is too long, one without address.
+/// Contacts on a list: one with every address, one without consent, one whose text is too long, one without address.
 struct People {
     product: Product,
     list: String,
@@ -110,7 +110,7 @@ async fn a_campaign_goes_out_on_every_channel() {
         let skipped = &stats["skipped"];
         assert_eq!(skipped["no_address"], 1, "{channel}");
         assert_eq!(skipped["no_consent"], u8::from(needs_consent(channel)), "{channel}");
-        // Whoever would get more than the channel takes gets nothing.
+        // A contact whose message would be longer than the channel allows gets nothing.
         assert_eq!(stats["failed"], 1, "{channel}: {stats}");
         let failed = people.get(&format!("campaigns/{campaign}/recipients?outcome=failed")).await;
         let id = failed["data"][0]["message_id"].as_str().unwrap().parse().unwrap();

@@ -1,4 +1,5 @@
-//! What the sandbox does with simulated numbers, and what it shows: contract section 4.3 and 22.
+//! Simulated numbers of the sandbox, their outcomes, and its messages as the API shows them: contract sections 4.3 and
+//! 22.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ async fn the_last_digits_of_a_recipient_choose_what_becomes_of_it() {
             let to = format!("{prefix}999000000{digit}");
             let id = product.send(&message(channel, json!({"to": to}))).await;
             product.work().await;
-            // Whoever reads it does so a moment later.
+            // A read receipt comes a moment later.
             product.pass(SECOND).await;
             assert_eq!(product.story(id).await, expected, "{channel} {digit}");
             let meta = product.last_meta(id).await;

@@ -1,4 +1,4 @@
-//! How long messages of the channels other than email are tried, and how they end: contract section 4.2, "Off email".
+//! Retries and ends of messages of the channels other than email: contract section 4.2, "Off email".
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn busy() -> Outcome {
 }
 
 impl Product {
-    /// A text message whose attempts end so, in turn, after the first of them.
+    /// Sends a text message whose attempts have these outcomes, in turn, and makes the first attempt.
     async fn tried(&self, options: Value, outcomes: impl IntoIterator<Item = Outcome>) -> MessageId {
         for outcome in outcomes {
             self.transport.outcome_next(PHONE, outcome);
@@ -32,26 +32,26 @@ impl Product {
         id
     }
 
-    /// A text message with eight seconds to live, behind which another one goes by Telegram.
+    /// A text message with eight seconds to live, and a fallback by Telegram.
     async fn short_lived(&self) -> MessageId {
         let fallback = json!([{"channel": "telegram", "to": "4711", "text": "Hello"}]);
         let options = json!({"ttl": 8});
         self.send(&message(Channel::Sms, json!({"options": options, "fallback": fallback}))).await
     }
 
-    /// The messages that follow another one.
+    /// Number of messages that follow another one.
     async fn followers(&self, first: MessageId) -> usize {
         let listed = self.get(&self.caller, "/messages").await;
         listed["data"].as_array().unwrap().iter().filter(|one| one["fallback_of"] == json!(first)).count()
     }
 
-    /// Has no more messages leave over the account of text messages than so many a second.
+    /// Limits the account of text messages to so many messages a second.
     async fn paced(&self, max_rate: f64) {
         let stored = self.store.channel(self.workspace, Channel::Sms).await.unwrap().unwrap();
         let mut settings = stored.record;
         settings.config.insert("max_rate".to_owned(), json!(max_rate));
         self.commit(Changes::from_iter([Write::put(settings, Expect::Revision(stored.revision))])).await;
-        // Another process changed it: what this one remembers expires.
+        // Another process changed it: the cached settings of this one expire.
         self.pass(2 * SECOND).await;
     }
 
@@ -112,7 +112,7 @@ async fn no_time_at_all_is_one_attempt() {
     let absent = product.tried(json!({"ttl": 0}), [outcome(OutcomeClass::Retry(Scope::Recipient))]).await;
     assert_eq!(product.story(absent).await, "bounced: Queued Bounce");
     assert_eq!(product.last_meta(absent).await["bounce_class"], "unreachable");
-    // Also when nobody had time for it at once.
+    // Also if no worker was free at once.
     let late = product.send(&message(Channel::Sms, json!({"options": {"ttl": 0}}))).await;
     product.pass(HOUR).await;
     assert_eq!(product.story(late).await, "delivered: Queued Sent Delivered");
@@ -128,7 +128,7 @@ async fn what_may_have_arrived_stays_sent() {
     let product = Product::start().await.on_every_channel().await;
     let lost = || outcome(OutcomeClass::Ambiguous);
     let alone = product.tried(json!({"ttl": 0}), [lost()]).await;
-    // The attempt after it, a minute later, finds the provider out of order; then the time is over.
+    // The next attempt, a minute later, finds the provider out of order; then the time is over.
     let first = product.tried(json!({"ttl": 90}), [lost(), busy()]).await;
     product.pass(60 * SECOND).await;
     assert!(product.story(first).await.starts_with("deferred: "));

@@ -1,5 +1,5 @@
-//! Messages of which it is not known whether they arrived: answers that are lost or are none of the provider's, and
-//! attempts that the end of the process cut off.
+//! Messages with an unknown outcome: answers that are lost or are not the provider's, and attempts that the end of the
+//! process cut off.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::{PHONE, SECOND, message};
 use crate::support::Product;
 
-/// After this a claim counts no more, as after a restart.
+/// Time after which claims no longer count, as after a restart.
 const LEASE: Duration = Duration::from_hours(1);
 
-/// A yes in words that are not the provider's.
+/// A success whose body is not the provider's.
 fn unreadable() -> Outcome {
     let text = "HTTP 200: the answer cannot be read: <html>Welcome";
     Outcome::ambiguous(Response { code: Some(200), ..Response::of_text(text) })

@@ -52,7 +52,7 @@ async fn what_telegram_answers_decides_about_message_and_chat() {
             assert_eq!(&found[name], value, "{to}: {found}");
         }
     }
-    // Whoever refuses us is sent nothing more.
+    // A recipient that blocked the bot is sent nothing more.
     let id = chat.message("1010").await;
     chat.pass(SECOND * 2).await;
     assert_eq!(chat.story(id).await, "suppressed: Queued Suppressed");
@@ -81,7 +81,7 @@ async fn messages_to_one_chat_leave_in_the_order_in_which_they_were_accepted() {
     let (chat, _) = telegram().await;
     let mut others = Vec::new();
     for number in 0..12 {
-        // Those that are to end soon have a lane of their own.
+        // Messages with a short `ttl` have a separate lane.
         for (to, options) in [("1001", json!({})), ("2001", json!({"ttl": 3600}))] {
             let message = json!({"channel": "telegram", "to": to, "text": number.to_string(), "options": options});
             chat.send(&message).await;
@@ -120,7 +120,7 @@ async fn a_message_that_is_put_off_for_a_moment_keeps_its_place_in_its_chat() {
     }
     assert_eq!(chat.texts_to("1001"), ["first", "first", "second"]);
 
-    // One that is put off for minutes holds back nobody.
+    // A message that is postponed for minutes delays no other one.
     for _ in 0..4 {
         fails();
     }
@@ -133,7 +133,7 @@ async fn a_message_that_is_put_off_for_a_moment_keeps_its_place_in_its_chat() {
     chat.pass(SECOND).await;
     let texts = chat.texts_to("1001");
     assert_eq!(texts[3..], ["third", "third", "third", "third", "fourth"], "{texts:?}");
-    // What is for later waits for its own time alone.
+    // A scheduled message does not hold back others to its chat.
     let later = json!({"channel": "telegram", "to": "4001", "text": "later", "send_at": "2026-02-02T09:00:00Z"});
     chat.send(&later).await;
     chat.work().await;
@@ -173,7 +173,7 @@ async fn a_chat_stops_blocks_and_comes_back() {
     assert_eq!(chat.last_meta(id).await, json!({"method": "blocked"}));
     assert_eq!(chat.called(&member("kicked", "member")).await, 200);
     assert_eq!(chat.listed_as("4201").await, "");
-    // Who was suppressed because an answer said so is lifted by writing.
+    // A suppression because of Telegram's answer is lifted by a message of the recipient.
     chat.story_of("4210").await;
     assert_eq!(chat.listed_as("4210").await, "bounce system blocked");
     assert_eq!(chat.called(&api.inbound(&url, "4210", "hello", Signature::Valid).unwrap()).await, 200);
@@ -265,13 +265,14 @@ async fn an_update_that_is_repeated_changes_nothing_twice_not_even_after_a_resta
         assert_eq!(chat.called(update).await, 200);
     }
     assert_eq!(chat.listed_as("4201").await, "");
-    // Telegram did not hear that the first one was taken, and repeats it, to us and to a process that knows nothing of it.
+    // Telegram did not get the answer to the first update, and repeats it, to this process and to one that has just
+    // started.
     assert_eq!(chat.called(&stop).await, 200);
     let restarted = chat.another_process();
     assert_eq!(chat.called_at(&restarted, &stop).await, 200);
     assert_eq!(chat.listed_as("4201").await, "", "the last word counts");
     assert_eq!(chat.kinds(id, "Unsubscribe").await, 1);
-    // Another update with the same words is another one.
+    // An update with the same text but another number is a new one.
     assert_eq!(chat.called_at(&restarted, &again).await, 200);
     assert_eq!(chat.called(&start).await, 200);
     assert_eq!(chat.listed_as("4201").await, "unsubscribe recipient");

@@ -27,7 +27,7 @@ async fn a_bot_is_told_of_its_messages_and_of_who_comes_and_goes() {
     }
     let (id, story) = chat.story_of(TO).await;
     assert_eq!(story, "sent: Queued Sent");
-    // The fifth message that was read, and one call that said where to call before.
+    // The number of the fifth message that the fake has read; `set_webhook` has none.
     let submission = Submission { id: "00000005".to_owned(), callback_url: Some(url.clone()), ..Submission::to(TO) };
     let report = |report, signature| api.report(&[(submission.clone(), report)], signature).unwrap();
     for signature in [Signature::Forged, Signature::Missing, Signature::OldSecret] {
@@ -98,7 +98,7 @@ async fn a_bot_sends_to_the_viber_id_of_a_contact_and_to_no_number() {
         "fallback": [{"channel": "viber", "text": "t"}]});
     chat.send(&chain).await;
     chat.pass(std::time::Duration::from_mins(1)).await;
-    // The first two are on their way at once.
+    // The first two are sent at the same time.
     let mut receivers = receivers(&chat);
     receivers[..2].sort_unstable();
     assert_eq!(receivers, ["ann-12", "nobody-02", "ann-12"]);
@@ -146,7 +146,7 @@ async fn campaigns_and_automations_of_a_bot_send_to_viber_ids() {
     chat.work().await;
     assert_eq!(receivers(&chat), ["ann-12", "ann-12"]);
 
-    // A simulation of the same goes by the same rule, and an audience of another provider by the number.
+    // A simulation of the automation uses the same rule, and the audience of another provider uses the phone number.
     let simulated = async |contact: &str| {
         let body = json!({"contact_id": contact, "events": [], "until": "2026-12-01T00:00:00Z"});
         let found = made(&chat, &format!("{path}/simulate"), body).await;

@@ -14,7 +14,7 @@ async fn whatsapp() -> (Chat, FakeWhatsapp, String) {
 }
 
 impl Chat {
-    /// A message that was taken: its submission, as the fake knows it, with these last digits of its number.
+    /// Sends a message to a number with these digits; returns its id, and its submission as the fake knows it.
     async fn taken(&self, number: usize, url: &str) -> (MessageId, Submission) {
         let (id, story) = self.story_of(&format!("+99900{number:04}12")).await;
         assert_eq!(story, "sent: Queued Sent");
@@ -46,7 +46,7 @@ async fn receipts_raise_the_status_once_and_only_signed_ones() {
     assert_eq!(chat.story(id).await, "delivered: Queued Sent Delivered Open");
     assert_eq!(chat.last_meta(id).await["source"], "read_receipt");
 
-    // Without what we gave along, by the name that WhatsApp gave; and in one call.
+    // Receipts without our reference, found by the id that WhatsApp gave, and both in one call.
     let (id, mut submission) = chat.taken(2, &url).await;
     submission.reference = None;
     let batch = [Report::Delivered, Report::Read].map(|report| (submission.clone(), report));
@@ -102,7 +102,7 @@ async fn neither_unknown_failures_in_a_row_nor_filtered_ones_suppress_a_number()
             let filtered = api.report(&[(submission.clone(), Report::Failed(Refusal::Policy))], Signature::Valid);
             let call = if number == 1 { unknown(&submission) } else { filtered.unwrap() };
             assert_eq!(chat.called(&call).await, 200);
-            // What we do not know says nothing of the number.
+            // An unknown error code says nothing about the number.
             let story = if number == 1 { "failed: Queued Sent Failed" } else { "bounced: Queued Sent Bounce" };
             assert_eq!(chat.story(id).await, story);
             assert_eq!(chat.listed_as(&to).await, "", "{round}");

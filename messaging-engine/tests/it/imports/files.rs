@@ -1,4 +1,4 @@
-//! The file: how it is sent, and what is wrong with it as a whole.
+//! The file of an import: its upload, and faults of the file as a whole.
 
 use messaging_core::changes::{Changes, JobWrite, Write};
 use messaging_core::ports::store::Priority;
@@ -102,7 +102,7 @@ async fn an_upload_that_breaks_off_leaves_nothing() {
     while !fixture.files().is_empty() {
         tokio::task::yield_now().await;
     }
-    // The link is free again. What a crash leaves goes when it expires.
+    // The link is free again. A file that a crash leaves is removed when the link expires.
     let mut uploading = fixture.bed.app.receive_upload(&token(&announced), None).await.unwrap();
     uploading.add(&text[..300_000]).await.unwrap();
     std::mem::forget(uploading);
@@ -135,7 +135,7 @@ async fn of_two_who_send_at_once_one_counts() {
                     assert_eq!(import["status"], "processing");
                     accepted += 1;
                 }
-                // At the same time, or afterwards.
+                // `invalid_state` during the other upload, `link_expired` after it.
                 Err(error) => assert!(["invalid_state", "link_expired"].contains(&error.code()), "{error}"),
             }
         }

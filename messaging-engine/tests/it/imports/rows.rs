@@ -39,7 +39,7 @@ async fn rows_follow_one_another() {
 async fn contacts_are_looked_for_by_the_keys_alone_and_in_their_order() {
     for (keys, expected) in [
         (json!(["external_id", "email", "phone"]), "0 1 0"),
-        // Not found by its email address, it would be a second contact with the same number.
+        // The email address is unknown, and a new contact would have the number of the existing one.
         (json!(["email"]), "0 0 1"),
         (json!(["phone"]), "0 1 0"),
         (json!(["phone", "external_id"]), "0 1 0"),
@@ -49,7 +49,7 @@ async fn contacts_are_looked_for_by_the_keys_alone_and_in_their_order() {
         let import = fixture.import(b"email,phone\nnew@example.com,+14155550101\n", json!({"dedup_keys": keys})).await;
         assert_eq!(counts(&import), expected, "{keys}");
     }
-    // Two contacts are named: the first key says which one is meant, and the other identifier is taken.
+    // The row names two contacts: the first key chooses one, and the other identifier is taken.
     for (keys, column) in [(["email", "external_id"], "external_id"), (["external_id", "email"], "email")] {
         let fixture = ImportFixture::new().await;
         fixture.import(b"external_id,email\nu-1,\n,a@example.com\n", json!({})).await;

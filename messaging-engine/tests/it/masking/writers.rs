@@ -1,7 +1,7 @@
-//! Contract section 2.4, last sentence: what a credential writes tells it no more than it may read.
+//! Contract section 2.4, last sentence: a credential learns nothing by writing that it may not read.
 //!
-//! Every set of scopes calls every operation of `ops::all()`, and everything that leaves is searched for the marked
-//! address, also spelled backwards, as a template of such a writer could have it.
+//! Every set of scopes calls every operation of `ops::all()`, and all outgoing requests are searched for the marked
+//! address, also spelled backwards, because a template of such a writer could reverse it.
 
 use http::Method;
 use messaging_core::scope::Scope;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{ADDRESS, MARK, PHONE, World, shows_mark};
 use crate::bed::{self, Call, Reply};
 
-/// Where webhooks and nodes of writers who see no addresses lead.
+/// Address of the webhooks and nodes of writers who see no addresses.
 const ELSEWHERE: &str = "https://elsewhere.example/hook";
 
 fn shows(text: &str) -> bool {
@@ -27,7 +27,7 @@ impl World {
         bed::send(&self.hooks.product.app, if body.is_null() { call } else { call.body(body) }).await
     }
 
-    /// Posts below the workspace as somebody, with success.
+    /// Posts below the workspace as a caller, with success.
     async fn made(&self, caller: &Caller, path: &str, body: Value) -> Value {
         let reply = self.call(caller, Method::POST, &format!("{}{path}", self.base()), &body).await;
         assert!(reply.status < 300, "{path}: {} {}", reply.summary(), reply.body);
@@ -53,7 +53,8 @@ impl World {
         callers
     }
 
-    /// A path of an operation. What is deleted is nothing, so that it is there for the next caller.
+    /// A path of an operation. Deletions get an id that does not exist, so that the resource is there for the next
+    /// caller.
     fn target(&self, endpoint: &Endpoint) -> String {
         let mut path = endpoint.path.replace("{workspace_id}", &self.hooks.product.workspace.to_string());
         let known = self.ids.iter().find(|(of, _)| endpoint.path.starts_with(of)).map(|(_, id)| id.as_str());
@@ -78,7 +79,7 @@ impl World {
         }
     }
 
-    /// A graph whose nodes write an address wherever a node writes a text.
+    /// A graph with an address in every text that a node can write.
     fn leaking_graph(&self) -> Value {
         let address = "{{ contact.email }} {{ contact.phone }}";
         let backwards = "{{ contact.email | reverse }}";
@@ -119,13 +120,13 @@ impl World {
         })
     }
 
-    /// What is sent to an operation that does more than read; an operation that is not here is not classified.
+    /// Body for an operation that does more than read; fails for an unknown operation.
     fn body_for(&self, id: &str) -> Value {
         let (contact, list, template) = (self.id_of("contacts"), self.id_of("lists"), self.id_of("templates"));
         let message = json!({"channel": "email", "contact_id": contact, "template_id": template});
         let event = json!({"name": "seen", "contact": {"email": ADDRESS}});
         match id {
-            // These name a contact, or write a text in which one could stand.
+            // These name a contact, or write a text in which an address could stand.
             "upsertContact" => json!({"email": ADDRESS}),
             "bulkUpsertContacts" => json!({"contacts": [{"email": ADDRESS}, {"phone": PHONE, "email": 5}]}),
             "updateContact" => json!({"tags": ["seen"]}),
@@ -164,16 +165,16 @@ impl World {
             | "updateWorkspace" | "verifySendingDomain" | "restoreWorkspace" | "retryQueue" | "suspendQueue"
             | "resumeQueue" | "cancelQueue" | "createIpPool" | "updateIpPool" | "configureDns" | "updateSource"
             | "updateSourcePath" | "createForm" | "updateForm" | "duplicateCampaign" | "createImage"
-            // It shows a page of somebody else's, which has nothing of the workspace.
+            // It shows another site's page, which has nothing of the workspace.
             | "importUrlTemplate"
-            // They are about whoever calls.
+            // They concern the caller alone.
             | "loginWithFactor" | "beginPasskeyLogin" | "createFactor" | "confirmFactor" | "createRecoveryCodes"
             | "confirmSignOn" => json!({}),
             id => panic!("{id}: say here what of a contact it could tell a caller without pii:read"),
         }
     }
 
-    /// Does all the work, and nothing that leaves for elsewhere shows the mark.
+    /// Runs all jobs, and checks that no request to `ELSEWHERE` shows the mark.
     async fn check_what_leaves(&self, who: &str) -> usize {
         self.hooks.product.work().await;
         let left = self.hooks.fetch.take();
@@ -197,7 +198,7 @@ async fn no_scopes_without_pii_read_have_a_marked_address_leave() {
         let is_clear = ["editor", "pii:read", "*"].contains(&who.as_str());
         for endpoint in ops::all() {
             let method = (endpoint.method)();
-            // What a seeing caller gives to somebody else is theirs to give.
+            // A caller with `pii:read` may pass addresses on.
             if (is_clear && endpoint.id == "updateWebhook") || endpoint.id == "logout" {
                 continue;
             }
@@ -217,7 +218,7 @@ async fn no_scopes_without_pii_read_have_a_marked_address_leave() {
         }
         world.hooks.fetch.take();
     }
-    // The mark is there for those who may see it, and the calls are more than refusals.
+    // Callers with `pii:read` see the mark, and most calls are accepted.
     assert!(in_clear > 10 && calls > 150, "{in_clear} {calls}");
 }
 
@@ -246,7 +247,7 @@ async fn nodes_of_a_writer_without_pii_read_fill_addresses_masked_but_in_message
         }
     };
     run(&world).await;
-    // The mail is for its recipient, and says to whom.
+    // The mail is for its recipient, and names the recipient.
     let sent = world.hooks.product.transport.take();
     assert!(sent.iter().any(|mail| shows(&format!("{mail:?}"))), "{sent:?}");
     assert_eq!(world.check_what_leaves("node").await, 3);
@@ -264,7 +265,8 @@ async fn nodes_of_a_writer_without_pii_read_fill_addresses_masked_but_in_message
         assert!(!shows(&told), "{path}: {told}");
     }
 
-    // A name is no design; a change of the design by somebody who sees addresses is a version of theirs.
+    // A new name does not change the design; a change of the design by a caller who sees addresses is that caller's
+    // version.
     let patch = async |caller: &Caller, body: Value| {
         let reply = world.call(caller, Method::PATCH, &format!("{}{place}", world.base()), &body).await;
         assert_eq!(reply.status, 200, "{}", reply.summary());
@@ -293,7 +295,7 @@ async fn a_new_url_of_a_webhook_by_a_writer_without_pii_read_is_told_no_addresse
         assert_eq!(reply.status, 200, "{}", reply.summary());
         reply["pii"].clone()
     };
-    // What comes back as it was, and other events, lead nowhere else.
+    // Unchanged URLs, and other events, lead nowhere else.
     let webhook = world.get(&world.blind, &path).await.body;
     assert_eq!(patch(&world.blind, webhook).await, true);
     assert_eq!(patch(&world.blind, json!({"events": ["*"]})).await, true);
@@ -301,7 +303,7 @@ async fn a_new_url_of_a_webhook_by_a_writer_without_pii_read_is_told_no_addresse
     assert_eq!(patch(&world.blind, json!({"url": ELSEWHERE})).await, false);
     world.hooks.product.send_to(ADDRESS).await;
     assert!(world.check_what_leaves("webhook").await > 0);
-    // Nobody makes it true again: a webhook of one's own is told everything.
+    // A caller who sees addresses does not set `pii` again, but can create another webhook.
     assert_eq!(patch(&world.clear, json!({"url": "https://acme.com/hook"})).await, false);
 }
 
@@ -362,14 +364,14 @@ async fn filters_of_a_reader_without_pii_read_compare_addresses_as_a_whole() {
             }
         }
     }
-    // Other fields tell nothing that is hidden, and those who see addresses ask as they like.
+    // Other fields reveal nothing hidden, and callers who see addresses may ask for any.
     for (caller, field) in [(&world.blind, "external_id"), (&world.clear, "email")] {
         for (method, path, body) in calls(&leaf(field, "starts_with", "zqx")) {
             let reply = world.call(caller, method, &path, &body).await;
             assert!(reply.status < 300, "{path} {body}: {}", reply.summary());
         }
     }
-    // What somebody else asked for can be sent back, and what stands beside it changed.
+    // A query of another caller can be sent back, and other members changed.
     for path in [&segment, &automation] {
         let mut read = world.get(&world.blind, path).await.body;
         assert!(read.to_string().contains("starts_with"), "{read}");

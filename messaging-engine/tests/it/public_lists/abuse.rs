@@ -1,4 +1,4 @@
-//! Strangers and programs at forms: how much mail they can cause, and what they can find out.
+//! Strangers and programs at forms: bounds of the mail they can cause, and of what they can find out.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,10 +13,10 @@ use crate::mortal::MortalStore;
 const POSTS: u32 = 10_000;
 const CALLERS: u32 = 100;
 
-/// What a caller may post in an hour.
+/// Posts that a caller may make in an hour.
 const OF_CALLER: usize = 10;
 
-/// Posts an address for a caller; true if that was taken.
+/// Posts an address for a caller; returns true if it was accepted.
 async fn post(readers: &Readers, page: &FormPage, caller: u32, email: String) -> bool {
     let post = FormPost { answers: vec![("email".to_owned(), email)], ..FormPost::default() };
     let from = Reader { ip: Some(IpAddr::from((0xc633_6400 + caller).to_be_bytes())), user_agent: None };
@@ -33,7 +33,7 @@ async fn many_posts_of_some_addresses_cause_the_mails_that_are_allowed() {
     let page = readers.form(json!({})).await;
     let mut asked: HashMap<String, Vec<Timestamp>> = HashMap::new();
     let mut taken = 0;
-    // In two hours, so that the counts of callers begin anew once.
+    // Over two hours, so that the counts of callers begin anew once.
     let step = Duration::from_hours(2) / POSTS;
     for n in 0..POSTS {
         let email = format!("p{}@example.com", (n / CALLERS) % 100);
@@ -92,7 +92,7 @@ async fn a_post_is_the_same_work_whoever_is_known() {
         let store = MortalStore::immortal(readers.store.clone());
         let app = readers.another_process_on(store.clone());
         let names = ["new", "member", "left", "known", "refusing", "unsubscribe", "bounce"];
-        // The second time all of them are known.
+        // The second time all of them exist already.
         for (turn, name) in names.iter().chain(&names).enumerate() {
             let answers = vec![("email".to_owned(), format!("{name}@example.com"))];
             let post = FormPost { answers, ..FormPost::default() };

@@ -43,7 +43,7 @@ impl Readers {
         campaign
     }
 
-    /// Titles of the archive, the latest first; `-` where there is none.
+    /// Titles of the archive, the latest first; `-` if there is no archive.
     async fn archive(&self) -> String {
         let page = self.app.archive_page(self.workspace, None, 20).await.unwrap();
         page.map_or("-".to_owned(), |page| {
@@ -144,7 +144,7 @@ async fn what_an_archive_shows_can_be_taken_back() {
     assert_eq!(readers.patch(&readers.caller, &path, json!({"archived": null})).await.summary(), "200");
     assert_eq!(readers.archive().await, "Second, First");
 
-    // A list that becomes private takes its campaigns away, and so does the end of the archive.
+    // A list that becomes private removes its campaigns from the archive, and so does switching the archive off.
     let list = readers.at(&format!("lists/{}", readers.list));
     assert_eq!(readers.patch(&readers.caller, &list, json!({"visibility": "private"})).await.summary(), "200");
     readers.pass(MINUTE).await;

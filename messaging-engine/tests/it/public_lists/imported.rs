@@ -1,4 +1,4 @@
-//! Imports of contacts who are asked to confirm.
+//! Imports of contacts that are asked to confirm.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::imports::{announcement, upload};
 /// Rows of the file.
 const ROWS: usize = 2000;
 
-/// Mails that may leave before those that somebody waits for: what a process has in work at a time, and more.
+/// Mails that may be sent before those that a person waits for: more than a process sends at a time.
 const AHEAD: usize = 300;
 
 async fn import(readers: &Readers, file: &str) {
@@ -40,7 +40,7 @@ async fn confirmations_of_an_import_let_mail_go_first_that_somebody_waits_for() 
     queue(&readers, "suspend").await;
     import(&readers, &file).await;
     assert_eq!((readers.mails().len(), readers.count().await), (0, json!(0)));
-    // Behind them come a reader who subscribes, and somebody who forgot a password, at the same provider.
+    // Queued behind them: the confirmation of a reader who subscribes, and a password reset, at the same provider.
     assert!(matches!(readers.subscribe(&page, "form@example.com").await, Posted::Taken));
     readers.send_to("password@example.com").await;
     readers.work().await;
@@ -53,7 +53,7 @@ async fn confirmations_of_an_import_let_mail_go_first_that_somebody_waits_for() 
         assert!(place < AHEAD, "{first} left behind {place} others");
     }
 
-    // The same file again asks nobody again, neither at once nor later.
+    // Importing the same file again asks no contact again, neither at once nor later.
     for wait in [MINUTE, DAY] {
         readers.pass(wait).await;
         import(&readers, &file).await;

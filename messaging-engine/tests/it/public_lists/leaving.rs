@@ -1,4 +1,4 @@
-//! An unsubscribe that was answered is followed by no marketing mail: whatever was on its way to being sent looks again.
+//! After the answer to an unsubscribe no marketing mail is sent: messages in progress check the suppression again.
 
 use messaging_core::changes::{Document, Write};
 use messaging_core::domain::message::MessageStatus;
@@ -9,12 +9,12 @@ use crate::mortal::MortalStore;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// The write by which a message takes its place among those to its contact, right before it leaves.
+/// True for the write that counts a message among those to its contact, right before it is sent.
 fn takes_a_place(write: &Write) -> bool {
     matches!(write, Write::Put(Document::ContactSends(_), _))
 }
 
-/// A reader of the list who has got a first campaign; answers the id of its message.
+/// Creates a reader of the list who has got a first campaign; returns the id of its message.
 async fn with_mail(readers: &Readers) -> MessageId {
     let body = json!({"email": "ann@example.com", "consent": {"marketing_email": true}, "list_ids": [readers.list]});
     readers.contact(body).await;
@@ -28,7 +28,7 @@ async fn leave(app: &App, readers: &Readers, message: MessageId, scope: Unsubscr
     assert!(app.unsubscribe_from(readers.workspace, message, scope, &reader()).await.unwrap());
 }
 
-/// Lets a process send what waits, and the reader leave after its last look, right before the first mail leaves.
+/// Lets a process send the queue, and the reader leave after its last check, right before the first mail is sent.
 async fn leave_after_the_last_look(readers: &Readers, message: MessageId, scope: UnsubscribeScope) {
     let store = MortalStore::pausing_at(readers.store.clone(), takes_a_place);
     let app = readers.another_process_on(store.clone());

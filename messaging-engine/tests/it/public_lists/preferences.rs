@@ -114,7 +114,7 @@ async fn a_reader_gets_at_most_one_mail_a_week() {
     readers.campaign(json!({"list_ids": [readers.list]}), json!({})).await;
     readers.work().await;
     assert_eq!(readers.mails().len(), 1);
-    // Transactional mail is not counted, and the choice can be taken back.
+    // Transactional mail is not counted, and the choice can be undone.
     let body = json!({"channel": "email", "to": "ann@example.com", "from_email": "shop@sandbox.test", "subject": "s", "text": "t"});
     readers.send(&body).await;
     readers.work().await;

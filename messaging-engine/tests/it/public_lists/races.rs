@@ -1,5 +1,5 @@
-//! Acts of a reader and of the workspace at the same moment: what is there afterwards is what the later of the reader's own
-//! acts says, and status, membership, count and consent agree.
+//! Concurrent actions of a reader and of the workspace: the result is that of the reader's later action, and status,
+//! membership, count and consent agree.
 
 use messaging_core::changes::{Expect, Write};
 use messaging_core::domain::audience::subscription::{Proof, Subscription, SubscriptionAct, SubscriptionStatus};
@@ -14,17 +14,17 @@ use crate::bed::{self, Call};
 use crate::imports::{announcement, upload};
 use crate::mortal::MortalStore;
 
-/// More reads than one act needs.
+/// More reads than one action makes.
 const MAX_READS: usize = 60;
 
-/// What somebody does about one contact and list.
+/// An action on one contact and list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     /// The reader presses the button of the confirmation.
     Confirm,
     /// The reader leaves the list.
     Leave,
-    /// The reader wants nothing any more.
+    /// The reader unsubscribes from everything.
     LeaveAll,
     /// The reader chooses the list on the page of preferences.
     Choose,
@@ -32,19 +32,19 @@ enum Act {
     Post,
     /// The workspace adds the contact to the list.
     Add,
-    /// The workspace takes it off the list.
+    /// The workspace takes the contact off the list.
     Remove,
-    /// The workspace upserts it, with the list.
+    /// The workspace upserts the contact, with the list.
     Upsert,
-    /// The same with many contacts.
+    /// The workspace upserts the contact among many, with the list.
     Bulk,
-    /// Another contact is merged into it.
+    /// Another contact is merged into the contact.
     Merge,
-    /// It is merged into another contact.
+    /// The contact is merged into another one.
     MergedAway,
 }
 
-/// A workspace with a list that readers race for.
+/// A workspace with a list that is changed concurrently.
 struct Track {
     readers: Readers,
     campaign: CampaignId,
@@ -52,7 +52,7 @@ struct Track {
     form: FormPage,
 }
 
-/// A contact, another one of the same person, and the mails that the first has.
+/// A contact, another one of the same person, and the mails to the first.
 struct Racer {
     contact: ContactId,
     twin: ContactId,
@@ -75,7 +75,7 @@ impl Track {
         Self { readers, campaign, list, form }
     }
 
-    /// A contact whose status on the list is this.
+    /// A contact with this status on the list.
     async fn racer(&self, name: &str, status: Option<SubscriptionStatus>) -> Racer {
         let consent = json!({"marketing_email": true});
         let email = format!("{name}@example.com");
@@ -113,7 +113,7 @@ impl Track {
         bed::send(app, Call::new(&self.readers.caller, method, &target).body(&body)).await.summary()
     }
 
-    /// Does something through a process.
+    /// Carries out an action in a process.
     async fn act(&self, app: &App, act: Act, racer: &Racer) {
         let (workspace, list, contact) = (self.readers.workspace, self.list, racer.contact);
         let named = json!({"email": racer.email, "list_ids": [list]});
@@ -138,7 +138,7 @@ impl Track {
             Act::Post => {
                 let answers = vec![("email".to_owned(), racer.email.clone())];
                 let post = FormPost { answers, ..FormPost::default() };
-                // Nobody posts too often here: each round has a caller of its own.
+                // Each round has a caller of its own, so that none posts too often.
                 let octets = racer.contact.to_string().bytes().rev().take(3).collect::<Vec<_>>();
                 let from = std::net::IpAddr::from([10, octets[0], octets[1], octets[2]]);
                 let reader = Reader { ip: Some(from), user_agent: None };
@@ -162,8 +162,8 @@ impl Track {
         }
     }
 
-    /// Where a contact stands: its status, `+` for a member, and what of its consent and its address differs from one who
-    /// agreed.
+    /// The state of a contact on the list: its status, `+` for a member, and differences of its consent and address
+    /// from a contact who gave consent.
     async fn standing(&self, contact: ContactId) -> String {
         let (store, workspace) = (&self.readers.store, self.readers.workspace);
         let records = store.subscriptions_of(workspace, contact, 10).await.unwrap();
@@ -186,7 +186,7 @@ impl Track {
         format!("{status}{}{agrees}", if is_member { "+" } else { "" })
     }
 
-    /// True if the list counts its members.
+    /// Returns true if the member count of the list is right.
     async fn counts_well(&self) -> bool {
         let (mut members, mut cursor) = (0, String::new());
         loop {
@@ -201,8 +201,8 @@ impl Track {
     }
 }
 
-/// Has one process stop before each of the reads of an act, in turn, and another one do something else meanwhile: the act
-/// that stopped is the later one. `expected` are the standings that may follow.
+/// Stops one process before each of the reads of an action, in turn, while another process does something else: the
+/// stopped action is the later one. `expected` are the allowed states.
 async fn check(track: &Track, status: Option<SubscriptionStatus>, [act, meanwhile]: [Act; 2], expected: &[&str]) {
     let mut stops = 0;
     for reads in 0..MAX_READS {
@@ -239,7 +239,7 @@ const ASKED: Option<SubscriptionStatus> = Some(SubscriptionStatus::Unconfirmed);
 const MEMBER: Option<SubscriptionStatus> = Some(SubscriptionStatus::Confirmed);
 const GONE: Option<SubscriptionStatus> = Some(SubscriptionStatus::Left);
 
-/// A standing, an act with one that comes while it stops, and the standings that may follow.
+/// A status, an action with one that is done while it stops, and the allowed states.
 type Case = (Option<SubscriptionStatus>, [Act; 2], &'static [&'static str]);
 
 const CASES: &[Case] = &[
@@ -253,11 +253,11 @@ const CASES: &[Case] = &[
     (NOBODY, [Act::LeaveAll, Act::Choose], &["left withdrawn"]),
     (NOBODY, [Act::LeaveAll, Act::Post], &["left withdrawn"]),
     (ASKED, [Act::Leave, Act::Choose], &["left"]),
-    // A form proves nothing: who has withdrawn is asked, who has left stays so until the link is followed.
+    // A form proves nothing: a contact who withdrew is asked, one who left stays so until the link is followed.
     (NOBODY, [Act::Post, Act::LeaveAll], &["unconfirmed withdrawn"]),
     (MEMBER, [Act::Post, Act::Leave], &["left"]),
     (MEMBER, [Act::Post, Act::LeaveAll], &["left withdrawn"]),
-    // Who is a member already and presses once more has done nothing, if that was seen before the other act.
+    // A member who confirms again has done nothing, if that was seen before the other action.
     (MEMBER, [Act::Confirm, Act::Leave], &["confirmed+", "left"]),
     (MEMBER, [Act::Confirm, Act::LeaveAll], &["confirmed+", "left withdrawn"]),
     (MEMBER, [Act::Choose, Act::LeaveAll], &["confirmed+", "left withdrawn"]),
@@ -289,7 +289,7 @@ async fn what_a_workspace_does_meanwhile_takes_nobody_back() {
         check(&track, ASKED, [act, Act::LeaveAll], &["left withdrawn"]).await;
         check(&track, ASKED, [Act::LeaveAll, act], &["left withdrawn"]).await;
     }
-    // Taken off by the workspace nothing is left to be confirmed.
+    // A contact that the workspace took off the list has nothing left to confirm.
     check(&track, ASKED, [Act::Remove, Act::Confirm], &["-"]).await;
     check(&track, ASKED, [Act::Confirm, Act::Remove], &["-"]).await;
 }
@@ -329,7 +329,7 @@ async fn readers_come_and_go_while_a_file_with_them_is_read() {
         }
     };
     tokio::join!(read, come_and_go(&readers.app, 0), come_and_go(&other, 1), come_and_go(&readers.app, 2), noise,);
-    // A job that met somebody else goes on a little later.
+    // A job that conflicted with another writer continues a little later.
     readers.work().await;
     readers.pass(MINUTE).await;
     let path = readers.at(&format!("contacts/imports/{}", import["import_id"].as_str().unwrap()));

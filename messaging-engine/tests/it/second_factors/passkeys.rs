@@ -73,7 +73,7 @@ impl Device {
     }
 }
 
-/// Adds a passkey for somebody who is signed in; the answer of its confirmation.
+/// Adds a passkey for the signed-in person; returns the answer to its confirmation.
 async fn register(bed: &Bed, caller: &Caller, device: &mut Device) -> Reply {
     let made = bed.post(caller, "/auth/factors", json!({"kind": "passkey"})).await;
     assert_eq!((made.summary().as_str(), &made["name"]), ("201", &json!("Passkey")));
@@ -144,7 +144,7 @@ async fn a_password_is_asked_for_the_passkey() {
     let options = details["options"].clone();
     assert_eq!(options["allowCredentials"][0]["id"], encoded("laptop"));
     let token = details["token"].as_str().unwrap();
-    // That of another challenge is not enough, and the signature works once.
+    // An assertion for another challenge is refused, and each signature works once.
     let (_, other) = begin(&bed).await;
     assert_eq!(show(&bed, token, device.sign(&other)).await["error"]["details"]["tries_left"], 4);
     assert_eq!(show(&bed, token, device.sign(&options)).await.summary(), "200");
@@ -160,7 +160,8 @@ async fn assertions_of_other_devices_people_and_sites_open_nothing() {
     assert_eq!(register(&bed, &bob, &mut bobs).await.summary(), "200");
     let ann = device.user.clone();
     let devices = [
-        // Another key under Ann's credential, Bob's key that says it is Ann's, and the other way around.
+        // Another key with Ann's credential id, Bob's key with Ann's user handle, another key without one, and with an
+        // unknown one.
         Device { user: ann.clone(), ..Device::new("laptop") },
         Device { user: ann.clone(), credential: "phone", ..bobs },
         Device { user: None, ..Device::new("laptop") },

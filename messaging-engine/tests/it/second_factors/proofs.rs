@@ -1,4 +1,4 @@
-//! Changes of factors that ask for a proof: somebody who finds an open session does nothing by which the account stays theirs.
+//! Changes of factors require a proof: an intruder who finds an open session cannot make the account their own.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::bed::{Bed, PASSWORD};
 async fn an_open_session_that_somebody_finds_adds_nothing_that_proves_who_it_is() {
     let (bed, ann) = with_ann().await;
     let caller = ann.caller(&bed).await;
-    // Whoever has just signed in has shown a factor.
+    // A person who has just signed in has shown a factor.
     assert_eq!(bed.post(&caller, "/auth/factors", json!({"kind": "totp"})).await.summary(), "201");
     bed.clock.advance(Duration::from_mins(15));
     let wrong = ann.secret.code_at(bed.app.now() + 100 * STEP);

@@ -1,4 +1,4 @@
-//! What is refused, and who sees what. The grammar of filters has its own table beside the parser.
+//! Refused filters, and access to segments. The grammar of filters has a table beside the parser.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ async fn every_fault_is_named() {
     assert_eq!(audience.post("segments", huge).await.summary(), "422 /filter too_large");
     assert_eq!(audience.get("segments").await["data"], json!([]));
 
-    // Nesting that no parser follows is no JSON to it; less is refused where groups end.
+    // The JSON parser refuses deep nesting; less deep nesting is refused at the bound of groups.
     for (depth, expected) in
         [(60, format!("422 /filter{} too_many_items", "/not".repeat(8))), (100_000, "400 invalid_json".to_owned())]
     {
@@ -111,7 +111,7 @@ async fn a_preview_counts_and_shows_without_keeping_anything() {
     );
     assert_eq!(audience.get("segments").await["data"], json!([]));
 
-    // Without pii:read addresses are masked, and a reader needs no more than to read.
+    // Without `pii:read` addresses are masked, and `contacts:read` is enough.
     let reader = audience.bed.key(audience.workspace, &["contacts:read"]).await;
     let path = format!("/workspaces/{}/segments/preview", audience.workspace);
     let masked = audience.bed.post(&reader, &path, json!({"filter": {}})).await;
@@ -159,7 +159,7 @@ async fn a_lenient_request_ignores_unknown_members_of_a_filter_too() {
     };
     let created = send(Method::POST, "segments", &body).await;
     assert_eq!(created.summary(), "201");
-    // What was ignored is not kept: it is read again strictly.
+    // Ignored members are not stored: the stored filter is read strictly.
     assert_eq!(created["filter"], json!({"type": "tag", "op": "has_any", "values": ["vip"]}));
     audience.work().await;
     let id = created["id"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! How members stay right: passing time, time zones, many contacts, processes that end.
+//! Members of segments stay right: passing time, time zones, many contacts, processes that end.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn passing_time_changes_members_within_a_quarter_of_an_hour() {
     assert_eq!(calculated["calculated_at"], "2026-01-31T09:30:00.000Z");
     assert_eq!(audience.get(&format!("segments/{fixed}")).await["calculated_at"], "2026-01-31T09:15:00.000Z");
 
-    // Who does not depend on the present any more is left alone, and each segment is refreshed by one job.
+    // A segment that no longer depends on the time is left alone, and each segment is refreshed by one job.
     audience.patch(&format!("segments/{soon}"), json!({"filter": pro()})).await;
     audience.post(&format!("segments/{fixed}/recalculate"), json!({})).await;
     audience.work().await;
@@ -73,7 +73,7 @@ async fn a_calculation_that_was_replaced_has_no_effect() {
     audience.patch(&format!("segments/{id}"), json!({"filter": {"not": pro()}})).await;
     audience.work().await;
     let before = audience.get(&format!("segments/{id}")).await;
-    // The job of the first calculation, as a process left it that was killed.
+    // The job of the first calculation, as left by a killed process.
     audience.bed.clock.advance(MINUTE);
     let now = audience.bed.app.now();
     let job = RecalculateSegment::of(&stored.record).enqueue(audience.bed.app.new_id(now), now);
@@ -142,7 +142,7 @@ async fn a_segment_that_cannot_be_calculated_fails_and_the_others_go_on() {
     let (broken, good) = (audience.segment(pro()).await, audience.segment(pro()).await);
     let user = audience.segment(json!({"type": "segment", "op": "member", "id": broken})).await;
     audience.work().await;
-    // The operations refuse a filter like this; a database that was put together by hand may hold one.
+    // The API refuses such a filter; a database that was edited by hand may hold one.
     let store = &audience.bed.store;
     let stored = store.segment(audience.workspace, broken.parse().unwrap()).await.unwrap().unwrap();
     let itself = json!({"type": "segment", "op": "member", "id": broken}).to_string();
@@ -157,7 +157,7 @@ async fn a_segment_that_cannot_be_calculated_fails_and_the_others_go_on() {
     assert_eq!(audience.members(&broken).await, "failed 0: ");
     assert_eq!(audience.members(&user).await, "failed 0: ");
     assert_eq!(audience.members(&good).await, "ready 1: ann");
-    // A filter that works mends it, and whoever depends on it.
+    // A valid filter mends it, and the segments that depend on it.
     let mended = audience.patch(&format!("segments/{broken}"), json!({"filter": pro()})).await;
     assert_eq!(mended["status"], "recalculating", "{}", mended.summary());
     audience.work().await;

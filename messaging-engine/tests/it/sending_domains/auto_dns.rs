@@ -17,7 +17,7 @@ use crate::bed::{KEY, PUBLIC_URL, Reply};
 
 const TOKEN: &str = "token-of-acme";
 
-/// Domains whose DNS is what a provider has in its zone.
+/// Domains whose DNS answers come from a provider's zone.
 async fn hosted() -> (Domains, MemoryDnsProvider) {
     let mut domains = Domains::start().await;
     let zone = MemoryDnsProvider::new("acme.test", TOKEN);

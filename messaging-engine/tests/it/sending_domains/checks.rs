@@ -71,12 +71,12 @@ impl HostProbe for FakeHost {
     }
 }
 
-/// An installation whose DNS and host are as they should be.
+/// An installation whose DNS and host have no faults.
 async fn sound(ahead: i64) -> (Domains, String) {
     sound_with(ahead, Vec::new()).await
 }
 
-/// The same, where mail leaves from named addresses.
+/// An installation without faults that sends from named addresses.
 async fn sound_with(ahead: i64, sources: Vec<NamedSource>) -> (Domains, String) {
     let mut domains = Domains::start().await;
     let id = domains.add("acme.test").await;
@@ -175,7 +175,7 @@ async fn each_source_is_looked_at_under_its_own_name() {
     ");
 }
 
-/// Breaks one thing and answers what is a fault then.
+/// Breaks one record and returns the faults that the check-up reports.
 async fn broken(kind: &'static str, name: &str, values: &[&str]) -> Vec<String> {
     let (domains, _) = sound(0).await;
     domains.dns.set(kind, name, values);

@@ -1,4 +1,4 @@
-//! What DNS records name, and who may be included.
+//! Names in DNS records, and the domains that they may include.
 
 use messaging_engine::{App, Settings, admin};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Domains;
 use crate::bed::KEY;
 
-/// The same installation by a process of this name.
+/// Restarts the installation as a process with other settings, such as another hostname.
 async fn named(domains: &mut Domains, settings: Settings) {
     domains.bed.app = App::builder(domains.bed.store.clone(), KEY)
         .clock(domains.bed.clock.clone())
@@ -27,14 +27,14 @@ async fn without_a_name_that_can_be_looked_up_no_domain_is_added() {
     assert_eq!(refused.summary(), "409 invalid_state");
     assert_eq!(refused["error"]["details"], json!({"setting": "hostname"}));
     assert!(refused["error"]["message"].as_str().unwrap().contains("--hostname"), "{:?}", refused.body);
-    // A domain from before does not lead anybody to publish it either.
+    // The records of a domain added before do not show the name either.
     let records = domains.bed.get(&domains.caller, &domains.path(&format!("/{old}/records"))).await.body.to_string();
     assert!(!records.contains("include:vm") && records.contains("include:hostname-not-set.invalid"), "{records}");
     let verified = domains.verify(&old).await;
     assert_eq!(verified["spf"]["status"], "pending");
     assert!(verified["spf"]["detail"].as_str().unwrap().contains("--hostname"), "{verified}");
 
-    // A name on purpose.
+    // A name that was set on purpose.
     admin::set_installation_name(&domains.bed.app, "mx.service.test").await.unwrap();
     let created = domains.create(json!({"domain": "acme.test"})).await;
     assert_eq!(created.summary(), "201");
@@ -83,7 +83,7 @@ async fn spf_is_verified_only_if_receivers_could_evaluate_it() {
         ("TXT", "mx.service.test", &[][..], "failed", "has no SPF record itself"),
         ("TXT", "mx.service.test", &["v=spf1 a mx -all"], "failed", "mx of mx.service.test finds nothing"),
         ("TXT", "mx.service.test", &["v=spf1 a -all", "v=spf1 -all"], "failed", "several SPF records"),
-        // Without an answer it stays what it was.
+        // Without an answer the state does not change.
         ("TXT", "mx.service.test", &["!"], "failed", "mx.service.test: the server answered SERVFAIL"),
         ("TXT", "mx.service.test", &["v=spf1 a -all"], "verified", ""),
         ("A", "mx.service.test", &["!"], "verified", "SERVFAIL"),

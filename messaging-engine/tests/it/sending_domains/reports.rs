@@ -31,7 +31,7 @@ impl Receiving {
         domains.dns.set("TXT", "company-x.example", &["v=spf1 ip4:127.0.0.1 -all"]);
         domains.dns.set("PTR", "2001:db8::7", &["mail.sender.example"]);
         domains.dns.set("A", "mail.sender.example", &["2001:db8::7"]);
-        // Whoever has an address may give it the name of another.
+        // The owner of an address may give it a foreign name.
         domains.dns.set("PTR", "192.0.2.1", &["mail.sender.example"]);
         let options = SmtpServerOptions::returned_mail("mx.service.test");
         let server = Inbound::bind("127.0.0.1:0".parse().unwrap(), options).unwrap();
@@ -49,7 +49,7 @@ impl Receiving {
         record["value"].as_str().unwrap().split_once("rua=mailto:").unwrap().1.to_owned()
     }
 
-    /// Sends a report; answers the reply to the final dot, or to the recipient that was refused.
+    /// Sends a report; returns the reply to the final dot, or to the recipient that was refused.
     async fn post(&self, from: &str, to: &str, media_type: &str, report: &str) -> String {
         let (reader, mut writer) = TcpStream::connect(self.server).await.unwrap().into_split();
         let mut replies = BufReader::new(reader).lines();
@@ -84,7 +84,7 @@ async fn a_report_becomes_sources_and_a_verdict() {
     receiving.domains.dns.set("TXT", "_dmarc.example.com", &[&record]);
     let before = receiving.dmarc("").await;
     assert_eq!((&before["verdict"]["status"], &before["sources"]), (&json!("no_data"), &json!([])));
-    // The same report twice counts once, also in other letters of the address.
+    // The same report twice counts once, even if the address is written in other letters.
     for to in [&address, &address.to_uppercase()] {
         let reply = receiving.post("dmarc-reports@example.net", to, "text/xml", DMARC).await;
         assert_eq!(reply, "250 2.0.0 noted");
@@ -151,7 +151,7 @@ async fn a_forged_report_counts_nowhere_and_displaces_no_genuine_one() {
     let other = DMARC.replace("3v98", "other");
     assert_eq!(receiving.post("a@example.net", &address, "text/xml", &other).await, "250 2.0.0 noted");
     assert_eq!(totals().await, sums(0, 0, 0, 2));
-    // While nobody can tell, it comes again later.
+    // While SPF cannot be checked, the sender has to try again later.
     receiving.domains.dns.set("TXT", "example.net", &["!"]);
     assert!(receiving.post("a@example.net", &address, "text/xml", DMARC).await.starts_with("451 "));
     assert_eq!(totals().await, sums(0, 0, 0, 2));

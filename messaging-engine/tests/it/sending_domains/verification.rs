@@ -73,7 +73,7 @@ async fn a_policy_of_the_organizational_domain_is_enough() {
     domains.dns.set("TXT", "_dmarc.acme.co.uk", &["!"]);
     let silent = domains.verify(&id).await;
     assert_eq!(silent["dmarc"]["status"], "verified", "as it was");
-    // A policy of its own needs no other.
+    // A policy of the domain itself takes precedence.
     domains.dns.set("TXT", "_dmarc.eu.mail.acme.co.uk", &["v=DMARC1; p=maybe"]);
     assert_eq!(domains.verify(&id).await["dmarc"]["status"], "failed");
 }
@@ -167,7 +167,7 @@ async fn a_change_during_the_look_is_kept() {
     domains.dns.set("MX", "bounce.acme.test", &["…"]);
     let look = domains.verify(&id);
     tokio::pin!(look);
-    // The look has asked everything and waits for one answer.
+    // The check has asked everything and waits for one answer.
     while domains.dns.questions() < 7 {
         tokio::select! {
             biased;

@@ -85,7 +85,7 @@ async fn a_password_that_confirms_a_sign_on_opens_nothing_without_the_factor() {
     assert_eq!((&me["user"]["name"], &me["workspaces"][0]["role"]), (&json!("Ann Lee"), &json!("viewer")));
     assert_eq!(by_password(bed, &ticket).await.summary(), "410 link_expired", "they are joined");
 
-    // From now on there is no password to enter, and still the factor.
+    // From now on no password is asked for, but still the factor.
     bed.clock.advance(STEP);
     let token = token_of(sign_on.sign_in(claims()).await);
     assert_eq!(second_step(bed, &token, &person.code(bed)).await.summary(), "200");

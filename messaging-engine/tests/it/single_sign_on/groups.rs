@@ -1,4 +1,4 @@
-//! Roles that groups give and take.
+//! Roles that a provider's groups give and take away.
 
 use messaging_core::domain::security::oidc::OidcSettings;
 use messaging_core::domain::security::oidc::group_roles::GroupRole;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::{SignOnBed, ann};
 use crate::bed::Bed;
 
-/// A bed with the workspaces Acme and Other, whose roles the groups `viewers`, `admins` and `owners` of Acme and `others`,
-/// editors of Other, give.
+/// A bed with the workspaces Acme and Other. The groups `viewers`, `admins` and `owners` give roles in Acme; `others`
+/// makes editors of Other.
 async fn mapped() -> (SignOnBed, WorkspaceId, WorkspaceId, Caller) {
     let (bed, acme, owner) = Bed::with_owner().await;
     let other = admin::create_workspace(&bed.app, "Other", "owner@acme.com").await.unwrap().id;
@@ -29,7 +29,7 @@ async fn mapped() -> (SignOnBed, WorkspaceId, WorkspaceId, Caller) {
     (sign_on, acme, other, owner)
 }
 
-/// The workspaces of whoever signs in with these groups, as `name role`, sorted.
+/// Signs in with these groups; returns the person's workspaces as `name role`, sorted.
 async fn with_groups(sign_on: &SignOnBed, groups: &[&str]) -> Vec<String> {
     let caller = sign_on.sign_in(ann(json!({"groups": groups}))).await.caller();
     let found = sign_on.bed.get(&caller, "/auth/me").await.body;
@@ -74,7 +74,7 @@ async fn a_role_given_by_hand_stays() {
     let listed = sign_on.bed.get(&owner, &members).await;
     let ann = listed["data"].as_array().unwrap().iter().find(|one| one["email"] == "ann@example.com").unwrap();
     let target = format!("{members}/{}", ann["user_id"].as_str().unwrap());
-    // The same role again says nothing new; another one is given by hand.
+    // The same role again changes nothing; another one counts as given by hand.
     assert_eq!(sign_on.bed.patch(&owner, &target, json!({"role": "viewer"})).await.summary(), "200");
     assert_eq!(with_groups(&sign_on, &["admins", "others"]).await, ["Acme admin", "Other editor"]);
     assert_eq!(sign_on.bed.patch(&owner, &target, json!({"role": "editor"})).await.summary(), "200");

@@ -1,4 +1,5 @@
-//! Who a person is here: known by issuer and subject, joined by a verified email, confirmed by a password.
+//! Identity of a person who signs in by single sign-on: known by issuer and subject, joined by a verified email,
+//! confirmed by a password.
 
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ async fn a_user_without_a_password_is_joined_by_a_verified_email() {
     let caller = sign_on.sign_in(ann(json!({}))).await.caller();
     let found = me(&sign_on, &caller).await;
     assert_eq!((&found["user"]["email"], &found["user"]["name"]), (&json!("ann@example.com"), &json!("Ann Lee")));
-    // From now on nothing but the subject counts.
+    // From now on only the subject counts.
     for claims in [
         json!({"email": "bob@example.com"}),
         json!({"email_verified": false}),
@@ -135,7 +136,7 @@ async fn whoever_is_joined_has_set_no_password_meanwhile() {
     let revision = async || sign_on.bed.store.user_by_email("ann@example.com").await.unwrap().unwrap().revision;
     let before = revision().await;
     assert_eq!(sign_on.sign_in(ann(json!({}))).await.word(), "signed in");
-    // Nothing about them is another, and yet they are written: of two who write them at once one begins again.
+    // The user is written although nothing about it changed: of two concurrent writers one begins again.
     let joined = revision().await;
     assert_ne!(joined, before);
     assert_eq!(sign_on.sign_in(ann(json!({}))).await.word(), "signed in");

@@ -16,13 +16,14 @@ use messaging_core::ports::transport::{
 use messaging_testing::Mailbox;
 use messaging_testing::mailbox_provider::{Reputation, SitePolicy, Verdict};
 
-/// The site, as the rules find it from its exchanger.
+/// The site, as the rules of sites find it by its mail server.
 pub(super) const SITE: &str = "mailbox.test";
 
-/// The one exchanger of all recipient domains.
+/// The mail server of all recipient domains.
 const EXCHANGER: &str = "mx.mailbox.test";
 
-/// What the site takes of a new address: 60 on the first day. Who tries more on two days in a row is blocked.
+/// Bounds of the site for a new address: 60 messages on the first day. An address that tries more on two days in a row
+/// is blocked.
 const POLICY: SitePolicy = SitePolicy {
     connections: 20,
     messages_per_connection: 100,
@@ -52,11 +53,11 @@ pub(super) struct Site {
 #[derive(Debug, Default)]
 struct Books {
     reputations: HashMap<SourceAddress, Reputation>,
-    /// Number of times that each message was taken.
+    /// Number of times that each message was accepted.
     taken: BTreeMap<MessageId, u32>,
     complaints: Vec<MessageId>,
     counts: Counts,
-    /// True if all mail is taken, whoever sends it.
+    /// True if all mail is accepted, whatever its sender.
     trusts: bool,
 }
 
@@ -73,12 +74,12 @@ impl Site {
         self.books().taken.clone()
     }
 
-    /// The messages that somebody called spam since the last call.
+    /// The messages reported as spam since the last call.
     pub(super) fn take_complaints(&self) -> Vec<MessageId> {
         std::mem::take(&mut self.books().complaints)
     }
 
-    /// From now on the site takes any number of messages.
+    /// From now on the site accepts any number of messages.
     pub(super) fn trust(&self) {
         self.books().trusts = true;
     }
@@ -128,7 +129,7 @@ fn response(code: u16, text: &str) -> Response {
     Response { code: Some(code), enhanced, text: text.to_owned(), host }
 }
 
-/// The way of one node to the site.
+/// The connection of one node to the site.
 #[derive(Debug)]
 pub(super) struct SiteTransport {
     site: Arc<Site>,

@@ -168,7 +168,7 @@ async fn a_receiver_that_hangs_delays_nobody_else() {
     for number in 0..99 {
         hooks.create(&format!("https://acme.com/{number}"), &["delivered"]).await;
     }
-    // The first call of all is that of `sent`, which is committed first.
+    // The first calls are those of `sent`, which is committed first.
     let gates: Vec<_> = (0..3).map(|_| hooks.fetch.gate()).collect();
     for number in 0..3 {
         hooks.product.send_to(&format!("user-{number}@example.com")).await;

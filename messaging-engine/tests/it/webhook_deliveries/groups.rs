@@ -1,5 +1,5 @@
-//! Many deliveries at a time: what they cost the store, which is counted because time depends on the machine, and that none
-//! suffers from another.
+//! Many deliveries at a time: their number of store calls, which is counted because time depends on the machine, and
+//! that none affects another.
 
 use std::collections::HashSet;
 use std::sync::Arc;

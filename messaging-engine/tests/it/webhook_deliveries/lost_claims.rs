@@ -1,4 +1,4 @@
-//! Claims that end while their job is under way: nothing more is called.
+//! Claims that end while their job runs: the job makes no further calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ async fn whoever_lost_the_claim_calls_nobody_any_more() {
     for to in ["ann@example.com", "bob@example.com"] {
         hooks.message(to).await;
     }
-    // The first process is held up in its first call until its claim is over.
+    // The first process waits in its first call until its claim has ended.
     let [slow, again, second] = [hooks.fetch.gate(), hooks.fetch.gate(), hooks.fetch.gate()];
     hooks.act("resume", json!({})).await;
     let working = |app: App| tokio::spawn(async move { app.run_until_idle().await });
@@ -25,7 +25,7 @@ async fn whoever_lost_the_claim_calls_nobody_any_more() {
     hooks.fetch.received(2).await;
     again.open();
     hooks.fetch.received(3).await;
-    // The other one is at the second event; the first goes on, and may not call for it as well.
+    // The other process calls for the second event; the first one continues, and may not call for it as well.
     slow.open();
     first.await.unwrap().unwrap();
     let called: Vec<_> = hooks.fetch.take().iter().map(|request| body(request)["data"]["to"].clone()).collect();

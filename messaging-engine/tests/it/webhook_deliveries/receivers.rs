@@ -1,4 +1,4 @@
-//! Receivers that misbehave, each in its own way, called by the real client.
+//! Misbehaving receivers, each in its own way, called by the real client.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl Scene {
         Self { product, receiver, dns, path }
     }
 
-    /// Sends a message and shows what became of its delivery: `pending 500 http_status`.
+    /// Sends a message and returns the state of its delivery, as `pending 500 http_status`.
     async fn outcome(&self) -> String {
         self.product.send_to("ann@example.com").await;
         self.product.work().await;

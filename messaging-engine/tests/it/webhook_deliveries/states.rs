@@ -20,7 +20,7 @@ async fn a_paused_webhook_holds_events_and_gets_them_oldest_first() {
     assert_eq!(hooks.fetch.take().len(), 0);
     let deliveries = hooks.deliveries().await;
     assert!(deliveries.iter().all(|delivery| delivery["status"] == "held" && delivery["next_attempt_at"].is_null()));
-    // A test goes out all the same.
+    // A test is sent nevertheless.
     hooks.act("test", json!({})).await;
     hooks.product.work().await;
     assert_eq!(types(&hooks.fetch.take()), ["test"]);
@@ -68,7 +68,8 @@ async fn what_is_decided_on_a_pause_that_is_over_is_decided_again() {
     let hooks = Hooks::hearing(&["delivered"]).await;
     assert_eq!(hooks.act("pause", json!({})).await.status, 202);
     hooks.message("ann@example.com").await;
-    // Another process resumes the webhook and sends what was held. This one does not know; its clock stands still.
+    // Another process resumes the webhook and sends the held deliveries. This one still has the pause cached; its clock
+    // stands still.
     let other = hooks.product.another_process_fetching(Arc::clone(&hooks.fetch) as _);
     let resume = format!("{}/resume", hooks.path);
     let call = Call::new(hooks.caller(), Method::POST, &resume).body(&json!({}));
@@ -107,7 +108,7 @@ async fn what_is_held_for_too_long_expires() {
     hooks.product.pass(Duration::from_hours(24 + 1)).await;
     sweep::sweep(&hooks.product.app).await.unwrap();
     assert_eq!(hooks.story().await, "sent expired 0, sent held 0");
-    // Also when nobody has swept.
+    // They expire even without a sweep.
     hooks.product.clock.advance(Duration::from_hours(6 * 24));
     hooks.act("resume", json!({})).await;
     hooks.product.work().await;

@@ -1,4 +1,4 @@
-//! A connection to the metrics listener, and whether a page is being made or written for it.
+//! A connection to the metrics listener, with its state: idle, or a page that is being made or written.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -19,27 +19,27 @@ pub(super) struct Scraper {
 /// State of a connection: idle, or a page that is being made or written.
 #[derive(Debug, Default, Clone, Copy)]
 enum Work {
-    /// Nothing: its next request is waited for.
+    /// Idle: the next request has not arrived.
     #[default]
     Nothing,
     /// A page is being made.
     Making,
-    /// A page is being written, since then.
+    /// A page is being written, since this time.
     Writing(Instant),
 }
 
 impl Scraper {
-    /// A page is about to be made.
+    /// Notes that a page is about to be made.
     pub(super) fn begin(&self) {
         *self.work() = Work::Making;
     }
 
-    /// The page is made, and about to be written.
+    /// Notes that the page is made, and about to be written.
     pub(super) fn write(&self) {
         *self.work() = Work::Writing(Instant::now());
     }
 
-    /// Everything that was to be written is written.
+    /// Notes that everything is written.
     fn flushed(&self) {
         let mut work = self.work();
         if matches!(*work, Work::Writing(_)) {
@@ -47,8 +47,8 @@ impl Scraper {
         }
     }
 
-    /// Whether the connection must not be closed in favour of another. Writing counts as busy for `timeout` only: a
-    /// peer that reads nothing must not keep others out.
+    /// Returns true if the connection must not be closed in favour of another. Writing counts as busy for `timeout`
+    /// only: a peer that reads nothing must not keep others out.
     pub(super) fn is_busy(&self, timeout: Duration) -> bool {
         match *self.work() {
             Work::Nothing => false,

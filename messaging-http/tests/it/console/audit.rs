@@ -1,4 +1,4 @@
-//! What axe-core finds on a screen, and what it does not look for.
+//! Accessibility audit of a screen by axe-core, and checks that axe-core does not make.
 //!
 //! axe-core (MPL-2.0) is no part of this project: `AXE` names its file `axe.min.js` of version 4.14, as the npm package
 //! `axe-core` has it.
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::page::Page;
 use super::webdriver::Browser;
 
-/// The text of axe-core; `None` where it is not there.
+/// The source of axe-core; `None` if it is not installed.
 static AXE: OnceLock<Option<String>> = OnceLock::new();
 
 fn axe() -> Option<&'static str> {
@@ -27,7 +27,7 @@ fn axe() -> Option<&'static str> {
     AXE.get_or_init(read).as_deref()
 }
 
-/// Whether the file of axe-core is there, so that screens are audited.
+/// Returns true if axe-core is installed, so that screens are audited.
 pub(crate) fn is_whole() -> bool {
     axe().is_some()
 }
@@ -36,11 +36,11 @@ pub(crate) fn is_whole() -> bool {
 #[derive(Debug, Clone, Copy)]
 enum Rules {
     All,
-    /// What may differ between light and dark, where nothing else does.
+    /// The rules that may differ between light and dark.
     Colors,
 }
 
-/// A function of axe's rules; frames show what others wrote.
+/// A function that runs axe's rules; frames with foreign content are left out.
 const RUN: &str = "
     const options = { iframes: false, resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } };
     if (arguments[0]) options.runOnly = { type: 'rule', values: arguments[0] };
@@ -59,7 +59,7 @@ async fn accessibility(browser: &Browser, rules: Rules) -> Vec<String> {
     texts(&browser.run(RUN, &[rules]).await)
 }
 
-/// Looks at a document of which nothing but its markup is there, wide and narrow, light and dark.
+/// Audits a document given as markup, wide and narrow, light and dark.
 pub(crate) async fn audit_markup(browser: &Browser, markup: &str) -> Vec<String> {
     const WRITE: &str = "document.open(); document.write(arguments[0]); document.close();";
     browser.open("about:blank").await;
@@ -77,8 +77,8 @@ pub(crate) async fn audit_markup(browser: &Browser, markup: &str) -> Vec<String>
     found
 }
 
-/// What is drawn wrong: words of a programming language instead of values, names of the API outside of code and of what
-/// somebody wrote, and more or fewer headings than one.
+/// Faults of a screen: words of a programming language instead of values, names of the API outside of code and of user
+/// content, and more or fewer than one heading.
 const SHAPE: &str = r"
     const faults = [];
     const text = document.body.innerText;
@@ -98,20 +98,20 @@ const SHAPE: &str = r"
     if (document.querySelectorAll('[aria-live]').length > 1) faults.push('several live regions');
     return faults;";
 
-/// Names that somebody gave to what the tests are filled with.
+/// Names in user content of the tests.
 const GIVEN: [&str; 8] = [
     "order_placed",
     "order_paid",
     "cart_updated",
     "first_name",
     "order_id",
-    // What people call the parameters of links.
+    // Usual names of link parameters.
     "utm_source",
     "utm_medium",
     "utm_campaign",
 ];
 
-/// What does not fit into the width of the window.
+/// Elements that do not fit into the width of the window.
 const WIDTH: &str = "
     const { scrollWidth, clientWidth } = document.documentElement;
     if (scrollWidth <= clientWidth) return [];
@@ -119,21 +119,21 @@ const WIDTH: &str = "
     const named = wide.slice(-3).map((element) => element.outerHTML.slice(0, 120));
     return [`scrolls sideways: ${scrollWidth} in ${clientWidth}: ${named.join(' … ')}`];";
 
-/// Looks at the screen that is drawn, wide and narrow, light and dark.
+/// Audits the screen that is drawn, wide and narrow, light and dark.
 pub(crate) async fn audit(page: &Page, is_signed_in: bool) -> Vec<String> {
     let mut found = audit_narrow_and_wide(page).await;
     found.extend(texts(&page.browser.run(SHAPE, &[json!(is_signed_in), json!(GIVEN)]).await));
     found
 }
 
-/// The same without what is about the screen as a whole.
+/// Audits the screen without the checks of `SHAPE`.
 pub(crate) async fn audit_narrow_and_wide(page: &Page) -> Vec<String> {
     let mut found = Vec::new();
     for (width, height) in [(1280, 900), (320, 700)] {
         page.narrow(width, height).await;
         page.settle(None).await;
         for (scheme, rules) in [("light", Rules::All), ("dark", Rules::Colors)] {
-            // Colors are a matter of the style sheet alone, so there is nothing to wait for.
+            // Colors come from the style sheet alone, so there is nothing to wait for.
             page.prefer(scheme).await;
             let faults = accessibility(&page.browser, rules).await;
             found.extend(faults.into_iter().map(|fault| format!("{width} {scheme}: {fault}")));

@@ -1,4 +1,4 @@
-//! The editor of email templates in blocks: what is added, typed and moved in it is the MJML that the API has.
+//! The editor of email templates in blocks: additions, texts and moves are in the MJML that the API has.
 
 use messaging_core::scope::Role;
 use messaging_http::console;
@@ -9,7 +9,7 @@ use super::page::Page;
 use super::webdriver::keys;
 use crate::harness::TestServer;
 
-/// MJML as people write it by hand: what the editor does not know, and what has no order.
+/// MJML written by hand: with elements that the editor does not know, and without order.
 const BY_HAND: &str = "<mjml>\n<mj-head><mj-attributes><mj-all font-family='Arial' /></mj-attributes>\n  <mj-style>\n .a > p { color: red }\n</mj-style></mj-head>\n\n\
     <mj-body   width='600px'>\n  {# a remark with </mj-body> in it #}\n  {% if order.total > 10 %}\n\
     <mj-section><mj-column>\n\t<mj-text   color=\"{{ '#000000' }}\">1 &lt; 2 <b class='x'>kept</b>, {{ name | default(\"you\") }}</mj-text>\n\
@@ -17,7 +17,7 @@ const BY_HAND: &str = "<mjml>\n<mj-head><mj-attributes><mj-all font-family='Aria
     <mj-table><tr><td>{% for line in order.lines %}{{ line }}{% endfor %}</td></tr></mj-table>\n</mj-column></mj-section>\n\
     {% endif %}\n  <mj-raw><!-- nothing --></mj-raw>\n</mj-body>\n</mjml>\n";
 
-/// Makes a template of an email, and shows it to somebody who may change it.
+/// Creates a template of an email, and opens it as a user who may change it.
 async fn open(server: &TestServer, page: &Page, mjml: &str) -> String {
     let body = json!({"name": "Letter", "channel": "email", "subject": "Hello", "mjml": mjml});
     let id = Filling::of(server).await.make("letter", "templates", body).await;
@@ -31,7 +31,7 @@ async fn template(server: &TestServer, id: &str) -> Value {
     Filling::of(server).await.call("GET", &format!("templates/{id}"), &Value::Null).await
 }
 
-/// Saves by the keyboard, and answers the MJML that the API has then.
+/// Saves by the keyboard, and returns the MJML that the API has then.
 async fn save(server: &TestServer, page: &Page, id: &str) -> String {
     let before = template(server, id).await["version"].as_u64().unwrap();
     page.focus("textbox", "Name").await;
@@ -41,7 +41,7 @@ async fn save(server: &TestServer, page: &Page, id: &str) -> String {
     template(server, id).await["mjml"].as_str().unwrap().to_owned()
 }
 
-/// The names of the blocks that are shown, with what is said about each.
+/// The names of the blocks on the screen, with the notes on each.
 async fn blocks(page: &Page) -> Vec<String> {
     let names =
         "return [...document.querySelectorAll('.block-name')].map((one) => one.innerText.replace(/\\s+/g, ' ').trim())";
@@ -49,7 +49,7 @@ async fn blocks(page: &Page) -> Vec<String> {
     names.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
 }
 
-/// Gives the focus to the first block whose name begins so.
+/// Focuses the first block whose name begins with `name`.
 async fn focus_block(page: &Page, name: &str) {
     let focus = "const found = [...document.querySelectorAll('.block-name')].find((one) => one.textContent.trim().startsWith(arguments[0]));
         found?.focus(); return Boolean(found)";
@@ -58,12 +58,12 @@ async fn focus_block(page: &Page, name: &str) {
 
 const FOCUSED: &str = "document.activeElement.closest('.block-name')?.textContent.trim() ?? document.activeElement.outerHTML.slice(0, 200)";
 
-/// Waits until a block whose name begins so has the focus.
+/// Waits until a block whose name begins with `name` has the focus.
 async fn until_focused(page: &Page, name: &str) {
     page.until(&format!("({FOCUSED}).startsWith({})", json!(name))).await;
 }
 
-/// Waits until the live region says this.
+/// Waits until the live region announces the words.
 async fn until_said(page: &Page, words: &str) {
     page.until(&format!("document.querySelector('[aria-live]').textContent.includes({})", json!(words))).await;
 }
@@ -100,7 +100,7 @@ async fn each_kind_of_block_is_added_by_the_keyboard_and_is_mjml() {
     assert_eq!(page.faults().await, [""; 0]);
 }
 
-/// The same as [`open`] where there is no block yet but the whole.
+/// Like [`open`], for a template with only its outermost block.
 async fn open_empty(server: &TestServer, page: &Page, mjml: &str) -> String {
     let id = open(server, page, mjml).await;
     assert_eq!(blocks(page).await, ["Whole email"]);
@@ -176,7 +176,7 @@ async fn what_was_written_by_hand_stays_but_for_what_is_changed() {
     page.fill("What the image shows", "A \"blue\" tent").await;
     let mjml = save(&server, &page, &id).await;
     assert_eq!(mjml, BY_HAND.replace("alt='A tent'", "alt='A \"blue\" tent'"));
-    // The code beside the blocks is the same, and a change of it is one of the blocks.
+    // The code beside the blocks is the same, and a change of it changes the blocks.
     page.press("button", "MJML").await;
     page.until("document.querySelector('.editor-text')").await;
     let typed = page.browser.run("return document.querySelector('.editor-text').value", &[]).await;
@@ -190,7 +190,7 @@ async fn what_was_written_by_hand_stays_but_for_what_is_changed() {
     assert!(page.faults().await.iter().all(|fault| fault.contains("/frame")), "the frame alone keeps pictures away");
 }
 
-/// What would set `ran` where it ran.
+/// MJML with scripts that would set `ran` if they ran.
 const HOSTILE: &str = r#"<mjml><mj-head><mj-attributes><mj-all font-family="Arial" /></mj-attributes></mj-head><mj-body background-color="red;background:url(https://evil.example/a)">
   <mj-section background-color="url(https://evil.example/b)" css-class="x onload=window.ran=1"><mj-column>
     <mj-text color="expression(window.ran=1)"><p onclick="window.ran=1">P</p><img src="x" onerror="window.ran=1"> <a href="javascript:window.ran=1">L</a><svg onload="window.ran=1"></svg></mj-text>
@@ -222,7 +222,7 @@ async fn nothing_of_a_hostile_template_runs_in_the_editor() {
             .flatMap((one) => ['href', 'src', 'action'].map((name) => one.getAttribute(name) ?? ''))
             .filter((target) => !/^(#|$|http:..127[.]0[.]0[.]1)/.test(target))";
         assert_eq!(page.browser.run(links, &[]).await, json!([]), "block {nth}");
-        // Whatever was opened, it stays as it was written.
+        // Opening a block does not change it.
         assert!(!page.text().await.contains("Discard changes"), "block {nth} was changed by opening it");
     }
     assert_eq!(page.browser.run("return document.querySelectorAll('main :is(script, iframe:not([sandbox]), svg[onload], form form)').length", &[]).await, 0);
@@ -232,7 +232,7 @@ async fn nothing_of_a_hostile_template_runs_in_the_editor() {
     assert_eq!(template(&server, &id).await["mjml"], HOSTILE);
 }
 
-/// What is pasted is a text, whatever it is.
+/// Pasted content is a text, whatever it is.
 #[tokio::test]
 async fn what_is_pasted_is_a_text() {
     let server = filled::server().await;
@@ -278,7 +278,7 @@ async fn what_is_in_the_gallery_can_be_sent_and_loads_nothing() {
         let made = template(&server, &id).await;
         let warnings = made["warnings"].as_array().unwrap();
         assert!(warnings.iter().all(|one| one["code"] == "no_unsubscribe_link"), "{name}: {warnings:?}");
-        // Without a single value it still reads well.
+        // Without a single value it is still readable.
         let preview = filling.call("POST", &format!("templates/{id}/preview"), &json!({})).await;
         let html = preview["html"].as_str().unwrap();
         for outside in ["src=", "background=", "url(", "@import", "<link", "<script"] {

@@ -1,5 +1,4 @@
-//! What the console costs whoever opens it: bytes are bounded; times depend on the machine and are
-//! printed, medians of five.
+//! Size and speed of the console: bytes are bounded; times depend on the machine and are printed, as medians of five.
 
 use std::io::Write as _;
 
@@ -13,33 +12,34 @@ use super::filled;
 use super::page::Page;
 use crate::harness::any_port;
 
-/// Bytes of all that is asked for below `/console` until Home is drawn, compressed.
+/// Compressed bytes of all files below `/console` that are loaded until Home is drawn.
 const FIRST_SCREEN: u64 = 60 << 10;
-/// Requests for them. The aim is 12.
+/// Requests for the files of the first screen. The aim is 12.
 const FIRST_REQUESTS: usize = 13;
-/// Bytes of what a further screen adds, compressed; without what [`APART`] names. The aim is 8 KB.
+/// Compressed bytes that a further screen adds, without the files of [`APART`]. The aim is 8 KB.
 const FURTHER_SCREEN: u64 = 32 << 10;
 /// Bytes of all files as they are served, without comments; the program has them only compressed. The aim is 450 KB.
 const ALL: usize = 904 << 10;
-/// The same compressed. The aim is 140 KB.
+/// Compressed bytes of all files. The aim is 140 KB.
 const ALL_COMPRESSED: usize = 330 << 10;
 
-/// Bytes of the editor of templates in blocks, compressed, with its library and the gallery. Only who opens it loads it.
+/// Compressed bytes of the editor of templates in blocks, with its library and the gallery. They are loaded when it is
+/// opened.
 const BLOCKS: usize = 150 << 10;
 /// Beginnings of the paths of its files.
 const OF_BLOCKS: [&str; 3] = ["blocks/", "gallery/", "vendor/prosemirror."];
 
-/// Bytes of the two files of a language, of which a browser loads those of one. The aim is 160 KB; its 2,700 texts stand
-/// beside the English ones, and Cyrillic letters take two bytes each.
+/// Bytes of the two files of a language; a browser loads those of one. The aim is 160 KB; the 2,700 texts stand beside
+/// the English ones, and Cyrillic letters take two bytes each.
 const LANGUAGE: usize = 320 << 10;
-/// The same compressed. The aim is 45 KB.
+/// Compressed bytes of the files of a language. The aim is 45 KB.
 const LANGUAGE_COMPRESSED: usize = 80 << 10;
 /// Folder of the languages.
 const LANGUAGES: &str = "languages/";
-/// What the first screen asks for besides in a language that is not English.
+/// Additional requests of the first screen in a language other than English.
 const LANGUAGE_REQUESTS: usize = 1;
 
-/// Loaded once, by the first screen that needs them: the drawing of graphs, and what forms know of their fields.
+/// Files that are loaded once, by the first screen that needs them: the library for graphs, and the schemas of forms.
 const APART: [&str; 2] = ["/vendor/dagre.js", "/schemas.js"];
 
 /// The files that were loaded so far: name and compressed bytes.
@@ -127,7 +127,7 @@ async fn the_first_screen_is_small_in_every_language() {
 
 #[tokio::test]
 async fn screens_cost_what_they_may() {
-    // The one that is built in: compressed, and kept by the browser.
+    // The built-in console: compressed, and cached by the browser.
     let options = ServerOptions { console: Console::BuiltIn, ..ServerOptions::new(any_port()) };
     let server = filled::server_with(options).await;
     let Some(page) = Page::start(&server).await else { return };
@@ -176,7 +176,7 @@ async fn times_are_printed() {
         paints.push(page.browser.run(paint, &[]).await.as_f64().unwrap());
         page.show("#/contacts", "Contacts").await;
         page.show("#/messages", "Messages").await;
-        // A screen whose module is there: from the change of the address until it is drawn, without the call.
+        // A screen whose module is loaded: from the change of the address until it is drawn, without the call.
         let change = "const began = performance.now(); location.hash = '#/contacts';
             return new Promise((resolve) => { const look = () => document.querySelector('main tbody')?.textContent.includes('@')
                 ? resolve(performance.now() - began - Math.max(...performance.getEntriesByType('resource').filter((entry) => entry.startTime >= began).map((entry) => entry.duration), 0))
@@ -190,7 +190,7 @@ async fn times_are_printed() {
     }
 }
 
-/// Draws so many rows; answers the milliseconds until they are laid out.
+/// Draws this many rows; returns the milliseconds until they are laid out.
 const ROWS: &str = "const set = document.querySelector('script[src]').src.replace(/app.js$/, '');
     return Promise.all([import(`${set}lib/ui.js`), import(`${set}lib/table.js`)]).then(([{ html, render }, { Table }]) => {
         const rows = Array.from({ length: arguments[0] }, (_, at) => ({ id: at, to: `person${at}@people.example`, subject: `Order ${at}`, status: 'delivered' }));

@@ -1,5 +1,5 @@
-//! Codes of an app that is not ours: Debian's `oathtool` shows them, and `zbarimg` of `zbar-tools` reads the picture that is
-//! drawn for an app's camera.
+//! Codes of an authenticator app that is not part of this project: Debian's `oathtool` shows them, and `zbarimg` of
+//! `zbar-tools` reads the QR code that is drawn for an app's camera.
 
 use std::io::{ErrorKind, Write as _};
 use std::process::Command;
@@ -15,10 +15,10 @@ use crate::harness::TestServer;
 
 const WRONG: &str = "The code is wrong, was used already or is too old.";
 
-/// How long a code is shown.
+/// Time for which a code is shown.
 const STEP: Duration = Duration::from_secs(30);
 
-/// What a program prints; `None` where it is not there, which is said on standard error.
+/// Output of a program; `None` if it is not installed, which is noted on standard error.
 fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).output() {
         Ok(done) => {
@@ -34,7 +34,7 @@ fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     }
 }
 
-/// The programs that a person's app consists of here.
+/// True if the programs that stand for a person's app are installed.
 fn has_app() -> bool {
     ask("oathtool", &["--version"]).is_some() && ask("zbarimg", &["--version"]).is_some()
 }
@@ -97,7 +97,7 @@ async fn an_app_scans_the_key_and_its_codes_sign_in_once_each() {
     page.press("button", "I have kept them").await;
     found.extend(audit(&page, true).await);
 
-    // What was shown when the app was added is used up.
+    // The code that was shown when the app was added is used up.
     page.sign_out().await;
     page.give_password(&ann.email).await;
     page.expect_focus("textbox", "Code").await;
@@ -118,7 +118,7 @@ async fn an_app_scans_the_key_and_its_codes_sign_in_once_each() {
     page.fill("Code", &second).await;
     page.press("button", "Sign in").await;
     assert_eq!(page.alert().await, WRONG);
-    // As people copy them, and once.
+    // As people copy them, and only once.
     page.fill("Code", &recovery[0].to_lowercase().replace('-', "")).await;
     page.press("button", "Sign in").await;
     page.settle(Some("Home")).await;
@@ -167,7 +167,7 @@ async fn five_wrong_codes_end_a_sign_in() {
     }
     let over = "This sign-in is over: too many tries were wrong, or it took too long. Begin again.";
     assert_eq!(page.alert().await, over);
-    // Not even the right code helps then.
+    // Then even the right code is refused.
     page.fill("Code", &right).await;
     page.press("button", "Sign in").await;
     assert_eq!(page.alert().await, over);

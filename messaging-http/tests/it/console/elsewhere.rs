@@ -1,4 +1,4 @@
-//! What stands in the place of all the hosts that a browser may be led to ask.
+//! Stands for all other hosts to which a browser may be made to connect.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,10 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// How long a connection may be open before it says for whom it is.
+/// Time a connection may be open before it names its host.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes connections, notes for which host they were meant, and closes them.
+/// Accepts connections, notes the host they were meant for, and closes them.
 pub(crate) struct Elsewhere {
     pub(crate) address: SocketAddr,
     hosts: Arc<Mutex<Vec<String>>>,
@@ -29,7 +29,7 @@ impl Elsewhere {
                 let noted = Arc::clone(&noted);
                 tokio::spawn(async move {
                     let mut first = vec![0; 4096];
-                    // A connection that somebody opened only in advance says nothing.
+                    // A connection that the browser opened in advance sends nothing.
                     let read = tokio::time::timeout(PATIENCE, stream.read(&mut first)).await;
                     if let Ok(Ok(length)) = read {
                         noted.lock().unwrap().push(host(&first[..length]));

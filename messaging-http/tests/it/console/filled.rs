@@ -25,16 +25,16 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestServer, any_port};
 
-/// The host of everybody's address, so that a test finds addresses that somebody should not see.
+/// The host of all contacts' addresses, by which a test finds addresses that a user must not see.
 pub(crate) const PEOPLE: &str = "people.example";
 
-/// A person's mail program.
+/// User-Agent of a person's mail program.
 const PERSON: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:115.0) Thunderbird/115.6.0";
 
 /// A picture of one pixel.
 const DOT: &str = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
 
-/// The ids of what was made, by name.
+/// The ids of the created resources, by name.
 pub(crate) type Ids = BTreeMap<&'static str, String>;
 
 /// A server whose workspaces can send into the sandbox on every channel.
@@ -48,11 +48,11 @@ pub(crate) fn options() -> ServerOptions {
     ServerOptions { console: console.unwrap_or_default(), ..ServerOptions::new(any_port()) }
 }
 
-/// The same with these options.
+/// Like `server`, with these options.
 pub(crate) async fn server_with(options: ServerOptions) -> TestServer {
     let sandboxes = defaults(&Options::new("mail.test")).into_iter().filter(|(_, provider, _)| *provider == "sandbox");
     let settings = Settings::default().hostname("mail.acme.example");
-    // Webhooks are called as if they were far away, and answer that all is well.
+    // Webhooks are called as if they were on the internet, and answer with success.
     let fetch = Arc::new(MemoryFetch::default());
     let server = TestServer::built(options, |builder, directory| {
         let trials = Arc::new(TemporaryDatabases::new(directory.join("trials")));
@@ -63,7 +63,7 @@ pub(crate) async fn server_with(options: ServerOptions) -> TestServer {
     server
 }
 
-/// Signs a user up who may do this in the workspace of the test, an owner who is an operator too; answers the token of a
+/// Signs up a user with this role in the workspace of the test; an owner is an operator too. Returns the token of a
 /// session.
 pub(crate) async fn member(server: &TestServer, role: Role) -> String {
     if role != Role::Owner {
@@ -74,7 +74,7 @@ pub(crate) async fn member(server: &TestServer, role: Role) -> String {
     token
 }
 
-/// The same in a workspace of its own, in which nothing has happened.
+/// Signs up a user in a workspace of their own, in which nothing has happened.
 pub(crate) async fn newcomer(server: &TestServer) -> String {
     let workspace = server.other_workspace().await;
     let (token, mut writes) = server.new_operator(Some(Role::Owner));
@@ -87,7 +87,7 @@ pub(crate) async fn newcomer(server: &TestServer) -> String {
     token
 }
 
-/// What makes things by calls of the API.
+/// Creates resources by calls of the API.
 pub(crate) struct Filling<'a> {
     server: &'a TestServer,
     key: String,
@@ -99,7 +99,7 @@ impl<'a> Filling<'a> {
         Self { server, key: server.key(&[Scope::All]).await, ids: Ids::new() }
     }
 
-    /// A call below the workspace, or with a leading `/` below the root; answers the body of its answer.
+    /// A call below the workspace, or with a leading `/` below the root; returns the body of the answer.
     pub(crate) async fn call(&self, method: &str, path: &str, body: &Value) -> Value {
         let path = match path.strip_prefix('/') {
             Some(path) => format!("/v1/{path}"),
@@ -117,7 +117,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Makes something, and keeps its id under this name.
+    /// Creates a resource, and keeps its id under this name.
     pub(crate) async fn make(&mut self, name: &'static str, path: &str, body: Value) -> String {
         let made = self.call("POST", path, &body).await;
         let id = ["id", "message_id", "import_id"].iter().find_map(|member| made[*member].as_str());
@@ -126,12 +126,12 @@ impl<'a> Filling<'a> {
         id
     }
 
-    /// Lets everything that is due happen.
+    /// Runs all jobs that are due.
     pub(crate) async fn work(&self) {
         self.server.app.run_until_idle().await.unwrap();
     }
 
-    /// The same after some time.
+    /// Advances the clock and runs all jobs that are due.
     async fn later(&self, span: Duration) {
         self.server.clock.advance(span);
         self.work().await;
@@ -146,7 +146,7 @@ impl<'a> Filling<'a> {
         self.make(name, "/messages", body).await
     }
 
-    /// Opens and clicks what was captured of a message, as a person and as a machine do.
+    /// Opens and clicks the captured email of a message, as a person and as a machine do.
     async fn read(&self, message: &str) {
         let source = self.call("GET", &format!("sandbox/messages/{message}"), &Value::Null).await;
         let source = source.as_str().unwrap().replace("=\r\n", "");
@@ -162,7 +162,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Makes one of everything.
+/// Creates one resource of each kind.
 pub(crate) async fn fill(server: &TestServer) -> Ids {
     let mut filling = Filling::of(server).await;
     people(&mut filling).await;
@@ -176,7 +176,7 @@ pub(crate) async fn fill(server: &TestServer) -> Ids {
     filling.ids
 }
 
-/// Mail that left over a path that warms up and one that is stopped.
+/// Mail over a path that warms up and over one that is stopped.
 async fn mailbox_providers(filling: &mut Filling<'_>) {
     let server = filling.server;
     let (workspace_id, now) = (server.workspace, server.app.now());

@@ -1,5 +1,5 @@
-//! Texts of people who mean harm: nothing of them runs, neither in the console nor in the frame that shows a mail, and
-//! nothing is asked of another server.
+//! Malicious texts: none of them runs, neither in the console nor in the frame that shows a mail, and no other server
+//! is contacted.
 
 use messaging_core::scope::{Role, Scope};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::page::Page;
 use super::webdriver::keys;
 use crate::harness::TestServer;
 
-/// What would set `ran` where it ran, in every place that a text may come to.
+/// Texts that would set `ran` if they ran, for every place where a text may be shown.
 fn texts() -> Vec<String> {
     let mut texts: Vec<_> = [
         "<script>top.ran = window.ran = 1</script>",
@@ -26,12 +26,12 @@ fn texts() -> Vec<String> {
     texts
 }
 
-/// All of them in one, for members that are long enough.
+/// All texts joined, for members that are long enough.
 fn all() -> String {
     texts().join(" ")
 }
 
-/// The body of a mail that tries everything.
+/// The body of a mail that tries every attack.
 const MAIL: &str = r#"<html><head><base href="https://evil.example/"><meta http-equiv="refresh" content="0;url=https://evil.example/">
     <link rel="stylesheet" href="https://evil.example/a.css"><style>@import url(https://evil.example/b.css);
     body { background: url(https://evil.example/c.png) } p { color: rgb(1, 2, 3) }</style>
@@ -44,7 +44,7 @@ const MAIL: &str = r#"<html><head><base href="https://evil.example/"><meta http-
     <video src="https://evil.example/k" poster="https://evil.example/l"></video><template shadowrootmode="open"><script>window.ran = 1</script></template>
     <details open ontoggle="window.ran = 1"><summary>D</summary></details><a id="out" target="_top" href="https://evil.example/m">E</a></body></html>"#;
 
-/// Makes things that are called so.
+/// Creates resources with these names.
 async fn spread(server: &TestServer) -> Ids {
     let mut filling = Filling::of(server).await;
     let (short, long) = (texts()[1].clone(), all());
@@ -59,7 +59,7 @@ async fn spread(server: &TestServer) -> Ids {
     let filter = json!({"type": "event", "name": short, "where": [{"property": short, "op": "eq", "value": long}]});
     filling.make("segment", "segments", json!({"name": name, "filter": filter})).await;
     filling.make("field", "custom-fields", json!({"key": "plan", "type": "string_array", "label": short})).await;
-    // A template's text is a program of its own language, so what would be a part of one is escaped.
+    // The text of a template is a program, so its syntax is escaped.
     let source = format!("{{% raw %}}{MAIL}{{% endraw %}}");
     let subject: String = format!("{{% raw %}}{long}{{% endraw %}}").chars().filter(|c| !c.is_control()).collect();
     let template =
@@ -79,7 +79,7 @@ async fn spread(server: &TestServer) -> Ids {
         "tags": [short, texts()[4]], "attachments": [{"filename": "a\"><img src=x onerror=window.ran=1>.txt", "content_b64": "VGhhbmtz"}]});
     filling.email("message", &format!("ann@{PEOPLE}"), more.clone()).await;
     filling.work().await;
-    // What servers of others answer is as little to be trusted.
+    // Answers of other servers are not trusted either.
     filling
         .call("PUT", "channels/email", &json!({"provider": "smtp", "config": {"host": "relay.test", "port": 25}}))
         .await;
@@ -101,7 +101,7 @@ async fn spread(server: &TestServer) -> Ids {
 const RAN: &str =
     "return typeof window.ran === 'undefined' && typeof top.ran === 'undefined' ? 'nothing' : 'something'";
 
-/// Where texts are shown; `{name}` is the id of what was made under this name.
+/// Routes that show the texts; `{name}` is the id of the resource created under this name.
 const ROUTES: &[&str] = &[
     "#/",
     "#/messages",
@@ -128,7 +128,7 @@ const ROUTES: &[&str] = &[
     "#/keys",
     "#/channels",
     "#/fields",
-    // As a part of the address itself.
+    // In the address itself.
     "#/messages?to=%22%3E%3Cimg%20src%3Dx%20onerror%3Dwindow.ran%3D1%3E&status=%3Cscript%3E",
     "#/contacts/%3Cimg%20src%3Dx%20onerror%3Dwindow.ran%3D1%3E",
     "#/%3Cscript%3Ewindow.ran=1%3C/script%3E",
@@ -163,7 +163,7 @@ async fn nothing_of_a_hostile_text_runs_on_any_screen() {
             found.push(format!("{route}: scrolls sideways: {width}"));
         }
         page.narrow(1280, 900).await;
-        // The frame says what it kept a mail from.
+        // The frame logs what it kept a mail from doing.
         let of_frames = |fault: &String| fault.contains("/frame.html") || fault.contains("/frame-pictures.html");
         found.extend(
             page.faults().await.into_iter().filter(|fault| !of_frames(fault)).map(|fault| format!("{route}: {fault}")),
@@ -208,7 +208,7 @@ async fn nothing_of_a_hostile_mail_runs_in_its_frame() {
         let frames = "return document.querySelectorAll('iframe').length";
         assert_ne!(page.browser.run(frames, &[]).await, 0, "{route} shows no mail: {}", page.text().await);
         page.browser.go_into(Some("iframe")).await;
-        // The mail is shown, with its styles, and it is not ours.
+        // The mail is shown, with its styles, in another origin.
         let shown = "const paragraph = document.querySelector('p'); const style = getComputedStyle(paragraph);
             return [paragraph.textContent, style.marginTop, style.color, origin]";
         assert_eq!(page.browser.run(shown, &[]).await, json!(["Hello", "7px", "rgb(1, 2, 3)", "null"]), "{route}");
@@ -220,7 +220,7 @@ async fn nothing_of_a_hostile_mail_runs_in_its_frame() {
         assert_eq!(page.browser.run(reach, &[]).await, "SecurityError", "{route}");
         page.browser.go_into(None).await;
         assert_eq!(page.browser.run(RAN, &[]).await, "nothing", "{route}");
-        // What the link would have led to is shown.
+        // The target of the link is shown.
         page.until_it_says("https://evil.example/m").await;
         assert_eq!(page.browser.strangers(), [""; 0], "{route}");
         let here = page.browser.run("return location.href", &[]).await;
@@ -247,7 +247,7 @@ async fn pictures_of_other_servers_are_asked_for_once_somebody_wants_them_and_ou
     page.browser.go_into(None).await;
     page.until("document.querySelector('iframe')").await;
     let mut asked = page.browser.strangers();
-    // The browser tries again where nobody answers.
+    // The browser tries again if nobody answers.
     asked.dedup();
     assert_eq!(asked, ["pictures.example"]);
     let opened = filling.call("GET", &format!("/messages/{id}"), &Value::Null).await;

@@ -73,7 +73,7 @@ async fn single_keys_and_the_palette_lead_on_but_not_out_of_a_text() {
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
     let dialogs = "[...document.querySelectorAll('dialog[open] h2')].map((heading) => heading.textContent)";
     let press = async |key: char| page.browser.type_keys(&key.to_string()).await;
-    // What a key does is drawn a moment after it.
+    // The effect of a key is drawn a moment later.
     let until_open = async |headings: &str| page.until(&format!("{dialogs}.join() === {}", json!(headings))).await;
     press('?').await;
     until_open("Keyboard").await;

@@ -1,4 +1,4 @@
-//! The console shows what it knows, by the clock of the workspace, and says what it does not know.
+//! The console shows what it knows, by the time zone of the workspace, and says what it does not know.
 
 use messaging_core::scope::Role;
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use super::page::Page;
 use super::people::Person;
 use crate::harness::TestServer;
 
-/// What a workspace says whose email the sandbox captures.
+/// Text shown for a workspace whose email the sandbox captures.
 const CAPTURED: &str = "The sandbox captures the email of this workspace";
 
-/// Gives the workspace a zone whose day is another one than that of UTC and than that of the browser, which gets a zone
-/// of its own; answers the workspace's.
+/// Gives the workspace and the browser time zones whose days differ from each other and from UTC; returns that of the
+/// workspace.
 async fn move_apart(page: &Page, server: &TestServer) -> &'static str {
     let hour = page.browser.run("return new Date().getUTCHours()", &[]).await.as_u64().unwrap();
     let (workspace, browser) =
@@ -25,7 +25,7 @@ async fn move_apart(page: &Page, server: &TestServer) -> &'static str {
     workspace
 }
 
-/// In JavaScript: how a time is written in a zone, and the day that it is today or was some days ago.
+/// JavaScript: writes a time in a zone, and the day some days ago.
 const WRITTEN: &str = "
     const [zone] = arguments;
     const written = (time, options) => new Intl.DateTimeFormat(undefined, { timeZone: zone, ...options }).format(new Date(time));
@@ -53,7 +53,7 @@ async fn days_of_charts_are_those_of_the_workspace() {
     }
 }
 
-/// Lists whose rows have times.
+/// Lists with times in their rows.
 const LISTS: &[&str] = &[
     "#/messages",
     "#/sandbox",
@@ -69,7 +69,7 @@ const LISTS: &[&str] = &[
     "#/account",
 ];
 
-/// How many times stand in lists, and those that are not written in the zone.
+/// Script that returns the number of times in lists, and the times that are not written in the zone.
 fn times() -> String {
     format!(
         "{WRITTEN}
@@ -121,7 +121,7 @@ async fn live_begins_with_what_happened_however_much_it_is() {
     let mut filling = Filling::of(&server).await;
     let zone = move_apart(&page, &server).await;
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
-    // Events are kept from the first question for them on.
+    // Events are stored from the first request for them on.
     page.load("#/live").await;
     page.until_it_says("Listening").await;
     page.load("#/account").await;
@@ -138,7 +138,7 @@ async fn live_begins_with_what_happened_however_much_it_is() {
     assert!(!text.contains("Nothing happened") && text.contains("all since"), "{text}");
 }
 
-/// Lets every request wait for an answer that never comes, as over a line that is cut.
+/// Lets every request wait for an answer that never comes, as on a broken connection.
 const CUT: &str = "window.uncut = window.fetch;
     window.fetch = (_, { signal } = {}) => new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));";
 
@@ -166,7 +166,7 @@ async fn a_connection_that_is_lost_is_shown_on_every_screen_until_it_is_back() {
     assert_eq!(page.faults().await, [""; 0]);
 }
 
-/// Lets previews seem to be estimated from some of the contacts.
+/// Makes previews look as if they were estimated from some of the contacts.
 const ESTIMATED: &str = "const ask = window.fetch;
     window.fetch = async (resource, options) => {
         const response = await ask(resource, options);
@@ -207,7 +207,7 @@ async fn what_webhooks_were_told_of_a_message_is_one_question() {
     let of =
         |path: &str| asked_for.as_array().unwrap().iter().filter(|one| one.as_str().unwrap().ends_with(path)).count();
     assert_eq!((of(&deliveries), asked_for.as_array().unwrap().len()), (1, 2), "{asked_for}");
-    // One that nobody heard of.
+    // An error code that the console does not know.
     let mut filling = Filling::of(&server).await;
     filling.call("DELETE", &format!("webhooks/{}", ids["webhook"]), &Value::Null).await;
     let quiet = filling.email("quiet", &format!("quiet@{PEOPLE}"), Value::Null).await;
@@ -230,7 +230,7 @@ async fn a_workspace_whose_email_is_captured_says_so() {
         page.load(&route).await;
         assert!(page.text().await.contains(CAPTURED), "{route}: {}", page.text().await);
     }
-    // What was not sent by email is not captured by its sandbox.
+    // A text message is not captured by the sandbox of email.
     page.load(&format!("#/messages/{}", ids["sms"])).await;
     assert!(!page.text().await.contains(CAPTURED));
     page.sign_in(&filled::newcomer(&server).await).await;
@@ -255,10 +255,10 @@ async fn dialogs_close_on_back_and_leave_the_screen() {
         page.until("!history.state?.dialog").await;
         assert_eq!(page.browser.run("return location.hash", &[]).await, list.as_str(), "{closing}");
     }
-    // The history is as it was: Back leads to the screen before.
+    // The history is unchanged: Back leads to the screen before.
     page.browser.run("history.back()", &[]).await;
     page.settle(Some("Lists")).await;
-    // Where a dialog leads elsewhere, one goes there.
+    // A dialog that leads to another screen goes there.
     page.press("button", "Go to Ctrl K").await;
     page.until(is_open).await;
     page.browser.type_keys("segments").await;

@@ -1,4 +1,4 @@
-//! The console in other languages: which one a browser gets, and that longer words fit where they stand.
+//! The console in other languages: the choice of language for a browser, and room for longer words.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,14 @@ use super::page::Page;
 use super::screens;
 use crate::harness::any_port;
 
-/// Languages with long words, of those that there are.
+/// Available languages with long words.
 const LONG: [&str; 3] = ["de", "pt", "ru"];
 
 /// Widths of a window in CSS pixels.
 const WIDTHS: [u32; 2] = [360, 1440];
 
-/// What is wider than its place, and a page that scrolls sideways. Tables scroll within their own frame.
+/// Script that finds elements wider than their place, and a page that scrolls sideways. Tables scroll within their own
+/// frame.
 const TOO_WIDE: &str = r#"
     const faults = [];
     const { scrollWidth } = document.documentElement;
@@ -31,7 +32,7 @@ const TOO_WIDE: &str = r#"
     }
     return faults;"#;
 
-/// The codes in the control of the account.
+/// The language codes in the account's control.
 const OFFERED: &str = "return [...document.querySelectorAll('.language option')].map(({ value }) => value)";
 
 async fn keep(page: &Page, language: &str) {
@@ -87,7 +88,7 @@ async fn a_language_is_chosen_in_the_account_and_kept() {
     )
     .await;
     page.show("#/contacts", "Kontakte").await;
-    // Another document begins in it, and asks for one file of it before the first screen is drawn.
+    // Another document begins in that language, and requests one file of it before the first screen is drawn.
     page.load("#/").await;
     let files = "return performance.getEntriesByType('resource').map(({ name }) => name.split('/').pop()).filter((name) => name.endsWith('.json'))";
     assert_eq!(page.browser.run(files, &[]).await, json!(["de-first.json"]));
@@ -114,7 +115,7 @@ async fn what_is_no_language_leaves_english() {
         page.show("#/contacts", "Contacts").await;
         assert_eq!(spoken(&page).await, "en", "{broken}");
     }
-    // A file that lacks most texts, and none of the others: what is there is said, the rest stays English.
+    // One file lacks most texts, and the other is missing: existing translations are shown, the rest stays English.
     fs::write(folder.path().join("languages/de-first.json"), "{\"Home\": \"Start\"}").unwrap();
     fs::write(folder.path().join("languages/de.json"), "no JSON").unwrap();
     page.load("#/").await;

@@ -1,4 +1,4 @@
-//! Events as they come: over connections that break, in several windows, and not at all where nobody looks.
+//! Live events: over connections that break, in several windows, and no requests while the window is hidden.
 
 use messaging_core::scope::Role;
 use serde_json::{Value, json};
@@ -60,14 +60,14 @@ async fn of_several_windows_one_asks_and_all_hear() {
         polls.push(page.browser.run("return seen.polls", &[]).await);
     }
     assert_eq!(polls[0], 0, "the second window leaves the asking to the first: {polls:?}");
-    // One that nobody looks at any more leaves the asking to the one that is looked at.
+    // A hidden window leaves polling to a visible one.
     page.browser.run(SEEN, &[json!("hidden")]).await;
     page.browser.go_to(&second).await;
     page.set_clock(&server).await;
     filling.email("two", &format!("two@{PEOPLE}"), Value::Null).await;
     filling.work().await;
     page.until_it_says(&format!("two@{PEOPLE}")).await;
-    // So does one that is closed, once it asks again.
+    // A closed one does too, once the other polls again.
     page.browser.go_to(&first).await;
     page.browser.run(SEEN, &[json!("visible")]).await;
     page.browser.go_to(&second).await;
@@ -86,7 +86,7 @@ const SEEN: &str =
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => arguments[0] === 'hidden' });
     document.dispatchEvent(new Event('visibilitychange'))";
 
-/// How many requests the document has made.
+/// Number of requests that the document has made.
 const REQUESTS: &str = "return seen.asked";
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn a_screen_that_is_open_asks_seldom_and_one_that_is_hidden_never() {
     let Some(page) = Page::start(&server).await else { return };
     filled::fill(&server).await;
     page.sign_in(&filled::member(&server, Role::Owner).await).await;
-    // What happens by itself in a span of time is what this is about.
+    // Counts the requests that the screen makes by itself in a span of time.
     let count = async |span: u32| {
         let before = page.browser.run(REQUESTS, &[]).await;
         page.browser.run("return new Promise((resolve) => setTimeout(resolve, arguments[0]))", &[json!(span)]).await;
@@ -109,7 +109,7 @@ async fn a_screen_that_is_open_asks_seldom_and_one_that_is_hidden_never() {
             wrong.push(format!("{route} asks {asked} times in five seconds"));
         }
         page.browser.run(SEEN, &[json!("hidden")]).await;
-        // A poll that is open may come to its end.
+        // An open poll may end.
         let asked = count(5_000).await;
         if asked > 1 {
             wrong.push(format!("{route} asks {asked} times in five seconds while nobody sees it"));

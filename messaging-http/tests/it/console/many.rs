@@ -1,5 +1,5 @@
-//! Many rows at once: chosen by the keyboard, what is done with them and what the server refuses; filters that are links;
-//! lists as files; campaigns by days.
+//! Many rows at once: choosing them by the keyboard, actions on them and refusals of the server; filters that are
+//! links; lists as files; campaigns by days.
 
 use messaging_core::scope::Role;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ async fn chosen_contacts_are_tagged_and_erased_without_a_mouse() {
         .await;
     page.until("document.activeElement.matches('.many input')").await;
 
-    // All of the page, but one; what cannot be undone asks for the number.
+    // All of the page except one; an action that cannot be undone asks for the number.
     page.load("#/contacts?tag=asked").await;
     choose(&page, "All on this page").await;
     page.until_it_says("2 contacts chosen").await;
@@ -239,7 +239,8 @@ async fn campaigns_stand_in_a_calendar_whose_empty_months_can_be_passed() {
     page.press("link", "Calendar").await;
     page.until("document.querySelector('.calendar')").await;
     let text = page.text().await;
-    // What is scheduled for tomorrow may stand in the next month, but then its day is shown at the end of this one or not.
+    // A campaign scheduled for tomorrow may be in the next month, whose first days may or may not be shown at the end
+    // of this one.
     assert!(text.contains("Spring sale") && !text.contains("Summer"), "{text}");
     let today = "document.querySelector('.calendar [aria-current=date]').textContent.includes('Spring sale')";
     page.until(today).await;

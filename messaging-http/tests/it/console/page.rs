@@ -8,31 +8,31 @@ use super::people::PASSWORD;
 use super::webdriver::{Browser, keys};
 use crate::harness::TestServer;
 
-/// What runs in every document before its own scripts.
+/// Script that runs in every document before its own.
 const WATCH: &str = include_str!("watch.js");
 
-/// How long a screen may take to be drawn; on a busy machine that is long.
+/// Time limit for drawing a screen, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where a server is that has a name, see [`Page::start_named`].
+/// Address of a server with a name, see [`Page::start_named`].
 pub(crate) const NAMED: &str = "http://localhost";
 
-/// The name of the cookie of a session without https.
+/// The name of the session cookie without HTTPS.
 const COOKIE: &str = "messaging_session";
 
 /// A window with the console.
 pub(crate) struct Page {
     pub(crate) browser: Browser,
-    /// Where the server is: scheme, host and port.
+    /// Address of the server: scheme, host and port.
     pub(crate) origin: String,
 }
 
-/// What the server seems to answer to every call but the one that asks who is signed in.
+/// Simulated answer of the server to every call except the one for the signed-in user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answers {
-    /// A fault of its own.
+    /// An internal error.
     Failure,
-    /// A key or a role without the scope.
+    /// A refusal, because the key or role lacks the scope.
     MissingScope,
 }
 
@@ -47,14 +47,15 @@ impl Answers {
 }
 
 impl Page {
-    /// A browser for this server; `None` where there is none. The server's clock is set to the browser's, so that both
-    /// speak of the same days.
+    /// Opens a browser for this server; `None` if there is none. The server's clock is set to the browser's, so that
+    /// both have the same days.
     pub(crate) async fn start(server: &TestServer) -> Option<Self> {
         let browser = Browser::start().await?;
         Some(Self::of(server, browser, format!("http://{}", server.address)).await)
     }
 
-    /// The same at [`NAMED`]: browsers keep passkeys for names alone, and a name is known before the server listens.
+    /// Opens a browser for a server at [`NAMED`]: browsers keep passkeys only for names, and a name is known before the
+    /// server listens.
     pub(crate) async fn start_named(server: &TestServer) -> Option<Self> {
         let browser = Browser::start_for(server.address).await?;
         Some(Self::of(server, browser, NAMED.to_owned()).await)
@@ -67,14 +68,14 @@ impl Page {
         page
     }
 
-    /// Opens another window, and goes to it; answers its handle.
+    /// Opens another window, and switches to it; returns its handle.
     pub(crate) async fn open_window(&self) -> String {
         let handle = self.browser.open_window().await;
         self.begin().await;
         handle
     }
 
-    /// What holds for a window, not for the browser.
+    /// Prepares a window, whose settings the browser does not keep.
     async fn begin(&self) {
         self.browser.devtools("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH})).await;
         self.narrow(1280, 900).await;
@@ -94,9 +95,9 @@ impl Page {
         self.load("#/").await;
     }
 
-    /// Loads a document of its own that shows this route, and waits until it is drawn.
+    /// Loads a new document with this route, and waits until it is drawn.
     pub(crate) async fn load(&self, route: &str) {
-        // Where only the part behind `#` differs, no document is loaded.
+        // If only the part behind `#` differs, no document is loaded.
         self.browser.open("about:blank").await;
         self.browser.open(&self.url(route)).await;
         self.settle(None).await;
@@ -115,8 +116,8 @@ impl Page {
 
     /// Goes to a route within the document, and waits until its screen is drawn.
     pub(crate) async fn leave_for(&self, route: &str) {
-        // The heading of the screen that is left stands there for a moment, so it is marked as what is not ready.
-        // Filters and tabs of the same screen keep its heading, so there is nothing to see a change by.
+        // The heading of the left screen stays for a moment, so it is marked as not ready. Filters and tabs of the same
+        // screen keep its heading, so that nothing would show a change.
         let leave = "const [path] = location.hash.split('?');
             if (path === arguments[0].split('?')[0]) return false;
             document.querySelector('main h1').ariaBusy = 'true';
@@ -128,7 +129,7 @@ impl Page {
         self.settle(None).await;
     }
 
-    /// Waits until a screen is drawn, and nothing is under way.
+    /// Waits until a screen is drawn, and no request is pending.
     pub(crate) async fn settle(&self, heading: Option<&str>) {
         let patience = u64::try_from(PATIENCE.as_millis()).unwrap();
         let arguments = [json!(heading), json!(patience)];
@@ -137,17 +138,17 @@ impl Page {
         assert!(missing.is_null(), "{heading:?} is not drawn after {PATIENCE:?}: {missing}; {faults:#?}");
     }
 
-    /// The size of the window in CSS pixels.
+    /// Sets the size of the window in CSS pixels.
     pub(crate) async fn narrow(&self, width: u32, height: u32) {
         self.browser.narrow(width, height).await;
     }
 
-    /// The colours that the person prefers: `light` or `dark`.
+    /// Sets the preferred color scheme: `light` or `dark`.
     pub(crate) async fn prefer(&self, scheme: &str) {
         self.browser.prefer(scheme).await;
     }
 
-    /// From now on every call seems to be answered so; answers what [`Self::answer_as_ever`] takes.
+    /// From now on every call seems to be answered like this; returns the argument of [`Self::answer_as_ever`].
     pub(crate) async fn answer(&self, answers: Answers) -> Value {
         let source = format!("window.answers = {}", answers.to_json());
         self.browser.run(&source, &[]).await;
@@ -166,7 +167,7 @@ impl Page {
         text.as_str().unwrap().to_owned()
     }
 
-    /// Everything that the document holds: its elements, and what stands in its controls.
+    /// Everything in the document: its elements, and the values of its controls.
     pub(crate) async fn dom(&self) -> String {
         let script = "return document.documentElement.outerHTML
             + [...document.querySelectorAll('input, textarea, select')].map((control) => `\\n${control.value}`).join('')";
@@ -183,7 +184,7 @@ impl Page {
         nodes.filter(is_it).map(|node| node["backendDOMNodeId"].clone()).collect()
     }
 
-    /// The first control with this role and name, as soon as there is one. The accessibility tree follows what is drawn a
+    /// The first control with this role and name, as soon as there is one. The accessibility tree follows the screen a
     /// moment later.
     async fn control(&self, role: &str, name: &str) -> Option<Value> {
         let began = Instant::now();
@@ -198,7 +199,7 @@ impl Page {
         }
     }
 
-    /// Whether there is such a control.
+    /// Returns true if there is a control with this role and name.
     pub(crate) async fn has(&self, role: &str, name: &str) -> bool {
         self.control(role, name).await.is_some()
     }
@@ -211,21 +212,21 @@ impl Page {
         self.browser.devtools("DOM.focus", json!({"backendNodeId": control})).await;
     }
 
-    /// Types into the text control with this name, in the place of what stands there.
+    /// Types into the text control with this name, replacing its text.
     pub(crate) async fn fill(&self, name: &str, text: &str) {
         self.focus("textbox", name).await;
         self.browser.chord(keys::CONTROL, 'a').await;
         self.browser.type_keys(text).await;
     }
 
-    /// Presses a button, or follows a link, and waits until nothing is under way.
+    /// Presses a button, or follows a link, and waits until no request is pending.
     pub(crate) async fn press(&self, role: &str, name: &str) {
         self.focus(role, name).await;
         self.browser.type_keys(&keys::ENTER.to_string()).await;
         self.settle(None).await;
     }
 
-    /// Goes on by Tab until the control with this role and name has the focus, as a person without a mouse does.
+    /// Presses Tab until the control with this role and name has the focus, as a person without a mouse does.
     pub(crate) async fn tab_to(&self, role: &str, name: &str) {
         let mut passed = Vec::new();
         for _ in 0..250 {
@@ -239,7 +240,7 @@ impl Page {
         panic!("Tab never comes to the {role} {name:?}, but to {passed:#?}");
     }
 
-    /// Waits until the visible text says this.
+    /// Waits until the visible text contains the words.
     pub(crate) async fn until_it_says(&self, words: &str) {
         self.until(&format!("document.body.innerText.includes({})", json!(words))).await;
     }
@@ -252,7 +253,7 @@ impl Page {
         assert!(held == true, "not within {PATIENCE:?}: {expression}; but: {}", self.text().await);
     }
 
-    /// Waits until an expression is true in a document that takes the place of this one, perhaps by way of others.
+    /// Waits until an expression is true in a document that replaces this one, perhaps after others.
     pub(crate) async fn until_there(&self, expression: &str) {
         let began = Instant::now();
         while !self.browser.holds(expression).await {
@@ -260,7 +261,7 @@ impl Page {
         }
     }
 
-    /// What the screen tells somebody to look at; empty where it does not.
+    /// Text of the alert on the screen; empty if there is none.
     pub(crate) async fn alert(&self) -> String {
         let script =
             "return [...document.querySelectorAll('main [role=alert]')].map((part) => part.innerText.trim()).join(' ')";
@@ -281,7 +282,7 @@ impl Page {
         }
     }
 
-    /// Signs in by email and password on the screen for it.
+    /// Signs in by email and password on the sign-in screen.
     pub(crate) async fn give_password(&self, email: &str) {
         self.fill("Email", email).await;
         self.fill("Password", PASSWORD).await;
@@ -294,13 +295,13 @@ impl Page {
         text_of(&self.browser.run(shown, &[]).await).split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Signs out, which leads to the screen for signing in.
+    /// Signs out, which leads to the sign-in screen.
     pub(crate) async fn sign_out(&self) {
         self.press("button", "Sign out").await;
         self.settle(Some("Sign in")).await;
     }
 
-    /// What the console did wrong since the last call.
+    /// Faults of the console since the last call.
     pub(crate) async fn faults(&self) -> Vec<String> {
         let noted = self.browser.run("return window.seen ? seen.faults.splice(0) : []", &[]).await;
         let mut faults: Vec<_> = noted.as_array().unwrap().iter().map(text_of).collect();
@@ -312,7 +313,7 @@ impl Page {
     }
 }
 
-/// Whether a control that is called `text` is meant by `name`: labels may say behind it that nothing must be given.
+/// Returns true if the control called `text` is meant by `name`: labels may end with a note that a value is optional.
 fn is_named(text: &str, name: &str) -> bool {
     text.trim() == name || text.trim() == format!("{name} optional")
 }

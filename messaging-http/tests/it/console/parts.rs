@@ -1,4 +1,4 @@
-//! What opens on a screen: tabs, forms, and dialogs.
+//! Parts that open on a screen: tabs, forms, and dialogs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::filled;
 use super::page::Page;
 use super::webdriver::keys;
 
-/// Tabs and forms of screens; `{name}` is the id of what was made under this name.
+/// Tabs and forms of screens; `{name}` is the id of the resource created under this name.
 const PARTS: &[&str] = &[
     "#/messages?status=complained&tag=none",
     "#/messages/{message}?show=text",
@@ -53,7 +53,7 @@ const PARTS: &[&str] = &[
     "#/messages/msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGH",
 ];
 
-/// Screens with something that can be deleted, erased, merged, revoked or cancelled.
+/// Screens with a button that deletes, erases, merges, revokes or cancels.
 const SCREENS_OF_ONE: &[&str] = &[
     "#/messages/{scheduled}",
     "#/contacts/{contact}",
@@ -71,7 +71,7 @@ const SCREENS_OF_ONE: &[&str] = &[
     "#/channels/sms",
 ];
 
-/// The buttons of what cannot be undone, in the order of the document.
+/// The buttons of actions that cannot be undone, in the order of the document.
 const FINAL: &str = "[...document.querySelectorAll('main button')].filter((button) => !button.disabled && /^(Delete|Erase|Merge|Revoke|Cancel)\\b/.test(button.textContent.trim()))";
 
 fn filled_in(route: &str, ids: &filled::Ids) -> String {
@@ -135,7 +135,7 @@ async fn what_cannot_be_undone_is_asked_about_first() {
         if names.is_empty() {
             found.push(format!("{route}: nothing of the kind"));
         }
-        // One button of a name is enough where rows repeat it.
+        // If rows repeat a button, one is enough.
         for (number, name) in names.iter().enumerate().take(2) {
             let writes = page.browser.run("return seen.writes", &[]).await;
             let press = format!(

@@ -1,4 +1,4 @@
-//! Passkeys of a device that the browser has: made, asked for, copied, and removed.
+//! Passkeys of the browser's authenticator: created, used, copied, and removed.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn server() -> TestServer {
     TestServer::built(filled::options(), |builder, _| builder.settings(Settings::default().public_url(NAMED))).await
 }
 
-/// Signs in by password and has the device make a passkey; answers the recovery codes.
+/// Signs in by password and creates a passkey; returns the recovery codes.
 async fn enrol(page: &Page, person: &Person) -> Vec<String> {
     page.load("#/sign-in").await;
     page.give_password(&person.email).await;
@@ -75,7 +75,7 @@ async fn a_passkey_signs_in_alone_and_after_the_password_until_it_is_removed() {
     page.press("button", "Use your passkey").await;
     page.settle(Some("Home")).await;
 
-    // Whoever has lost the device has the recovery codes, each for once.
+    // A person who has lost the device has the recovery codes, each for one sign-in.
     server.clock.advance(Duration::from_secs(30));
     page.sign_out().await;
     page.give_password(&ann.email).await;
@@ -137,7 +137,7 @@ async fn a_passkey_is_of_one_device_and_of_its_person() {
     show(&copied).await;
     assert_eq!(page.alert().await, REFUSED);
 
-    // The id of a passkey with the key of another one, and a passkey with somebody else's name on it.
+    // The id of a passkey with the key of another one, and a passkey with the user handle of another person.
     for member in ["privateKey", "userHandle"] {
         let mut forged = counted.clone();
         forged[member] = of_bob[member].clone();

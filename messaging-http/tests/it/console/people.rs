@@ -25,7 +25,7 @@ impl Person {
         Self { email: email.to_owned() }
     }
 
-    /// Signs in as a program does; answers the token.
+    /// Signs in as a program does; returns the token.
     pub(crate) async fn token(&self, server: &TestServer) -> String {
         let body = json!({"email": self.email, "password": PASSWORD}).to_string();
         let answer =

@@ -1,5 +1,5 @@
-//! A reader whose browser runs no scripts, from a form to leaving, and back: every page of it is whole, wide and narrow, light
-//! and dark, and what is written from right to left is.
+//! A reader whose browser runs no scripts, from a form to leaving, and back: every page is complete, wide and narrow,
+//! light and dark, also in languages written from right to left.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ const READER: &str = "ann@example.com";
 /// A word that is wider than a small screen.
 const WIDE: &str = "Donnerstagabendveranstaltungsankuendigungsnewsletter";
 
-/// Whatever finds its own direction and begins in Hebrew, but is not written from right to left; and the same of what is
-/// in Latin letters.
+/// Script that finds elements with `dir=auto` that begin in Hebrew and are not written from right to left, or begin in
+/// Latin letters and are not written from left to right.
 const DIRECTIONS: &str = r"
     const faults = [];
     for (const element of document.querySelectorAll('[dir=auto]')) {
@@ -148,7 +148,7 @@ async fn a_reader_needs_no_scripts_from_a_form_to_leaving_and_back() {
     let Reading { browser, site: _site, seen } = reading;
     assert_eq!(browser.strangers(), Vec::<String>::new());
     drop(browser);
-    // What audits the pages is a script itself.
+    // The audit of the pages is a script itself.
     let Some(browser) = Browser::start().await else { return };
     let mut faults = Vec::new();
     for (what, markup) in seen {

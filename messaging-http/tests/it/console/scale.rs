@@ -1,4 +1,4 @@
-//! A workspace with 100,000 rows of everything: no list counts them, shows more than a page, or takes longer.
+//! A workspace with 100,000 rows of each kind: no list counts them, shows more than a page, or takes longer.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -78,7 +78,7 @@ async fn lists_of_a_hundred_thousand_rows_open_like_short_ones() {
         assert!(page.text().await.contains(newest), "{route}: {}", page.text().await);
         assert!(!page.text().await.contains("100,000"), "{route} counts");
 
-        // On to the next page and back, where the rows and the place are the same.
+        // To the next page and back, where rows and scroll position are the same.
         let first = page.browser.run(&format!("scrollTo(0, 700); return {NAMES}"), &[]).await;
         page.press("link", "Next page").await;
         let second = page.browser.run(&format!("return {NAMES}"), &[]).await;
@@ -88,7 +88,7 @@ async fn lists_of_a_hundred_thousand_rows_open_like_short_ones() {
         page.until("scrollY > 500").await;
     }
     server.clock.advance(Duration::from_mins(1));
-    // What is looked for is found by its name, not by leafing.
+    // A contact is found by a filter, not by paging.
     page.load("#/contacts?email=person17%40people.example").await;
     let rows =
         "return [...document.querySelectorAll('main tbody tr')].map((row) => row.textContent.includes('person17@'))";

@@ -1,5 +1,5 @@
-//! Every screen filled, empty, for somebody who may not see it, and while the server fails: for everybody, in every
-//! width and colour.
+//! Every screen with data, empty, for a user without access, and while the server fails, in every width and color
+//! scheme.
 
 use messaging_core::scope::Role;
 
@@ -10,11 +10,11 @@ use crate::harness::TestServer;
 
 /// A route of the console.
 struct Screen {
-    /// Its route; `{name}` is the id of what was made under this name.
+    /// Its route; `{name}` is the id of the resource created under this name.
     route: &'static str,
-    /// What the screen says to a viewer whom it cannot show everything; empty when it can.
+    /// Text of the screen for a viewer who may not see everything; empty if viewers see all.
     to_viewers: &'static str,
-    /// Whether there is something to ask the server before the screen is drawn.
+    /// True if the screen sends a request before it is drawn.
     asks: bool,
 }
 
@@ -22,12 +22,12 @@ const fn screen(route: &'static str, to_viewers: &'static str) -> Screen {
     Screen { route, to_viewers, asks: true }
 }
 
-/// A screen that is drawn without asking.
+/// A screen that is drawn without a request.
 const fn form(route: &'static str, to_viewers: &'static str) -> Screen {
     Screen { route, to_viewers, asks: false }
 }
 
-/// The routes, all but the one for those who are not signed in.
+/// All routes except the sign-in screen.
 const SCREENS: &[Screen] = &[
     screen("#/", ""),
     screen("#/messages", ""),
@@ -79,7 +79,7 @@ impl Screen {
         ids.iter().fold(self.route.to_owned(), |route, (name, id)| route.replace(&format!("{{{name}}}"), id))
     }
 
-    /// Whether it is about one thing.
+    /// Returns true if the screen shows a single resource.
     fn is_of_one(&self) -> bool {
         self.route.contains('{')
     }
@@ -90,7 +90,7 @@ pub(super) fn routes(ids: &Ids) -> impl Iterator<Item = String> {
     SCREENS.iter().map(|screen| screen.route(ids))
 }
 
-/// Keeps what is wrong with the screens.
+/// Collects the faults of screens.
 #[derive(Default)]
 struct ScreenFaults(Vec<String>);
 
@@ -112,7 +112,7 @@ impl ScreenFaults {
     }
 }
 
-/// Lets the bucket of the person's requests fill again.
+/// Lets the rate limit of the person's requests recover.
 fn rest(server: &TestServer) {
     server.clock.advance(std::time::Duration::from_secs(10));
 }
@@ -205,7 +205,7 @@ async fn every_screen_says_that_the_server_fails_and_goes_on_after_it() {
             }
         }
         page.answer_as_ever(failing).await;
-        // What asks every second has perhaps gone on by itself.
+        // A screen that polls every second has perhaps recovered by itself.
         let mut tries = 0;
         while tries < 12 && page.browser.run(TRY_AGAIN, &[]).await == true {
             page.settle(None).await;
@@ -238,7 +238,7 @@ async fn every_screen_names_the_scope_that_is_missing() {
 async fn signing_in_is_for_everybody() {
     let server = filled::server().await;
     let Some(page) = Page::start(&server).await else { return };
-    // Whoever is not signed in is asked to, wherever the link led.
+    // A visitor who is not signed in is asked to sign in, wherever the link led.
     let mut faults = ScreenFaults::default();
     for screen in [form("#/sign-in", ""), form("#/messages", "")] {
         page.load(screen.route).await;
@@ -248,7 +248,7 @@ async fn signing_in_is_for_everybody() {
     faults.report();
 }
 
-/// Does everything wrong that is looked for, each once.
+/// Makes every fault that the checks look for, once.
 const WRONG: &str = "
     const main = document.querySelector('main');
     const add = (name, attributes, text = '') => {

@@ -1,4 +1,4 @@
-//! Who is signed in: links that sign in once, sessions that end in the middle of work, several windows.
+//! Sessions in the browser: links that sign in once, sessions that end during work, several windows.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ async fn whoever_has_an_account_accepts_an_invitation_signed_in() {
     let status = server.get(&members, &owner).await.json()["data"][0]["status"].clone();
     assert_eq!(status, "active");
 
-    // Another one is on the screen of the account.
+    // Another workspace is on the account screen.
     let other = server.other_workspace().await;
     let invited =
         Member { status: MemberStatus::Invited, ..Member::active(other, id_of(&ann), Role::Editor, server.app.now()) };
@@ -164,7 +164,7 @@ async fn a_server_that_asks_to_wait_is_asked_again_by_itself() {
     let Some(page) = Page::start(&server).await else { return };
     let token = filled::member(&server, Role::Owner).await;
     page.sign_in(&token).await;
-    // Takes what the person may still ask for in this minute; the server's clock stands still.
+    // Uses up the requests that the person has left in this minute; the server's clock stands still.
     let authorization = format!("Bearer {token}");
     let headers = [("authorization", &*authorization)];
     while server.request("GET", "/v1/workspaces", &headers, None).await.status == 200 {}

@@ -1,4 +1,4 @@
-//! Single sign-on from the console's button over the pages of a provider that is not ours to a session.
+//! Single sign-on from the console's button over the pages of a foreign provider to a session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ use super::people::{PASSWORD, Person};
 use super::sign_on_provider::Provider;
 use crate::harness::TestServer;
 
-/// How often the keys are asked for at most.
+/// Shortest interval between two requests for the provider's keys.
 const KEYS_AGAIN: Duration = Duration::from_mins(1);
 
-/// The workspace that groups open: its id has to be known before the server starts.
+/// The workspace that groups give access to: its id must be known before the server starts.
 const WORKSPACE: &str = "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 
 fn workspace() -> WorkspaceId {
     WORKSPACE.parse().unwrap()
 }
 
-/// A server at [`NAMED`] that asks a provider over real sockets, with the workspace that groups open.
+/// A server at [`NAMED`] that uses a provider over real sockets, with the workspace that groups give access to.
 async fn server(oidc: OidcSettings) -> TestServer {
     let role = |group: &str, role| GroupRole { group: group.to_owned(), workspace: workspace(), role };
     let group_roles = vec![role("mail-team", Role::Editor), role("mail-admins", Role::Admin)];
@@ -51,7 +51,7 @@ async fn comes_back(page: &Page, heading: &str) {
     page.settle(Some(heading)).await;
 }
 
-/// Waits for the screen for signing in, which says why there is no session.
+/// Waits for the sign-in screen, which shows why there is no session.
 async fn is_refused(page: &Page, provider: &Provider, words: &str) -> Vec<String> {
     comes_back(page, "Sign in").await;
     let said = page.alert().await;
@@ -63,7 +63,7 @@ async fn is_refused(page: &Page, provider: &Provider, words: &str) -> Vec<String
     found
 }
 
-/// Forgets all cookies, also those by which the provider knows somebody.
+/// Deletes all cookies, also those of the provider.
 async fn forget(page: &Page) {
     page.browser.devtools("Network.clearBrowserCookies", json!({})).await;
 }
@@ -83,7 +83,7 @@ async fn people_sign_in_with_a_provider_and_have_the_roles_of_their_groups() {
     let Some(page) = Page::start_named(&server).await else { return };
     page.load("#/sign-in").await;
     let mut found = audit(&page, false).await;
-    // What the provider says of her stands at its UserInfo endpoint.
+    // Her claims are at the provider's UserInfo endpoint.
     provider.sign_in(&page, &server, "ann").await;
     comes_back(&page, "Home").await;
     assert!(page.text().await.contains("ann@example.com"), "{}", page.text().await);
@@ -94,7 +94,7 @@ async fn people_sign_in_with_a_provider_and_have_the_roles_of_their_groups() {
     let traces = page.browser.run(traces, &[]).await;
     assert_eq!((&traces[0], &traces[3]), (&json!(format!("{NAMED}/console/#/")), &json!("")), "{traces}");
 
-    // Signing out ends the session here and not the one at the provider, which asks for nothing then.
+    // Signing out ends the session here and not at the provider, which then asks for nothing.
     page.sign_out().await;
     Provider::follow_button(&page, &server).await;
     comes_back(&page, "Home").await;
@@ -181,7 +181,7 @@ async fn somebody_with_a_password_confirms_once_that_it_is_them() {
 async fn where_it_is_the_only_way_nothing_else_is_offered_or_taken() {
     let people = json!({"ann": person("ann@example.com", true, &["mail-team"])});
     let Some(mut provider) = Provider::start(&people) else { return };
-    // A client without a secret, which PKCE alone protects.
+    // A client without a secret, protected by PKCE alone.
     provider.restart(&json!({"secret": null}));
     let server = server(OidcSettings { only: true, ..provider.oidc() }).await;
     let Some(page) = Page::start_named(&server).await else { return };
@@ -199,7 +199,7 @@ async fn where_it_is_the_only_way_nothing_else_is_offered_or_taken() {
     assert_eq!(role_of(&server, "ann@example.com").await, "editor");
     found.extend(provider.faults_without_its_own(&page).await);
 
-    // The operator's way in.
+    // The operator can still sign in.
     page.sign_out().await;
     let link = admin::login_link(&server.app, &bob.email).await.unwrap().url;
     page.browser.open("about:blank").await;

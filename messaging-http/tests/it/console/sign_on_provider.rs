@@ -1,6 +1,6 @@
-//! A single sign-on provider that is not ours, as a process: the npm package `oidc-provider`, run by `node`.
+//! A foreign single sign-on provider as a process: the npm package `oidc-provider`, run by `node`.
 //!
-//! It is no part of this project: `OIDC_PROVIDER` names its file `lib/index.js` of version 9.13.
+//! It is not part of this project: `OIDC_PROVIDER` is the path of its file `lib/index.js`, version 9.13.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -12,30 +12,30 @@ use serde_json::{Value, json};
 use super::page::{NAMED, Page};
 use crate::harness::TestServer;
 
-/// The key, as the browser's protocol writes it.
+/// The Enter key, as the browser's protocol writes it.
 const ENTER: &str = "\u{e007}";
 
 /// The secret of the client.
 const SECRET: &str = "a secret: with+marks%";
 
-/// A provider that runs. It ends with its standard input, so also with this process.
+/// A running provider. It ends with its standard input, and so with this process.
 pub(crate) struct Provider {
     library: OsString,
     process: Process,
-    /// Where it is, scheme, host and port, by which it names itself.
+    /// Address of the provider and its issuer name: scheme, host and port.
     pub(crate) issuer: String,
     settings: Value,
 }
 
 struct Process {
     child: Child,
-    /// Kept open, so that it can go on writing.
+    /// Kept open, so that the provider can write.
     _output: BufReader<ChildStdout>,
 }
 
 impl Provider {
-    /// Starts one for the server at [`NAMED`], where these people have accounts: claims by sign-in name. `None` where there
-    /// is none, which is said on standard error.
+    /// Starts a provider for the server at [`NAMED`], with accounts for these people: claims by sign-in name. `None` if
+    /// it is not installed, which is noted on standard error.
     pub(crate) fn start(people: &Value) -> Option<Self> {
         let Some(library) = std::env::var_os("OIDC_PROVIDER") else {
             assert!(std::env::var_os("REQUIRE_BROWSER").is_none(), "OIDC_PROVIDER names no lib/index.js");
@@ -48,8 +48,7 @@ impl Provider {
         Some(Self { library, process, issuer, settings })
     }
 
-    /// Ends it and starts it anew at the same place with another key, no memory, and these settings in the place of what they
-    /// were.
+    /// Ends the provider and starts it again at the same address with another key, no memory, and changed settings.
     pub(crate) fn restart(&mut self, changes: &Value) {
         let (_, port) = self.issuer.rsplit_once(':').unwrap();
         self.settings["port"] = json!(port.parse::<u16>().unwrap());
@@ -67,7 +66,7 @@ impl Provider {
         let _ = self.process.child.wait();
     }
 
-    /// Settings of a server that people sign in to with it.
+    /// Settings of a server whose users sign in at the provider.
     pub(crate) fn oidc(&self) -> OidcSettings {
         OidcSettings {
             issuer: self.issuer.clone(),
@@ -80,21 +79,21 @@ impl Provider {
         }
     }
 
-    /// Follows the console's button. The server's clock is set to that of the browser, which is the provider's.
+    /// Follows the console's button. The server's clock is set to that of the browser, which is also the provider's.
     pub(crate) async fn follow_button(page: &Page, server: &TestServer) {
         page.set_clock(server).await;
         page.focus("link", "Sign in with Acme").await;
         page.browser.type_keys(ENTER).await;
     }
 
-    /// Follows the button to the provider, which asks who somebody is.
+    /// Follows the button to the provider, which asks for the sign-in name.
     pub(crate) async fn ask_for_name(&self, page: &Page, server: &TestServer) {
         Self::follow_button(page, server).await;
         let is_there = format!("location.origin === {}", json!(self.issuer));
         page.until_there(&format!("{is_there} && document.querySelector('form [name=login]')")).await;
     }
 
-    /// Signs somebody in who is new to the provider: by name, and then by consent.
+    /// Signs in a person who is new to the provider: by name, and then by consent.
     pub(crate) async fn sign_in(&self, page: &Page, server: &TestServer, name: &str) {
         self.ask_for_name(page, server).await;
         for (field, text) in [("login", name), ("password", "any")] {
@@ -108,8 +107,8 @@ impl Provider {
         page.browser.type_keys(ENTER).await;
     }
 
-    /// What the console did wrong since the last call, without what the provider's pages did: they ask another host for a
-    /// font.
+    /// Faults of the console since the last call, without those of the provider's pages, which load a font from another
+    /// host.
     pub(crate) async fn faults_without_its_own(&self, page: &Page) -> Vec<String> {
         let mut faults = page.faults().await;
         faults.retain(|fault| !fault.contains(&self.issuer) && !fault.contains("fonts.googleapis.com"));
@@ -123,7 +122,7 @@ impl Drop for Provider {
     }
 }
 
-/// Runs one; answers where it is.
+/// Runs a provider; returns the process and the issuer.
 fn run(library: &OsStr, settings: &Value) -> (Process, String) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/console/sign_on_provider.mjs");
     let mut child = Command::new("node")

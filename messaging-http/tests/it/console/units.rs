@@ -8,7 +8,7 @@ use super::filled;
 use super::page::Page;
 use crate::harness::any_port;
 
-/// Runs the tests of a module: its exported functions, whose names say what holds. Answers what does not.
+/// Script that runs the tests of a module: its exported functions, whose names say what holds. Returns the failures.
 const RUN: &str = "return import(new URL(`files/tests/${arguments[0]}`, document.baseURI)).then(async (module) => {
         const tests = Object.entries(module);
         const failed = [];

@@ -1,9 +1,9 @@
-//! A browser for tests: a client of the `WebDriver` protocol (W3C), which is JSON over HTTP, and of what chromedriver adds
-//! to it.
+//! A browser for tests: a client of the `WebDriver` protocol (W3C), which is JSON over HTTP, and of chromedriver's
+//! additions to it.
 //!
-//! One chromedriver serves the tests of a process, and each test has a browser of its own, which ends with the test. The
-//! driver ends with the process: a shell waits for the end of a pipe that only this process holds, and ends its group then.
-//! Of all processes together at most [`BROWSERS`] tests have a browser at the same time.
+//! One chromedriver serves the tests of a process, and each test has a separate browser, which ends with the test. The
+//! driver ends with the process: a shell waits for the end of a pipe that only this process holds, and then ends its
+//! group. Over all processes at most [`BROWSERS`] tests have a browser at the same time.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -21,10 +21,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::elsewhere::Elsewhere;
 
-/// How many browsers run at a time.
+/// Number of browsers at a time.
 const BROWSERS: usize = 2;
 
-/// Nothing that is asked of a browser takes this long unless something is broken.
+/// Time limit of a command to a browser.
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Largest answer that is read, in bytes.
@@ -33,10 +33,10 @@ const MAX_ANSWER: u64 = 16 << 20;
 /// The protocol's name for a reference to an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// What the programs are called, in Debian's packages `chromium` and `chromium-driver`.
+/// The programs, of Debian's packages `chromium` and `chromium-driver`.
 const PROGRAMS: [&str; 2] = ["chromium", "chromedriver"];
 
-/// The driver of this process; `None` where there is no browser.
+/// The driver of this process; `None` if there is no browser.
 static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
 
 /// A running chromedriver.
@@ -44,7 +44,7 @@ struct Driver {
     address: SocketAddr,
     /// Its standard input is the pipe.
     _watchdog: Child,
-    /// Kept open, so that the driver can go on writing.
+    /// Kept open, so that the driver can write.
     _output: BufReader<ChildStdout>,
 }
 
@@ -62,7 +62,7 @@ impl Driver {
         }
         let directory = std::env::temp_dir().join(format!("messaging-browser-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
-        // Browsers that were not told to end are in the group of the shell, which itself lives on to clean up.
+        // Browsers that were not closed are in the group of the shell, which itself survives to clean up.
         let watchdog = "finish() { trap '' TERM; kill 0; wait; sleep 1; rm -rf \"$TMPDIR\"; exit; }; \
                         trap finish TERM INT HUP; chromedriver --port=0 & exec >&-; read -r _; finish";
         let mut child = Command::new("sh")
@@ -99,7 +99,7 @@ async fn turn() -> File {
     tokio::task::spawn_blocking(move || file.lock().map(|()| file)).await.unwrap().unwrap()
 }
 
-/// A browser without a window, whose profile is new.
+/// A headless browser with a new profile.
 pub(crate) struct Browser {
     address: SocketAddr,
     session: String,
@@ -108,31 +108,31 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts one; `None` where there is none, which is said on standard error.
+    /// Starts a browser; `None` if there is none, which is noted on standard error.
     pub(crate) async fn start() -> Option<Self> {
         Self::start_with("", json!({})).await
     }
 
-    /// One that runs no script of a page, as somebody has it who turned them off.
+    /// A browser with JavaScript turned off.
     pub(crate) async fn without_scripts() -> Option<Self> {
         Self::start_with("", json!({"profile.managed_default_content_settings.javascript": 2})).await
     }
 
-    /// Starts one in which `http://localhost` leads to a server: a site with a name and without a port.
+    /// Starts a browser in which `http://localhost` leads to a server: a site with a name and without a port.
     pub(crate) async fn start_for(server: SocketAddr) -> Option<Self> {
         Self::start_with(&format!("MAP localhost {server}, "), json!({})).await
     }
 
-    /// One with these rules for names of hosts, before those of all, and with these preferences.
+    /// Starts a browser with these rules for host names, which precede the usual ones, and with these preferences.
     async fn start_with(rules: &str, preferences: Value) -> Option<Self> {
         let address = DRIVER.get_or_init(Driver::start).as_ref()?.address;
         let turn = turn().await;
         let elsewhere = Elsewhere::start().await;
-        // Names that tests give to other hosts lead to us, so that it is known who is asked. All others lead nowhere: what
-        // the browser asks of its makers is no business of a test, and the console's policy would report the rest.
+        // Host names of the tests lead to `Elsewhere`, which notes them. All others lead nowhere: the browser's own
+        // requests to its maker do not matter to a test, and the console's policy would report the rest.
         let hosts = ["example", "test", "invalid"].map(|end| format!("MAP *.{end} {}, ", elsewhere.address)).concat();
         let hosts = format!("--host-resolver-rules={rules}{hosts}MAP * ~NOTFOUND, EXCLUDE 127.0.0.1");
-        // Our own pages only, and in containers nothing has the rights that the browser's sandbox needs.
+        // Only pages of the tests are loaded, and in containers the browser's sandbox lacks its rights.
         let arguments = [
             "--headless=new",
             "--no-sandbox",
@@ -160,13 +160,13 @@ impl Browser {
         Some(Self { address, session, elsewhere, _turn: turn })
     }
 
-    /// A command of the protocol; `path` is what follows the session.
+    /// A command of the protocol; `path` is the part after the session.
     #[track_caller]
     pub(crate) fn command(&self, path: &str, body: Value) -> impl Future<Output = Value> {
         self.ask("POST", path, Some(body))
     }
 
-    /// The same by any method.
+    /// A command of the protocol by any method.
     #[track_caller]
     pub(crate) fn ask(&self, method: &'static str, path: &str, body: Option<Value>) -> impl Future<Output = Value> {
         let place = std::panic::Location::caller();
@@ -183,20 +183,20 @@ impl Browser {
         self.command("/url", json!({"url": url}))
     }
 
-    /// Runs the body of a function in the page with `arguments`; answers what it returns, or what a promise comes to.
+    /// Runs the body of a function in the page with `arguments`; returns its result, or that of its promise.
     #[track_caller]
     pub(crate) fn run(&self, script: &str, arguments: &[Value]) -> impl Future<Output = Value> {
         self.command("/execute/sync", json!({"script": script, "args": arguments}))
     }
 
-    /// True once an expression is true in the document that is shown; false also while one document follows another.
+    /// True if an expression is true in the current document; false also while one document replaces another.
     pub(crate) async fn holds(&self, expression: &str) -> bool {
         let body = json!({"script": format!("return Boolean({expression})"), "args": []});
         let path = format!("/session/{}/execute/sync", self.session);
         exchange(self.address, "POST", &path, Some(body)).await.is_ok_and(|value| value == true)
     }
 
-    /// What is drawn of the first element that the selector finds, as a PNG file.
+    /// Screenshot of the first element that the selector finds, as a PNG file.
     pub(crate) async fn picture(&self, selector: &str) -> Vec<u8> {
         let found = self.command("/element", json!({"using": "css selector", "value": selector})).await;
         let element = found[ELEMENT].as_str().unwrap();
@@ -210,13 +210,13 @@ impl Browser {
         self.command("/goog/cdp/execute", json!({"cmd": command, "params": parameters}))
     }
 
-    /// Width and height of the window's content.
+    /// Sets width and height of the window's content.
     pub(crate) async fn narrow(&self, width: u32, height: u32) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
         self.devtools("Emulation.setDeviceMetricsOverride", size).await;
     }
 
-    /// The colours that the person prefers: `light` or `dark`.
+    /// Sets the preferred color scheme: `light` or `dark`.
     pub(crate) async fn prefer(&self, scheme: &str) {
         let features = json!([
             {"name": "prefers-color-scheme", "value": scheme},
@@ -252,7 +252,7 @@ impl Browser {
         (ask("source").await, ask("title").await)
     }
 
-    /// Lines that the browser wrote for developers since the last call.
+    /// Lines that the browser logged for developers since the last call.
     pub(crate) async fn log(&self) -> Vec<Value> {
         match self.command("/se/log", json!({"type": "browser"})).await {
             Value::Array(lines) => lines,
@@ -260,12 +260,12 @@ impl Browser {
         }
     }
 
-    /// The other hosts that something of the browser has connected to since the last call.
+    /// The other hosts that the browser has connected to since the last call.
     pub(crate) fn strangers(&self) -> Vec<String> {
         self.elsewhere.take()
     }
 
-    /// Types a text, key by key. Keys without a sign are those of the protocol, see [`keys`].
+    /// Types a text, key by key. Keys without a character are those of the protocol, see [`keys`].
     #[track_caller]
     pub(crate) fn type_keys(&self, text: &str) -> impl Future<Output = Value> {
         let strokes = text.chars().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key})));
@@ -284,7 +284,7 @@ impl Browser {
         self.command("/actions", json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]}))
     }
 
-    /// Role and name of what has the focus, as assistive technology is told.
+    /// Role and name of the focused element, as assistive technology gets them.
     pub(crate) async fn focused(&self) -> (String, String) {
         let ask = async |path: &str| {
             let path = format!("/session/{}/element{path}", self.session);
@@ -296,14 +296,14 @@ impl Browser {
         (text("computedrole").await, text("computedlabel").await)
     }
 
-    /// Gives the browser a cookie for the page's host that scripts cannot read.
+    /// Sets a cookie for the page's host that scripts cannot read.
     #[track_caller]
     pub(crate) fn set_cookie(&self, name: &str, value: &str) -> impl Future<Output = Value> {
         let cookie = json!({"name": name, "value": value, "path": "/", "httpOnly": true, "sameSite": "Strict"});
         self.command("/cookie", json!({"cookie": cookie}))
     }
 
-    /// Goes into the first frame that the selector finds, or back to the whole document.
+    /// Switches to the first frame that the selector finds, or back to the whole document.
     pub(crate) async fn go_into(&self, selector: Option<&str>) {
         let frame = match selector {
             Some(selector) => self.command("/element", json!({"using": "css selector", "value": selector})).await,
@@ -312,7 +312,8 @@ impl Browser {
         self.command("/frame", json!({"id": frame})).await;
     }
 
-    /// Opens another window, and goes to it; answers its handle. Of the tabs of one window a single one would be visible.
+    /// Opens another window, and switches to it; returns its handle. Of the tabs of one window only one would be
+    /// visible.
     pub(crate) async fn open_window(&self) -> String {
         let made = self.command("/window/new", json!({"type": "window"})).await;
         let handle = made["handle"].as_str().unwrap().to_owned();
@@ -320,13 +321,13 @@ impl Browser {
         handle
     }
 
-    /// Closes the window; then one must be gone to.
+    /// Closes the window; then another one must be chosen.
     pub(crate) async fn close_window(&self) {
         let path = format!("/session/{}/window", self.session);
         exchange(self.address, "DELETE", &path, None).await.expect("the window closes");
     }
 
-    /// Goes to a window.
+    /// Switches to a window.
     #[track_caller]
     pub(crate) fn go_to(&self, handle: &str) -> impl Future<Output = Value> {
         self.command("/window", json!({"handle": handle}))
@@ -341,7 +342,7 @@ impl Browser {
 }
 
 impl Drop for Browser {
-    /// Ends the browser, also while a test panics: so without the runtime.
+    /// Ends the browser, even while a test panics, and so without the runtime.
     fn drop(&mut self) {
         let Ok(mut stream) = TcpStream::connect(self.address) else { return };
         let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
@@ -351,7 +352,7 @@ impl Drop for Browser {
     }
 }
 
-/// One request on a connection of its own: the value of the answer, or what the driver says is wrong.
+/// One request on a new connection: the value of the answer, or the error of the driver.
 async fn exchange(address: SocketAddr, method: &str, path: &str, body: Option<Value>) -> Result<Value, String> {
     let body = body.map(|body| body.to_string()).unwrap_or_default();
     let head = format!("{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {}\r\n\r\n", body.len());
@@ -361,7 +362,7 @@ async fn exchange(address: SocketAddr, method: &str, path: &str, body: Option<Va
         stream.write_all(body.as_bytes()).await?;
         let mut answer = Vec::new();
         let mut stream = stream.take(MAX_ANSWER);
-        // The driver keeps connections open, so its answer ends where its length says.
+        // The driver keeps connections open, so the answer ends by its Content-Length.
         while !is_whole(&answer) {
             if stream.read_buf(&mut answer).await? == 0 {
                 break;
@@ -393,7 +394,7 @@ fn is_whole(answer: &[u8]) -> bool {
     answer.len() >= start + length.unwrap_or(0)
 }
 
-/// Keys without a sign, as the protocol writes them.
+/// Keys without a character, as the protocol writes them.
 pub(crate) mod keys {
     pub(crate) const TAB: char = '\u{e004}';
     pub(crate) const ENTER: char = '\u{e007}';

@@ -1,4 +1,5 @@
-//! Accounts that ask for a pause, get too much or refuse us: what goes over them waits, or leaves more slowly.
+//! Accounts that ask for a pause, have too many requests, or refuse our credentials: their messages wait, or are sent
+//! more slowly.
 
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ async fn an_account_that_answers_429_rests_for_as_long_as_it_says() {
             if wait == Wait::Absurd {
                 break;
             }
-            // Jobs that wait look again every few seconds.
+            // Waiting jobs check again every few seconds.
             texts.pass(SECOND).await;
             for _ in 0..60 {
                 texts.pass(SECOND).await;
@@ -112,7 +113,7 @@ async fn a_max_rate_spreads_what_leaves() {
     texts.work().await;
     let mut passed = 0;
     while fake.requests().len() < 30 {
-        // No more than ten in any second of the product's clock, and of the real one what waits in its place.
+        // At most ten in any second of the product's clock, plus those that were waiting for their turn.
         let sent = u32::try_from(fake.requests().len()).unwrap();
         assert!(sent <= 10 * passed + 21, "{sent} after {passed} s");
         assert!(began.elapsed() + SECOND * passed >= SECOND * sent.saturating_sub(1) / 10);
@@ -140,7 +141,7 @@ async fn a_message_center_that_throttles_is_sent_to_more_slowly() {
 
 #[tokio::test]
 async fn a_pause_that_is_asked_for_lets_nobody_leave_who_is_not_on_the_way() {
-    /// Messages of a lane that are on the way before the first of them has an answer.
+    /// Messages of a lane that are sent before the first of them has an answer.
     const ON_THE_WAY: usize = 24;
     const MANY: usize = 100;
     let (texts, fake) = Texts::by_twilio().await;

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::Texts;
 
-/// What becomes of a message to a number with these last digits.
+/// Expected results of a message to a number with these last digits.
 struct Row {
     digits: u8,
     /// The number of reports that the provider sends to the server about the message.
     calls: usize,
     fate: &'static str,
     listed: &'static str,
-    /// The kind of an event, and what its `meta` says among other things.
+    /// The kind of an event, and members of its `meta`.
     meta: (&'static str, Value),
 }
 
@@ -191,7 +191,7 @@ async fn what_a_message_center_answers_and_reports_decides_about_message_and_num
 async fn five_soft_bounces_in_a_row_suppress_a_number_and_what_is_not_its_fault_does_not() {
     let (texts, fake) = Texts::by_twilio().await;
     let mut calls = 0;
-    // Absent at once and by report; filtered, of a failing provider, refused.
+    // Unreachable at once and by report; filtered, of a failing provider, refused.
     for (digits, reported, listed) in [
         (3, 0, "bounce system soft_bounce_limit"),
         (53, 1, "bounce system soft_bounce_limit"),

@@ -1,4 +1,4 @@
-//! Calls of Twilio at the server's own address: what is signed counts, and nothing else does.
+//! Calls of Twilio at the server's own address: only signed parts count.
 
 use messaging_testing::fakes::Signature;
 
@@ -20,7 +20,7 @@ async fn reports_that_are_forged_unsigned_or_signed_with_an_old_secret_change_no
         assert_eq!(texts.fate(&id).await, "sent: queued sent", "{digits}");
         assert_eq!(texts.listed(&to).await, "");
     }
-    // What is about another message is about the one whose address was called.
+    // A receipt about another message counts for the message whose address was called.
     let id = texts.send("+9990000043").await;
     let called = fake.calls_answered(calls + 4).await;
     assert!(called[calls..].iter().all(|call| call.status.unwrap() == 200), "{called:?}");
@@ -39,7 +39,7 @@ async fn what_a_recipient_writes_counts_when_twilio_signed_it_for_our_address() 
     for signature in [Signature::Forged, Signature::Missing, Signature::OldSecret] {
         assert_eq!(write(&url, "STOP", signature).await, 401, "{signature:?}");
     }
-    // The signature is over the whole address.
+    // The signature covers the whole address.
     assert_eq!(write(&format!("{url}A"), "STOP", Signature::Valid).await, 404);
     let mut elsewhere = fake.write(&url, NUMBER, "STOP", Signature::Forged).await.unwrap().callback;
     let signed_for_another =

@@ -1,6 +1,6 @@
-//! Readers of a public list who confirm, leave and choose at two nodes of one database, while files with their addresses are
-//! imported, a campaign is sent and nodes are killed: the last act of each reader holds, and whoever was told that they left
-//! gets no mail of the list afterwards.
+//! Readers of a public list who confirm, leave and choose at two nodes of one database, while files with their
+//! addresses are imported, a campaign is sent and nodes are killed: the last action of each reader holds, and a reader
+//! who was told that they left gets no mail of the list afterwards.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -24,10 +24,10 @@ const NODES: usize = 2;
 /// Members of the list, and as many who are asked to confirm.
 const READERS: usize = 120;
 
-/// How often each reader is in a file that is imported.
+/// Number of times that each reader is in an imported file.
 const TIMES_IN_FILE: usize = 10;
 
-/// Something that a reader does.
+/// An action of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Act {
     Confirm,
@@ -40,7 +40,7 @@ enum Act {
 }
 
 impl Act {
-    /// The kind of link that it follows.
+    /// The kind of link that the action follows.
     const fn link(self) -> &'static str {
         match self {
             Self::Confirm => "/c/",
@@ -49,7 +49,7 @@ impl Act {
         }
     }
 
-    /// The form that is posted there.
+    /// The form that the action posts there.
     fn form(self, list: &str) -> String {
         match self {
             Self::Confirm => "confirm=yes".to_owned(),
@@ -60,17 +60,17 @@ impl Act {
     }
 }
 
-/// A reader with links, who does one thing after the other.
+/// A reader with links, who acts step by step.
 struct Reader {
     email: String,
     acts: &'static [Act],
     links: HashMap<&'static str, String>,
-    /// How many acts were answered, and when the last one was; held while somebody acts for the reader.
+    /// Number of answered actions, and the time of the last answer; locked while somebody acts for the reader.
     done: Mutex<(usize, Option<Instant>)>,
 }
 
-/// Acts of the reader with a number: members leave, leave and come back, leave by choice, or stay; of those who are asked
-/// every second confirms.
+/// Actions of the reader with a number: members leave, leave and come back, leave by choice, or stay; of the readers
+/// who are asked every second confirms.
 fn acts(email: &str, number: usize) -> &'static [Act] {
     match (&email[..1], number % 4) {
         ("p", 0) => &[Act::Leave],
@@ -86,9 +86,9 @@ impl Reader {
         self.acts.last().copied()
     }
 
-    /// Does the next thing at a node; if it was not answered, it is the next one again.
+    /// Does the next action at a node; if it is not answered, it stays the next one.
     fn act(&self, node: &Server, list: &str) {
-        // Somebody else may be at it.
+        // Another thread may be acting.
         let Ok(mut done) = self.done.try_lock() else { return };
         let Some(act) = self.acts.get(done.0) else { return };
         if node.press(&self.links[act.link()], &act.form(list)) == Some(200) {
@@ -109,7 +109,8 @@ impl Shop {
         format!("{}/{path}", self.base)
     }
 
-    /// A public list with members and with readers who are asked to confirm, and two campaigns of which the first is sent.
+    /// A public list with members and with readers who are asked to confirm, and two campaigns, the first of which is
+    /// sent.
     fn prepare(installation: &Installation, server: &Server) -> Self {
         let key = &installation.key;
         let (status, page) = server.request("GET", "/v1/workspaces", key, &Value::Null);
@@ -137,14 +138,14 @@ impl Shop {
             format!("{base}/campaigns/{}", made("campaigns", body))
         };
         let first = campaign("first", json!({}));
-        // At work for a minute, so that nodes are killed in the middle of it.
+        // Takes a minute, so that nodes are killed while it is being sent.
         let second = campaign("second", json!({"rate_limit": READERS}));
         post(server, key, &format!("{first}/schedule"), &json!({"send_now": true}));
         wait_for_mail(&installation.sink, || installation.sink.messages().len() >= 2 * READERS);
         Self { base, list, second }
     }
 
-    /// Has a file with all readers imported; answers the path of the import.
+    /// Has a file with all readers imported; returns the path of the import.
     fn import(&self, installation: &Installation, server: &Server, status: &str) -> String {
         let mut file = String::from("email,list_ids,attributes.n\n");
         for n in 0..READERS * TIMES_IN_FILE {
@@ -161,7 +162,7 @@ impl Shop {
         self.at(&format!("contacts/imports/{}", import["import_id"].as_str().unwrap()))
     }
 
-    /// Emails of those with a status on the list.
+    /// Email addresses of the contacts with a status on the list.
     fn with(&self, installation: &Installation, server: &Server, status: &str) -> HashSet<String> {
         let (mut found, mut cursor) = (HashSet::new(), String::new());
         loop {
@@ -184,7 +185,7 @@ impl Installation {
     }
 }
 
-/// Those who do something, with the links of their first mails.
+/// The readers who act, with the links of their first mails.
 fn readers(mails: Vec<Received>) -> Vec<Reader> {
     let reader = |received: Received| {
         let email = received.recipients[0].clone();
@@ -196,7 +197,7 @@ fn readers(mails: Vec<Received>) -> Vec<Reader> {
     mails.into_iter().filter_map(reader).collect()
 }
 
-/// Readers act at the nodes that live, until so many acts were answered in all.
+/// Lets readers act at the running nodes, until `until` actions were answered in all.
 fn go_on(readers: &[Reader], nodes: &[&Server], list: &str, until: usize, kill: impl FnOnce()) {
     let next = AtomicUsize::new(0);
     let answered = || readers.iter().map(|reader| reader.done.lock().unwrap().0).sum::<usize>();
@@ -205,13 +206,13 @@ fn go_on(readers: &[Reader], nodes: &[&Server], list: &str, until: usize, kill: 
         kill,
         |_| {
             let n = next.fetch_add(1, Ordering::Relaxed);
-            // Neither node has readers of its own.
+            // No node has readers of its own.
             readers[n % readers.len()].act(nodes[(n / 3) % nodes.len()], list);
         },
     );
 }
 
-/// Checks mails and the list against what readers were told.
+/// Checks mails and the list against the answers to readers.
 fn check(installation: &Installation, shop: &Shop, server: &Server, readers: &[Reader], arrivals: &[Instant]) {
     let [confirmed, left] = ["confirmed", "left"].map(|status| shop.with(installation, server, status));
     for reader in readers {
@@ -266,12 +267,12 @@ fn the_last_act_of_a_reader_holds_at_two_nodes_that_are_killed_during_imports() 
         let mut imports = Vec::new();
         for round in 0..kills {
             let (victim, other) = (nodes.node(round), nodes.node(round + 1));
-            // What a file says of people who are asked is not the same in all rounds.
+            // The status in a file for readers who are asked differs by round.
             let status = if round % 2 == 0 { "unconfirmed" } else { "confirmed" };
             imports.push(shop.import(&installation, &other, status));
             let part = |half: usize| all * (2 * round + half) / (2 * kills);
             go_on(&readers, &[&victim, &other], &shop.list, part(1), || victim.kill_in_place());
-            // With one node, until it comes back.
+            // With one node, until the other restarts.
             go_on(&readers, &[&other], &shop.list, part(2), || {});
             drop(victim);
             nodes.put(round % NODES, installation.start("serve", round % NODES));

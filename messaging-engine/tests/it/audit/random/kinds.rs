@@ -37,7 +37,7 @@ pub(super) struct Kind {
     pub(super) id: &'static str,
     /// True if values are of a person, and not kept.
     pub(super) is_personal: bool,
-    /// True if the entry of a deletion shows what was deleted.
+    /// True if the entry of a deletion shows the deleted resource.
     pub(super) shows_deletion: bool,
 }
 

@@ -37,7 +37,7 @@ enum Doing {
     Create,
     Update,
     Delete,
-    /// Something of its own, with the changes that it must tell of.
+    /// Another effect, with the changes that the entry must have.
     Other(Vec<Value>),
     Nothing,
 }
@@ -100,23 +100,23 @@ impl Tried {
         Self { body: body.to_string().into_bytes(), ..self }
     }
 
-    /// The same about a resource, as the entry names it.
+    /// Sets the resource, as the entry names it.
     pub(super) fn about(self, resource: Value) -> Self {
         Self { resource, ..self }
     }
 
-    /// The same about a resource that the answer names.
+    /// Takes the resource from the answer.
     pub(super) fn naming_by_answer(self) -> Self {
         Self { resource: Value::Null, ..self }
     }
 
-    /// The same with members of changes that the entry has.
+    /// Sets members of the changes that the entry must have.
     pub(super) fn changing(self, changes: Value) -> Self {
         let Value::Array(changes) = changes else { panic!("a list") };
         Self { doing: Doing::Other(changes), ..self }
     }
 
-    /// The same where there is nothing to be changed.
+    /// Expects that nothing is changed.
     pub(super) fn without_effect(self) -> Self {
         Self { doing: Doing::Nothing, ..self }
     }
@@ -137,7 +137,7 @@ impl Tried {
         json!({"kind": self.kind, "id": id.expect("an id"), "name": name})
     }
 
-    /// The changes that the entry of a success has; `None` if nothing was changed, so that there is no entry.
+    /// The changes in the entry of a success; `None` if nothing was changed, so that there is no entry.
     pub(super) fn effect(&self, answer: &Value) -> Option<Effect> {
         let sent = self.sent();
         let members = || sent.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
