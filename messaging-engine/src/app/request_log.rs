@@ -20,7 +20,7 @@ const MAX_WAITING: usize = 4096;
 /// Largest number of bytes of their bodies.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 
-/// Largest number of requests that one commit writes.
+/// Maximum number of requests that are taken from the queue to be written together.
 const BATCH: usize = 250;
 
 /// Time that a workspace's setting is cached; news of changes may be lost.

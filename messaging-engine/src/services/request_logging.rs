@@ -1,7 +1,8 @@
-//! Logging requests: a task writes those that wait, a batch in one commit, as their workspaces want it.
+//! Logging requests: a task writes those that wait, some in each commit, as their workspaces want it.
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use messaging_core::changes::{Changes, Write};
 use messaging_core::domain::security::request_log::{
     self, Kept, LoggedBodies, LoggedRequest, MAX_PATH, MAX_USER_AGENT, RequestLog,
@@ -14,6 +15,10 @@ use crate::app::{AnsweredRequest, App};
 
 /// Time for which requests are gathered before they are written.
 const GATHER: Duration = Duration::from_millis(100);
+
+/// Maximum number of requests in one commit: a store commits what others wait for together with whole commits of the
+/// background, so these are small.
+const COMMIT: usize = 32;
 
 impl App {
     /// Logs a request that was answered, as its workspace wants it, in the background. Never waits: where requests come
@@ -62,14 +67,20 @@ impl App {
                     None => self.0.metrics.request_log_dropped.inc(),
                 }
             }
-            if logged.is_empty() {
-                continue;
+            let mut logged = logged.into_iter().peekable();
+            let mut commits = Vec::new();
+            while logged.peek().is_some() {
+                commits.push(self.commit_requests(logged.by_ref().take(COMMIT).collect()));
             }
-            let count = logged.len() as u64;
-            if let Err(error) = self.commit_in_background(Changes::from_iter([Write::LogRequests(logged)])).await {
-                self.0.metrics.request_log_dropped.inc_by(count);
-                tracing::debug!(error = %Chain(&error), requests = count, "requests were not logged");
-            }
+            join_all(commits).await;
+        }
+    }
+
+    async fn commit_requests(&self, logged: Vec<(LoggedRequest, LoggedBodies)>) {
+        let count = logged.len() as u64;
+        if let Err(error) = self.commit_in_background(Changes::from_iter([Write::LogRequests(logged)])).await {
+            self.0.metrics.request_log_dropped.inc_by(count);
+            tracing::debug!(error = %Chain(&error), requests = count, "requests were not logged");
         }
     }
 

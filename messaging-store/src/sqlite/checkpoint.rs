@@ -313,10 +313,11 @@ fn move_log(shared: &Shared, files: &Files, failure_told: &mut Option<Instant>) 
         if !shared.is_longer_than(shared.limit()) {
             return moved == Moved::Complete && empty_log(shared, connection);
         }
-    }
-    // Only to make SQLite's own sync short, which also reports what failed here.
-    if let Err(error) = files.database.sync_data() {
-        tracing::warn!(%error, "the database could not be synced before the log starts over");
+        // Only to make SQLite's own sync short, which also reports what failed here. Each pass moves less than the one
+        // before, so it is the last that leaves least for the writer.
+        if let Err(error) = files.database.sync_data() {
+            tracing::warn!(%error, "the database could not be synced before the log starts over");
+        }
     }
     shared.restart.store(true, Ordering::Relaxed);
     // If the writer is idle by now and does not see the request, the next look makes a checkpoint. It is not made at
