@@ -346,7 +346,7 @@ def main():
 
     directory = tempfile.mkdtemp(prefix="confirmations-")
     data = os.path.abspath(options.data) if options.data else os.path.join(directory, "data")
-    os.makedirs(data, exist_ok=True)
+    os.makedirs(data, mode=0o700, exist_ok=True)
     rules = os.path.join(directory, "rules.toml")
     with open(rules, "w", encoding="utf-8") as file:
         for n in range(options.sites):

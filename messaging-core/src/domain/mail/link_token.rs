@@ -3,6 +3,7 @@
 //! Contract section 18. A token holds ids and a MAC (HMAC-SHA256, truncated), never an address. A wrong one is refused
 //! without saying what is wrong with it.
 
+mod addresses;
 mod forms;
 mod reports;
 
@@ -17,44 +18,52 @@ use crate::domain::channel::Channel;
 use crate::domain::security::secret_key::KeyRing;
 use crate::ids::{Id as _, ImageId, ImportId, MessageId, WorkspaceId};
 
+pub use self::addresses::{RecipientTag, ReturnPurpose};
 pub use self::reports::ReportPurpose;
 
 /// Octets of the MAC in a link.
 const LINK_MAC: usize = 16;
 
-/// Octets of the MAC in an address, where a token must be short: guessing one takes 2^79 letters.
-const ADDRESS_MAC: usize = 10;
-
-/// Octets that identify one of the at most 101 recipients of a message: two of them are equal once in 10^8 messages.
-const RECIPIENT_TAG: usize = 5;
-
-/// Identifies a recipient of a message in a return address, without revealing the address: octets of a MAC.
+/// First octet of a token, or of other octets that are signed. No two purposes share one, so no token is taken for
+/// one of another purpose. Links in mail that was sent last, so a number never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecipientTag([u8; RECIPIENT_TAG]);
-
-/// First octet of the token of an upload; those of [`Link`] are 1 to 3, 7 and 11 to 14.
-const UPLOAD: u8 = 4;
-
-/// First octet of the token of a redirected link with a number; a redirected link without one has 2.
-const NUMBERED_CLICK: u8 = 7;
-
-/// First octet of the token by which a provider's receipt names a message.
-const RECEIPT: u8 = 6;
-
-/// First octet of the data that a [`CopyKey`] is made of.
-const COPY: u8 = 5;
-
-/// First octet of the token of a channel's callback address.
-const CALLBACK: u8 = 8;
-
-/// First octet of the data that a [`SettingsTag`] is made of.
-const SETTINGS: u8 = 9;
-
-/// First octet of the data that the secret of a callback address is made of.
-const CALLBACK_SECRET: u8 = 10;
-
-/// First octet of the token of an image.
-const IMAGE: u8 = 11;
+#[repr(u8)]
+enum Purpose {
+    /// [`Link::Open`].
+    Open = 1,
+    /// [`Link::Click`] without a number.
+    Click = 2,
+    /// [`Link::Unsubscribe`].
+    Unsubscribe = 3,
+    /// Link that a file for an import is uploaded to.
+    Upload = 4,
+    /// Data that a [`CopyKey`] is made of.
+    Copy = 5,
+    /// Token by which a provider's receipt names a message.
+    Receipt = 6,
+    /// [`Link::Click`] with a number.
+    NumberedClick = 7,
+    /// Callback address of a channel.
+    Callback = 8,
+    /// Data that a [`SettingsTag`] is made of.
+    Settings = 9,
+    /// Data that the secret of a callback address is made of.
+    CallbackSecret = 10,
+    /// Address of an image.
+    Image = 11,
+    /// [`Link::Preferences`].
+    Preferences = 12,
+    /// [`Link::ChangeAddress`].
+    ChangeAddress = 13,
+    /// [`Link::Erase`].
+    Erase = 14,
+    /// Address of the page of a form.
+    Form = 15,
+    /// Time at which a page of a form was made.
+    FormPage = 16,
+    /// [`Link::Confirm`].
+    Confirm = 17,
+}
 
 /// Number of octets of the secret of a callback address.
 const SECRET_LENGTH: usize = 24;
@@ -83,14 +92,22 @@ pub enum Link {
 }
 
 impl Link {
-    /// The pages for the reader of a message, each with the first octet of its token.
-    const PAGES: [(Self, u8); 5] = [
-        (Self::Unsubscribe, 3),
-        (Self::Confirm, 11),
-        (Self::Preferences, 12),
-        (Self::ChangeAddress, 13),
-        (Self::Erase, 14),
-    ];
+    /// Links that have no data but the message.
+    const PLAIN: [Self; 6] =
+        [Self::Open, Self::Unsubscribe, Self::Confirm, Self::Preferences, Self::ChangeAddress, Self::Erase];
+
+    const fn purpose(self) -> Purpose {
+        match self {
+            Self::Open => Purpose::Open,
+            Self::Click(_, None) => Purpose::Click,
+            Self::Click(_, Some(_)) => Purpose::NumberedClick,
+            Self::Unsubscribe => Purpose::Unsubscribe,
+            Self::Confirm => Purpose::Confirm,
+            Self::Preferences => Purpose::Preferences,
+            Self::ChangeAddress => Purpose::ChangeAddress,
+            Self::Erase => Purpose::Erase,
+        }
+    }
 }
 
 /// Identifies a stored URL: the first 16 octets of its SHA-256 digest.
@@ -109,28 +126,6 @@ impl UrlKey {
 /// nobody without the key file can tell whose it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyKey(pub [u8; 16]);
-
-/// Purpose of a return address: receiving bounces or requests to unsubscribe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReturnPurpose {
-    /// `bounce+TOKEN@…`, the envelope sender.
-    Bounce,
-    /// `unsubscribe+TOKEN@…`, the mailto form of List-Unsubscribe.
-    Unsubscribe,
-}
-
-impl ReturnPurpose {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Bounce, Self::Unsubscribe];
-
-    /// Returns the word before the plus sign.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Bounce => "bounce",
-            Self::Unsubscribe => "unsubscribe",
-        }
-    }
-}
 
 /// Makes tokens with the first key of a ring, and reads tokens that were made with any of them.
 ///
@@ -159,141 +154,110 @@ impl LinkKey {
 
     /// Returns the token of a link in a message.
     pub fn link(&self, workspace: WorkspaceId, message: MessageId, link: Link) -> String {
-        let mut octets = Vec::with_capacity(66);
-        octets.push(match link {
-            Link::Open => 1,
-            Link::Click(_, None) => 2,
-            Link::Click(_, Some(_)) => NUMBERED_CLICK,
-            page => Link::PAGES.into_iter().find(|(known, _)| *known == page).map_or(0, |(_, octet)| octet),
-        });
-        octets.extend(workspace.to_bytes());
-        octets.extend(message.to_bytes());
-        if let Link::Click(url, number) = link {
-            octets.extend(url.0);
-            octets.extend(number);
-        }
-        let mac = self.sign(&octets);
-        octets.extend(&mac.as_ref()[..LINK_MAC]);
-        URL_SAFE_NO_PAD.encode(octets)
+        let (workspace, message) = (workspace.to_bytes(), message.to_bytes());
+        let (url, number) = match &link {
+            Link::Click(url, number) => (&url.0[..], number.as_slice()),
+            _ => Default::default(),
+        };
+        self.token(link.purpose(), &[&workspace, &message, url, number])
     }
 
     /// Returns the workspace, message and link of a token, if it is one of ours.
     pub fn read_link(&self, token: &str) -> Option<(WorkspaceId, MessageId, Link)> {
-        let said = self.read(token)?;
-        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
-        let link = match (said.first()?, said.len()) {
-            (1, 33) => Link::Open,
-            (2, 49) => Link::Click(UrlKey(id(33)?), None),
-            (&NUMBERED_CLICK, 50) => Link::Click(UrlKey(id(33)?), said.last().copied()),
-            (octet, 33) => Link::PAGES.into_iter().find(|(_, known)| known == octet)?.0,
-            _ => return None,
+        let (purpose, data) = self.read(token)?;
+        let (workspace, rest) = data.split_first_chunk()?;
+        let (message, rest) = rest.split_first_chunk()?;
+        let link = if rest.is_empty() {
+            Link::PLAIN.into_iter().find(|link| link.purpose() as u8 == purpose)?
+        } else {
+            let (url, number) = rest.split_first_chunk()?;
+            let link = Link::Click(UrlKey(*url), number.first().copied());
+            (number.len() <= 1 && link.purpose() as u8 == purpose).then_some(link)?
         };
-        Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?), link))
+        Some((WorkspaceId::from_bytes(*workspace), MessageId::from_bytes(*message), link))
     }
 
-    /// Returns octets with their MAC, as text.
-    fn token(&self, mut octets: Vec<u8>) -> String {
+    /// Returns a token: the purpose, the parts of its data, and their MAC, as text.
+    fn token(&self, purpose: Purpose, data: &[&[u8]]) -> String {
+        let mut octets = vec![purpose as u8];
+        data.iter().for_each(|part| octets.extend(*part));
         let mac = self.sign(&octets);
         octets.extend(&mac.as_ref()[..LINK_MAC]);
         URL_SAFE_NO_PAD.encode(octets)
+    }
+
+    /// Returns the token of an object of a workspace, by its id.
+    fn object(&self, purpose: Purpose, workspace: WorkspaceId, id: [u8; 16]) -> String {
+        self.token(purpose, &[&workspace.to_bytes(), &id])
+    }
+
+    /// Returns the workspace and the id of the object that a token was made for, if it is one of ours.
+    fn read_object(&self, wanted: Purpose, token: &str) -> Option<(WorkspaceId, [u8; 16])> {
+        let data = self.read_data(wanted, token)?;
+        let (workspace, id) = data.split_first_chunk()?;
+        Some((WorkspaceId::from_bytes(*workspace), id.try_into().ok()?))
     }
 
     /// Returns the token of the link that a file for an import is uploaded to.
     pub fn upload(&self, workspace: WorkspaceId, import: ImportId) -> String {
-        let mut octets = vec![UPLOAD];
-        octets.extend(workspace.to_bytes());
-        octets.extend(import.to_bytes());
-        let mac = self.sign(&octets);
-        octets.extend(&mac.as_ref()[..LINK_MAC]);
-        URL_SAFE_NO_PAD.encode(octets)
+        self.object(Purpose::Upload, workspace, import.to_bytes())
     }
 
     /// Returns the workspace and import of a token, if it is one of ours.
     pub fn read_upload(&self, token: &str) -> Option<(WorkspaceId, ImportId)> {
-        let said = self.read(token)?;
-        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
-        if said.first() != Some(&UPLOAD) || said.len() != 33 {
-            return None;
-        }
-        Some((WorkspaceId::from_bytes(id(1)?), ImportId::from_bytes(id(17)?)))
+        self.read_object(Purpose::Upload, token).map(|(workspace, id)| (workspace, ImportId::from_bytes(id)))
     }
 
     /// Returns the token of the address of an image.
     pub fn image(&self, workspace: WorkspaceId, image: ImageId) -> String {
-        let mut octets = vec![IMAGE];
-        octets.extend(workspace.to_bytes());
-        octets.extend(image.to_bytes());
-        let mac = self.sign(&octets);
-        octets.extend(&mac.as_ref()[..LINK_MAC]);
-        URL_SAFE_NO_PAD.encode(octets)
+        self.object(Purpose::Image, workspace, image.to_bytes())
     }
 
     /// Returns the workspace and image of a token, if it is one of ours.
     pub fn read_image(&self, token: &str) -> Option<(WorkspaceId, ImageId)> {
-        let said = self.read(token)?;
-        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
-        if said.first() != Some(&IMAGE) || said.len() != 33 {
-            return None;
-        }
-        Some((WorkspaceId::from_bytes(id(1)?), ImageId::from_bytes(id(17)?)))
+        self.read_object(Purpose::Image, token).map(|(workspace, id)| (workspace, ImageId::from_bytes(id)))
     }
 
     /// Returns the token by which a provider's receipt names a message.
     pub fn receipt(&self, workspace: WorkspaceId, message: MessageId) -> String {
-        let mut octets = vec![RECEIPT];
-        octets.extend(workspace.to_bytes());
-        octets.extend(message.to_bytes());
-        let mac = self.sign(&octets);
-        octets.extend(&mac.as_ref()[..LINK_MAC]);
-        URL_SAFE_NO_PAD.encode(octets)
+        self.object(Purpose::Receipt, workspace, message.to_bytes())
     }
 
     /// Returns the workspace and message of a receipt's token, if it is one of ours.
     pub fn read_receipt(&self, token: &str) -> Option<(WorkspaceId, MessageId)> {
-        let said = self.read(token)?;
-        let id = |from: usize| said.get(from..from + 16).and_then(|id| <[u8; 16]>::try_from(id).ok());
-        if said.first() != Some(&RECEIPT) || said.len() != 33 {
-            return None;
-        }
-        Some((WorkspaceId::from_bytes(id(1)?), MessageId::from_bytes(id(17)?)))
+        self.read_object(Purpose::Receipt, token).map(|(workspace, id)| (workspace, MessageId::from_bytes(id)))
     }
 
     /// Returns the tag of the settings of a channel, given as octets that only equal settings share.
     pub fn settings_tag(&self, workspace: WorkspaceId, channel: Channel, settings: &[u8]) -> SettingsTag {
-        let mac = self.sign(&channel_octets(SETTINGS, workspace, channel, settings));
+        let mac = self.mac(Purpose::Settings, &[&workspace.to_bytes(), &[number(channel)], settings]);
         SettingsTag(mac.as_ref()[..LINK_MAC].try_into().expect("SHA-256 has 32 bytes"))
     }
 
     /// Returns the token of the callback address of a channel under settings.
     pub fn callback(&self, workspace: WorkspaceId, channel: Channel, settings: SettingsTag) -> String {
-        let mut octets = channel_octets(CALLBACK, workspace, channel, &settings.0);
-        let mac = self.sign(&octets);
-        octets.extend(&mac.as_ref()[..LINK_MAC]);
-        URL_SAFE_NO_PAD.encode(octets)
+        self.token(Purpose::Callback, &[&workspace.to_bytes(), &[number(channel)], &settings.0])
     }
 
     /// Returns the workspace and channel of a callback address's token, if it is one of ours, and the settings that it
     /// was made under, which the caller compares with the present ones.
     pub fn read_callback(&self, token: &str) -> Option<(WorkspaceId, Channel, SettingsTag)> {
-        let said = self.read(token)?;
-        let (CALLBACK, 34) = (*said.first()?, said.len()) else { return None };
-        let channel = Channel::ALL.get(usize::from(said[17]))?;
-        let tag = SettingsTag(said[18..].try_into().ok()?);
-        Some((WorkspaceId::from_bytes(said[1..17].try_into().ok()?), *channel, tag))
+        let data = self.read_data(Purpose::Callback, token)?;
+        let (workspace, rest) = data.split_first_chunk()?;
+        let (channel, tag) = rest.split_first()?;
+        let channel = Channel::ALL.get(usize::from(*channel))?;
+        Some((WorkspaceId::from_bytes(*workspace), *channel, SettingsTag(tag.try_into().ok()?)))
     }
 
     /// Returns a secret that the provider of a channel may be asked to send along: 32 letters, digits, `-` and `_`.
     pub fn callback_secret(&self, workspace: WorkspaceId, channel: Channel, settings: SettingsTag) -> String {
-        let mac = self.sign(&channel_octets(CALLBACK_SECRET, workspace, channel, &settings.0));
+        let mac = self.mac(Purpose::CallbackSecret, &[&workspace.to_bytes(), &[number(channel)], &settings.0]);
         URL_SAFE_NO_PAD.encode(&mac.as_ref()[..SECRET_LENGTH])
     }
 
     /// Returns the key of an email address (normalized) that is copied on messages of a workspace.
     pub fn copy(&self, workspace: WorkspaceId, address: &str) -> CopyKey {
-        let mut octets = vec![COPY];
-        octets.extend(workspace.to_bytes());
-        octets.extend(address.as_bytes());
-        let mac = self.sign(&octets);
+        let mac = self.mac(Purpose::Copy, &[&workspace.to_bytes(), address.as_bytes()]);
         CopyKey(mac.as_ref()[..16].try_into().expect("SHA-256 has 32 bytes"))
     }
 
@@ -303,61 +267,26 @@ impl LinkKey {
         self.each().map(|key| key.copy(workspace, address)).collect()
     }
 
-    /// Returns the octets of a token before its MAC, if the MAC is right.
-    fn read(&self, token: &str) -> Option<Vec<u8>> {
+    /// Returns the first octet of a token and its data, if the MAC is right.
+    fn read(&self, token: &str) -> Option<(u8, Vec<u8>)> {
         // The longest token is 66 octets, 88 characters.
         let mut octets = (token.len() <= 90).then(|| URL_SAFE_NO_PAD.decode(token).ok())??;
         let mac = octets.split_off(octets.len().checked_sub(LINK_MAC)?);
         let is_of = |key: &hmac::Key| bool::from(hmac::sign(key, &octets).as_ref()[..LINK_MAC].ct_eq(&mac));
-        self.0.iter().any(is_of).then_some(octets)
-    }
-
-    /// Returns the tag of a recipient of a message, whose address is spelled as in the stored request.
-    pub fn recipient_tag(&self, message: MessageId, address: &str) -> RecipientTag {
-        let mac = self.sign(&[b"recipient\0", &message.to_bytes()[..], address.as_bytes()].concat());
-        RecipientTag(mac.as_ref()[..RECIPIENT_TAG].try_into().expect("SHA-256 has 32 octets"))
-    }
-
-    /// Returns true if a tag is that of a recipient of a message, under any of the keys.
-    pub fn is_recipient(&self, tag: RecipientTag, message: MessageId, address: &str) -> bool {
-        self.each().any(|key| key.recipient_tag(message, address) == tag)
-    }
-
-    /// Returns the local part of a return address: at most 62 characters, lower case, because mail systems may change
-    /// the case. With a recipient, returned mail concerns that recipient alone.
-    ///
-    /// The workspace is not in it, to keep it short; a reader tries the workspaces that the domain belongs to.
-    pub fn local_part(
-        &self,
-        purpose: ReturnPurpose,
-        workspace: WorkspaceId,
-        message: MessageId,
-        recipient: Option<RecipientTag>,
-    ) -> String {
-        let mut octets = message.to_bytes().to_vec();
-        octets.extend(recipient.iter().flat_map(|tag| tag.0));
-        octets.extend(&address_mac(&self.0[0], purpose, workspace, &octets));
-        format!("{}+{}", purpose.word(), base32(&octets))
-    }
-
-    /// Returns purpose and message of a local part, and the recipient if it names one, if it is one of ours for this
-    /// workspace.
-    pub fn read_local_part(
-        &self,
-        workspace: WorkspaceId,
-        local_part: &str,
-    ) -> Option<(ReturnPurpose, MessageId, Option<RecipientTag>)> {
-        let (word, token) = local_part.split_once('+')?;
-        let purpose = ReturnPurpose::ALL.into_iter().find(|purpose| purpose.word().eq_ignore_ascii_case(word))?;
-        let octets =
-            from_base32(token, 16 + ADDRESS_MAC).or_else(|| from_base32(token, 16 + RECIPIENT_TAG + ADDRESS_MAC))?;
-        let (named, mac) = octets.split_at(octets.len() - ADDRESS_MAC);
-        let is_of = |key: &hmac::Key| bool::from(address_mac(key, purpose, workspace, named).ct_eq(mac));
-        if !self.0.iter().any(is_of) {
+        if octets.is_empty() || !self.0.iter().any(is_of) {
             return None;
         }
-        let (id, tag) = named.split_at(16);
-        Some((purpose, MessageId::from_bytes(id.try_into().ok()?), tag.try_into().ok().map(RecipientTag)))
+        Some((octets.remove(0), octets))
+    }
+
+    /// Returns the data of a token that was made for this purpose, if it is one of ours.
+    fn read_data(&self, wanted: Purpose, token: &str) -> Option<Vec<u8>> {
+        self.read(token).and_then(|(purpose, data)| (purpose == wanted as u8).then_some(data))
+    }
+
+    /// Returns the MAC over data that is signed for a purpose.
+    fn mac(&self, purpose: Purpose, data: &[&[u8]]) -> hmac::Tag {
+        self.sign(&[&[purpose as u8][..], &data.concat()].concat())
     }
 }
 
@@ -367,89 +296,31 @@ fn derived(secret: &[u8; 32]) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
 }
 
-/// Returns the MAC over the names in an address: a message, and perhaps a recipient of it.
-fn address_mac(key: &hmac::Key, purpose: ReturnPurpose, workspace: WorkspaceId, named: &[u8]) -> [u8; ADDRESS_MAC] {
-    let text = [purpose.word().as_bytes(), b"\0", &workspace.to_bytes(), named].concat();
-    hmac::sign(key, &text).as_ref()[..ADDRESS_MAC].try_into().expect("SHA-256 has 32 bytes")
-}
-
 impl fmt::Debug for LinkKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("LinkKey(…)")
     }
 }
 
-/// Returns the octets about a channel of a workspace that are signed.
-fn channel_octets(purpose: u8, workspace: WorkspaceId, channel: Channel, settings: &[u8]) -> Vec<u8> {
-    let number = Channel::ALL.iter().position(|one| *one == channel).unwrap_or_default();
-    let mut octets = vec![purpose];
-    octets.extend(workspace.to_bytes());
-    octets.extend(u8::try_from(number));
-    octets.extend(settings);
-    octets
-}
-
-/// Crockford's alphabet in lower case.
-const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-
-fn base32(octets: &[u8]) -> String {
-    let (mut text, mut bits, mut held) = (String::new(), 0_u32, 0_u32);
-    for octet in octets {
-        held = (held << 8) | u32::from(*octet);
-        bits += 8;
-        while bits >= 5 {
-            bits -= 5;
-            text.push(char::from(ALPHABET[(held >> bits) as usize & 31]));
-        }
-        held &= (1 << bits) - 1;
-    }
-    if bits > 0 {
-        text.push(char::from(ALPHABET[(held << (5 - bits)) as usize & 31]));
-    }
-    text
-}
-
-/// Returns the octets from which [`base32`] makes this text, in any case; `None` for any other text.
-fn from_base32(text: &str, length: usize) -> Option<Vec<u8>> {
-    if text.len() != (length * 8).div_ceil(5) {
-        return None;
-    }
-    let (mut octets, mut bits, mut held) = (Vec::with_capacity(length), 0_u32, 0_u32);
-    for byte in text.bytes() {
-        let value = ALPHABET.iter().position(|letter| letter.eq_ignore_ascii_case(&byte))?;
-        held = (held << 5) | u32::try_from(value).ok()?;
-        bits += 5;
-        if bits >= 8 {
-            bits -= 8;
-            octets.push(u8::try_from((held >> bits) & 0xff).ok()?);
-        }
-        held &= (1 << bits) - 1;
-    }
-    (held == 0 && octets.len() == length).then_some(octets)
+/// Returns the number of a channel in tokens.
+fn number(channel: Channel) -> u8 {
+    u8::try_from(Channel::ALL.iter().position(|one| *one == channel).unwrap_or_default()).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::security::secret_key::SecretKey;
+    use crate::ids::FormId;
+    use crate::time::Timestamp;
 
     fn ids() -> (WorkspaceId, MessageId) {
         ("wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap(), "msg_01JB3Q8Z5N6W7X8Y9ZABCDEFGJ".parse().unwrap())
     }
 
-    fn kinds() -> [Link; 8] {
+    fn kinds() -> impl Iterator<Item = Link> {
         let url = UrlKey::of("https://a.b");
-        let [unsubscribe, confirm, preferences, change, erase] = Link::PAGES.map(|(page, _)| page);
-        [
-            Link::Open,
-            Link::Click(url, None),
-            Link::Click(url, Some(63)),
-            unsubscribe,
-            confirm,
-            preferences,
-            change,
-            erase,
-        ]
+        Link::PLAIN.into_iter().chain([Link::Click(url, None), Link::Click(url, Some(63))])
     }
 
     #[test]
@@ -511,19 +382,46 @@ mod tests {
     }
 
     #[test]
-    fn uploads_are_links_of_their_own() {
+    fn a_token_is_read_for_its_purpose_alone() {
         let (workspace, message) = ids();
-        let import = "imp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
         let key = LinkKey::new(&[7; 32]);
-        let token = key.upload(workspace, import);
-        assert_eq!(key.read_upload(&token), Some((workspace, import)));
-        assert_eq!(LinkKey::new(&[8; 32]).read_upload(&token), None);
-        assert_eq!(key.read_link(&token), None);
-        for link in kinds() {
-            assert_eq!(key.read_upload(&key.link(workspace, message, link)), None);
+        // One id everywhere, so that only the purpose tells the tokens apart.
+        let id = message.to_bytes();
+        let tag = key.settings_tag(workspace, Channel::Sms, b"a");
+        let tokens = [
+            ("upload", key.upload(workspace, ImportId::from_bytes(id))),
+            ("image", key.image(workspace, ImageId::from_bytes(id))),
+            ("receipt", key.receipt(workspace, message)),
+            ("form", key.form(workspace, FormId::from_bytes(id))),
+            ("form page", key.form_page(FormId::from_bytes(id), Timestamp::from_millis(0), [0; 8])),
+            ("callback", key.callback(workspace, Channel::Sms, tag)),
+        ]
+        .into_iter()
+        .chain(kinds().map(|link| ("link", key.link(workspace, message, link))));
+        for (made_for, token) in tokens {
+            let read = [
+                ("upload", key.read_upload(&token).is_some()),
+                ("image", key.read_image(&token).is_some()),
+                ("receipt", key.read_receipt(&token).is_some()),
+                ("form", key.read_form(&token).is_some()),
+                ("form page", key.read_form_page(FormId::from_bytes(id), &token).is_some()),
+                ("callback", key.read_callback(&token).is_some()),
+                ("link", key.read_link(&token).is_some()),
+            ];
+            let read: Vec<_> = read.into_iter().filter(|(_, is_read)| *is_read).map(|(reader, _)| reader).collect();
+            assert_eq!(read, [made_for]);
         }
+    }
+
+    #[test]
+    fn no_other_text_is_an_upload() {
+        let (workspace, _) = ids();
+        let import = "imp_01JB3Q8Z5N6W7X8Y9ZABCDEFGH".parse().unwrap();
+        let token = LinkKey::new(&[7; 32]).upload(workspace, import);
+        assert_eq!(LinkKey::new(&[7; 32]).read_upload(&token), Some((workspace, import)));
+        assert_eq!(LinkKey::new(&[8; 32]).read_upload(&token), None);
         for bad in ["", "A", "é", &token[1..], &"A".repeat(65), &"A".repeat(1000)] {
-            assert_eq!(key.read_upload(bad), None);
+            assert_eq!(LinkKey::new(&[7; 32]).read_upload(bad), None);
         }
     }
 
@@ -555,50 +453,5 @@ mod tests {
         }
         assert_eq!(key.read_callback(&key.receipt(workspace, message)), None);
         assert_eq!((key.read_receipt(&token), key.read_link(&token), key.read_upload(&token)), (None, None, None));
-    }
-
-    #[test]
-    fn local_parts_round_trip_in_any_case() {
-        let (workspace, message) = ids();
-        let key = LinkKey::new(&[7; 32]);
-        let tag = key.recipient_tag(message, "ann@example.com");
-        for (purpose, tag) in ReturnPurpose::ALL.into_iter().flat_map(|purpose| [(purpose, None), (purpose, Some(tag))])
-        {
-            let local = key.local_part(purpose, workspace, message, tag);
-            assert!(local.len() <= 62, "{local}");
-            assert_eq!(key.read_local_part(workspace, &local), Some((purpose, message, tag)));
-            assert_eq!(key.read_local_part(workspace, &local.to_uppercase()), Some((purpose, message, tag)));
-            let other = "wsp_01JB3Q8Z5N6W7X8Y9ZABCDEFGK".parse().unwrap();
-            assert_eq!(key.read_local_part(other, &local), None);
-            let elsewhere = local.replace(purpose.word(), "postmaster");
-            assert_eq!(key.read_local_part(workspace, &elsewhere), None);
-        }
-        let swapped = key.local_part(ReturnPurpose::Bounce, workspace, message, None).replace("bounce", "unsubscribe");
-        for bad in ["", "bounce", "bounce+", "bounce+0", &swapped] {
-            assert_eq!(key.read_local_part(workspace, bad), None);
-        }
-    }
-
-    #[test]
-    fn an_address_in_mail_of_earlier_versions_is_still_read() {
-        let (workspace, message) = ids();
-        let read =
-            LinkKey::new(&[7; 32]).read_local_part(workspace, "bounce+069cex3wpmvgzn3s7x9dhnsy2b0k4axexmae889k4r");
-        assert_eq!(read, Some((ReturnPurpose::Bounce, message, None)));
-    }
-
-    #[test]
-    fn a_recipient_cannot_be_exchanged_for_another() {
-        let (workspace, message) = ids();
-        let key = LinkKey::new(&[7; 32]);
-        let tag = |address| key.recipient_tag(message, address);
-        assert_ne!(tag("ann@example.com"), tag("bob@example.com"));
-        assert_ne!(LinkKey::new(&[8; 32]).recipient_tag(message, "ann@example.com"), tag("ann@example.com"));
-        let local = key.local_part(ReturnPurpose::Bounce, workspace, message, Some(tag("ann@example.com")));
-        for at in "bounce+".len()..local.len() {
-            let mut forged = local.clone().into_bytes();
-            forged[at] = if forged[at] == b'a' { b'b' } else { b'a' };
-            assert_eq!(key.read_local_part(workspace, std::str::from_utf8(&forged).unwrap()), None);
-        }
     }
 }

@@ -1,40 +1,31 @@
 //! Tokens of forms: for the address of a form's page, and for the time at which a page was made.
 
-use super::LinkKey;
+use super::{LinkKey, Purpose};
 use crate::ids::{FormId, Id as _, WorkspaceId};
 use crate::time::Timestamp;
-
-/// First octet of the token of a form's page.
-const FORM: u8 = 15;
-
-/// First octet of the token that holds the time at which a form's page was made.
-const FORM_PAGE: u8 = 16;
 
 impl LinkKey {
     /// Returns the token of the page of a form.
     pub fn form(&self, workspace: WorkspaceId, form: FormId) -> String {
-        self.token([&[FORM][..], &workspace.to_bytes(), &form.to_bytes()].concat())
+        self.object(Purpose::Form, workspace, form.to_bytes())
     }
 
     /// Returns the workspace and form of a page's token, if it is one of ours.
     pub fn read_form(&self, token: &str) -> Option<(WorkspaceId, FormId)> {
-        let said = self.read(token)?;
-        let (FORM, 33) = (*said.first()?, said.len()) else { return None };
-        Some((WorkspaceId::from_bytes(said[1..17].try_into().ok()?), FormId::from_bytes(said[17..].try_into().ok()?)))
+        self.read_object(Purpose::Form, token).map(|(workspace, id)| (workspace, FormId::from_bytes(id)))
     }
 
     /// Returns the token that holds the time at which a page of a form was made; the salt makes it the token of that
     /// page alone.
     pub fn form_page(&self, form: FormId, at: Timestamp, salt: [u8; 8]) -> String {
-        self.token([&[FORM_PAGE][..], &form.to_bytes(), &at.as_millis().to_be_bytes(), &salt].concat())
+        self.token(Purpose::FormPage, &[&form.to_bytes(), &at.as_millis().to_be_bytes(), &salt])
     }
 
     /// Returns the time at which the page of this form with a token was made, if the token is one of ours.
     pub fn read_form_page(&self, form: FormId, token: &str) -> Option<Timestamp> {
-        let said = self.read(token)?;
-        let (FORM_PAGE, 33) = (*said.first()?, said.len()) else { return None };
-        let is_of_form = said[1..17] == form.to_bytes();
-        is_of_form.then_some(Timestamp::from_millis(i64::from_be_bytes(said[17..25].try_into().ok()?)))
+        let data = self.read_data(Purpose::FormPage, token)?;
+        let at = data.strip_prefix(&form.to_bytes())?.first_chunk()?;
+        Some(Timestamp::from_millis(i64::from_be_bytes(*at)))
     }
 }
 

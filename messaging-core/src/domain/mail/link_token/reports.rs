@@ -5,7 +5,8 @@ use subtle::ConstantTimeEq as _;
 
 use ring::hmac;
 
-use super::{ADDRESS_MAC, LinkKey, base32, from_base32};
+use super::LinkKey;
+use super::addresses::{ADDRESS_MAC, base32, from_base32};
 use crate::ids::{DomainId, Id as _};
 
 /// Kind of report that an address receives.
