@@ -8,6 +8,7 @@ pub(crate) mod account_rates;
 mod builder;
 pub(crate) mod cache;
 pub(crate) mod caches;
+pub(crate) mod callers;
 pub(crate) mod campaign_pace;
 pub(crate) mod capacity;
 pub(crate) mod chat_order;
@@ -22,6 +23,7 @@ pub(crate) mod fence;
 pub(crate) mod form_posts;
 pub(crate) mod grouped_commits;
 pub(crate) mod heavy_work;
+pub(crate) mod held_lanes;
 pub(crate) mod key_uses;
 pub(crate) mod known_urls;
 mod last_uses;
@@ -81,6 +83,7 @@ use account_rates::AccountRates;
 pub use builder::Builder;
 use caches::Lookups;
 pub use caches::Provider;
+use callers::Callers;
 use campaign_pace::CampaignPace;
 use chat_order::ChatOrder;
 use checks::KnownChecks;
@@ -94,6 +97,7 @@ use fence::KnownFence;
 use form_posts::FormPosts;
 use grouped_commits::GroupedCommits;
 use heavy_work::HeavyWork;
+use held_lanes::HeldLanes;
 use key_uses::KeyUses;
 use known_urls::KnownUrls;
 use last_uses::LastUses;
@@ -178,6 +182,10 @@ pub(crate) struct Shared {
     pub(crate) form_posts: FormPosts,
     /// Form pages that were submitted with a proof of work.
     pub(crate) used_pages: UsedPages,
+    /// Lanes that wait for room in the queues they fill.
+    pub(crate) held_lanes: HeldLanes,
+    /// Commits that callers wait for.
+    pub(crate) callers: Callers,
     pub(crate) events: EventSignal,
     pub(crate) webhook_limiter: ConcurrencyLimiter,
     pub(crate) metrics: Arc<Metrics>,

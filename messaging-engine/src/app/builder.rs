@@ -231,6 +231,8 @@ impl Builder {
             campaign_pace: super::campaign_pace::CampaignPace::default(),
             form_posts: super::form_posts::FormPosts::default(),
             used_pages: super::used_pages::UsedPages::default(),
+            held_lanes: super::held_lanes::HeldLanes::default(),
+            callers: super::callers::Callers::default(),
             role_mail_pace: super::role_mail_pace::RoleMailPace::default(),
             events: EventSignal::default(),
             webhook_limiter: ConcurrencyLimiter::default(),

@@ -18,7 +18,8 @@ pub(crate) const WEBHOOK: &str = "webhook:";
 pub(crate) const BACKLOG: &str = "webhook-backlog:";
 /// Work that follows from merging and erasing contacts.
 pub(crate) const CONTACTS: &str = "contacts";
-/// Confirmation messages of subscriptions.
+/// Confirmation messages of subscriptions; of an import, `:` and the recipients' domain follow where enough messages
+/// wait for it.
 pub(crate) const CONFIRMATIONS: &str = "confirmations";
 /// Registration of callback addresses at providers.
 pub(crate) const CALLBACKS: &str = "callbacks";

@@ -16,6 +16,9 @@ pub(crate) struct SendConfirmation {
     /// Form by which the contact subscribed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) form_id: Option<FormId>,
+    /// Recipient domain for which enough messages wait already, so that the job waits in the domain's lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) behind: Option<String>,
 }
 
 impl JobData for SendConfirmation {
@@ -23,7 +26,10 @@ impl JobData for SendConfirmation {
     const REACH: Reach = Reach::Inside;
 
     fn lane(&self) -> Lane {
-        Lane::new(self.class(), self.workspace_id, lanes::CONFIRMATIONS)
+        let lane = |resource: &str| Lane::new(self.class(), self.workspace_id, resource);
+        self.behind
+            .as_ref()
+            .map_or_else(|| lane(lanes::CONFIRMATIONS), |domain| lane(&format!("{}:{domain}", lanes::CONFIRMATIONS)))
     }
 }
 
@@ -48,6 +54,7 @@ mod tests {
             contact_id: ContactId::from_bytes([2; 16]),
             list_ids: vec![ListId::from_bytes([3; 16])],
             form_id,
+            behind: None,
         };
         let lanes = [None, Some(FormId::from_bytes([4; 16]))].map(|form| job(form).lane());
         assert_eq!(lanes.each_ref().map(Lane::class), [JobClass::Bulk, JobClass::Transactional]);

@@ -15,6 +15,7 @@ use crate::spans::TARGET;
 impl App {
     /// Commits the changes of a request.
     pub(crate) async fn commit(&self, changes: Changes) -> Result<(), CommitError> {
+        self.0.callers.note(self.monotonic());
         self.commit_as(changes, Priority::Foreground).await
     }
 

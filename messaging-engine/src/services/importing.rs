@@ -28,7 +28,8 @@ use crate::services::upserting::{Upserted, named_lists};
 
 use self::text::{ImportInterruption, Text};
 
-/// Rows of a slice, written in some 10 ms. The refused ones make one piece of the report.
+/// Rows of a slice, written in some 10 ms, or a part of that while callers wait. The refused ones make one piece of the
+/// report.
 const SLICE_ROWS: usize = report::PIECE_ROWS;
 /// Bytes of a slice, unless one row alone is longer.
 const SLICE_BYTES: usize = 512 << 10;
@@ -62,8 +63,9 @@ struct Slice {
 }
 
 impl Slice {
-    const fn of(page: &PageSize, reads: bool) -> Self {
-        Self { most: page.size(), is_refused: page.refused().is_some(), reads }
+    fn of(app: &App, page: &PageSize, reads: bool) -> Self {
+        let most = app.0.callers.share(page.size(), app.monotonic());
+        Self { most, is_refused: page.refused().is_some(), reads }
     }
 }
 
@@ -135,7 +137,7 @@ impl Reading<'_> {
         let mut page = PageSize::new(SLICE_ROWS);
         let mut conflicts = 0;
         let mut slices = 0;
-        let (first, slice) = (self.import.clone(), Slice::of(&page, guess.reads()));
+        let (first, slice) = (self.import.clone(), Slice::of(self.app, &page, guess.reads()));
         let mut next = Some(decide(self.app, &mut self.text, &header, first, None, slice).await?);
         while let Some(Decided { mut changes, import, known, found_any, rows }) = next.take() {
             changes.push(Write::put(Box::new(import.clone()), Expect::Revision(self.revision)));
@@ -151,7 +153,7 @@ impl Reading<'_> {
                 if !goes_on {
                     return Ok(None);
                 }
-                let slice = Slice { is_refused: false, ..Slice::of(&page, guess.reads()) };
+                let slice = Slice { is_refused: false, ..Slice::of(app, &page, guess.reads()) };
                 decide(app, text, &header, following, Some(known), slice).await.map(Some)
             };
             // The commit is handed over first, and is written while the next slice is decided.
@@ -174,7 +176,7 @@ impl Reading<'_> {
                         return Err(CommitError::Conflict.into());
                     };
                     self.text.seek(cursor);
-                    let (again, slice) = (self.import.clone(), Slice::of(&page, true));
+                    let (again, slice) = (self.import.clone(), Slice::of(self.app, &page, true));
                     next = Some(decide(self.app, &mut self.text, &header, again, None, slice).await?);
                 }
             }

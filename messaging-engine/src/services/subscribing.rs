@@ -362,7 +362,7 @@ impl Asked {
     pub(crate) fn jobs(self, app: &App, workspace_id: WorkspaceId, form_id: Option<FormId>) -> Vec<Write> {
         let now = app.now();
         let job = |(contact_id, list_ids)| {
-            let job = SendConfirmation { workspace_id, contact_id, list_ids, form_id };
+            let job = SendConfirmation { workspace_id, contact_id, list_ids, form_id, behind: None };
             Write::Job(JobWrite::Enqueue(job.enqueue(app.new_id(now), now)))
         };
         self.0.into_iter().map(job).collect()

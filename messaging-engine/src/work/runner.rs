@@ -278,6 +278,7 @@ async fn claim(app: &App, in_work: &InWork, most: usize) -> Result<Claimed, Stor
     let withheld_of = WithheldOf { workspaces: app.ending_workspaces().await?, resources: lanes::LEAVING };
     let suspended = app.suspensions().await?;
     let mut claim = Claim { weights, withheld, withheld_of, suspended, ..claim };
+    app.0.held_lanes.bound(&mut claim);
     let paused = paused_lanes::hold(app, &in_work.lanes, &mut claim).await?;
     app.0.metrics.tell_paused(paused);
     Ok(Claimed { jobs: app.store().claim(claim).await?, at })

@@ -13,6 +13,12 @@ const ROWS: usize = 2000;
 /// Mails that may be sent before those that a person waits for: more than a process sends at a time.
 const AHEAD: usize = 300;
 
+/// Messages of an import that may wait for one recipient domain: 200, and as many as are made at one time.
+const WAITING: u64 = 200 + 512;
+
+/// Longest time until the confirmations that wait for room look for it again.
+const LOOK: Duration = Duration::from_secs(2);
+
 async fn import(readers: &Readers, file: &str) {
     let body = announcement(file.as_bytes(), json!({"status": "unconfirmed"}));
     let import = readers.post(&readers.caller, &readers.at("contacts/import"), body).await;
@@ -44,9 +50,17 @@ async fn confirmations_of_an_import_let_mail_go_first_that_somebody_waits_for() 
     assert!(matches!(readers.subscribe(&page, "form@example.com").await, Posted::Taken));
     readers.send_to("password@example.com").await;
     readers.work().await;
-    assert_eq!(queue(&readers, "resume").await, ROWS as u64 + 2);
-    readers.work().await;
-    let mails: Vec<_> = readers.mails().into_iter().map(|mail| mail.0).collect();
+    let waiting = queue(&readers, "resume").await;
+    assert!((3..=WAITING + 2).contains(&waiting), "{waiting} messages were made for a domain that takes none");
+    let mut mails = Vec::new();
+    for _ in 0..ROWS {
+        readers.work().await;
+        mails.extend(readers.mails().into_iter().map(|mail| mail.0));
+        if mails.len() >= ROWS + 2 {
+            break;
+        }
+        readers.pass(LOOK).await;
+    }
     assert_eq!((mails.len(), mails.iter().collect::<HashSet<_>>().len()), (ROWS + 2, ROWS + 2));
     for first in ["form@example.com", "password@example.com"] {
         let place = mails.iter().position(|to| to == first).unwrap();
