@@ -16,7 +16,7 @@ use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::time::Timestamp;
 
 use crate::error::Error;
-use crate::jobs::lanes;
+use crate::jobs::{JobData as _, lanes};
 use crate::jobs::send_confirmation::SendConfirmation;
 use crate::work::job::{Job, JobContext, JobError};
 
