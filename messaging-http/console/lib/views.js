@@ -87,9 +87,8 @@ export function useViews(path, filters) {
   };
   const remove = async () => {
     if (!await confirm({ title: t("Delete this view?"), text: t("Only its name goes; the filters stay set."), action: t("Delete") })) return;
-    write(path, read(path).filter(({ name }) => name !== shown.name));
+    if (write(path, read(path).filter(({ name }) => name !== shown.name))) announce(t("Deleted"));
     again();
-    announce(t("Deleted"));
     focusOn(".save-view");
   };
   return {

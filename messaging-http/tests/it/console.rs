@@ -32,4 +32,5 @@ mod sessions;
 mod sign_on;
 mod sign_on_provider;
 mod units;
+mod views;
 mod webdriver;
