@@ -16,6 +16,7 @@ mod documentation;
 mod elsewhere;
 mod filled;
 mod hostile;
+mod jobs;
 mod keyboard;
 mod known;
 mod languages;
