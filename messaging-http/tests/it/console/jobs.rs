@@ -76,9 +76,12 @@ impl<'a> Job<'a> {
             else scrollTo(0, 0)";
         self.page.browser.run(scroll, &[json!(from)]).await;
         self.page.settle(None).await;
-        let file = format!("job-{}-{}.png", self.name, self.pictures.len() + 1);
+        let file = format!("job-{}-{}.webp", self.name, self.pictures.len() + 1);
         if let Some(folder) = std::env::var_os("MESSAGING_SCREENS") {
-            let taken = self.page.browser.devtools("Page.captureScreenshot", json!({"format": "png"})).await;
+            // What was said about an earlier click would hide a part of the screen.
+            self.page.until("!document.querySelector('.toast')").await;
+            let form = json!({"format": "webp", "quality": 70});
+            let taken = self.page.browser.devtools("Page.captureScreenshot", form).await;
             let bytes = STANDARD.decode(taken["data"].as_str().unwrap()).expect("base64");
             std::fs::write(Path::new(&folder).join(&file), bytes).unwrap();
         }
