@@ -21,7 +21,7 @@ export const EXAMPLES = [
     },
   },
   {
-    id: "cart", name: "Cart", text: "Reminds of a cart that is left for two hours, and stops as soon as there is an order.",
+    id: "cart", name: "Forgotten cart", text: "Reminds of a cart that is left for two hours, and stops as soon as there is an order.",
     body: {
       trigger: { kind: "event", config: { name: "cart_updated" } }, re_entry: "after_exit", re_entry_key: "event.cart_id",
       graph: {

@@ -3,6 +3,7 @@
 import { absolute, announce, dayOf, html, laterDay, Listed, Loaded, number, startOf, t, useCall, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
 import { Later } from "./later.js";
 import { href, memory, useRoute } from "./route.js";
+import { useViews, ViewLinks } from "./views.js";
 
 /**
  * A page of what `id` lists.
@@ -176,7 +177,7 @@ export function Table({ columns, rows, rowHref, rowKey, caption, actions, choice
  * Filters of a list, kept in the URL: `[{ name, label, options: [[value, label]], all }]` are choices, `all` the word for
  * none of them; without options texts, with `type` inputs of that type. `more` are those that are rarely needed, `onMore(isOpen)` hears
  * whether they are shown. Each change is an
- * entry of the history. Below stand those that are set, each a link that takes it away.
+ * entry of the history. Above stand the views that were saved of them, below those that are set, each a link that takes it away.
  */
 export function Filters({ fields, more = [], onMore, label, children }) {
   const { segments, query } = useRoute();
@@ -187,9 +188,13 @@ export function Filters({ fields, more = [], onMore, label, children }) {
   const to = (change) => href(path, { ...query, ...change, cursor: null });
   const all = [...fields, ...more];
   const set = all.filter(({ name }) => query[name]);
+  const cleared = without({}, all.map(({ name }) => name));
+  const views = useViews(path, Object.fromEntries(set.map(({ name }) => [name, query[name]])));
+  const opened = (filters) => { if (more.some(({ name }) => filters[name])) setIsOpen(true); };
   // The link that was followed is gone.
   const back = (name) => form.current.querySelector(name ? `[name="${name}"]` : "input, select")?.focus();
   return html`<form class="filters" role="search" aria-label=${label} ref=${form} onSubmit=${(event) => event.preventDefault()}>
+    <${ViewLinks} of=${views} to=${(filters) => to({ ...cleared, ...filters })} onOpen=${opened} />
     ${(isOpen ? all : fields).map(({ name, label, options, all = t("All"), type = "search", control }) => control ?? html`<label key=${name}><span>${label}</span>
       ${options
         ? html`<select name=${name} value=${query[name] ?? ""} onChange=${(event) => { location.hash = to({ [name]: event.target.value }); }}>
@@ -203,7 +208,8 @@ export function Filters({ fields, more = [], onMore, label, children }) {
     ${set.length > 0 && html`<ul class="chips" aria-label=${t("Filters that are set")}>
       ${set.map(({ name, label, options, type }) => html`<li key=${name}><a class="button small" href=${to({ [name]: null })} onClick=${() => back(name)}>
         <span class="sr">${t("Take away")} </span>${label}: <bdi>${shownAs({ options, type }, query[name])}</bdi> <span aria-hidden="true">✕</span></a></li>`)}
-      <li><a class="button small quiet" href=${to(without({}, all.map(({ name }) => name)))} onClick=${() => back()}>${t("Clear filters")}</a></li></ul>`}
+      <li><a class="button small quiet" href=${to(cleared)} onClick=${() => back()}>${t("Clear filters")}</a></li>
+      ${!views.shown && html`<li><button type="button" class="small quiet save-view" onClick=${views.save}>${t("Save view")}</button></li>`}</ul>`}
   </form>`;
 }
 

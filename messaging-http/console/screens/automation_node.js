@@ -39,7 +39,7 @@ export function Choice({ name, label, rows, help, optional, from }) {
   const options = (rows ?? []).map((row) => [row.id, row.name]);
   if (value && !options.some(([id]) => id === value)) options.push([value, value]);
   return html`<${Field} name=${name} label=${label} kind="select" options=${options} optional=${optional}
-    help=${from && rows?.length === 0 ? html`${t("There is none yet.")} <a href=${href(from, { new: 1, for: segments.join("/") })}>${t("Create one")}</a> ${t("and come back: what you changed here is kept.")}` : help} />`;
+    help=${from && rows ? html`${rows.length ? help : t("There is none yet.")} <a href=${href(from, { new: from === "templates" ? "gallery" : 1, for: segments.join("/") })}>${t("Create one")}</a> ${t("and come back: what you changed here is kept.")}` : help} />`;
 }
 
 /** A length of time: a number with its unit. */

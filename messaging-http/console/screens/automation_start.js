@@ -1,6 +1,7 @@
 // What begins and ends the runs of an automation: trigger, entry condition, re-entry, goal, exit conditions.
 import { Field, Fields, useFaults, useForm } from "../lib/form.js";
-import { html, t, useId } from "../lib/ui.js";
+import { Code, html, t, useId } from "../lib/ui.js";
+import { asCurl } from "../lib/show_as.js";
 import { MESSAGE_EVENTS, TRIGGERS } from "../lib/automation.js";
 import { Choice } from "./automation_node.js";
 import { FilterField, WhereField } from "./automation_filter.js";
@@ -24,7 +25,7 @@ export function Start({ draft, onChange, errors, lists }) {
 }
 
 function Trigger({ lists }) {
-  const [{ trigger = {} }, change] = useForm();
+  const [{ trigger = {}, re_entry_key: key = "" }, change] = useForm();
   const config = trigger.config ?? {};
   const faults = useFaults("trigger.kind");
   const id = useId();
@@ -35,7 +36,8 @@ function Trigger({ lists }) {
       <option value="" selected=${!trigger.kind}>${t("Choose")}</option>
       ${TRIGGERS.map(([id, text]) => html`<option value=${id} selected=${id === trigger.kind}>${t(text)}</option>`)}</select>
       ${faults.length > 0 && html`<p class="fault-text">${trigger.kind ? faults.map(({ message }) => message).join(" ") : t("Choose what begins a run.")}</p>`}</div>
-    ${trigger.kind === "event" && html`<${Field} name="trigger.config.name" label=${t("Event")} help=${t("The name under which your program sends it, for instance cart_updated.")} /><${WhereField} name="trigger.config.where" />`}
+    ${trigger.kind === "event" && html`<${Field} name="trigger.config.name" label=${t("Event")} help=${t("The name under which your program sends it, for instance cart_updated.")} /><${WhereField} name="trigger.config.where" />
+      <details><summary>${t("How your program sends it")}</summary><${Code} text=${asCurl({ id: "sendEvent", body: exampleOf(config.name, key) })} label=${t("curl command")} /></details>`}
     ${trigger.kind === "list_added" && html`<${Choice} name="trigger.config.list_id" label=${t("List")} rows=${lists.lists} from="lists" />`}
     ${trigger.kind?.startsWith("segment_") && html`<${Choice} name="trigger.config.segment_id" label=${t("Segment")} rows=${lists.segments} from="segments" />`}
     ${trigger.kind === "segment_enter" && html`<${Field} name="trigger.config.include_existing" label=${t("Also those who are in it when the automation is activated")} kind="checkbox" />`}
@@ -44,6 +46,12 @@ function Trigger({ lists }) {
       <${Choice} name="trigger.config.template_id" label=${t("Of the template")} rows=${lists.templates} optional /><${Choice} name="trigger.config.campaign_id" label=${t("Of the campaign")} rows=${lists.campaigns} optional /></div>`}
     ${trigger.kind && html`<details open=${Boolean(config.filter)}><summary>${t("Only contacts that fit a condition")}</summary>
       <${FilterField} name="trigger.config.filter" label=${t("The contact enters only if")} /></details>`}`;
+}
+
+// An event that lets a contact in, with what tells its runs apart.
+function exampleOf(name, key) {
+  const property = /^event\.(\w+)$/.exec(key)?.[1];
+  return { name: name || "cart_updated", contact: { email: "ann@example.com" }, ...(property && { properties: { [property]: "17" } }) };
 }
 
 function DateTrigger() {

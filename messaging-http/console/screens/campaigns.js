@@ -104,6 +104,6 @@ function NewFields() {
     <${Field} name="channel" label=${t("Channel")} kind="select" options=${CHANNELS.map((word) => [word, channelName(word)])} />
     ${templates.error && html`<${Failed} error=${templates.error} retry=${templates.reload} />`}
     ${templates.data && !rows.length
-      ? html`<p>${t("There is no template for {channel} yet.", { channel: channelName(channel) })} <a href=${href("templates", { new: 1 })}>${t("Write one")}</a></p>`
+      ? html`<p>${t("There is no template for {channel} yet.", { channel: channelName(channel) })} <a href=${href("templates", { new: channel === "email" ? "gallery" : 1 })}>${t("Write one")}</a></p>`
       : html`<${Field} name="template_id" label=${t("Template")} kind="select" options=${rows.map(({ id, name }) => [id, name])} />`}`;
 }

@@ -97,6 +97,7 @@ function Drawn({ file, sample: { header, rows, total, delimiter }, fields, lists
     ${!hasLists && lists.length > 0 && html`<div class="field"><label for="on-list">${t("Put everybody on a list")}</label>
       <select id="on-list" value=${list} onChange=${(event) => setList(event.target.value)}><option value="">${t("No list")}</option>
         ${lists.map(({ id, name }) => html`<option key=${id} value=${id} selected=${id === list}>${name}</option>`)}</select></div>`}
+    ${!hasLists && !lists.length && allowed("createList") && html`<p><strong>${t("Put everybody on a list")}</strong> ${t("There are no lists yet.")} <a href=${href("lists", { new: 1 })}>${t("Make one")}</a></p>`}
     ${targets.includes("email") && !targets.includes(CONSENT) && html`<p class="notice">${t("No column says who agreed to marketing. Campaigns go only to contacts with consent: choose “Consent to email marketing” for the column that holds it.")}</p>`}
     ${twice.length > 0 && html`<div class="notice fault" role="alert"><p>${t("Two columns become the same thing: {names}. Skip one of them.", { names: [...new Set(twice)].join(", ") })}</p></div>`}
     <details><summary>${t("What values look like")}</summary><ul>

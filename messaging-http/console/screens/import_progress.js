@@ -46,7 +46,8 @@ function Stage({ one, sent, reload }) {
   if (status === "completed") {
     return html`<div class="notice good" role="status"><p>${one.failed
       ? t("Done, but {rows} could not be taken: see below.", { rows: count(one.failed, "row", "rows") })
-      : t("Done: every row is in.")} <a href=${href("contacts")}>${t("See the contacts")}</a></p></div>`;
+      : t("Done: every row is in.")} <a href=${href("contacts")}>${t("See the contacts")}</a>${
+      allowed("createCampaign") && html` <a href=${href("campaigns", { new: 1 })}>${t("New campaign")}</a>`}</p></div>`;
   }
   if (status === "failed") {
     return html`<div class="notice fault" role="alert"><p><strong>${t("The file could not be read.")}</strong> ${sentence(one.failure_reason)}</p>

@@ -226,6 +226,27 @@ impl Page {
         self.settle(None).await;
     }
 
+    /// Clicks the first control with this role and name where a person would, and waits until nothing is under way.
+    pub(crate) async fn click(&self, role: &str, name: &str) {
+        let Some(control) = self.control(role, name).await else {
+            panic!("no {role} {name:?} in: {}", self.text().await);
+        };
+        let node = json!({"backendNodeId": control});
+        let found = self.browser.devtools("DOM.resolveNode", node.clone()).await;
+        // In the middle nothing that sticks to an edge of the window lies over it.
+        let scroll = json!({"objectId": found["object"]["objectId"],
+            "functionDeclaration": "function () { this.scrollIntoView({ block: 'center' }) }"});
+        self.browser.devtools("Runtime.callFunctionOn", scroll).await;
+        let quads = self.browser.devtools("DOM.getContentQuads", node).await;
+        let corner = |at: usize| quads["quads"][0][at].as_f64().unwrap();
+        let (x, y) = (f64::midpoint(corner(0), corner(4)), f64::midpoint(corner(1), corner(5)));
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
+            self.browser.devtools("Input.dispatchMouseEvent", event).await;
+        }
+        self.settle(None).await;
+    }
+
     /// Presses Tab until the control with this role and name has the focus, as a person without a mouse does.
     pub(crate) async fn tab_to(&self, role: &str, name: &str) {
         let mut passed = Vec::new();
