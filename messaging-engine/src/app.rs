@@ -69,6 +69,7 @@ use messaging_core::ports::clock::{Clock, Entropy};
 use messaging_core::ports::dns_provider::DnsProvider;
 use messaging_core::ports::fetch::Fetch;
 use messaging_core::ports::inbound::ProviderSink;
+use messaging_core::ports::name_servers::NameServers;
 use messaging_core::ports::resolver::Resolver;
 use messaging_core::ports::store::StoreError;
 use messaging_core::ports::{BlobStore, Store, TemporaryStores, Transport, Uploads};
@@ -130,6 +131,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) resolver: Arc<dyn Resolver>,
+    /// Asked for records of sending domains that were just written.
+    pub(crate) name_servers: Arc<dyn NameServers>,
     pub(crate) fetch: Arc<dyn Fetch>,
     pub(crate) dns_providers: HashMap<DnsProviderName, Arc<dyn DnsProvider>>,
     pub(crate) transports: HashMap<(Channel, String), Arc<dyn Transport>>,
@@ -347,6 +350,11 @@ impl App {
     /// The resolver.
     pub fn resolver(&self) -> &dyn Resolver {
         self.0.resolver.as_ref()
+    }
+
+    /// Client that asks the name servers of zones.
+    pub(crate) fn name_servers(&self) -> &dyn NameServers {
+        self.0.name_servers.as_ref()
     }
 
     /// Client for web addresses that users gave.

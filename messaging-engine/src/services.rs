@@ -46,6 +46,7 @@ mod obstacles;
 pub(crate) mod page_size;
 mod passwords;
 pub mod preferences;
+pub(crate) mod published_records;
 mod quarantine;
 pub(crate) mod queue;
 mod receipts;

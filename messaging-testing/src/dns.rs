@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hickory_proto::op::{Message, ResponseCode};
-use hickory_proto::rr::rdata::{A, AAAA, CNAME, MX, PTR, TLSA, TXT};
+use hickory_proto::rr::rdata::{A, AAAA, CNAME, MX, NS, PTR, TLSA, TXT};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use messaging_core::domain::mail::domain_name::reversed;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -31,6 +31,8 @@ pub enum DnsFailure {
     Refused,
     /// No answer at all.
     Silence,
+    /// With the records, but without the AA bit, as a cache does.
+    NotAuthoritative,
 }
 
 /// Answers for every zone, over UDP and TCP on one loopback port, until it is dropped. A name without records does not
@@ -88,6 +90,11 @@ impl TestDns {
     pub fn mx(&self, name: &str, exchangers: &[(u16, &str)]) {
         let record = |(preference, host): &(u16, &str)| RData::MX(MX::new(*preference, parse(host)));
         self.set(name, RecordType::MX, exchangers.iter().map(record).collect());
+    }
+
+    /// Gives a zone these name servers in place of those it had.
+    pub fn name_servers(&self, zone: &str, servers: &[&str]) {
+        self.set(zone, RecordType::NS, servers.iter().map(|host| RData::NS(NS(parse(host)))).collect());
     }
 
     /// Gives a name these addresses in place of those it had.
@@ -255,6 +262,7 @@ fn answer(state: &Mutex<State>, question: &[u8]) -> Option<(Message, u16)> {
             Some(DnsFailure::Silence) => return None,
             Some(DnsFailure::ServFail) => answer.metadata.response_code = ResponseCode::ServFail,
             Some(DnsFailure::Refused) => answer.metadata.response_code = ResponseCode::Refused,
+            Some(DnsFailure::NotAuthoritative) => answer.metadata.authoritative = false,
             None => {}
         }
         if answer.metadata.response_code != ResponseCode::NoError {

@@ -7,8 +7,10 @@ use async_trait::async_trait;
 use messaging_core::domain::mail::auto_dns::{DnsCredentials, HostRecords};
 use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError, DnsZone, is_in_zone};
+use messaging_core::ports::name_servers::{NameServers, RecordQuestion, ServerAnswers};
+use messaging_core::ports::resolver::LookupError;
 
-/// Hosts one zone for callers with the token. Clones share it.
+/// Hosts one zone for callers with the token, and has two name servers for it, `ns1` and `ns2`. Clones share it.
 #[derive(Debug, Clone)]
 pub struct MemoryDnsProvider(Arc<Mutex<State>>);
 
@@ -19,13 +21,22 @@ struct State {
     records: HashMap<String, HostRecords>,
     failure: Option<DnsProviderError>,
     writes: usize,
+    /// Name servers with what they still have at names; `None` for one that does not answer.
+    lagging: HashMap<(String, String), Option<HostRecords>>,
 }
 
 impl MemoryDnsProvider {
     /// Creates a zone of this name without records.
     pub fn new(name: &str, token: &str) -> Self {
         let (name, token) = (name.to_owned(), token.to_owned());
-        Self(Arc::new(Mutex::new(State { name, token, records: HashMap::new(), failure: None, writes: 0 })))
+        Self(Arc::new(Mutex::new(State {
+            name,
+            token,
+            records: HashMap::new(),
+            failure: None,
+            writes: 0,
+            lagging: HashMap::new(),
+        })))
     }
 
     /// Gives a name these values of a type in place of those it had.
@@ -42,6 +53,17 @@ impl MemoryDnsProvider {
     /// Makes every call fail like this from now on, until it is `None`.
     pub fn fail(&self, failure: Option<DnsProviderError>) {
         self.lock().failure = failure;
+    }
+
+    /// Makes a name server, `ns1` or `ns2`, keep these records at a name whatever is written. Without records it does
+    /// not answer.
+    pub fn lag(&self, server: &str, host: &str, records: Option<HostRecords>) {
+        self.lock().lagging.insert((server.to_owned(), host.to_owned()), records);
+    }
+
+    /// Gives all name servers the records that were written.
+    pub fn catch_up(&self) {
+        self.lock().lagging.clear();
     }
 
     /// Returns the number of writes so far.
@@ -70,6 +92,29 @@ impl DnsProvider for MemoryDnsProvider {
         let name = state.name.clone();
         drop(state);
         Ok(Box::new(MemoryZone { provider: self.clone(), name }))
+    }
+}
+
+#[async_trait]
+impl NameServers for MemoryDnsProvider {
+    async fn ask(&self, zone: &str, questions: &[RecordQuestion]) -> Result<Vec<ServerAnswers>, LookupError> {
+        let state = self.lock();
+        if zone != state.name {
+            return Err(LookupError(format!("{zone} has none")));
+        }
+        let servers = ["ns1", "ns2"].map(|server| {
+            let answer = |question: &RecordQuestion| {
+                let lagging = state.lagging.get(&(server.to_owned(), question.host.clone()));
+                let records = match lagging {
+                    Some(None) => return Err(LookupError("no answer in time".to_owned())),
+                    Some(records) => records.as_ref(),
+                    None => state.records.get(&question.host),
+                };
+                Ok(records.map(|records| records.of(question.kind).to_vec()).unwrap_or_default())
+            };
+            ServerAnswers { server: format!("{server}.{zone}"), answers: questions.iter().map(answer).collect() }
+        });
+        Ok(servers.into())
     }
 }
 

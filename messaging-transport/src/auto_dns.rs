@@ -1,12 +1,14 @@
 //! DNS providers, which write the records of sending domains (contract section 14.5).
 //!
 //! Each has a file, with its requests as the provider documents them. All but [`rfc2136`] speak HTTP through the
-//! guarded client; the parts that they share, from the limits to the texts of errors, are in `api`.
+//! guarded client; the parts that they share, from the limits to the texts of errors, are in `api`. [`ZoneServers`]
+//! reads back what was written.
 
 mod api;
 mod cloudflare;
 mod digitalocean;
 mod hetzner;
+mod name_servers;
 mod presentation;
 pub mod rfc2136;
 mod route53;
@@ -26,6 +28,8 @@ use digitalocean::DigitalOcean;
 use hetzner::Hetzner;
 use rfc2136::NameServer;
 use route53::Route53;
+
+pub use name_servers::ZoneServers;
 
 /// Base URLs that replace the published ones of the providers' APIs, for tests.
 pub type ApiBases = HashMap<DnsProviderName, String>;

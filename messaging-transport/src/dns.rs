@@ -9,9 +9,10 @@
 //! Every look-up ends: a server that does not answer is asked twice, four seconds each.
 
 mod answer;
+mod exchange;
 mod secure;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,12 +20,11 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
-use hickory_resolver::proto::op::{Message, Query, ResponseCode};
-use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
 use messaging_core::domain::mail::domain_name::reversed;
 use messaging_core::ports::resolver::{LookupError, Resolver};
-use tokio::net::UdpSocket;
 
 use self::answer::{ABSENCE_KEPT, REPEATS, TIMEOUT, mail_exchangers, plain};
 use self::secure::TrustedResolver;
@@ -32,6 +32,7 @@ use crate::dane::{Tlsa, TlsaSet};
 
 pub(crate) use self::answer::Answered;
 pub use self::answer::LookupFailure;
+pub(crate) use self::exchange::{exchange, question};
 
 /// Maximum number of cached answers for mail routing; each has a few hundred octets.
 const CACHED_ANSWERS: u64 = 8_192;
@@ -119,6 +120,21 @@ impl Dns {
         look_up(&self.cached, name, RecordType::TXT).await.map(texts)
     }
 
+    /// Returns the names of the servers that a zone is delegated to, sorted, in lower case without a final dot; not
+    /// from the cache. An alias has none: the servers of its target are not responsible for the names below it.
+    pub(crate) async fn name_servers(&self, zone: &str) -> Result<Vec<String>, LookupFailure> {
+        let name = full(zone)?;
+        let found = self.fresh.lookup(name.clone(), RecordType::NS).await.map_err(|error| failure(&error))?;
+        let server = |record: &Record| match &record.data {
+            RData::NS(server) if record.name == name => Some(plain(&server.0)),
+            _ => None,
+        };
+        let mut servers: Vec<_> = found.answers().iter().filter_map(server).collect();
+        servers.sort();
+        servers.dedup();
+        if servers.is_empty() { Err(LookupFailure::NoRecords) } else { Ok(servers) }
+    }
+
     /// Returns the addresses of a host, IPv6 before IPv4; from the cache if possible. One kind is enough: a failed
     /// look-up of the other is then no error.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, LookupFailure> {
@@ -204,32 +220,13 @@ fn build(config: ResolverConfig, options: ResolverOpts) -> TokioResolver {
         .expect("only TLS could be misconfigured, and it is not used")
 }
 
-/// Returns the records of one type by a single query over UDP. The library answers for the names of loopback addresses
-/// by itself (RFC 6761 section 6.3); a server that was named for all queries gets these as well.
+/// Returns the records of one type by a single query. The library answers for the names of loopback addresses by itself
+/// (RFC 6761 section 6.3); a server that was named for all queries gets these as well.
 async fn ask_once(server: SocketAddr, name: &str, kind: RecordType) -> Result<Vec<RData>, LookupFailure> {
-    let mut name = Name::from_ascii(name).map_err(|_| LookupFailure::NoSuchDomain)?;
-    name.set_fqdn(true);
-    let mut question = Message::query();
+    let mut question = question(&full(name)?, kind);
     question.metadata.recursion_desired = true;
-    question.add_query(Query::query(name, kind));
     let failed = |error: &dyn std::fmt::Display| LookupFailure::Temporary(error.to_string());
-    let octets = question.to_vec().map_err(|error| failed(&error))?;
-    let ask = async {
-        let own: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let socket = UdpSocket::bind((own, 0)).await?;
-        // Packets from other addresses are not received.
-        socket.connect(server).await?;
-        socket.send(&octets).await?;
-        let mut buffer = [0; 4096];
-        loop {
-            let length = socket.recv(&mut buffer).await?;
-            match Message::from_vec(&buffer[..length]) {
-                Ok(answer) if answer.metadata.id == question.metadata.id => return Ok::<_, std::io::Error>(answer),
-                _ => {}
-            }
-        }
-    };
-    let answer = match tokio::time::timeout(TIMEOUT, ask).await {
+    let answer = match tokio::time::timeout(TIMEOUT, exchange(server, &question)).await {
         Ok(answer) => answer.map_err(|error| failed(&error))?,
         Err(_) => return Err(failed(&"no answer in time")),
     };
@@ -243,12 +240,16 @@ async fn ask_once(server: SocketAddr, name: &str, kind: RecordType) -> Result<Ve
     if records.is_empty() { Err(LookupFailure::NoRecords) } else { Ok(records) }
 }
 
-/// Returns the records of one type, at least one.
-async fn look_up(resolver: &TokioResolver, name: &str, kind: RecordType) -> Result<Vec<RData>, LookupFailure> {
-    // A text that is no valid name cannot exist.
+/// Returns a complete name. A text that is no valid name cannot exist.
+fn full(name: &str) -> Result<Name, LookupFailure> {
     let mut name = Name::from_ascii(name).map_err(|_| LookupFailure::NoSuchDomain)?;
     name.set_fqdn(true);
-    let found = resolver.lookup(name, kind).await.map_err(|error| failure(&error))?;
+    Ok(name)
+}
+
+/// Returns the records of one type, at least one.
+async fn look_up(resolver: &TokioResolver, name: &str, kind: RecordType) -> Result<Vec<RData>, LookupFailure> {
+    let found = resolver.lookup(full(name)?, kind).await.map_err(|error| failure(&error))?;
     let records: Vec<_> = found
         .answers()
         .iter()

@@ -14,7 +14,7 @@ use messaging_engine::{App, Settings, admin, app};
 #[cfg(feature = "postgres")]
 use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl as Postgres};
 use messaging_store::{SqliteOptions, SqliteStore, TemporaryDatabases, key_file};
-use messaging_transport::auto_dns::{self, ApiBases};
+use messaging_transport::auto_dns::{self, ApiBases, ZoneServers};
 use messaging_transport::{GuardedFetch, Options};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
@@ -155,6 +155,7 @@ impl Builder {
         let transport = transport_options(&settings, allow_private_targets, &store);
         let app = App::builder(store, keys)
             .resolver(Arc::new(transport.dns.clone()))
+            .name_servers(Arc::new(ZoneServers::new(&transport)))
             .fetch(Arc::clone(&transport.fetch))
             .transports(messaging_transport::defaults(&transport))
             .dns_providers(auto_dns::providers(&transport, &ApiBases::new()))

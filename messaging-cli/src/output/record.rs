@@ -29,18 +29,46 @@ fn change(node: &Node, action: &str, before: &[Node], after: &[Node], indent: &s
         ("create" | "update", _) => "not written",
         _ => "",
     };
-    let head = [action.to_owned(), text("type")?, text("host")?, state.to_owned()];
+    let seen = node.member("read_back").and_then(|read| read.member("status")).map(Node::line);
+    let verified = seen.filter(|status| status == "verified").unwrap_or_default();
+    let head = [action.to_owned(), text("type")?, text("host")?, state.to_owned(), verified];
     let head: Vec<_> = head.into_iter().filter(|part| !part.is_empty()).collect();
     let (before, after): (Vec<_>, Vec<_>) =
         (before.iter().map(Node::line).collect(), after.iter().map(Node::line).collect());
     let gone = before.iter().map(|value| (if after.contains(value) { ' ' } else { '-' }, value));
     let new = after.iter().filter(|value| !before.contains(value)).map(|value| ('+', value));
     let values = gone.chain(new).map(|(mark, value)| format!("{indent}  {mark} {value}\n")).collect::<String>();
-    let detail = match node.member("detail") {
-        Some(Node::Text(_)) => format!("{indent}    ({})\n", text("detail").unwrap_or_default()),
-        _ => String::new(),
+    let notes = remark(node).into_iter().chain(read_back(node));
+    let notes: String = notes.map(|note| format!("{indent}    ({note})\n")).collect();
+    Some(format!("{indent}{}\n{values}{notes}", head.join("  ")))
+}
+
+/// The `detail` of an object, if it has one.
+fn remark(node: &Node) -> Option<String> {
+    node.member("detail").filter(|detail| matches!(detail, Node::Text(_))).map(Node::line)
+}
+
+/// What the DNS shows of a change: every server that has something else, and why no name server was heard.
+fn read_back(node: &Node) -> Vec<String> {
+    let Some(read) = node.member("read_back") else { return Vec::new() };
+    let difference = |one: &Node| {
+        let server = match one.member("server") {
+            Some(Node::Text(_)) => one.member("server").map(Node::line).unwrap_or_default(),
+            _ => "the resolver".to_owned(),
+        };
+        let values = match one.member("values") {
+            Some(Node::List(values)) if !values.is_empty() => {
+                values.iter().map(Node::line).collect::<Vec<_>>().join(", ")
+            }
+            _ => "nothing".to_owned(),
+        };
+        format!("{server} shows {values}")
     };
-    Some(format!("{indent}{}\n{values}{detail}", head.join("  ")))
+    let differences: Vec<_> = match read.member("differences") {
+        Some(Node::List(differences)) => differences.iter().map(difference).collect(),
+        _ => Vec::new(),
+    };
+    differences.into_iter().chain(remark(read)).collect()
 }
 
 /// A page of records, each below its purpose; `None` if the rows are something else.

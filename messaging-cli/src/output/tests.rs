@@ -353,6 +353,33 @@ fn a_change_of_records_shows_what_goes_and_what_comes() {
 }
 
 #[test]
+fn a_change_of_records_shows_what_was_read_back() {
+    for (read_back, expected) in [
+        ("null", "keep  MX  a.test\n    10 mx.test\n"),
+        (
+            r#"{"status":"verified","asked":"name_servers","differences":[],"detail":null}"#,
+            "keep  MX  a.test  verified\n    10 mx.test\n",
+        ),
+        (
+            r#"{"status":"differs","asked":"name_servers","differences":[{"server":"ns1.a.test","values":[]},
+            {"server":"ns2.a.test","values":["5 b.test","6 c.test"]}],"detail":null}"#,
+            "keep  MX  a.test\n    10 mx.test\n    (ns1.a.test shows nothing)\n    (ns2.a.test shows 5 b.test, 6 c.test)\n",
+        ),
+        (
+            r#"{"status":"differs","asked":"resolver","differences":[{"server":null,"values":[]}],"detail":"Nobody."}"#,
+            "keep  MX  a.test\n    10 mx.test\n    (the resolver shows nothing)\n    (Nobody.)\n",
+        ),
+    ] {
+        let json = format!(
+            r#"{{"action":"keep","type":"MX","host":"a.test","before":["10 mx.test"],"after":["10 mx.test"],"done":true,
+            "detail":null,"read_back":{read_back}}}"#
+        );
+        let node: Node = serde_json::from_str(&json).unwrap();
+        assert_eq!(record::record(&node, "").as_deref(), Some(expected), "{read_back}");
+    }
+}
+
+#[test]
 fn a_resource_within_another_is_its_name() {
     let text = r#"{"changes":[{"action":"create","type":"TXT","host":"acme.test","before":[],"after":["v=spf1 -all"],"done":true}],
         "domain":{"id":"dom_1","domain":"acme.test","status":"pending","dkim":[{"host":"k"}],"spf":{"status":"pending"}},

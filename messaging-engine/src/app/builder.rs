@@ -13,6 +13,7 @@ use messaging_core::ids::IdSource;
 use messaging_core::ports::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use messaging_core::ports::dns_provider::DnsProvider;
 use messaging_core::ports::fetch::{Fetch, NoFetch};
+use messaging_core::ports::name_servers::{NameServers, NoNameServers};
 use messaging_core::ports::resolver::{NoResolver, Resolver};
 use messaging_core::ports::store::CommitObserver;
 use messaging_core::ports::{BlobStore, Store, TemporaryStores, Transport, Uploads};
@@ -58,6 +59,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     resolver: Arc<dyn Resolver>,
+    name_servers: Arc<dyn NameServers>,
     fetch: Arc<dyn Fetch>,
     dns_providers: HashMap<DnsProviderName, Arc<dyn DnsProvider>>,
     transports: HashMap<(Channel, String), Arc<dyn Transport>>,
@@ -106,6 +108,13 @@ impl Builder {
     /// Looks up the records of sending domains with `resolver`. Without one no domain is ever verified.
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.resolver = resolver;
+        self
+    }
+
+    /// Reads back written records of sending domains by asking the name servers of their zones with `name_servers`.
+    /// Without it the resolver is asked, which may remember for minutes that they were missing.
+    pub fn name_servers(mut self, name_servers: Arc<dyn NameServers>) -> Self {
+        self.name_servers = name_servers;
         self
     }
 
@@ -195,6 +204,7 @@ impl Builder {
             clock,
             entropy: self.entropy,
             resolver: self.resolver,
+            name_servers: self.name_servers,
             fetch: self.fetch,
             dns_providers: self.dns_providers,
             own_providers: own_providers(&self.transports),
@@ -287,6 +297,7 @@ impl App {
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy::default()),
             resolver: Arc::new(NoResolver),
+            name_servers: Arc::new(NoNameServers),
             fetch: Arc::new(NoFetch),
             dns_providers: HashMap::new(),
             transports: HashMap::new(),

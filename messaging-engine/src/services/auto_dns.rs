@@ -1,13 +1,13 @@
-//! Automatic DNS: the zone of a sending domain is read, the change planned, written and read back.
+//! Automatic DNS: the zone of a sending domain is read, the change planned, written and read back from the provider.
 //!
 //! Contract section 14.5. The change is decided by core (`domain/mail/auto_dns`); here are the calls, each round with a
-//! time limit.
+//! time limit. The DNS is asked for the records afterwards (`published_records.rs`).
 
 use std::time::Duration;
 
 use messaging_core::domain::mail::auto_dns::{
-    ChangeAction, DnsCredentials, DnsProviderName, HostRecords, KeptDnsAccount, PlannedChange, RetiredKeyRecord,
-    Surroundings, plan, plan_removal,
+    ChangeAction, DnsCredentials, DnsProviderName, HostRecords, KeptDnsAccount, PlannedChange, ReadBack,
+    RetiredKeyRecord, Surroundings, plan, plan_removal,
 };
 use messaging_core::domain::mail::dmarc::discovery::dmarc_host;
 use messaging_core::domain::mail::dmarc::{Psd, discover};
@@ -32,8 +32,19 @@ const MAX_NAMESAKES: usize = 100;
 pub(crate) struct AppliedChange {
     /// The change.
     pub(crate) change: PlannedChange,
-    /// True if the zone has the planned values: they were written and read back, or existed before.
+    /// True if the provider shows the planned values: they were written and read back, or existed before.
     pub(crate) done: bool,
+    /// What the DNS shows of it; `None` where it was not looked at.
+    pub(crate) read_back: Option<ReadBack>,
+}
+
+/// Changes of a zone.
+#[derive(Debug)]
+pub(crate) struct AppliedChanges {
+    /// Name of the zone, lower case, without a final dot.
+    pub(crate) zone: String,
+    /// The changes, in the order in which they were planned.
+    pub(crate) changes: Vec<AppliedChange>,
 }
 
 /// An account at a DNS provider.
@@ -80,7 +91,7 @@ impl App {
         domain: &SendingDomain,
         here: &Installation,
         dry_run: bool,
-    ) -> Result<Vec<AppliedChange>, DnsFailure> {
+    ) -> Result<AppliedChanges, DnsFailure> {
         within(async {
             let zone = self.zone_of(account, domain).await?;
             let covered_by = self.policy_above(zone.as_ref(), &domain.domain).await?;
@@ -96,15 +107,15 @@ impl App {
         .await
     }
 
-    /// Publishes the records of keys that lack theirs, and removes those of keys that are gone. Returns the records
-    /// that are removed by now.
+    /// Publishes the records of keys that lack theirs, and removes those of keys that are gone. Returns the changes,
+    /// and the records that are removed by now.
     pub(crate) async fn publish_keys(
         &self,
         account: &DnsAccount<'_>,
         domain: &SendingDomain,
         here: &Installation,
         retired: &[RetiredKeyRecord],
-    ) -> Result<Vec<RetiredKeyRecord>, DnsFailure> {
+    ) -> Result<(AppliedChanges, Vec<RetiredKeyRecord>), DnsFailure> {
         within(async {
             let zone = self.zone_of(account, domain).await?;
             let around = Surroundings { here, domain, covered_by: None };
@@ -114,14 +125,14 @@ impl App {
                 let found = zone.at(&wanted.host).await?;
                 planned.push(plan(around, Purpose::Dkim, &wanted, &found));
             }
-            apply_all(zone.as_ref(), planned, false).await?;
+            let applied = apply_all(zone.as_ref(), planned, false).await?;
             let mut gone = Vec::new();
             for record in retired {
                 let RetiredKeyRecord { host, value } = record.clone();
                 remove(zone.as_ref(), &RequiredRecord { kind: RecordType::Txt, host, value }).await?;
                 gone.push(record.clone());
             }
-            Ok(gone)
+            Ok((applied, gone))
         })
         .await
     }
@@ -221,8 +232,8 @@ async fn apply_all(
     zone: &dyn DnsZone,
     planned: Vec<PlannedChange>,
     dry_run: bool,
-) -> Result<Vec<AppliedChange>, DnsFailure> {
-    let (mut applied, mut has_written) = (Vec::new(), false);
+) -> Result<AppliedChanges, DnsFailure> {
+    let (mut changes, mut has_written) = (Vec::new(), false);
     // A provider that asks for a pause gets it.
     let mut later: Option<String> = None;
     for mut change in planned {
@@ -256,12 +267,12 @@ async fn apply_all(
                 Err(error) => return Err(error.into()),
             },
         };
-        applied.push(AppliedChange { change, done });
+        changes.push(AppliedChange { change, done, read_back: None });
     }
-    Ok(applied)
+    Ok(AppliedChanges { zone: zone.name().to_owned(), changes })
 }
 
-/// Writes a change and reads it back.
+/// Writes a change and reads it back from the provider.
 async fn write(zone: &dyn DnsZone, change: &PlannedChange) -> Result<bool, DnsProviderError> {
     zone.replace(&change.host, change.kind, &change.before, &change.after).await?;
     let found: HostRecords = zone.at(&change.host).await?;

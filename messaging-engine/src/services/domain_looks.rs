@@ -11,13 +11,14 @@ use messaging_core::domain::mail::dns_record::{
 use messaging_core::domain::mail::link_token::ReportPurpose;
 use messaging_core::domain::mail::sending_domain::{Check, SendingDomain};
 use messaging_core::domain::mail::verification::{Finding, Findings};
-use messaging_core::ports::resolver::LookupError;
+use messaging_core::ports::resolver::Resolver;
 use messaging_core::ports::store::StoreError;
 use tokio::sync::SemaphorePermit;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::services::spf_looks::{self, ANSWER_WITHIN};
+use crate::services::published_records::{PublishedFirst, PublishedRecords};
+use crate::services::spf_looks::{self, answer};
 
 impl App {
     /// Names of this installation that DNS records refer to.
@@ -44,9 +45,19 @@ impl App {
 
     /// Looks up all records of a domain and judges each. A look-up that fails is part of the findings, with its reason.
     pub(crate) async fn look_at(&self, domain: &SendingDomain) -> Result<Findings, StoreError> {
+        self.look_at_published(domain, &PublishedRecords::default()).await
+    }
+
+    /// The same, where it is known of some records how they are published.
+    pub(crate) async fn look_at_published(
+        &self,
+        domain: &SendingDomain,
+        published: &PublishedRecords,
+    ) -> Result<Findings, StoreError> {
+        let resolver = PublishedFirst { published, resolver: self.resolver() };
         let (here, link_key) = (self.installation().await?, self.link_key());
         let keys = join_all(domain.dkim.iter().map(async |key| {
-            let found = self.txt(&Installation::dkim(domain, key).host).await;
+            let found = answer(resolver.txt(&Installation::dkim(domain, key).host)).await;
             (key.selector.clone(), found.map(|found| judge_dkim(key, &found)))
         }));
         let bounce_domain = domain.bounce_domain();
@@ -57,25 +68,25 @@ impl App {
                      --hostname, or gives it a name with `messaging admin set-name`.",
                 ));
             }
-            spf_looks::followed(self.resolver(), |answers| judge_spf(&bounce_domain, &here.hostname, answers)).await
+            spf_looks::followed(&resolver, |answers| judge_spf(&bounce_domain, &here.hostname, answers)).await
         };
         let return_path = async {
-            let found = answer(self.resolver().mx(&bounce_domain)).await;
+            let found = answer(resolver.mx(&bounce_domain)).await;
             found.map(|found| judge_return_path(&here.hostname, &found))
         };
         let tracking = async {
             let host = domain.tracking_subdomain.clone()?;
-            let finding = self.look_at_tracking(&here.public_host, &host).await;
+            let finding = look_at_tracking(&resolver, &here.public_host, &host).await;
             Some((host, finding))
         };
         let dmarc = async {
-            let found = self.discover_dmarc(&domain.domain).await?;
+            let found = spf_looks::followed(&resolver, |answers| discover(&domain.domain, answers)).await?;
             let ours = here.report_uri(&link_key, ReportPurpose::Dmarc, domain.id);
             let is_ours = |uri: &str| self.receives_reports(uri, ReportPurpose::Dmarc, domain.id);
             Ok(judge_dmarc(&domain.domain, &found, &ours, is_ours))
         };
         let tls_rpt = async {
-            let found = self.txt(&tls_rpt_host(&domain.domain)).await?;
+            let found = answer(resolver.txt(&tls_rpt_host(&domain.domain))).await?;
             let ours = here.report_uri(&link_key, ReportPurpose::TlsRpt, domain.id);
             Ok(judge_tls_rpt(&found, &ours, |uri| self.receives_reports(uri, ReportPurpose::TlsRpt, domain.id)))
         };
@@ -89,33 +100,24 @@ impl App {
         spf_looks::followed(self.resolver(), |answers| discover(domain, answers)).await
     }
 
-    /// Checks the host name of tracked links: an alias of our public host, or the same addresses.
-    async fn look_at_tracking(&self, public_host: &str, host: &str) -> Finding {
-        let ours = async {
-            match public_host.parse::<IpAddr>() {
-                Ok(address) => Ok(vec![address]),
-                Err(_) => answer(self.resolver().addresses(public_host)).await,
-            }
-        };
-        let (alias, addresses, ours) =
-            tokio::join!(answer(self.resolver().cname(host)), answer(self.resolver().addresses(host)), ours,);
-        let alias = alias?;
-        // Addresses matter only without an alias of our name, and ours only if the host has any.
-        let addresses = if alias.as_deref() == Some(public_host) { Vec::new() } else { addresses? };
-        let ours = if addresses.is_empty() { Vec::new() } else { ours? };
-        Ok(judge_tracking(public_host, alias.as_deref(), &addresses, &ours))
-    }
-
     /// The TXT records of a name.
     pub(super) async fn txt(&self, name: &str) -> Result<Vec<String>, String> {
         answer(self.resolver().txt(name)).await
     }
 }
 
-/// The answer to a DNS query, or the reason why there is none within [`ANSWER_WITHIN`].
-async fn answer<T>(question: impl Future<Output = Result<T, LookupError>>) -> Result<T, String> {
-    match tokio::time::timeout(ANSWER_WITHIN, question).await {
-        Ok(answer) => answer.map_err(|LookupError(reason)| reason),
-        Err(_) => Err("no answer in time".to_owned()),
-    }
+/// Checks the host name of tracked links: an alias of our public host, or the same addresses.
+async fn look_at_tracking(resolver: &dyn Resolver, public_host: &str, host: &str) -> Finding {
+    let ours = async {
+        match public_host.parse::<IpAddr>() {
+            Ok(address) => Ok(vec![address]),
+            Err(_) => answer(resolver.addresses(public_host)).await,
+        }
+    };
+    let (alias, addresses, ours) = tokio::join!(answer(resolver.cname(host)), answer(resolver.addresses(host)), ours,);
+    let alias = alias?;
+    // Addresses matter only without an alias of our name, and ours only if the host has any.
+    let addresses = if alias.as_deref() == Some(public_host) { Vec::new() } else { addresses? };
+    let ours = if addresses.is_empty() { Vec::new() } else { ours? };
+    Ok(judge_tracking(public_host, alias.as_deref(), &addresses, &ours))
 }

@@ -12,7 +12,7 @@ use messaging_core::ports::resolver::{LookupError, Resolver};
 
 /// Time limit for a look-up: contract section 14 promises the answer to `verify` within 10 seconds, whatever the DNS
 /// does.
-pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(8);
+const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 
 /// Look-ups that run at a time. A record leads to at most ten look-ups, of which each mail exchanger's name may lead to
 /// ten more.
@@ -54,6 +54,14 @@ pub(crate) async fn followed<T>(
         Err("it leads on and on".to_owned())
     };
     tokio::time::timeout(ANSWER_WITHIN, rounds).await.unwrap_or_else(|_| Err("no answer in time".to_owned()))
+}
+
+/// The answer to a DNS query, or the reason why there is none within [`ANSWER_WITHIN`].
+pub(super) async fn answer<T>(question: impl Future<Output = Result<T, LookupError>>) -> Result<T, String> {
+    match tokio::time::timeout(ANSWER_WITHIN, question).await {
+        Ok(answer) => answer.map_err(|LookupError(reason)| reason),
+        Err(_) => Err("no answer in time".to_owned()),
+    }
 }
 
 async fn ask(resolver: &dyn Resolver, question: &Question) -> Result<DnsRecords, LookupError> {

@@ -13,6 +13,7 @@ use messaging_core::ports::store::{CommitError, Stored};
 
 use crate::jobs::publish_keys::PublishKeys;
 use crate::services::auto_dns::{DnsAccount, DnsFailure};
+use crate::services::published_records::PublishedRecords;
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Number of tries to store an outcome while the domain keeps changing.
@@ -39,17 +40,21 @@ impl Job for PublishKeys {
         cx.hold().await?;
         let account = DnsAccount { provider: kept.provider, credentials: &credentials };
         let mut at_least = Duration::ZERO;
-        let removed = match app.publish_keys(&account, &domain, &here, &kept.retired).await {
-            Ok(removed) => removed,
+        let (applied, removed) = match app.publish_keys(&account, &domain, &here, &kept.retired).await {
+            Ok((applied, removed)) => (Some(applied), removed),
             Err(failure) => {
                 if let DnsFailure::Provider(DnsProviderError::Later(_, wait)) = failure {
                     at_least = wait;
                 }
                 tracing::warn!(domain = %self.domain_id, why = told(&failure), "records of DKIM keys were not published");
-                Vec::new()
+                (None, Vec::new())
             }
         };
-        let findings = app.look_at(&domain).await?;
+        let published = match applied {
+            Some(mut applied) => app.read_back(&mut applied).await,
+            None => PublishedRecords::default(),
+        };
+        let findings = app.look_at_published(&domain, &published).await?;
         for _ in 0..MAX_COMMITS {
             let Some(Stored { record: before, revision }) = self.domain(cx).await? else {
                 return Ok(cx.finish(Changes::default()).await?);

@@ -22,7 +22,7 @@ use messaging_store::{Bucket, BucketError};
 use messaging_store::{OpenError, SqliteOptions, SqliteStore, TemporaryDatabases};
 #[cfg(feature = "postgres")]
 use messaging_store::{PostgresOptions, PostgresStore, PostgresUrl};
-use messaging_transport::auto_dns::{self, ApiBases};
+use messaging_transport::auto_dns::{self, ApiBases, ZoneServers};
 use messaging_transport::{DirectDelivery, Dns, GuardedFetch};
 
 use super::data_directory::{self, EPOCH};
@@ -243,6 +243,7 @@ async fn build(
     let public_url = settings.public_url.clone().unwrap_or_else(|| base.to_owned());
     let built = App::builder(store, key)
         .resolver(Arc::new(transport.dns.clone()))
+        .name_servers(Arc::new(ZoneServers::new(&transport)))
         .fetch(fetch)
         .transports(messaging_transport::defaults(&transport))
         .dns_providers(auto_dns::providers(&transport, &ApiBases::new()))

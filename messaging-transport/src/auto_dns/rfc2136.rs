@@ -212,7 +212,7 @@ struct Zone {
     name: String,
 }
 
-const fn wire_type(kind: RecordType) -> WireType {
+pub(super) const fn wire_type(kind: RecordType) -> WireType {
     match kind {
         RecordType::Txt => WireType::TXT,
         RecordType::Mx => WireType::MX,
@@ -221,7 +221,7 @@ const fn wire_type(kind: RecordType) -> WireType {
 }
 
 /// Returns the value of a record; `None` for other types.
-fn value(data: &RData) -> Option<String> {
+pub(super) fn value(data: &RData) -> Option<String> {
     let name = |name: &Name| plain_name(&name.to_ascii());
     match data {
         RData::TXT(txt) => Some(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned()),

@@ -2,25 +2,20 @@
 //!
 //! Such a resolver says by the AD bit that it has verified an answer, and by SERVFAIL that a signature is wrong (RFC
 //! 4035 section 3.2.3, RFC 6840 section 5.8). Nobody is between it and this process, so its word is enough. The library
-//! does not ask for the bit, so the queries are sent here: over UDP, and over TCP if an answer does not fit.
+//! does not ask for the bit, so the queries are sent here.
 
 use std::collections::HashMap;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hickory_resolver::proto::op::{Edns, Message, Query, ResponseCode};
+use hickory_resolver::proto::op::{Message, ResponseCode};
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout};
 
 use super::answer::{ABSENCE_KEPT, Answered, LookupFailure, REPEATS, TIMEOUT, mail_exchangers, plain};
+use super::exchange::{exchange, question};
 use crate::dane::{Tlsa, TlsaSet};
-
-/// Maximum size of an answer over UDP in octets, which no network fragments.
-const UDP_PAYLOAD: u16 = 1232;
 
 /// Maximum number of cached answers.
 const MAX_REMEMBERED: usize = 4096;
@@ -140,7 +135,11 @@ impl TrustedResolver {
     async fn ask(&self, name: &Name, kind: RecordType) -> Result<Message, String> {
         let mut failed = String::new();
         for _ in 0..=REPEATS {
-            match timeout(TIMEOUT, ask_once(self.server, name, kind)).await {
+            let mut question = question(name, kind);
+            question.metadata.recursion_desired = true;
+            // In a question the bit asks for the same bit in the answer (RFC 6840 section 5.7).
+            question.metadata.authentic_data = true;
+            match timeout(TIMEOUT, exchange(self.server, &question)).await {
                 Ok(Ok(message)) => return Ok(message),
                 Ok(Err(error)) => failed = error.to_string(),
                 Err(_) => "no answer in time".clone_into(&mut failed),
@@ -191,42 +190,4 @@ pub(super) fn tlsa(data: &RData) -> Option<Tlsa> {
         matching: tlsa.matching.into(),
         data: tlsa.cert_data.clone(),
     })
-}
-
-/// Sends one query and returns its answer in full.
-async fn ask_once(server: SocketAddr, name: &Name, kind: RecordType) -> io::Result<Message> {
-    let mut question = Message::query();
-    question.metadata.recursion_desired = true;
-    // In a query the bit asks for the same bit in the answer (RFC 6840 section 5.7).
-    question.metadata.authentic_data = true;
-    question.add_query(Query::query(name.clone(), kind));
-    let mut edns = Edns::new();
-    edns.set_max_payload(UDP_PAYLOAD).set_version(0);
-    question.edns = Some(edns);
-    let octets = question.to_vec().map_err(io::Error::other)?;
-    let is_answer = |octets: &[u8]| match Message::from_vec(octets) {
-        Ok(answer) if answer.metadata.id == question.metadata.id && answer.queries == question.queries => Some(answer),
-        _ => None,
-    };
-    let own: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((own, 0)).await?;
-    // Packets from other addresses are not received.
-    socket.connect(server).await?;
-    socket.send(&octets).await?;
-    let mut buffer = [0; 4096];
-    let answer = loop {
-        let length = socket.recv(&mut buffer).await?;
-        if let Some(answer) = is_answer(&buffer[..length]) {
-            break answer;
-        }
-    };
-    if !answer.metadata.truncation {
-        return Ok(answer);
-    }
-    let mut stream = TcpStream::connect(server).await?;
-    let length = u16::try_from(octets.len()).map_err(io::Error::other)?;
-    stream.write_all(&[&length.to_be_bytes()[..], &octets].concat()).await?;
-    let mut whole = vec![0; usize::from(stream.read_u16().await?)];
-    stream.read_exact(&mut whole).await?;
-    is_answer(&whole).ok_or_else(|| io::Error::other("the answer is not to the question"))
 }

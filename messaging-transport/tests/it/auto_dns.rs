@@ -1,6 +1,7 @@
 //! DNS providers: zones are found, read and written through the API of each.
 
 mod bind;
+mod name_servers;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,6 +5,7 @@
 //! and every other record of others is a conflict that a person resolves.
 
 mod account;
+mod read_back;
 mod spf_merge;
 
 use std::net::IpAddr;
@@ -20,6 +21,7 @@ use crate::domain::mail::sending_domain::{DkimKey, RecordStatus, SendingDomain};
 use spf_merge::{Merge, merge};
 
 pub use account::{DnsCredentials, DnsProviderName, KeptDnsAccount, RetiredKeyRecord, TsigAlgorithm};
+pub use read_back::{ReadBack, ReadBackDifference, ReadBackSource, ReadBackStatus};
 
 /// Time to live of the records that are written, in seconds.
 pub const TTL: u32 = 3600;

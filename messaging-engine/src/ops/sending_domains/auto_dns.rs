@@ -4,7 +4,7 @@
 
 use http::{Method, StatusCode};
 use messaging_core::changes::{Expect, JobWrite, Write};
-use messaging_core::domain::mail::auto_dns::{ChangeAction, DnsCredentials, DnsProviderName};
+use messaging_core::domain::mail::auto_dns::{ChangeAction, DnsCredentials, DnsProviderName, PlannedChange, ReadBack};
 use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::domain::mail::sending_domain::SendingDomain;
 use messaging_core::domain::mail::verification::{self, is_exempt};
@@ -25,7 +25,7 @@ use crate::jobs::JobData as _;
 use crate::jobs::publish_keys::PublishKeys;
 use crate::ops::context::Context;
 use crate::ops::operation::{Call, NoContent, Operation};
-use crate::services::auto_dns::{AppliedChange, DnsAccount, DnsFailure};
+use crate::services::auto_dns::{AppliedChange, AppliedChanges, DnsAccount, DnsFailure};
 
 /// Seconds after which a provider that is away may be tried again.
 const RETRY_AFTER: u64 = 10;
@@ -80,17 +80,19 @@ pub struct DnsChangeReport {
     pub before: Vec<String>,
     /// Values that the zone has afterwards.
     pub after: Vec<String>,
-    /// True if the zone has the values: written and read back, or kept.
+    /// True if the provider shows the values: written and read back, or kept.
     pub done: bool,
     /// Advice for a person, or a note on what was kept.
     pub detail: Option<String>,
+    /// What the DNS shows of the records right afterwards; null with `dry_run`, and where the zone has none of them.
+    pub read_back: Option<ReadBack>,
 }
 
 impl DnsChangeReport {
     fn of(applied: AppliedChange) -> Self {
-        let AppliedChange { change, done } = applied;
-        let (action, kind, host) = (change.action, change.kind, change.host);
-        Self { action, kind, host, before: change.before, after: change.after, done, detail: change.detail }
+        let AppliedChange { change, done, read_back } = applied;
+        let PlannedChange { action, kind, host, before, after, detail } = change;
+        Self { action, kind, host, before, after, done, detail, read_back }
     }
 }
 
@@ -126,12 +128,14 @@ impl Operation for ConfigureDns {
         let AutoDnsInput { provider, credentials, dry_run, keep } = &call.body;
         let here = cx.app.named_installation().await?;
         let account = DnsAccount { provider: *provider, credentials };
-        let applied = cx.app.publish_records(&account, &domain, &here, *dry_run).await.map_err(refused)?;
-        let changes = applied.into_iter().map(DnsChangeReport::of).collect();
+        let mut applied = cx.app.publish_records(&account, &domain, &here, *dry_run).await.map_err(refused)?;
+        let report = |applied: AppliedChanges| applied.changes.into_iter().map(DnsChangeReport::of).collect();
         if *dry_run {
-            return Ok(AutoDnsReport { changes, domain: SendingDomainReport::of(&domain, &here, &cx.app.link_key()) });
+            let domain = SendingDomainReport::of(&domain, &here, &cx.app.link_key());
+            return Ok(AutoDnsReport { changes: report(applied), domain });
         }
-        let findings = if is_exempt(&domain) { None } else { Some(cx.app.look_for_request(&domain).await?) };
+        let findings = cx.app.look_after_changes(&domain, &mut applied).await?;
+        let changes = report(applied);
         // Read again, because the calls took a while.
         let Stored { record, revision } = find(cx, call.path).await?;
         let mut looked = record.clone();

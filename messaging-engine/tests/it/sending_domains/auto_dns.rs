@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use messaging_core::domain::mail::auto_dns::DnsProviderName;
+use messaging_core::domain::mail::auto_dns::{DnsProviderName, HostRecords};
 use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::clock::SeededEntropy;
 use messaging_core::ports::dns_provider::{DnsProvider, DnsProviderError};
+use messaging_core::ports::name_servers::{NameServers, NoNameServers};
 use messaging_engine::caller::Caller;
 use messaging_engine::{App, Settings};
 use messaging_testing::MemoryDnsProvider;
@@ -17,8 +18,22 @@ use crate::bed::{KEY, PUBLIC_URL, Reply};
 
 const TOKEN: &str = "token-of-acme";
 
-/// Domains whose DNS answers come from a provider's zone.
+/// Domains whose DNS answers come from a provider's zone, through the resolver: its name servers cannot be asked.
 async fn hosted() -> (Domains, MemoryDnsProvider) {
+    hosted_with(|_| Arc::new(NoNameServers)).await
+}
+
+/// Domains whose DNS is what a provider has in its zone, as its name servers have it; resolvers remember that nothing
+/// was there.
+async fn hosted_by_name_servers() -> (Domains, MemoryDnsProvider) {
+    let (domains, zone) = hosted_with(|zone| Arc::new(zone.clone())).await;
+    *domains.dns.zone.lock().unwrap() = None;
+    (domains, zone)
+}
+
+async fn hosted_with(
+    name_servers: impl FnOnce(&MemoryDnsProvider) -> Arc<dyn NameServers>,
+) -> (Domains, MemoryDnsProvider) {
     let mut domains = Domains::start().await;
     let zone = MemoryDnsProvider::new("acme.test", TOKEN);
     *domains.dns.zone.lock().unwrap() = Some(zone.clone());
@@ -29,6 +44,7 @@ async fn hosted() -> (Domains, MemoryDnsProvider) {
         .clock(Arc::clone(&domains.bed.clock) as _)
         .entropy(Arc::new(SeededEntropy::new(18)))
         .resolver(Arc::clone(&domains.dns) as _)
+        .name_servers(name_servers(&zone))
         .dns_providers([(DnsProviderName::Hetzner, Arc::new(zone.clone()) as Arc<dyn DnsProvider>)])
         .settings(settings)
         .build()
@@ -99,6 +115,122 @@ async fn the_records_are_written_and_the_domain_is_verified() {
     assert!(again["changes"].as_array().unwrap().iter().all(|change| change["action"] == "keep"));
     assert_eq!(zone.writes(), writes);
     assert_eq!(domains.stored(&id).await.dns_account, None, "nothing is kept unasked");
+}
+
+/// `TXT host verified by name_servers`, with what differs; a line for each change.
+fn seen(reply: &Reply) -> String {
+    let line = |change: &Value| {
+        let read = &change["read_back"];
+        let place = format!("{} {}", change["type"].as_str().unwrap(), change["host"].as_str().unwrap());
+        match (read["status"].as_str(), read["asked"].as_str()) {
+            (Some(status), Some(asked)) if read["differences"] == json!([]) => format!("{place} {status} by {asked}"),
+            (Some(status), Some(asked)) => format!("{place} {status} by {asked} {}", read["differences"]),
+            _ => format!("{place} {read}"),
+        }
+    };
+    reply["changes"].as_array().unwrap().iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn records_are_read_back_from_the_name_servers_of_the_zone() {
+    let (domains, zone) = hosted_by_name_servers().await;
+    let id = domains.add("acme.test").await;
+    zone.set("links.acme.test", RecordType::Cname, &["elsewhere.test"]);
+    let dry = post(&domains, &id, body(json!({"dry_run": true}))).await;
+    assert!(dry["changes"].as_array().unwrap().iter().all(|change| change["read_back"] == Value::Null));
+    let written = post(&domains, &id, body(json!({}))).await;
+    insta::assert_snapshot!(seen(&written), @r"
+    TXT mk01234567._domainkey.acme.test verified by name_servers
+    TXT bounce.acme.test verified by name_servers
+    TXT _dmarc.acme.test verified by name_servers
+    MX bounce.acme.test verified by name_servers
+    TXT _smtp._tls.acme.test verified by name_servers
+    CNAME links.acme.test null
+    ");
+    assert_eq!(written["changes"][0]["read_back"]["detail"], Value::Null);
+    let domain = &written["domain"];
+    assert_eq!((&domain["status"], &domain["dmarc"]["status"]), (&json!("verified"), &json!("verified")));
+    assert_eq!(domain["return_path"]["status"], "verified");
+    assert_eq!(*domain, domains.get(&id).await);
+}
+
+#[tokio::test]
+async fn a_name_server_without_the_records_is_named() {
+    let (domains, zone) = hosted_by_name_servers().await;
+    let id = domains.add("acme.test").await;
+    let older = HostRecords { txt: vec!["note".to_owned()], ..HostRecords::default() };
+    zone.lag("ns2", "bounce.acme.test", Some(older));
+    // One that does not answer holds nothing up.
+    zone.lag("ns1", "mk01234567._domainkey.acme.test", None);
+    let written = post(&domains, &id, body(json!({}))).await;
+    insta::assert_snapshot!(seen(&written), @r#"
+    TXT mk01234567._domainkey.acme.test verified by name_servers
+    TXT bounce.acme.test differs by name_servers [{"server":"ns2.acme.test","values":["note"]}]
+    TXT _dmarc.acme.test verified by name_servers
+    MX bounce.acme.test differs by name_servers [{"server":"ns2.acme.test","values":[]}]
+    TXT _smtp._tls.acme.test verified by name_servers
+    CNAME links.acme.test verified by name_servers
+    "#);
+    assert!(written["changes"].as_array().unwrap().iter().all(|change| change["done"] == true));
+    let domain = &written["domain"];
+    assert_eq!((&domain["status"], &domain["spf"]["status"]), (&json!("pending"), &json!("pending")));
+    assert_eq!(domain["dkim"][0]["status"], "verified");
+    zone.catch_up();
+    let again = post(&domains, &id, body(json!({}))).await;
+    assert!(again["changes"].as_array().unwrap().iter().all(|change| change["action"] == "keep"));
+    assert!(seen(&again).lines().all(|line| line.ends_with("verified by name_servers")), "{}", seen(&again));
+    assert_eq!(again["domain"]["status"], "verified");
+}
+
+#[tokio::test]
+async fn a_resolver_is_asked_where_no_name_server_answers() {
+    let (domains, zone) = hosted_by_name_servers().await;
+    let id = domains.add("acme.test").await;
+    *domains.dns.zone.lock().unwrap() = Some(zone.clone());
+    for server in ["ns1", "ns2"] {
+        for host in ["bounce.acme.test", "_dmarc.acme.test", "links.acme.test"] {
+            zone.lag(server, host, None);
+        }
+    }
+    domains.dns.set("TXT", "_dmarc.acme.test", &[]);
+    domains.dns.set("CNAME", "links.acme.test", &["!"]);
+    let written = post(&domains, &id, body(json!({}))).await;
+    insta::assert_snapshot!(seen(&written), @r#"
+    TXT mk01234567._domainkey.acme.test verified by name_servers
+    TXT bounce.acme.test verified by resolver
+    TXT _dmarc.acme.test differs by resolver [{"server":null,"values":[]}]
+    MX bounce.acme.test verified by resolver
+    TXT _smtp._tls.acme.test verified by name_servers
+    CNAME links.acme.test unanswered by resolver
+    "#);
+    let detail = |place: usize| written["changes"][place]["read_back"]["detail"].as_str().unwrap();
+    assert!(detail(1).contains("(ns1.acme.test: no answer in time)"), "{}", detail(1));
+    assert!(detail(5).contains("(the server answered SERVFAIL)"), "{}", detail(5));
+    assert_eq!(written["domain"]["status"], "verified");
+    // Nobody has told this application how to ask name servers.
+    let (domains, _) = hosted().await;
+    let id = domains.add("acme.test").await;
+    let written = post(&domains, &id, body(json!({}))).await;
+    assert!(seen(&written).lines().all(|line| line.ends_with("verified by resolver")), "{}", seen(&written));
+}
+
+#[tokio::test]
+async fn new_keys_sign_once_name_servers_have_them() {
+    let (domains, zone) = hosted_by_name_servers().await;
+    let id = domains.create(json!({"domain": "acme.test"})).await["id"].as_str().unwrap().to_owned();
+    assert_eq!(post(&domains, &id, body(json!({"keep": true}))).await["domain"]["status"], "verified");
+    let rotated = domains.act(&id, "rotate-dkim").await.body;
+    let new = rotated["dkim"][2]["host"].as_str().unwrap();
+    zone.lag("ns1", new, Some(HostRecords::default()));
+    domains.bed.app.run_until_idle().await.unwrap();
+    let statuses = async || -> Vec<Value> {
+        domains.get(&id).await["dkim"].as_array().unwrap().iter().map(|key| key["status"].clone()).collect()
+    };
+    assert_eq!(statuses().await, ["verified", "verified", "pending", "verified"]);
+    zone.catch_up();
+    domains.bed.clock.advance(Duration::from_mins(2));
+    domains.bed.app.run_until_idle().await.unwrap();
+    assert_eq!(statuses().await, ["verified"; 4]);
 }
 
 #[tokio::test]

@@ -10,6 +10,10 @@ use std::process::{Child, Command, Stdio};
 use messaging_core::domain::mail::auto_dns::{DnsCredentials, DnsProviderName, HostRecords};
 use messaging_core::domain::mail::dns_record::RecordType;
 use messaging_core::ports::dns_provider::DnsProviderError;
+use messaging_core::ports::name_servers::{NameServers as _, RecordQuestion};
+use messaging_testing::TestDns;
+use messaging_transport::auto_dns::ZoneServers;
+use messaging_transport::{Dns, Options};
 use serde_json::json;
 
 use super::{list, provider, write_and_read};
@@ -128,6 +132,38 @@ async fn bind_takes_updates_that_are_signed() {
         write_and_read(zone.as_ref(), KEYS[key].1).await;
         assert!(zone.at("ns.acme.test").await.unwrap().has_others);
     }
+}
+
+#[tokio::test]
+async fn what_was_written_is_read_back_from_bind() {
+    let Some(bind) = Bind::start() else { return };
+    let zone = provider(DnsProviderName::Rfc2136, None).zone(&bind.credentials(0), "acme.test").await.unwrap();
+    let key = format!("v=DKIM1; k=rsa; p={}", "A".repeat(2000));
+    zone.replace("k._domainkey.acme.test", RecordType::Txt, &[], std::slice::from_ref(&key)).await.unwrap();
+    zone.replace("bounce.acme.test", RecordType::Mx, &[], &list(&["10 mx.service.test"])).await.unwrap();
+    // A resolver that knows where the zone is, and nothing of it.
+    let resolver = TestDns::start().await;
+    let address = [192, 0, 2, 1].into();
+    for name in ["acme.test", "elsewhere.test"] {
+        resolver.name_servers(name, &["ns.acme.test"]);
+    }
+    resolver.addresses("ns.acme.test", &[address]);
+    let options =
+        Options { dns: Dns::new(Some(resolver.addr())), allow_private: true, ..Options::new("mx.service.test") };
+    let servers = ZoneServers::new(&options).stand_ins([(address, (Ipv4Addr::LOCALHOST, bind.port).into())]);
+    let question = |host: &str, kind: RecordType| RecordQuestion { host: host.to_owned(), kind };
+    let questions = [
+        question("k._domainkey.acme.test", RecordType::Txt),
+        question("bounce.acme.test", RecordType::Mx),
+        question("links.acme.test", RecordType::Cname),
+    ];
+    let answered = servers.ask("acme.test", &questions).await.unwrap();
+    assert_eq!(answered[0].server, "ns.acme.test");
+    let values: Vec<_> = answered[0].answers.iter().map(|answer| answer.as_deref().unwrap()).collect();
+    assert_eq!(values, [list(&[&key]), list(&["10 mx.service.test"]), list(&[])]);
+    // It has no such zone, whoever says so.
+    let foreign = servers.ask("elsewhere.test", &[question("a.elsewhere.test", RecordType::Txt)]).await.unwrap();
+    assert!(foreign[0].answers[0].is_err(), "{foreign:?}");
 }
 
 #[tokio::test]
