@@ -16,8 +16,8 @@ use messaging_core::ports::store::{CommitError, StoreError};
 use messaging_core::time::Timestamp;
 
 use crate::error::Error;
-use crate::jobs::{JobData as _, lanes};
 use crate::jobs::send_confirmation::SendConfirmation;
+use crate::jobs::{JobData as _, lanes};
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Number of bulk messages that wait for a recipient domain above which no confirmation for it is made.
