@@ -57,8 +57,8 @@ pub struct CalculationSlice {
 pub enum MoveNotes {
     /// It makes notes: contacts joined or left because time has passed.
     Written,
-    /// It makes no notes: contacts joined or left because the segment is new or its filter has changed, not because of
-    /// an event of theirs.
+    /// It makes notes for automations with `include_existing` alone: contacts joined or left because the segment is new
+    /// or its filter has changed, not because of an event of theirs.
     Silent,
 }
 
