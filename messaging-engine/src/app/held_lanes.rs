@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use messaging_core::domain::delivery::lane::Lane;
 use messaging_core::ports::store::Claim;
@@ -11,6 +12,9 @@ use messaging_core::time::Monotonic;
 
 /// Number of lanes that can be held at a time; the jobs of others wait one by one.
 const MAX_HELD: usize = 10_000;
+
+/// Time after which a lane is forgotten whose jobs found no room again: they are gone, or are another process's now.
+const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
 
 /// Lanes that are held, each until a time.
 #[derive(Debug, Default)]
@@ -37,7 +41,9 @@ impl HeldLanes {
 
     /// Has a claim leave out the lanes whose time is not over, and take one job of each of the others.
     pub(crate) fn bound(&self, claim: &mut Claim) {
-        for (lane, until) in self.lock().iter() {
+        let mut held = self.lock();
+        held.retain(|_, until| claim.monotonic.since(*until) < FORGOTTEN_AFTER);
+        for (lane, until) in held.iter() {
             if *until > claim.monotonic {
                 claim.shares.remove(lane);
                 claim.hold.push((lane.clone(), *until));
@@ -54,8 +60,6 @@ impl HeldLanes {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use messaging_core::domain::delivery::lane::JobClass;
     use messaging_core::ids::{Id as _, WorkspaceId};
     use messaging_core::time::Timestamp;
@@ -88,6 +92,9 @@ mod tests {
         lanes.bound(&mut after);
         assert!(after.hold.is_empty());
         assert_eq!(after.shares.keys().collect::<Vec<_>>(), [&lane("b")]);
+        let mut later = claim(at(69));
+        lanes.bound(&mut later);
+        assert!(later.hold.is_empty() && later.shares.is_empty());
     }
 
     #[test]

@@ -16,6 +16,11 @@ impl App {
     /// Commits the changes of a request.
     pub(crate) async fn commit(&self, changes: Changes) -> Result<(), CommitError> {
         self.0.callers.note(self.monotonic());
+        self.commit_promptly(changes).await
+    }
+
+    /// Commits changes of background work that does not wait for others.
+    pub(crate) async fn commit_promptly(&self, changes: Changes) -> Result<(), CommitError> {
         self.commit_as(changes, Priority::Foreground).await
     }
 

@@ -176,7 +176,7 @@ impl JobContext {
 
     /// Fails unless the claim of this run is held; called right before something leaves the process. Costs no sync.
     pub(super) async fn hold(&self) -> Result<(), CommitError> {
-        self.app.commit(Changes::from_iter([Write::Job(JobWrite::Hold(self.handle.clone()))])).await
+        self.app.commit_promptly(Changes::from_iter([Write::Job(JobWrite::Hold(self.handle.clone()))])).await
     }
 
     /// Commits changes while the run continues, and only if its claim is held.

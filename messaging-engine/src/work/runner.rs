@@ -422,7 +422,7 @@ async fn put_back(cx: &JobContext, job: &ClaimedJob, wait: Duration, is_failure:
 }
 
 impl App {
-    /// Does all due work, and all that follows from it, until nothing is due any more. For tests and for programs that
+    /// Does all due work, and all that follows from it, until nothing is due or only what is held for a moment. For tests and for programs that
     /// send and exit; a server runs [`Workers`]. When jobs cannot be claimed, those in work end before the error is
     /// returned.
     pub async fn run_until_idle(&self) -> Result<(), StoreError> {

@@ -24,7 +24,7 @@ use crate::work::job::{Job, JobContext, JobError};
 const ENOUGH: usize = 200;
 
 /// Time after which it is looked whether fewer wait.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 impl Job for SendConfirmation {
     async fn run(self, cx: &JobContext) -> Result<(), JobError> {
@@ -75,7 +75,8 @@ impl SendConfirmation {
     }
 }
 
-/// Returns the recipient domain of a confirmation of an import, if enough bulk messages wait for it.
+/// Returns the recipient domain of a confirmation of an import, if enough bulk messages wait for it. Messages that wait
+/// for the source of another node have a lane beside, and are not counted.
 async fn crowded_domain(cx: &JobContext, job: &SendConfirmation) -> Result<Option<String>, StoreError> {
     if job.class() != JobClass::Bulk {
         return Ok(None);

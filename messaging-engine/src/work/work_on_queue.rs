@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 
 use messaging_core::changes::{Changes, JobPlace, JobWrite, Write};
+use messaging_core::domain::delivery::lane::{JobClass, Lane};
 use messaging_core::domain::delivery::queue::messages_of;
 use messaging_core::domain::message::MessageStatus;
 use messaging_core::domain::message::hold::HoldReason;
@@ -16,9 +17,9 @@ use messaging_core::ports::store::{CommitError, DatedJob, StoreError};
 use messaging_core::time::Timestamp;
 
 use crate::app::paths::UNTIL_SOMEBODY_ACTS;
-use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 use crate::jobs::work_on_queue::{QueueAction, WorkOnQueue};
+use crate::jobs::{JobData as _, lanes};
 use crate::work::job::{Job, JobContext, JobError};
 
 /// Number of jobs of one commit.
@@ -37,7 +38,8 @@ impl Job for WorkOnQueue {
                 return Ok(cx.finish(Changes::default()).await?);
             };
             // The rest of a lane outside the part is skipped.
-            let due_at = if self.scope.covers(&last.lane) { last.due_at } else { Timestamp::from_millis(i64::MAX) };
+            let is_part = self.scope.covers(&last.lane) || self.has_confirmations(&last.lane);
+            let due_at = if is_part { last.due_at } else { Timestamp::from_millis(i64::MAX) };
             self.after = Some((last.lane.clone(), due_at, last.id));
             match self.action {
                 QueueAction::Retry => {
@@ -51,7 +53,10 @@ impl Job for WorkOnQueue {
                     let places = self.without_source(cx, &page).await?;
                     cx.commit(make_due(places, cx.app.now())).await?;
                 }
-                QueueAction::Cancel => cancel_all(cx, self.messages(&page)).await?,
+                QueueAction::Cancel => {
+                    cancel_all(cx, self.messages(&page)).await?;
+                    cx.commit(self.removed_confirmations(&page)).await?;
+                }
             }
         }
         cx.again_at(cx.app.now(), &self, Changes::default()).await
@@ -93,6 +98,23 @@ impl WorkOnQueue {
             }
         }
         Ok(places)
+    }
+
+    /// Returns true if a lane holds confirmations of imports whose messages would be in the part.
+    fn has_confirmations(&self, lane: &Lane) -> bool {
+        let Some(behind) = lane.resource().strip_prefix(lanes::CONFIRMATIONS) else { return false };
+        lane.class() == JobClass::Bulk
+            && self.scope.campaign_id.is_none()
+            && self.scope.workspace_id.is_none_or(|wanted| lane.flow().workspace == Some(wanted))
+            && self.scope.domain.as_deref().is_none_or(|wanted| behind.strip_prefix(':') == Some(wanted))
+    }
+
+    /// Returns the writes that remove the confirmations of a page that would be messages of the part.
+    fn removed_confirmations(&self, page: &[DatedJob]) -> Changes {
+        let is_meant =
+            |place: &&JobPlace| self.has_confirmations(&place.lane) && place.id.millis() <= self.asked_at.as_millis();
+        let places = page.iter().map(|read| &read.job.place).filter(is_meant);
+        places.map(|place| Write::Job(JobWrite::Remove(place.clone()))).collect()
     }
 
     /// Returns the messages of a page, each once.

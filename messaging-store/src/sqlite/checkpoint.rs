@@ -297,32 +297,38 @@ fn move_log(shared: &Shared, files: &Files, failure_told: &mut Option<Instant>) 
         }
         return false;
     }
+    let mut failed = |fault: &Fault| {
+        if is_warning_due(failure_told) {
+            tracing::warn!(error = %Chain(fault), "a checkpoint failed and is tried again every second");
+        }
+        shared.health.report_of_checkpoint(fault);
+        false
+    };
     for _ in 0..PASSES {
         let moved = match checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)") {
             Ok(moved) => moved,
-            Err(error) => {
-                let fault = Fault::from(error);
-                if is_warning_due(failure_told) {
-                    tracing::warn!(error = %Chain(&fault), "a checkpoint failed and is tried again every second");
-                }
-                shared.health.report_of_checkpoint(&fault);
-                return false;
-            }
+            Err(error) => return failed(&Fault::from(error)),
         };
-        *failure_told = None;
         if !shared.is_longer_than(shared.limit()) {
+            *failure_told = None;
             return moved == Moved::Complete && empty_log(shared, connection);
         }
-        // Only to make SQLite's own sync short, which also reports what failed here. Each pass moves less than the one
-        // before, so it is the last that leaves least for the writer.
+        // Each pass moves less than the one before, so it is the last that leaves least for the writer.
         if let Err(error) = files.database.sync_data() {
-            tracing::warn!(%error, "the database could not be synced before the log starts over");
+            return failed(&Fault::from(failed_sync(&error)));
         }
     }
+    *failure_told = None;
     shared.restart.store(true, Ordering::Relaxed);
     // If the writer is idle by now and does not see the request, the next look makes a checkpoint. It is not made at
     // once, because every try makes commits wait while a reader holds the log.
     false
+}
+
+/// Returns the error that SQLite gives when its own sync of the database fails, because this one is in its place.
+fn failed_sync(error: &std::io::Error) -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR_FSYNC);
+    rusqlite::Error::SqliteFailure(code, Some(error.to_string()))
 }
 
 /// Empties the file of a log that was moved, where that is wanted: after an erasure, and on a nearly full disk, to which it

@@ -17,7 +17,7 @@ const AHEAD: usize = 300;
 const WAITING: u64 = 200 + 512;
 
 /// Longest time until the confirmations that wait for room look for it again.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(500);
 
 async fn import(readers: &Readers, file: &str) {
     let body = announcement(file.as_bytes(), json!({"status": "unconfirmed"}));
