@@ -47,7 +47,7 @@ pub(crate) fn parameters(endpoint: &Endpoint, path: &str) -> Option<Vec<(String,
     Some(found)
 }
 
-/// Returns the command for a method and a path, in backticks and with the punctuation around them; `None` for others.
+/// Returns the command for a method and a path, in backticks with the punctuation around; `None` for other words.
 fn request(method: &str, path: &str) -> Option<String> {
     let is_mark = |character: char| "`(),;.:".contains(character);
     let (before, method) = method.split_at(method.len() - method.trim_start_matches(is_mark).len());

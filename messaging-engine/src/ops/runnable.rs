@@ -33,8 +33,7 @@ pub(crate) trait Runnable: Send {
     /// Decodes the input. Returns the violations if the operation runs in spite of them.
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error>;
 
-    /// Returns the resources that the call writes; calls that write the same one take turns; see
-    /// [`Operation::serialized_resources`].
+    /// Returns the resources that the call writes, on which calls take turns; see [`Operation::serialized_resources`].
     fn serialized_resources(&self, path: &str) -> Vec<ResourceKey>;
 
     /// Runs the operation on the input and keeps its output.

@@ -40,7 +40,7 @@ type WriterTask = Box<dyn FnOnce(&mut WriteConnection) + Send>;
 /// Changes to commit, and the channel to the caller who waits for the outcome.
 pub(super) struct Commit {
     pub(super) changes: Changes,
-    /// True if the commit belongs to a request; background work makes way for it.
+    /// True if the commit belongs to a request, which has precedence over background work.
     is_request: bool,
     /// Time at which the caller handed the changes over.
     since: Instant,

@@ -6,7 +6,7 @@ use crate::domain::channel::Channel;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Retention of provider message ids, well above the week at most in which providers repeat delivery receipts.
+/// Retention of provider message ids, well above the week for which providers repeat delivery receipts at most.
 pub const KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// A message and its id at the provider that accepted it.
