@@ -1,4 +1,4 @@
-//! The API below a path of a server that you have already, here one made with axum.
+//! The API mounted under a path of an existing server, here an axum one.
 //!
 //! Run it with `cargo run -p messaging-examples --bin mounted`. It serves on a free port, sends one message to itself
 //! over HTTP, and stops when running requests are finished.
@@ -19,7 +19,7 @@ use messaging::{Message, admin};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// Tells the API where a request comes from: keys may be bound to addresses, and places are shared by network.
+/// Passes the peer address to the API: keys may be bound to addresses, and concurrency limits are per network.
 async fn tell_peer(ConnectInfo(peer): ConnectInfo<SocketAddr>, mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(PeerAddress(peer.ip()));
     next.run(request).await
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         async move {
             // Dropping the sender stops the server as well.
             let _ = stopped.await;
-            // Who waits for events is answered now; everything else is finished.
+            // Long polls for events are answered at once; other requests run to completion.
             stopping.app().end_waits();
         },
     );

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::files::{directory, directory_argument, unreadable, unwritable};
 use crate::output::Output;
 
-/// The word of the command.
+/// Name of the command.
 pub(crate) const WORD: &str = "console";
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,7 @@ its own.
 Example:
   messaging console export ./console && messaging dev --console-dir ./console";
 
-/// The command.
+/// Builds the `console` command.
 pub(crate) fn command() -> Command {
     Command::new(WORD)
         .about("Write the files of the console into a directory, to change them")
@@ -39,7 +39,7 @@ pub(crate) fn command() -> Command {
         )
 }
 
-/// Carries it out.
+/// Runs `console export`.
 pub(crate) fn run(matches: &ArgMatches, output: Output) -> Result<(), Failure> {
     let (_, matches) = matches.subcommand().expect("required");
     let directory = directory(matches)?;

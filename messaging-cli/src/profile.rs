@@ -12,13 +12,13 @@ use crate::arguments::{self, API_KEY, PROFILE, URL, WORKSPACE};
 use crate::failure::Failure;
 use crate::user_files;
 
-/// The file that holds them, among those of the user.
+/// Name of the file that holds the profiles, among the files of the user.
 pub(crate) const FILE: &str = "profiles.toml";
 
-/// The profile that is used when none is named.
+/// Name of the profile that is used when none is named.
 pub(crate) const DEFAULT: &str = "default";
 
-/// Characters of a profile's name.
+/// Maximum length of a profile's name, in characters.
 const MAX_NAME: usize = 64;
 
 /// A server and the credential for it.
@@ -29,12 +29,12 @@ pub(crate) struct Profile {
     pub(crate) token: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) workspace: Option<String>,
-    /// Time at which the token expires; none for an API key.
+    /// Time at which the token expires; `None` for an API key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<Timestamp>,
 }
 
-/// The file.
+/// Content of the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Profiles {
     #[serde(default)]
@@ -82,7 +82,7 @@ fn of(profile: Profile, token: Option<String>, workspace: Option<String>) -> Con
     }
 }
 
-/// The profile of a name.
+/// Returns the profile with a name, if its token has not expired.
 fn named(name: &str) -> Result<Profile, Failure> {
     let mut all = load()?.profiles;
     let Some(profile) = all.remove(name) else {
@@ -93,7 +93,7 @@ fn named(name: &str) -> Result<Profile, Failure> {
     live(name, profile)
 }
 
-/// A profile whose token still works.
+/// Returns the profile if its token has not expired.
 fn live(name: &str, profile: Profile) -> Result<Profile, Failure> {
     if profile.expires_at.is_some_and(|until| until <= SystemClock.now()) {
         return Err(Failure::usage(format!("the session of the profile {name:?} is over: messaging login")));
@@ -101,7 +101,7 @@ fn live(name: &str, profile: Profile) -> Result<Profile, Failure> {
     Ok(profile)
 }
 
-/// Saves a profile, instead of one with the same name.
+/// Saves a profile, replacing one with the same name.
 pub(crate) fn save(name: &str, profile: Profile) -> Result<(), Failure> {
     let mut all = load()?;
     all.profiles.insert(name.to_owned(), profile);
@@ -119,7 +119,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
 }
 
 fn load() -> Result<Profiles, Failure> {
-    // Without a home there are none.
+    // Without a home directory there are no profiles.
     let Ok(path) = user_files::path(FILE) else { return Ok(Profiles::default()) };
     let Some(text) = user_files::read(&path)? else { return Ok(Profiles::default()) };
     toml::from_str(&text)

@@ -9,7 +9,7 @@ use messaging_core::ports::store::Store;
 use super::sample::{at, domain, id};
 use super::{all_pages, first, put, refuse};
 
-/// The write that creates a domain.
+/// Returns the write that creates a domain.
 fn add(domain: &SendingDomain) -> Write {
     Write::put(domain.clone(), Expect::Absent)
 }

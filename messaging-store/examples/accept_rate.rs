@@ -1,10 +1,10 @@
-//! Measures the number of messages a second that the store accepts and works off, and the time of the writer for each.
+//! Measures messages accepted and processed per second, and the CPU time that the writer thread needs for each.
 //!
 //! `cargo run --release -p messaging-store --example accept_rate -- [DIRECTORY] [TASKS] [SECONDS] [random|counting]`
 //!
 //! Every accept is one durable commit, as by the API: a message of 1 KiB with two tags, its job, and the stored reply.
-//! The last argument is the way clients choose their idempotency keys: random ones touch a page of their own each, once
-//! there are many.
+//! The last argument says how idempotency keys are chosen: in a large table, each random key touches a different B-tree
+//! page.
 #![expect(clippy::print_stdout, reason = "a program that prints its result")]
 
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ fn main() {
     drop(store);
 }
 
-/// Claims accepted messages and commits an outcome for each, for a few seconds.
+/// Claims accepted messages and commits an outcome for each, for three seconds or until none is left; returns how many.
 async fn work_off(bench: &Arc<Bench>) -> usize {
     let started = Instant::now();
     let mut finished = 0;
@@ -130,7 +130,7 @@ async fn work_off(bench: &Arc<Bench>) -> usize {
     finished
 }
 
-/// Changes of a delivery: the new status, the event, the end of the job.
+/// Returns the changes of a delivery: the new status, the event, the end of the job.
 fn outcome(bench: &Bench, job: ClaimedJob) -> Changes {
     let message_id: MessageId = std::str::from_utf8(&job.payload).expect("text").parse().expect("an id");
     let (workspace_id, at) = (bench.workspace, SystemClock.now());
@@ -208,7 +208,7 @@ fn accept(bench: &Bench) -> Changes {
     .collect()
 }
 
-/// Processor time of the writer thread, if the system tells it (Linux); zero elsewhere.
+/// Returns the CPU seconds that the writer thread has used so far; zero where the system is not Linux.
 fn writer_seconds() -> f64 {
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     let nanoseconds: u64 = threads

@@ -1,9 +1,9 @@
 //! Reads and writes of the tables of both databases, one file for each aggregate.
 //!
 //! A write is a function over [`Statements`](crate::database::Statements), or over an
-//! [`OpenCommit`](crate::database::open_commit::OpenCommit) if it has to read first or to announce the change. A read is a
-//! [`Query`](crate::database::Query). The modules `sqlite` and `postgres` execute them. SQL that has to differ between the
-//! databases is written side by side, with the reason.
+//! [`OpenCommit`](crate::database::open_commit::OpenCommit) if it has to read first or to announce the change. A read
+//! is a [`Query`](crate::database::Query). The modules `sqlite` and `postgres` execute them. SQL that has to differ
+//! between the databases is written side by side, with the reason.
 
 pub(crate) mod accounts;
 pub(crate) mod apply;
@@ -56,7 +56,7 @@ use messaging_core::changes::{AccountWrite, Document, DocumentKey, Expect, Webho
 use crate::database::Statements;
 use crate::fault::Fault;
 
-/// Creates or replaces a document. Fails with a conflict if the stored one is not as `expect` says.
+/// Creates or replaces a document. Fails with a conflict if the stored document does not match `expect`.
 pub(crate) fn put(on: &mut dyn Statements, document: &Document, expect: Expect) -> Result<(), Fault> {
     match document {
         Document::User(user) => accounts::put_user(on, user, expect),

@@ -25,7 +25,7 @@ use crate::front_end;
 use crate::requests::{Call, DOMAINS};
 use crate::world::World;
 
-/// Contacts that exist from the beginning.
+/// Number of contacts that exist from the beginning.
 const CONTACTS: usize = 8;
 
 const LISTS: usize = 3;
@@ -49,7 +49,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// The fixture that all runs of this process share.
+    /// Returns the fixture that all runs of this process share.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Fixture> = OnceLock::new();
         SHARED.get_or_init(|| Self::make().expect("the product makes what every run begins with"))
@@ -80,13 +80,13 @@ impl Fixture {
     }
 }
 
-/// A directory in memory if possible: no run needs a disk.
+/// Creates a temporary directory, in memory if possible: no run needs a disk.
 pub(crate) fn temporary_directory() -> io::Result<tempfile::TempDir> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
 }
 
-/// Settings of a process: each machine has a separate name.
+/// Returns the settings of a process; each process has a separate host name, like a machine.
 pub(crate) fn settings(world: &World, process: usize) -> Settings {
     Settings::default()
         .hostname(format!("mx{process}.service.test"))
@@ -94,7 +94,7 @@ pub(crate) fn settings(world: &World, process: usize) -> Settings {
         .sweep_every(world.plan.sweep_every)
 }
 
-/// An application as in all processes of all runs, with its own ports.
+/// Returns the builder of an application, the same in all processes of all runs but for the ports.
 pub(crate) fn application(
     store: Arc<dyn Store>,
     transport: Option<Arc<dyn Transport>>,
@@ -167,7 +167,7 @@ async fn fill(store: Arc<SqliteStore>) -> io::Result<Fixture> {
     Ok(fixture)
 }
 
-/// A plain campaign; one with a cap and a pace, so that its messages wait; and two A/B tests.
+/// Adds a plain campaign; one with a frequency cap and a rate limit, so that its messages wait; and two A/B tests.
 async fn add_campaigns(app: &App, fixture: &mut Fixture) -> io::Result<()> {
     let workspace = fixture.workspace;
     let template = json!({"name": "t", "channel": "email", "subject": "s", "text": "stop: {{ unsubscribe_url }}"});
@@ -193,8 +193,8 @@ async fn add_campaigns(app: &App, fixture: &mut Fixture) -> io::Result<()> {
     Ok(())
 }
 
-/// An automation that greets, waits, tags, calls and thanks, and one that waits for an event. No run of them comes to a
-/// node twice.
+/// Adds an automation that greets, waits, tags, calls and thanks, and one that waits for an event. No run of them
+/// reaches a node twice.
 async fn add_automations(app: &App, fixture: &mut Fixture) -> io::Result<()> {
     let workspace = fixture.workspace;
     let template = json!({"name": "a", "channel": "email", "subject": "s", "text": "stop: {{ unsubscribe_url }}"});
@@ -229,7 +229,7 @@ async fn add_automations(app: &App, fixture: &mut Fixture) -> io::Result<()> {
 /// URL that the webhook node of an automation calls.
 pub(crate) const NODE_URL: &str = "https://node.test/call";
 
-/// The address of a webhook.
+/// Returns the URL of a webhook.
 pub(crate) fn webhook_url(number: usize) -> String {
     format!("https://hook{number}.test/events")
 }

@@ -8,7 +8,7 @@ const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 /// Prefix of paths within a workspace, and its abbreviation in texts.
 const IN_WORKSPACE: [&str; 2] = ["/workspaces/{workspace_id}/", "…/"];
 
-/// Replaces each request that a text of the API names by the command for it. Requests that are no operation stay.
+/// Replaces each request that a text of the API names by its command. Requests that match no operation are left alone.
 pub(crate) fn in_commands(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -23,13 +23,14 @@ pub(crate) fn in_commands(text: &str) -> String {
     words.join(" ")
 }
 
-/// The command of an operation by its id, with the values in its path as arguments.
+/// Returns the command for an operation id, with its path parameters as arguments; `None` if the id is unknown or the
+/// path is another operation's.
 pub(crate) fn command_of(operation: &str, path: &str) -> Option<String> {
     let endpoint = ops::all().iter().find(|endpoint| endpoint.id == operation)?;
     Some(command(endpoint, &parameters(endpoint, path)?))
 }
 
-/// The parameters of a path; `None` if it is not a path of this operation.
+/// Returns the parameters of a path; `None` if it is not a path of this operation.
 pub(crate) fn parameters(endpoint: &Endpoint, path: &str) -> Option<Vec<(String, String)>> {
     let (wanted, given) = (endpoint.path.split('/'), path.split('/'));
     if wanted.clone().count() != given.clone().count() {
@@ -46,7 +47,7 @@ pub(crate) fn parameters(endpoint: &Endpoint, path: &str) -> Option<Vec<(String,
     Some(found)
 }
 
-/// The command, in backticks and with the punctuation around it, for two words that name a request.
+/// Returns the command for a method and a path, in backticks with the punctuation around; `None` for other words.
 fn request(method: &str, path: &str) -> Option<String> {
     let is_mark = |character: char| "`(),;.:".contains(character);
     let (before, method) = method.split_at(method.len() - method.trim_start_matches(is_mark).len());
@@ -65,7 +66,7 @@ fn request(method: &str, path: &str) -> Option<String> {
     Some(format!("{}`{command}`{after}", before.trim_end_matches('`')))
 }
 
-/// A command with the values in its path as arguments, without the workspace.
+/// Returns the command of an operation with its path parameters as arguments, the workspace left out.
 fn command(endpoint: &Endpoint, parameters: &[(String, String)]) -> String {
     let mut command = format!("messaging {}", endpoint.cli);
     for (_, value) in parameters.iter().filter(|(name, _)| name != "workspace_id") {

@@ -11,22 +11,22 @@ use crate::ids::{AutomationId, ContactId, MessageId, RunId, WorkspaceId};
 use crate::revision::Expect;
 use crate::time::Timestamp;
 
-/// Creates or replaces an automation, with what a store needs to make notes for it.
+/// Creates or replaces an automation, with the data by which a store makes notes for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PutAutomation {
     /// The automation. Its design is kept as its present version as well, which never changes afterwards.
     pub automation: Automation,
-    /// The events and changes that make a note; none for a draft.
+    /// Events and changes for which the store makes a note; none for a draft.
     pub subscription: EventSubscription,
     /// Lanes of the jobs of the shards, which the store makes due with every note; see
     /// [`crate::domain::automation::SHARDS`].
     pub lanes: Vec<Lane>,
-    /// The objects that it needs while it is active, which cannot be removed meanwhile. A conflict when one is removed
-    /// already.
+    /// Objects that the automation needs while it is active, which cannot be deleted meanwhile. The commit conflicts if
+    /// one is deleted already.
     pub holds: Vec<Reference>,
 }
 
-/// Creates or replaces a run, with what it did since it was read.
+/// Creates or replaces a run, with the steps and messages that it made since it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PutRun {
     /// The run as it is now.
@@ -35,7 +35,7 @@ pub struct PutRun {
     pub expect: Expect,
     /// The steps that it took since it was read, in order.
     pub steps: Vec<RunStep>,
-    /// The messages that it sends in this commit, each with the id of the node that sends it.
+    /// Messages that the run sends in this commit, each with the id of the node that sends it.
     pub messages: Vec<(MessageId, String)>,
 }
 
@@ -52,7 +52,7 @@ pub struct ExpectEntries {
     pub since: Timestamp,
     /// Counts the refused entries with this reason; `None` counts the entries that were let in.
     pub refused: Option<String>,
-    /// The count has to be below this; at least 1.
+    /// Limit that the count has to be below; at least 1.
     pub fewer_than: u32,
 }
 
@@ -122,11 +122,11 @@ pub struct RunKey {
     pub run_id: RunId,
 }
 
-/// A change of what automations do and wait for.
+/// A write about runs, entries, notes, dates and statistics of automations.
 #[derive(Debug, Clone)]
 pub enum AutomationWrite {
-    /// Creates or replaces a run with what it did. A conflict when its contact is deleted. The job of its shard becomes
-    /// due when the run is, unless this commit is that job's own.
+    /// Creates or replaces a run with its new steps. A conflict when its contact is deleted. The job of its shard
+    /// becomes due when the run is, unless this commit is that job's own.
     PutRun(Box<PutRun>),
     /// Creates or replaces the record of a contact's entries.
     PutEntry(Box<Entry>, Expect),
@@ -151,7 +151,8 @@ pub enum AutomationWrite {
 }
 
 impl AutomationWrite {
-    /// True if it stores something new on behalf of a caller, see [`Changes::adds`](super::Changes::adds).
+    /// Returns true if the write stores something new on behalf of a caller, see
+    /// [`Changes::adds`](super::Changes::adds).
     pub(super) const fn adds(&self) -> bool {
         matches!(self, Self::PutRun(_) | Self::PutEntry(..) | Self::PutDateFires(_))
     }

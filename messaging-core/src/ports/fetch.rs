@@ -1,7 +1,8 @@
-//! The port for HTTP requests to URLs that users gave: webhooks, providers, pages to import, webhook nodes of automations.
+//! The port for HTTP requests to URLs that users gave: webhooks, providers, pages to import, webhook nodes of
+//! automations.
 //!
-//! An implementation enforces the rules of contract section 15.4 for the request and for every redirect that it follows.
-//! Core passes URLs on and never decides where a connection may go.
+//! An implementation enforces the rules of contract section 15.4 for the request and for every redirect that it
+//! follows. Core passes URLs on and never decides which addresses may be connected to.
 
 use std::fmt::{self, Debug};
 use std::time::Duration;
@@ -43,12 +44,12 @@ use crate::time::Timestamp;
 /// ```
 #[async_trait]
 pub trait Fetch: Debug + Send + Sync {
-    /// Checks the text of a URL: scheme, user info, and an IP address that is not public. Host names are not resolved, so a
-    /// URL that passes may still be refused by [`Fetch::fetch`].
+    /// Checks the text of a URL: its scheme, no user info, no IP address that is not public. Host names are not
+    /// resolved, so a URL that passes may still be refused by [`Fetch::fetch`].
     fn check(&self, url: &str) -> Result<(), UrlFault>;
 
-    /// Sends one request and reads the answer, both within the limits of the request. A request of which a byte may have
-    /// been written is never sent again.
+    /// Sends one request and reads the answer, both within the limits of the request. A request of which a byte may
+    /// have been written is never sent again.
     async fn fetch(&self, request: FetchRequest) -> Result<Fetched, FetchError>;
 }
 
@@ -91,7 +92,7 @@ pub struct FetchRequest {
     pub body: Bytes,
     /// Time limit for the whole exchange: resolving the name, connecting, sending and reading.
     pub time_limit: Duration,
-    /// Bytes of the answer's body that are read.
+    /// Maximum number of bytes of the answer's body that are read.
     pub body_limit: usize,
     /// Number of redirects that are followed; with 0 a redirect is an answer like any other.
     pub redirects: u8,
@@ -104,7 +105,7 @@ impl fmt::Debug for FetchRequest {
     }
 }
 
-/// The host of a URL for `Debug` output; empty if the URL has none.
+/// Returns the host of a URL for `Debug` output; empty if the URL has none.
 fn host(url: &str) -> String {
     url.parse::<http::Uri>().ok().and_then(|url| url.host().map(ToOwned::to_owned)).unwrap_or_default()
 }
@@ -132,7 +133,7 @@ impl fmt::Debug for Fetched {
 }
 
 impl Fetched {
-    /// The wait that the header `Retry-After` asks for, at most 24 hours; `None` without a valid header.
+    /// Returns the wait that the header `Retry-After` asks for, at most 24 hours; `None` without a valid header.
     pub fn retry_after(&self, now: Timestamp) -> Option<Duration> {
         let header = self.headers.get(RETRY_AFTER)?.to_str().ok()?;
         retry_after(header, now)
@@ -172,7 +173,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// True if the peer may have received the request. If false, it is safe to send it again.
+    /// Returns true if the peer may have received the request. If false, it is safe to send the request again.
     pub const fn may_have_arrived(self) -> bool {
         matches!(self, Self::Lost | Self::NoAnswer | Self::Redirects)
     }

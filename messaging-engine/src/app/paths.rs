@@ -2,7 +2,7 @@
 //!
 //! The transport asks before each attempt and reports the answers ([`Paths`]); both only count under a lock that is
 //! never held over a wait. The counts are written to the database in batches ([`rows`]): a crash loses some seconds of
-//! counting, and no message waits for a commit.
+//! counting, and no message waits for such a commit.
 //!
 //! Each node keeps the paths of the sources that it uses, so a path belongs to one node: if several nodes name one
 //! address the oldest uses it, and the next one continues from the stored state once that node is gone ([`holding`]).
@@ -36,29 +36,28 @@ pub(crate) use rows::SAVE_EVERY;
 /// Time an unused path is kept, here and in the database. Its warm-up starts again before that.
 pub(crate) const KEPT_FOR: Duration = Duration::from_hours(60 * 24);
 
-/// Largest number of paths in memory. Beyond it those that were not used for longest are dropped
-/// ([`State::make_room`]).
+/// Maximum number of paths in memory; the least recently used are dropped then ([`State::make_room`]).
 const MAX_PATHS: usize = 50_000;
 
 /// Number of paths dropped at once, so that the search for them is rare.
 const DROPPED_AT_ONCE: usize = MAX_PATHS / 50;
 
-/// Time after which room is looked for again if none was found.
+/// Time until room for a path is looked for again after none was found.
 const LOOKED_FOR_ROOM: Duration = Duration::from_secs(1);
 
-/// Time within its last use in which a path is not dropped.
+/// Time after its last use in which a path is not dropped.
 const IDLE_AFTER: Duration = Duration::from_mins(1);
 
-/// Number of recipient domains for which the path of the last message is remembered.
+/// Maximum number of recipient domains for which the path of the last message is remembered.
 const MAX_DOMAINS: usize = 50_000;
 
-/// Number of turns of pools at sites that are remembered; beyond it they begin anew.
+/// Maximum number of turns, one for each site and set of sources, that are remembered; beyond it all begin anew.
 const MAX_TURNS: usize = 10_000;
 
 /// Longest time until a message that waits for a path asks again.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
-/// Time until a message asks again if only a person can open a path, or another node has to come.
+/// Time until a message asks again if only an operator can open a path, or another node has to start.
 pub(crate) const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_mins(5);
 
 /// Time until a transactional message asks again for a node that has an address for it: one may just be starting.
@@ -67,7 +66,7 @@ const UNTIL_A_NODE_COMES: Duration = Duration::from_secs(30);
 /// The shortest wait.
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
-/// Wait for the rate of a path from which marketing mail is shown as held.
+/// Wait for a path's rate at or above which marketing mail is shown as held.
 const TOLD_FROM: Duration = Duration::from_mins(1);
 
 /// Largest random addition to the wait of marketing mail: messages that wait for one moment do not all come back at
@@ -101,7 +100,7 @@ struct State {
     last_paths: HashMap<String, PathKey>,
     /// Number of the next turn of mail that leaves without a path.
     turn: usize,
-    /// Time when room for paths was last looked for in vain.
+    /// Time at which no path could be dropped to make room; `None` after success.
     was_full: Option<Timestamp>,
 }
 
@@ -153,12 +152,12 @@ impl PathKeeper {
         Self { clock, entropy, rules, sources, uses, state: Mutex::default() }
     }
 
-    /// The sources of this node.
+    /// Returns the sources of this node.
     pub(crate) fn sources(&self) -> &[Arc<NamedSource>] {
         &self.sources
     }
 
-    /// True once the stored paths were read.
+    /// Returns true once the stored paths were read.
     pub(crate) fn is_loaded(&self) -> bool {
         self.lock().is_loaded
     }
@@ -309,7 +308,7 @@ impl Paths for PathKeeper {
         let reaches = |at: &usize| request.reach.is_reached_by(&self.sources[*at]);
         let reaching: Vec<usize> = usable.into_iter().filter(reaches).collect();
         if reaching.is_empty() {
-            // The attempt will find out that nothing can be reached.
+            // The attempt then fails, because no source reaches an exchanger.
             return self.leave(first, None);
         }
         let site = request.reach.is_public.then(|| self.rules.site_of(request.exchangers)).flatten();
@@ -326,7 +325,7 @@ impl Paths for PathKeeper {
     fn ended(&self, leave: &Leave, outcomes: &[&Outcome]) {
         let Some(OpenPath { site, .. }) = &leave.path else { return };
         let Some(source) = self.sources.iter().position(|one| one.ip == leave.source.ip) else { return };
-        // Read before the lock, because it searches patterns.
+        // Replies are judged before the lock is taken, because that searches patterns.
         let reply = |answer: &Answer| {
             let is_of_site = answer.response.host.as_deref().is_none_or(|host| self.operates(site, host));
             is_of_site.then(|| PathReply::of(&self.rules, site, answer)).flatten()
@@ -340,7 +339,7 @@ impl Paths for PathKeeper {
             let Some(path) = state.paths.get_mut(&key) else { return };
             path.is_changed = true;
             for (at, reply) in replies.iter().enumerate() {
-                // The first transaction was counted when the message was let go.
+                // The first transaction was counted when the message was allowed to leave.
                 if at > 0 {
                     path.state.sent(&limits, now);
                 }
@@ -459,7 +458,7 @@ impl State {
     }
 }
 
-/// Keeps the first `limit` paths, the most severe status first: stopped ones before all others.
+/// Sorts paths by status, the most severe (stopped) first, and keeps the first `limit`.
 fn drop_least(shown: &mut Vec<(&PathKey, PathStatus)>, limit: usize) {
     let place = |status: PathStatus| PathStatus::ALL.iter().rev().position(|one| *one == status);
     shown.sort_by(|(one, status), (other, of_other)| place(*status).cmp(&place(*of_other)).then(one.0.cmp(&other.0)));

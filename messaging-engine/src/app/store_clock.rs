@@ -1,4 +1,4 @@
-//! The clock of the application: the store's date, the process's pace.
+//! Clock of the application: wall time of the store, monotonic time of the process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use messaging_core::ports::clock::Clock;
 use messaging_core::ports::store::Store;
 use messaging_core::time::{Monotonic, Timestamp};
 
-/// Says what the store's clock says, so that several processes on one database agree on due times and dates. Waiting
-/// and measuring is the process's own.
+/// Clock that shifts the process's wall time by the offset of the store's clock, so that all processes on one database
+/// agree on due times and dates. Waits and monotonic time are the process's own.
 #[derive(Debug)]
 pub(super) struct StoreClock {
     /// The clock of the process.

@@ -25,7 +25,7 @@ use crate::ops::context::Context;
 use crate::ops::operation::{Call, InWorkspace, Operation};
 use crate::ops::page::Page;
 
-/// The right to see requests.
+/// Access that is required to see requests.
 const ACCESS: Access = Access::ScopeOrAdmin(Scope::AnalyticsRead);
 
 /// A request and how it was answered.
@@ -156,7 +156,7 @@ impl Input for RequestQuery {
     }
 }
 
-/// The API key whose requests alone the caller may see; `None` for one who may see all.
+/// Returns the API key whose requests alone the caller may see; `None` for a caller who may see all.
 fn only_of(caller: &Caller) -> Option<ApiKeyId> {
     match caller {
         Caller::Key(key) => Some(key.id),

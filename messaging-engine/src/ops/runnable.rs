@@ -23,8 +23,8 @@ pub(crate) type BodyReader = fn(&[u8], bool) -> Box<dyn Any + Send>;
 
 /// One call of one operation. Its methods are called in this order, all of them again when the data changed meanwhile.
 pub(crate) trait Runnable: Send {
-    /// Returns the function that parses the body, if it is to be parsed on another thread before the input is decoded;
-    /// `None` without a body.
+    /// Returns the function that can parse the body on another thread before the input is decoded; `None` if there are
+    /// no bytes to parse.
     fn body_reader(&self) -> Option<BodyReader>;
 
     /// Takes the parsed body.
@@ -33,7 +33,7 @@ pub(crate) trait Runnable: Send {
     /// Decodes the input. Returns the violations if the operation runs in spite of them.
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error>;
 
-    /// Resources that the call writes, whose calls take turns; see [`Operation::serialized_resources`].
+    /// Returns the resources that the call writes, on which calls take turns; see [`Operation::serialized_resources`].
     fn serialized_resources(&self, path: &str) -> Vec<ResourceKey>;
 
     /// Runs the operation on the input and keeps its output.
@@ -136,7 +136,8 @@ impl<O: Operation> Runnable for Encoded<O> {
     }
 
     fn decode(&mut self, request: &Request<'_>) -> Result<Violations, Error> {
-        // Check 9 goes before check 11: a body that is no JSON is refused even if the resource does not exist.
+        // Check 9 precedes check 11 (contract section 1.3): a body that is no JSON is refused even if the resource does
+        // not exist.
         let read = self.read.take();
         let body = read.unwrap_or_else(|| read_body::<O>(&request.body, request.lenient));
         if let Err(DomainError::NotAnObject(fault)) = body {
@@ -185,7 +186,7 @@ impl<O: Operation> Runnable for Typed<O> {
 }
 
 fn read_path<P: DeserializeOwned>(request: &Request<'_>) -> Result<P, Error> {
-    // No stored text contains it, so it names nothing.
+    // No stored text contains NUL, so such a parameter names nothing.
     if request.path_parameters.iter().any(|(_, value)| value.contains('\0')) {
         return Err(Error::NotFound);
     }
@@ -223,7 +224,7 @@ fn unknown_members<O: Operation>(ignored: bool) -> UnknownMembers {
     UnknownMembers { ignored, resource: Some(resource_of::<O::Output>), ..UnknownMembers::default() }
 }
 
-/// Returns the schema of an operation's output, made once; `null` if it is no JSON.
+/// Returns the JSON Schema of an operation's output, made once; `null` if the output is not JSON.
 fn resource_of<T: Output>() -> Arc<Value> {
     input::schema_by(TypeId::of::<Resource<T>>(), |mut generator| match T::schema(&mut generator) {
         Some(schema) => {
@@ -237,5 +238,5 @@ fn resource_of<T: Output>() -> Arc<Value> {
     })
 }
 
-/// Marks the schemas of outputs in the cache of schemas.
+/// Key type of output schemas in the schema cache.
 struct Resource<T>(PhantomData<T>);

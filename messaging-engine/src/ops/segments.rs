@@ -1,7 +1,7 @@
 //! Segments and their members.
 //!
 //! Contract section 9. Members are found in the background; see
-//! [`work::recalculate_segment`](crate::jobs::recalculate_segment).
+//! [`jobs::recalculate_segment`](crate::jobs::recalculate_segment).
 
 mod preview;
 
@@ -40,7 +40,7 @@ use crate::services::filters::{CheckedFilter, SentFilter};
 
 pub use preview::{ConditionSize, PreviewInput, PreviewReport, PreviewSegment};
 
-/// Number of users of a segment that a refusal names.
+/// Maximum number of segments that a refusal to delete a segment names, because their filters use it.
 const MAX_NAMED: usize = 100;
 
 /// Filter as it was sent.
@@ -266,8 +266,8 @@ impl Operation for RecalculateSegmentMembers {
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<RecalculatedSegment, Error> {
         let stored = cx.store().segment(call.path.workspace_id, call.path.id).await?.ok_or(Error::NotFound)?;
-        // A calculation of a dynamic segment that is running already reads all changes; if it began again with every
-        // request it might never end.
+        // A running calculation of a dynamic segment reads all changes; if it began again with every request, it might
+        // never end.
         let runs = stored.record.status == SegmentStatus::Recalculating;
         let segment = if runs && stored.record.kind == SegmentKind::Dynamic {
             stored.record
@@ -347,8 +347,8 @@ impl Operation for UpdateSegment {
         if let Some(name) = call.body.name.value() {
             segment.name = name;
         }
-        // A filter that is sent back as it was read was checked before, and may be by another author who may see
-        // addresses.
+        // A filter that is sent back unchanged is not checked again: its author may have the right to see addresses,
+        // which this caller may lack.
         let given = call.body.filter.value().filter(|filter| {
             let sent = filter.0.to_string();
             sent != segment.filter.json()

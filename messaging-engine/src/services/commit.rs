@@ -1,4 +1,4 @@
-//! Committing, and its effects in this process.
+//! Commits and their effects in this process.
 
 use messaging_core::changes::{Changes, Condition, Document, JobWrite, Write};
 use messaging_core::domain::campaign::Reference;
@@ -24,7 +24,7 @@ impl App {
         self.commit_as(changes, Priority::Foreground).await
     }
 
-    /// Commits the record of an attempt that begins, for which a connection is open.
+    /// Commits the start of a delivery attempt, while its connection is open and waits.
     pub(crate) async fn commit_attempt(&self, changes: Changes) -> Result<(), CommitError> {
         self.commit_as(changes, Priority::Attempt).await
     }
@@ -73,7 +73,7 @@ impl App {
         let committed = self.commit_with_blobs(changes, priority).instrument(span.clone()).await;
         span.record("outcome", outcome(&committed));
         if relied_on_webhooks && matches!(committed, Err(CommitError::Conflict)) {
-            // A caller that decides again reads again.
+            // The caller's retry then reads the listeners from the store.
             self.0.lookups.listeners.clear();
         }
         if relied_on_domains && matches!(committed, Err(CommitError::Conflict)) {
@@ -102,7 +102,7 @@ impl App {
         Ok(())
     }
 
-    /// Commits, and keeps or removes the bytes that the changes name, as their messages require.
+    /// Commits, then keeps or removes the blobs that the changes name.
     async fn commit_with_blobs(&self, changes: Changes, priority: Priority) -> Result<(), CommitError> {
         let (mut kept, mut removed) = (Vec::new(), Vec::new());
         for write in changes.writes() {
@@ -116,11 +116,10 @@ impl App {
             return self.0.store.commit(changes, priority).await;
         }
         let app = self.clone();
-        // A task of its own, so that a caller that is dropped leaves nothing half done.
+        // A separate task, so that a caller that is dropped leaves nothing half done.
         let task = tokio::spawn(async move {
             app.0.store.commit(changes, priority).await?;
-            // The commit stands in any case; the sweep finds bytes that stay pending, and those that stay although they
-            // are not needed.
+            // The commit stands even if this fails: the sweep later finds pending and unneeded blobs.
             if !kept.is_empty()
                 && let Err(error) = app.blobs().keep_blobs(&kept).await
             {

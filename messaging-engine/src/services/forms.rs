@@ -1,8 +1,8 @@
 //! Subscription forms: their pages, and submissions to them.
 //!
-//! Contract section 23, "Forms". The answer to a submission depends on the form alone: it does not reveal whether an
-//! address is known, suppressed or new, and neither does the work: one commit. A submission fills in missing data of a
-//! contact and changes none, because nobody has proved yet that the address is theirs.
+//! Contract section 23, "Forms". The answer to a valid submission depends on the form alone: neither the answer nor its
+//! duration (one commit) reveals whether an address is known, suppressed or new. A submission fills in missing data of
+//! a contact and changes none, because its sender has not proved yet that the address is theirs.
 
 use std::net::IpAddr;
 
@@ -38,7 +38,7 @@ const MAX_ANSWER: usize = 1000;
 pub struct FormPage {
     /// The form.
     pub form: Form,
-    /// The public ones among its lists.
+    /// Public lists of the form.
     pub lists: Vec<ContactList>,
     /// Name of the workspace.
     pub sender: String,
@@ -49,7 +49,7 @@ pub struct FormPage {
 }
 
 impl FormPage {
-    /// Returns true if subscribers are sent a confirmation.
+    /// Returns true if a list of the form has double opt-in, so that its subscribers are sent a confirmation.
     pub fn is_double(&self) -> bool {
         self.lists.iter().any(|list| list.opt_in == OptIn::Double)
     }
@@ -58,7 +58,7 @@ impl FormPage {
 /// A submission of a form.
 #[derive(Debug, Clone, Default)]
 pub struct FormPost {
-    /// Answers with the names of their fields.
+    /// Pairs of a field's name and its answer.
     pub answers: Vec<(String, String)>,
     /// Content of the hidden field that people leave empty.
     pub trap: String,
@@ -75,13 +75,14 @@ pub struct FormPost {
 /// Result of a submission.
 #[derive(Debug, Clone)]
 pub enum Posted {
-    /// The submission was accepted, whatever it led to.
+    /// Answered as accepted; a submission that filled the trap field was dropped.
     Taken,
-    /// The submission came from no page of ours, or too soon or too late after the page was made.
+    /// The page token is missing although required, or invalid, or younger than `LEAST_TIME`, or older than
+    /// `LONGEST_TIME`.
     OutOfTime,
-    /// The submission does not prove the required work, or proves it by a page that was submitted already.
+    /// The proof of work is missing or wrong, or its page was submitted already.
     Unproved,
-    /// Answers are missing or malformed; pointers are those of a JSON submission.
+    /// Answers are missing or malformed; the violations have the JSON pointers of their fields.
     Invalid(Violations),
 }
 
@@ -92,8 +93,7 @@ impl App {
         format!("{base}/f/{}", self.link_key().form(workspace, form))
     }
 
-    /// Returns the form of a token; `None` if the token is none of ours, the form is gone, or none of its lists is
-    /// public.
+    /// Returns the form of a token; `None` if the token is invalid, the form is deleted or none of its lists is public.
     pub async fn form_page(&self, token: &str) -> Result<Option<FormPage>, Error> {
         let Some((workspace, id)) = self.link_key().read_form(token) else { return Ok(None) };
         let Some(Stored { record: form, .. }) = self.store().form(workspace, id).await? else { return Ok(None) };
@@ -109,12 +109,12 @@ impl App {
         Ok(Some(FormPage { form, lists, sender, started, pow_bits }))
     }
 
-    /// Accepts a submission of a form. Too many of a caller or for an address are [`Error::RateLimited`].
+    /// Handles a submission of a form. Too many from one caller or for one address are [`Error::RateLimited`].
     pub async fn post_to_form(&self, page: &FormPage, post: &FormPost, reader: &Reader) -> Result<Posted, Error> {
         let limited = |wait: std::time::Duration| Error::RateLimited { retry_after: wait.as_secs().max(1) };
         self.0.form_posts.admit_caller(reader.ip.unwrap_or(IpAddr::from([0; 4])), self.monotonic()).map_err(limited)?;
         if !post.trap.is_empty() {
-            // A program filled in the hidden field, and is to believe that it succeeded.
+            // A bot filled in the hidden field; it gets the answer of a success.
             return Ok(Posted::Taken);
         }
         if !self.is_in_time(page.form.id, post) {
@@ -184,7 +184,8 @@ impl App {
         let decision = identities.upsert(sent, faults, &[IdentifierKind::Email], on)?;
         let (contact, created) = (std::sync::Arc::clone(&decision.contact), decision.created);
         if let Some(Stored { record, revision }) = found.filter(|_| decision.put_expectation.is_none()) {
-            // The commit conflicts if the reader withdraws meanwhile.
+            // Rewrites the contact unchanged, so that the commit conflicts if the subscriber withdraws consent
+            // meanwhile.
             changes.push(Write::put_contact(record, Expect::Revision(revision)));
         }
         changes.extend(writes(decision, now));
@@ -193,8 +194,8 @@ impl App {
         let mut asked = Asked::default();
         for list in &page.lists {
             if contact.list_ids.contains(&list.id) {
-                // The job has nothing to send then: it is added so that the answer takes equally long whether or not
-                // the address is known.
+                // The contact is in the list, so the job sends nothing: it is added so that the answer takes equally
+                // long whether or not the address is known.
                 asked.add(contact.id, list.id);
                 continue;
             }
@@ -218,7 +219,7 @@ impl App {
         Ok((changes, ()))
     }
 
-    /// Returns true if only following a link sent to the address subscribes it: its reader has unsubscribed.
+    /// Returns true if the address has unsubscribed, so that only a confirmation link subscribes it again.
     async fn needs_proof(
         &self,
         workspace: WorkspaceId,
@@ -233,7 +234,7 @@ impl App {
     }
 }
 
-/// Returns the write that records a contact as asked to confirm.
+/// Returns the write that adds an unconfirmed subscription of a contact to a list.
 fn unconfirmed(
     (workspace, list, contact): (WorkspaceId, &ContactList, ContactId),
     proof: Proof,

@@ -1,8 +1,8 @@
 //! Single sign-on: requests to the provider, and the handling of its answers.
 //!
-//! Contract section 25. All requests go through the guarded client, like those to other addresses that people name: a
-//! provider at a private address needs the setting that allows such targets. The state that a browser carries meanwhile
-//! is sealed under the installation's key, so that every node can finish what another one began.
+//! Contract section 25. All requests go through the SSRF-guarded HTTP client, like those to URLs that users enter: a
+//! provider at a private address needs the setting that allows such targets. The state of a sign-in is in a cookie,
+//! sealed under the installation's key, so that every node can complete a sign-in that another one began.
 
 mod provider;
 mod refusal;
@@ -31,16 +31,16 @@ pub const BEGIN: &str = "/v1/auth/oidc";
 /// Path to which the provider sends a browser back, below the public URL.
 pub const CALLBACK: &str = "/v1/auth/oidc/callback";
 
-/// Place that the state in the browser is sealed for.
+/// Place that the cookie of a sign-in is sealed for; see `Vault::seal`.
 const PLACE: &str = "sign-on/flow";
 
-/// Error for other sign-ins where single sign-on is the only way.
+/// Error for sign-ins by other means while only single sign-on is allowed.
 pub(crate) const ONLY: Error = Error::AccountState(
     "on this server people sign in by single sign-on alone; for a way back in, whoever runs the server has `messaging admin \
      login-link`",
 );
 
-/// Single sign-on as it is offered before the sign-in.
+/// Single sign-on option of the sign-in page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct SignOnOffer {
@@ -63,8 +63,8 @@ pub struct SignOnStart {
     pub cookie: Secret,
 }
 
-/// The answer of the provider that a browser brings (OpenID Connect Core section 3.1.2.5, RFC 9207). A parameter that
-/// is given twice is an error (RFC 6749 section 3.1).
+/// Authorization response that a browser brings (OpenID Connect Core section 3.1.2.5, RFC 9207). A known parameter that
+/// is given twice is an error (RFC 6749 section 3.1); others are ignored.
 #[derive(Debug, Default)]
 struct ProviderAnswer {
     state: Option<String>,
@@ -93,7 +93,7 @@ impl ProviderAnswer {
 }
 
 impl App {
-    /// Single sign-on provider, if one is configured.
+    /// Returns the settings of the single sign-on provider, if one is configured.
     pub fn sign_on(&self) -> Option<&OidcSettings> {
         self.settings().oidc.as_ref()
     }
@@ -103,13 +103,13 @@ impl App {
         self.sign_on().is_some_and(|settings| settings.only)
     }
 
-    /// Single sign-on as it is offered before the sign-in.
+    /// Returns the single sign-on option of the sign-in page, if a provider is configured.
     pub(crate) fn sign_on_offer(&self) -> Option<SignOnOffer> {
         let OidcSettings { name, only, .. } = self.sign_on()?;
         Some(SignOnOffer { name: name.clone(), url: self.public_address(BEGIN), only: *only })
     }
 
-    /// Address to which the provider sends browsers back; it has to be registered there.
+    /// Returns the redirect URI, which must be registered at the provider.
     pub fn sign_on_redirect_uri(&self) -> String {
         self.public_address(CALLBACK)
     }
@@ -128,8 +128,8 @@ impl App {
         Ok(SignOnStart { location, cookie: self.vault().seal(PLACE, &text, self.entropy()).into() })
     }
 
-    /// Ends a sign-in at the provider: returns the person who comes back with this query and this cookie. No request is
-    /// made to the provider before the two are known to belong together.
+    /// Completes a sign-in and returns the person. Contacts the provider only if the callback's query matches the
+    /// cookie.
     pub async fn finish_sign_on(
         &self,
         cookie: Option<&str>,

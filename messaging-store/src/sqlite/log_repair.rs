@@ -19,23 +19,23 @@ use rusqlite::Connection;
 
 use super::fault::Fault;
 
-/// Number of bytes before the first frame.
+/// Length of the log's header in bytes; the first frame follows.
 const HEADER: usize = 32;
-/// Number of bytes in a frame before its page.
+/// Length of a frame's header in bytes; the page follows.
 const FRAME_HEADER: usize = 24;
 /// Approximate number of bytes in one write.
 const CHUNK: usize = 1 << 20;
 /// Magic number of the log; its lowest bit is the byte order of checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// Reason why the log is not repaired.
+/// Reason why the log could not be repaired.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unrepaired {
     /// The disk still fails; a later try may work.
     #[error("the log could not be written again")]
     Failed(#[from] Fault),
-    /// Frames of finished commits cannot be read any more: the data that counts is on the disk, and only a new process
-    /// reads it from there.
+    /// Frames of finished commits cannot be read any more. The data on the disk counts, and only a new process reads it
+    /// from there.
     #[error("the log has lost {0} frames")]
     Lost(u64),
 }
@@ -49,7 +49,7 @@ impl From<rusqlite::Error> for Unrepaired {
 /// Writes the frames of the log again and syncs them. Nothing else may be written meanwhile by this process;
 /// other programs are kept out by the write lock.
 pub(super) fn rewrite(connection: &Connection, log: &Path) -> Result<(), Unrepaired> {
-    // Number of frames according to the index of the log, and how many of them the database has already.
+    // Number of frames according to the log's index, and number of those that are in the database already.
     let (frames, moved): (i64, i64) =
         connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;
     // A process that ended normally has emptied the log.
@@ -71,7 +71,7 @@ pub(super) fn rewrite(connection: &Connection, log: &Path) -> Result<(), Unrepai
     Ok(())
 }
 
-/// Writes the frames again whose checksums are right, from the start on; returns their number.
+/// Writes the frames again in place, up to the first whose checksum is wrong; returns their number.
 fn rewrite_frames(file: &File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let mut header = [0; HEADER];
@@ -100,7 +100,7 @@ fn rewrite_frames(file: &File) -> io::Result<u64> {
     }
 }
 
-/// The checksum that runs through the log.
+/// Cumulative checksum over the header and the frames of the log.
 struct Chain {
     page_size: usize,
     salts: [u8; 8],
@@ -109,7 +109,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// `None` if the log has not begun or its header is wrong.
+    /// Begins with the header; `None` if the log is empty or its header is wrong.
     fn begin(header: &[u8; HEADER]) -> Option<Self> {
         let magic = big_endian(header, 0);
         let page_size = match big_endian(header, 8) {

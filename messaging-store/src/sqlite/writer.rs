@@ -1,8 +1,8 @@
-//! The only thread that writes.
+//! The writer thread, the only one that writes to the database.
 //!
-//! It takes all waiting changes, applies them in one transaction, commits once, and answers all callers. While a commit
-//! waits for the disk, the next changes gather; no request waits for others. Background work does wait, for some
-//! milliseconds: there is much of it at a time, and a page that many commits change is written once for all of them.
+//! The thread takes all waiting changes, applies them in one transaction, commits once, and answers all callers. While
+//! a commit waits for the disk, the next changes gather; no request waits for others. Background work does wait, for
+//! some milliseconds: there is much of it at a time, and a page that many commits change is written once for all.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,32 +23,32 @@ use super::write_connection::WriteConnection;
 /// Maximum number of commits that one transaction takes from a queue.
 const MAX_BATCH: usize = 512;
 
-/// While requests come, background work joins their commits instead of making them wait for one of its own, but at most
-/// once in this interval: the work that gathers in it costs little more than a single commit. This long after the last
-/// request it is committed alone, or with records of attempts, which are not urgent.
+/// Minimum interval at which background work joins the commits of requests, so that no request waits for a commit of
+/// background work; the work that gathers in it costs little more than a single commit. This long after the last
+/// request, background work is committed alone, or with records of attempts, which are less urgent.
 const RIDE_EVERY: Duration = Duration::from_millis(20);
 
-/// Without requests, batches of background work follow one another at this distance, or as soon as
-/// [`CROWD`] commits wait.
+/// Interval between batches of background work while no requests come; a batch begins earlier if [`CROWD`] commits
+/// wait.
 const ALONE_EVERY: Duration = Duration::from_millis(8);
 
-/// This many commits of background work make a batch worth its sync.
+/// Number of waiting background commits that make a batch worth its sync.
 const CROWD: usize = 256;
 
 type WriterTask = Box<dyn FnOnce(&mut WriteConnection) + Send>;
 
-/// Changes, and the caller who waits for them.
+/// Changes to commit, and the channel to the caller who waits for the outcome.
 pub(super) struct Commit {
     pub(super) changes: Changes,
-    /// True if the commit belongs to a request; background work makes way for it.
+    /// True if the commit belongs to a request, which has precedence over background work.
     is_request: bool,
-    /// Time when it was handed over.
+    /// Time at which the caller handed the changes over.
     since: Instant,
     reply: oneshot::Sender<Result<(), Fault>>,
 }
 
 impl Commit {
-    /// Time for which its caller has waited.
+    /// Returns the time that the caller has waited so far.
     pub(super) fn waited(&self) -> Duration {
         self.since.elapsed()
     }
@@ -78,7 +78,7 @@ struct QueueState {
     foreground: VecDeque<Commit>,
     background: VecDeque<Commit>,
     tasks: VecDeque<WriterTask>,
-    /// Waking costs a system call, and under load the thread does not sleep.
+    /// State of the thread, which is only woken if it sleeps: waking costs a system call.
     sleep: Sleep,
     closed: bool,
 }
@@ -89,9 +89,9 @@ enum Sleep {
     /// The thread checks for work by itself.
     #[default]
     Awake,
-    /// Any work.
+    /// Asleep until any work arrives.
     ForWork,
-    /// Until a deadline, a request, a task, or a crowd of background work.
+    /// Asleep until a deadline, a request, a task, or `CROWD` waiting background commits.
     ForCompany,
 }
 
@@ -244,7 +244,7 @@ impl WriterQueue {
 struct PendingWork {
     tasks: VecDeque<WriterTask>,
     foreground: VecDeque<Commit>,
-    /// Commits that did not fit into the time of one batch stay here for the next.
+    /// Commits of background work; those that did not fit into the time of one batch stay here for the next.
     background: VecDeque<Commit>,
     /// Time when the last batch with a request was taken.
     last_request: Option<Instant>,
@@ -314,7 +314,7 @@ impl PendingWork {
     }
 }
 
-/// Rest of an interval that began at `since`; zero if it never began.
+/// Returns the rest of an interval that began at `since`; zero if it never began.
 fn left_of(interval: Duration, since: Option<Instant>, now: Instant) -> Duration {
     since.map_or(Duration::ZERO, |since| interval.saturating_sub(now.duration_since(since)))
 }

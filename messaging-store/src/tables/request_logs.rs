@@ -1,4 +1,4 @@
-//! The log of API requests. Bodies are in a table of their own, so that listings do not read them.
+//! The log of API requests. Bodies are in a separate table, so that listings do not read them.
 
 use async_trait::async_trait;
 use messaging_core::domain::security::request_log::{LoggedBodies, LoggedRequest, RequestFilter};
@@ -20,7 +20,7 @@ macro_rules! columns {
     };
 }
 
-/// Number of those columns.
+/// Number of columns in `columns!`.
 const COLUMNS: usize = 16;
 
 /// Adds requests with their bodies.
@@ -50,7 +50,7 @@ pub(crate) fn add(on: &mut dyn Statements, requests: &[(LoggedRequest, LoggedBod
     Ok(())
 }
 
-/// The values of a request for the table `api_requests`.
+/// Returns the values of a request for the table `api_requests`.
 fn row_of(request: &LoggedRequest) -> Params {
     params![
         key(request.workspace_id),
@@ -89,7 +89,7 @@ fn parsed<T: std::str::FromStr>(row: &dyn Row, column: usize) -> Result<Option<T
     text.map(|text| text.parse().map_err(|_| Fault::Malformed("a logged request names nothing"))).transpose()
 }
 
-/// A request from the columns of `columns`.
+/// Reads a request from the columns of `columns!`.
 fn request(workspace_id: WorkspaceId, row: &dyn Row) -> Result<LoggedRequest, Fault> {
     Ok(LoggedRequest {
         key: id(row, 0)?,
@@ -112,7 +112,7 @@ fn request(workspace_id: WorkspaceId, row: &dyn Row) -> Result<LoggedRequest, Fa
     })
 }
 
-/// The bodies in a column and the one after it.
+/// Reads the bodies of request and answer from a column and the next one.
 fn bodies(row: &dyn Row, from: usize) -> Result<LoggedBodies, Fault> {
     Ok(LoggedBodies { request: get(row, from)?, response: get(row, from + 1)? })
 }
@@ -203,7 +203,7 @@ impl<D: Database> RequestLogs for SqlStore<D> {
             workspace = found;
             let beyond = Query::new(BEYOND, params![workspace, sql_limit(keep)], |row| get::<[u8; 16]>(row, 0));
             let beyond = self.one(beyond.scan()).await?;
-            // Least key that stays: within the newest `keep` requests, and not older than `before`.
+            // Lowest key that stays: within the newest `keep` requests, and not older than `before`.
             let first = beyond.map_or([0; 16], after).max(first_id_of(before));
             gone += forget_below(&self.0, workspace, first, limit).await?;
             if gone >= limit as u64 {
@@ -213,13 +213,13 @@ impl<D: Database> RequestLogs for SqlStore<D> {
     }
 }
 
-/// The key that follows a key in order.
+/// Returns the key after a key in order.
 fn after(key: [u8; 16]) -> [u8; 16] {
     u128::from_be_bytes(key).saturating_add(1).to_be_bytes()
 }
 
-/// Deletes up to `limit` requests of a workspace with keys below `first`, their bodies before them. Answers the number of
-/// requests.
+/// Deletes up to `limit` requests of a workspace with keys below `first`, and up to `limit` bodies before them. Returns
+/// the number of deleted requests.
 async fn forget_below(
     database: &impl Database,
     workspace: [u8; 16],

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{FakeAnswer, FakeApi, FakeCallback, FakeRequest, Refusal, Report, Signature, Submission, fresh, signed};
 
-/// Base of the tokens of messages: they need 64 bits.
+/// Base of message tokens, so high that they need 64 bits.
 const TOKENS: u64 = 5_000_000_000_000_000_000;
 
 /// A bot at a fake Viber. Clones are the same bot.
@@ -45,7 +45,7 @@ impl FakeViberBot {
     }
 }
 
-/// Returns an answer: its HTTP status is always 200.
+/// Returns an answer with this Viber status; its HTTP status is always 200.
 fn says(status: u64, text: &str) -> FakeAnswer {
     FakeAnswer::json(200, &json!({"status": status, "status_message": text}))
 }
@@ -55,7 +55,7 @@ fn token(submission: &Submission) -> u64 {
 }
 
 impl FakeApi for FakeViberBot {
-    /// `set_webhook` calls the address that it is given.
+    /// `set_webhook` first makes a call to the URL that it is given.
     fn asks_first(&self, request: &FakeRequest) -> Option<(FakeCallback, FakeAnswer)> {
         let is_told = request.path().ends_with("/set_webhook");
         if !is_told || request.header("x-viber-auth-token") != &*self.auth_token {

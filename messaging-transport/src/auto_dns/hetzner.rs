@@ -54,7 +54,7 @@ const fn type_name(kind: RecordType) -> &'static str {
 }
 
 impl Zone {
-    /// Returns the record sets of a name. There is one for each type, so that one page holds them.
+    /// Returns the record sets of a name. There is one for each type, so one page of 50 holds them all.
     async fn sets(&self, host: &str) -> Result<Vec<Value>, DnsProviderError> {
         let label = relative(host, &self.name);
         let target = format!("/zones/{}/rrsets?name={}&per_page=50", self.id, encoded(label));
@@ -63,7 +63,7 @@ impl Zone {
         Ok(sets.iter().filter(|set| set["name"] == label).cloned().collect())
     }
 
-    /// Returns a target as it is shown; one without a final dot is below the zone.
+    /// Returns the full host name of a target; one without a final dot is relative to the zone.
     fn target(&self, text: &str) -> String {
         match text.strip_suffix('.') {
             Some(absolute) => plain_name(absolute),

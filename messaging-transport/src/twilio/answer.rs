@@ -44,7 +44,7 @@ fn code_of(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Returns the class of an answer.
+/// Converts a reply of Twilio into an answer: its class, text, code and wait.
 pub(super) fn answer(reply: &Reply) -> Answer {
     let body = reply.json().unwrap_or_default();
     if reply.is_success() {
@@ -64,8 +64,8 @@ pub(super) fn answer(reply: &Reply) -> Answer {
     answer.wait(reply.retry_after).provider(ProviderAnswer { code, ..ProviderAnswer::default() })
 }
 
-/// Returns the answer for a message that was created. Its initial status brings no receipt, so a failure is reported
-/// here.
+/// Returns the answer for a message that was created. Twilio sends no receipt for the initial status, so a failure is
+/// reported here.
 fn accepted(reply: &Reply, body: &Value) -> Answer {
     let Some(sid) = body.get("sid").and_then(Value::as_str).filter(|sid| !sid.is_empty()) else {
         return reply.ambiguous_answer();

@@ -14,13 +14,13 @@ const WARN_COMPLAINTS: u64 = 1;
 /// Complaints in a thousand delivered messages above which bulk senders are refused.
 const MAX_COMPLAINTS: u64 = 3;
 
-/// Hard bounces in a hundred above which a list is bad.
+/// Hard bounces in a hundred recipients above which a list is bad.
 const MAX_HARD_BOUNCES: u64 = 5;
 
 /// Deferred attempts in a hundred above which a site is said to defer.
 const MAX_DEFERRED: u64 = 10;
 
-/// Least number of attempts at a site for which shares of bounces and deferrals are judged.
+/// Minimum number of recipients (for bounces) or attempts (for deferrals) at a site for which shares are judged.
 const LEAST_ATTEMPTS: u64 = 20;
 
 /// Maximum number of sentences of a summary.
@@ -76,7 +76,7 @@ pub struct WarmingSource {
     pub allowed_today: Option<u64>,
 }
 
-/// The summary of at most two sentences: the worst problems first, then totals and warm-up.
+/// Returns the summary of at most two sentences: the worst problems first, then totals and warm-up.
 pub fn summary(facts: &SummaryFacts<'_>) -> String {
     let refused = complaints(facts.sites, MAX_COMPLAINTS);
     // Complaints above the higher line are above the lower one as well.
@@ -97,7 +97,8 @@ pub fn summary(facts: &SummaryFacts<'_>) -> String {
     sentences.join(" ")
 }
 
-/// The site with most complaints among those above a line.
+/// Returns a sentence about the site with most complaints among those with more than `line` in a thousand delivered
+/// messages.
 fn complaints(sites: &[(String, SiteCounts)], line: u64) -> Option<String> {
     let of = |counts: &SiteCounts| (counts.total(SiteCounter::Complaints), counts.total(SiteCounter::Delivered));
     let is_above = |(_, counts): &&(String, SiteCounts)| {
@@ -250,7 +251,7 @@ fn totals(sites: &[(String, SiteCounts)]) -> String {
     format!("{} of {} arrived ({}){median}.", grouped(delivered), times(ended, "message"), share(delivered, ended))
 }
 
-/// Recipients with a final outcome.
+/// Returns the number of recipients with a final outcome.
 fn ended(counts: &SiteCounts) -> u64 {
     [SiteCounter::Delivered, SiteCounter::BouncedHard, SiteCounter::BouncedSoft]
         .into_iter()
@@ -258,7 +259,7 @@ fn ended(counts: &SiteCounts) -> u64 {
         .sum()
 }
 
-/// The site as people call it.
+/// Returns the brand name of a site, or else its name.
 fn called(site: &str) -> &str {
     match site {
         "gmail" => "Gmail",
@@ -276,13 +277,13 @@ fn times(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// A share as a percentage: one decimal, two below one per cent.
+/// Formats a share as a percentage: one decimal, two below one per cent.
 fn share(part: u64, whole: u64) -> String {
     // Hundredths of a per cent, rounded half up.
     let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
     let hundredths = (part * 20_000 + whole) / (2 * whole);
     if hundredths >= 100 {
-        // What is less than all is not said to be all.
+        // A share below the whole is never rounded up to 100 %.
         let tenths = ((hundredths + 5) / 10).min(if part < whole { 999 } else { u128::MAX });
         format!("{}.{} %", tenths / 10, tenths % 10)
     } else {
@@ -290,7 +291,7 @@ fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// The time of a day in UTC.
+/// Formats the time of day in UTC.
 fn clock(at: Timestamp) -> String {
     let text = at.to_string();
     format!("{} UTC", text.get(11..16).unwrap_or(&text))

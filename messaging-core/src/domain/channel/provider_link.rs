@@ -6,7 +6,7 @@ use crate::domain::channel::Channel;
 use crate::ids::{MessageId, WorkspaceId};
 use crate::time::Timestamp;
 
-/// Time for which a provider's id of a message is kept: receipts are repeated for a week at most.
+/// Retention of provider message ids, well above the week for which providers repeat delivery receipts at most.
 pub const KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// A message and its id at the provider that accepted it.
@@ -22,6 +22,6 @@ pub struct ProviderLink {
     pub provider_message_id: String,
     /// The message.
     pub message_id: MessageId,
-    /// When it was sent.
+    /// Time at which the message was sent.
     pub at: Timestamp,
 }

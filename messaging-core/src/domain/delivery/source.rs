@@ -1,4 +1,4 @@
-//! Sources of connections: the addresses that one reaches, and the addresses that can be one.
+//! Source addresses of outgoing connections: the addresses that each can reach, and which are usable.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use super::ip_pool::source::{NamedSource, SourceAddress};
 
 impl NamedSource {
-    /// Returns the source whose address the system chooses for each connection, with the name of the machine.
+    /// Returns the source with this host name whose address the system chooses for each connection.
     pub fn by_system(name: &str) -> Self {
         Self { ip: SourceAddress::Default, name: name.to_owned() }
     }
 
-    /// Returns true if a connection from here to the other address is possible: both are IPv4 or both are IPv6.
+    /// Returns true if this source can connect to an address: both are IPv4 or both are IPv6, or the system chooses the
+    /// source address.
     pub fn reaches(&self, other: IpAddr) -> bool {
         self.ip.ip().is_none_or(|own| own.is_ipv4() == other.is_ipv4())
     }

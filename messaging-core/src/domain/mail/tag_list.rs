@@ -7,7 +7,7 @@ const MAX_TAGS: usize = 64;
 
 /// Parses the tags of a list in order, names as written, values without the white space around them.
 ///
-/// `None` if the text is no tag list or has a name twice.
+/// `None` if the text is no tag list, repeats a name or has more than 64 tags.
 pub fn parse(text: &str) -> Option<Vec<(&str, &str)>> {
     let text = text.trim_matches(is_white).strip_suffix(';').unwrap_or(text);
     let mut tags: Vec<(&str, &str)> = Vec::new();
@@ -25,12 +25,12 @@ pub fn parse(text: &str) -> Option<Vec<(&str, &str)>> {
     Some(tags)
 }
 
-/// Returns the value of a tag.
+/// Returns the value of the tag with this name, which is case-sensitive.
 pub fn value<'a>(tags: &[(&str, &'a str)], name: &str) -> Option<&'a str> {
     tags.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-/// Returns a value without the white space inside it.
+/// Returns a value without any white space.
 pub(crate) fn without_white(value: &str) -> String {
     value.chars().filter(|c| !is_white(*c)).collect()
 }

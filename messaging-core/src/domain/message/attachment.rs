@@ -117,23 +117,23 @@ pub struct StoredFile {
     pub filename: String,
     /// The media type.
     pub content_type: String,
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     pub size: u64,
     /// Id of the blob in the store that holds the bytes of the file.
     pub blob: BlobId,
-    /// Content id by which the HTML shows the file, if it is part of that.
+    /// Content id by which the HTML shows the file; `None` for an ordinary attachment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<String>,
 }
 
-/// Name of a file's bytes in the store.
+/// Key of the blob that holds the bytes of a message's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageBlob {
     /// Workspace of the message.
     pub workspace_id: WorkspaceId,
-    /// Message that names the bytes, from the commit on that inserts it.
+    /// Message that refers to the blob, from the commit that inserts the message on.
     pub message_id: MessageId,
-    /// Id of the bytes; no other message names them.
+    /// Id of the blob; no other message refers to it.
     pub id: BlobId,
 }
 

@@ -12,25 +12,25 @@ use ring::hmac;
 use crate::entropy::Entropy;
 use crate::time::Timestamp;
 
-/// Seconds of a step.
+/// Length of a time step in seconds.
 pub const STEP_SECONDS: u64 = 30;
 
-/// Digits of a code.
+/// Number of digits of a code.
 pub const DIGITS: usize = 6;
 
 /// One more than the largest code.
 const MODULUS: u32 = 1_000_000;
 
-/// Steps before and after the present one whose codes are valid.
+/// Number of steps before and after the current one whose codes are valid.
 const SKEW: u64 = 1;
 
-/// Bytes of a secret: as many as SHA-1 has (RFC 4226, section 4).
+/// Length of a secret in bytes: 160 bits, the length that RFC 4226 recommends (section 4).
 const SECRET_BYTES: usize = 20;
 
 /// The characters of base32 (RFC 4648), in which apps accept secrets.
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// Characters that are percent-encoded in the parts of the address that apps scan.
+/// Characters that are percent-encoded in the issuer and the account of an `otpauth` URI.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The secret that an authenticator app and the server share.
@@ -76,7 +76,7 @@ impl TotpSecret {
         text
     }
 
-    /// Returns the address that apps scan as a QR code. `issuer` names the installation, `account` the person.
+    /// Returns the `otpauth` URI that apps scan as a QR code. `issuer` names the installation, `account` the person.
     pub fn uri(&self, issuer: &str, account: &str) -> String {
         let (issuer, account) = (utf8_percent_encode(issuer, ENCODED), utf8_percent_encode(account, ENCODED));
         let secret = self.to_base32();
@@ -85,8 +85,8 @@ impl TotpSecret {
         )
     }
 
-    /// Returns the step of a code, if the code is valid at `now`: of the present step or of one beside it, and of one
-    /// after `used`, the step of the last valid code.
+    /// Returns the time step of a code that is valid at `now`: the current step, the one before or the one after, but
+    /// later than `used`, the step of the last accepted code.
     pub fn step_of(&self, code: &str, now: Timestamp, used: Option<u64>) -> Option<u64> {
         let code = number(code)?;
         let present = step_at(now);
@@ -116,12 +116,12 @@ impl fmt::Debug for TotpSecret {
     }
 }
 
-/// True for a text of the form of a code, which may be written with spaces.
+/// Returns true if a text is six ASCII digits, apart from white space.
 pub fn is_code(text: &str) -> bool {
     number(text).is_some()
 }
 
-/// Parses a code into a number; `None` for a text of another form.
+/// Parses a code into a number; `None` if the text is not six ASCII digits, apart from white space.
 fn number(text: &str) -> Option<u32> {
     let digits: String = text.chars().filter(|character| !character.is_whitespace()).collect();
     let is_code = digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -136,7 +136,7 @@ fn step_at(now: Timestamp) -> u64 {
 mod tests {
     use super::*;
 
-    /// The secret of the test vectors.
+    /// Returns the secret of the RFC's test vectors.
     fn secret() -> TotpSecret {
         TotpSecret(*b"12345678901234567890")
     }

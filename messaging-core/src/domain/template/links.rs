@@ -1,9 +1,9 @@
 //! Links of a template, numbered in the order of the source.
 //!
-//! A link that a loop repeats, or whose address contains a name, is one link. The output does not tell which link of
-//! the template one was, so a mark is compiled in before each `a` and `area`, which rendering removes again. Marks
-//! begin with U+0000, which no value can hold. Links with the same address have one number, and so one line in
-//! statistics.
+//! A link that a loop repeats, or whose address contains a variable, is one link. The output does not show which link
+//! of the template an address came from, so a mark is compiled in before each `a` and `area`, which rendering removes
+//! again. Marks begin with U+0000, which no value can hold. Links with the same address have one number, and so one
+//! line in statistics.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ const MARK: char = '\0';
 /// Maximum number of characters of an address in a template that are kept.
 const MAX_KEPT: usize = 2048;
 
-/// A source with marks.
+/// A template source with marks.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marked {
     /// The source.
@@ -55,8 +55,8 @@ pub(super) fn marked(source: &str, tokens: &Tokens<'_>) -> Marked {
     marked
 }
 
-/// Returns the address of a link as it stands in the source, entities decoded; `None` if it is no link, cannot lead to
-/// the web with any values, or is not to be counted.
+/// Returns the address of a link as written in the source, entities decoded; `None` if the element is no link, cannot
+/// lead to the web with any values, or is not counted (`data-no-track`, or the unsubscribe link).
 fn address_of(source: &str, masked: &str, element: &Element, tag_ranges: &[std::ops::Range<usize>]) -> Option<String> {
     if !matches!(element.name.as_str(), "a" | "area") || element.attribute("data-no-track").is_some() {
         return None;
@@ -76,12 +76,12 @@ fn address_of(source: &str, masked: &str, element: &Element, tag_ranges: &[std::
     url.push_str(&decoded(source.get(at..place.end)?));
     let url = url.trim();
     let begins = |scheme: &str| url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    // An address that begins with a tag may become any address.
+    // An address that begins with a template tag may become any address.
     let may_lead = begins("http://") || begins("https://") || begins("{{") || begins("{%");
     (may_lead && !is_unsubscribe(url)).then(|| url.chars().take(MAX_KEPT).collect())
 }
 
-/// True if an address is only the name `unsubscribe_url`, as it is or with filters.
+/// Returns true if an address is only the variable `unsubscribe_url`, with or without filters.
 fn is_unsubscribe(url: &str) -> bool {
     let inner = url.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")).unwrap_or_default();
     let inner = inner.trim_matches(|c: char| matches!(c, '-' | '+') || c.is_whitespace());

@@ -136,7 +136,7 @@ impl SendingDomainReport {
     }
 }
 
-/// The DMARC policy to publish, with the address of this installation that receives the reports.
+/// Returns the DMARC record to publish, with the address of this installation that receives the reports.
 fn dmarc_record(domain: &SendingDomain, here: &Installation, key: &LinkKey) -> RequiredRecord {
     Installation::dmarc(domain, &here.report_uri(key, ReportPurpose::Dmarc, domain.id))
 }
@@ -157,7 +157,7 @@ impl DkimReport {
 }
 
 impl RecordItem {
-    /// All records of a domain.
+    /// Returns all records of a domain.
     pub fn all(domain: &SendingDomain, here: &Installation, key: &LinkKey) -> Vec<Self> {
         let item = |purpose, record: RequiredRecord, check: &Check| Self {
             purpose,

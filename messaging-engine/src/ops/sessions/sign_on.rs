@@ -164,7 +164,7 @@ async fn signed_in(
     Ok(SignOnOutcome::SignedIn)
 }
 
-/// The error that asks a user for their second factor. The person is joined to the user after that step.
+/// Returns the error that asks a user for their second factor. The person is joined to the user after that step.
 async fn ask_factor(cx: &Context<'_>, user: &User, person: VerifiedIdentity, cookie: bool) -> Result<Error, Error> {
     let first_factor = FirstFactor::SignOn(Box::new(person));
     let step = FirstStep { cookie, first_factor, is_vouched: true, ..FirstStep::default() };
@@ -239,7 +239,7 @@ async fn record(
     Ok(())
 }
 
-/// The content of the encrypted ticket with which a person confirms, by the user's password, that they are that user.
+/// Content of the encrypted ticket with which a person confirms, by the user's password, that they are this user.
 #[derive(Debug, Serialize, Deserialize)]
 struct ConfirmTicket {
     user_id: UserId,

@@ -1,4 +1,4 @@
-//! Contacts that are gone while runs of theirs are still there.
+//! Deleted contacts that still have automation runs.
 
 use messaging_core::ids::{ContactId, WorkspaceId};
 
@@ -7,8 +7,8 @@ use crate::fault::Fault;
 use crate::row::get;
 use crate::sql::{Sql, key, params, sql};
 
-/// Remembers a contact that is being removed, if runs of it are there, or else lets go what is known of its entries. On
-/// PostgreSQL it goes after the lock of the contact's row, so that no run begins meanwhile.
+/// Records a contact that is being deleted if it has runs, else deletes its entries and date triggers. On PostgreSQL,
+/// the caller holds the lock of the contact's row, so that no run begins meanwhile.
 pub(crate) fn depart(on: &mut dyn Statements, workspace: WorkspaceId, id: ContactId, n: i64) -> Result<(), Fault> {
     const KEEP: Sql = sql!(
         "INSERT INTO automation_deleted_contacts (workspace, id, n)
@@ -18,7 +18,7 @@ pub(crate) fn depart(on: &mut dyn Statements, workspace: WorkspaceId, id: Contac
     delete_entries(on, workspace, n)
 }
 
-/// Forgets a contact that is gone, unless runs of it are left.
+/// Deletes the record, entries and date triggers of a deleted contact, unless it still has runs.
 pub(crate) fn end_departure(
     on: &mut dyn Statements,
     workspace: WorkspaceId,
@@ -33,9 +33,9 @@ pub(crate) fn end_departure(
     on.run(FORGET, params![key(workspace), key(id), n])
 }
 
-/// Lets go what is known of the entries of a contact, unless it has runs.
+/// Deletes the automation entries and date triggers of a contact, unless it has runs.
 fn delete_entries(on: &mut dyn Statements, workspace: WorkspaceId, contact: i64) -> Result<(), Fault> {
-    /// A list that PostgreSQL knows before it looks finds rows by their key.
+    /// PostgreSQL evaluates the array once and then finds the rows by their primary key.
     macro_rules! delete {
         ($table:literal) => {
             sql!(
@@ -59,7 +59,7 @@ fn delete_entries(on: &mut dyn Statements, workspace: WorkspaceId, contact: i64)
     Ok(())
 }
 
-/// The number of a contact that is gone and has runs left.
+/// Returns the query for the row number of a deleted contact that still has runs.
 pub(crate) fn number(workspace: WorkspaceId, id: ContactId) -> Query<i64> {
     const SQL: Sql = sql!("SELECT n FROM automation_deleted_contacts WHERE workspace = $1 AND id = $2");
     Query::new(SQL, params![key(workspace), key(id)], |row| get(row, 0)).point()

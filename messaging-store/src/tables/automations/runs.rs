@@ -68,7 +68,7 @@ fn run((workspace, automation): Of, row: &dyn Row) -> Result<Stored<Run>, Fault>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PriorRun {
     pub(crate) position: RunPosition,
-    /// True if its first steps have no row, see [`are_untold`].
+    /// True if the first steps of the run have no row, see [`are_untold`].
     pub(crate) is_untold: bool,
 }
 
@@ -79,7 +79,7 @@ impl PriorRun {
          WHERE automation = $1 AND id = $2 AND revision = $3 AND contact = $4"
     );
 
-    /// Reads state, node, and `is_untold` from a column on.
+    /// Reads status, node and `is_untold` from three columns, the first at `at`.
     pub(crate) fn read(row: &dyn Row, at: usize) -> Result<Self, Fault> {
         let position = RunPosition { status: numbered(&RunStatus::ALL, column(row, at)?)?, node: column(row, at + 1)? };
         Ok(Self { position, is_untold: column(row, at + 2)? })
@@ -95,12 +95,12 @@ pub(crate) struct NumberedRun<'a> {
     /// State before the change; `None` for a run that begins.
     pub(crate) before: Option<PriorRun>,
     pub(crate) node: Option<i64>,
-    /// Nodes that sent its messages.
+    /// Nodes that sent the messages of the run, in the order of `put.messages`.
     pub(crate) senders: Vec<i64>,
 }
 
 impl NumberedRun<'_> {
-    /// Counts the run at its new position.
+    /// Counts the run at its new position, and no longer at the former one.
     pub(crate) fn count(&self, deltas: &mut CounterDeltas) {
         let after = RunPosition { status: self.put.run.status, node: self.node };
         let before = self.before.map(|before| before.position);
@@ -146,8 +146,8 @@ fn revision(expect: Expect) -> u32 {
     }
 }
 
-/// Writes the row itself. On PostgreSQL the contact cannot be erased until the commit; while a run begins no notes of
-/// the contact are written, so that later writers of notes see the run.
+/// Writes the row of the run. On PostgreSQL the contact's row is locked against deletion until the commit; while a run
+/// begins, no notes of the contact are written, so that later writers of notes see the run.
 fn write_row(on: &mut dyn Statements, numbered: &NumberedRun<'_>, is_untold: bool) -> Result<(), Fault> {
     macro_rules! update {
         ($of_contact:literal) => {
@@ -251,7 +251,7 @@ pub(super) async fn get(database: &impl Database, of: Of, id: RunId) -> Result<O
     database.one(Query::new(SQL, wanted, move |row| run(of, row)).point()).await
 }
 
-/// A page of runs. The rows of runs select them; further data is only read for the page.
+/// Returns a page of runs. The search reads rows of `automation_runs` alone; further data is read for the page only.
 pub(super) async fn list(
     database: &impl Database,
     of: Of,
@@ -276,7 +276,7 @@ pub(super) async fn list(
         is_wanted!(),
         " LIMIT $7"
     ));
-    // The sort covers the few runs of one contact.
+    // Sorts only the few runs of one contact.
     const OF_CONTACT: Sql = sql!(concat!(
         "SELECT id FROM automation_runs {INDEXED BY automation_runs_by_contact} WHERE contact = ",
         contact!("$4"),
@@ -315,7 +315,7 @@ pub(super) async fn list(
     Ok(Slice { items: those(database, of, ids).await?, next: next.map(StoreCursor::from_bytes) })
 }
 
-/// Reads runs by their ids, the newest first, without those whose contact is gone.
+/// Reads runs by their ids, the newest first, without those whose contact is deleted.
 async fn those(database: &impl Database, of: Of, ids: Vec<[u8; 16]>) -> Result<Vec<Run>, StoreError> {
     macro_rules! select_those {
         ($among:literal) => {
@@ -371,7 +371,7 @@ pub(super) async fn of_message(
     database.one(query.point()).await
 }
 
-/// Due runs of a shard of the contacts, at most `limit`.
+/// Returns due runs of a shard of the contacts, the longest due first, at most `limit`.
 pub(super) async fn due(
     database: &impl Database,
     of: Of,
@@ -389,7 +389,7 @@ pub(super) async fn due(
     database.many(Query::new(SQL, bounds, move |row| run(of, row))).await
 }
 
-/// Open runs of contacts, in the order of the contacts.
+/// Returns the open runs of contacts, in the order of the given contacts.
 pub(super) async fn open(
     database: &impl Database,
     of: Of,

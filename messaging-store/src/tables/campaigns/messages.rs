@@ -1,4 +1,4 @@
-//! Messages of a campaign, by what became of them.
+//! Messages of a campaign, by status or engagement.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::row::{Row, get};
 use crate::sql::{Params, Sql, key, params, sql};
 use crate::tables::messages::{message, message_columns};
 
-/// The first status that the index of messages by campaign and status holds; the same number stands in its definition.
+/// First status that the index of messages by campaign and status holds; its definition contains the same number.
 const FIRST_INDEXED_STATUS: usize = 5;
 
 pub(super) async fn list(
@@ -52,7 +52,8 @@ pub(super) async fn list(
     page_of(database, Listing { sql: ALL, params, pick }, below(page), page.limit).await
 }
 
-/// Selects a row for each message of which something was seen, whether it is there or not: fewer tell that there is no rest.
+/// Selects a row for each message with an engagement, even if the message is deleted: a page with fewer rows than its
+/// limit is therefore the last.
 macro_rules! seen {
     ($within:literal, $behind:literal) => {
         concat!(
@@ -68,7 +69,7 @@ macro_rules! seen {
     };
 }
 
-/// Of which all of this was seen. Found by the first of it.
+/// Lists the messages that have all engagements in `seen`; the first of these finds the rows, the others filter them.
 async fn list_seen(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -76,7 +77,7 @@ async fn list_seen(
     seen: EngagementFlags,
     page: &PageRequest,
 ) -> Result<Slice<Message>, StoreError> {
-    // SQLite would sort what comes of a limit within.
+    // With the limit in the subquery, SQLite would sort the result once more.
     const SQL: Sql = sql!(sqlite: seen!("", " LIMIT $3"), postgres: seen!(" ORDER BY message DESC LIMIT $3", ""));
     let first = seen.iter().next().unwrap_or_default().bits();
     let params = move |below: [u8; 16], piece: i64| params![key(workspace), below, piece, key(campaign), first];
@@ -87,7 +88,7 @@ async fn list_seen(
     page_of(database, Listing { sql: SQL, params, pick }, below(page), page.limit).await
 }
 
-/// Of statuses that are few messages of a campaign, each found by itself.
+/// Lists the messages with these statuses, which few messages of a campaign have; each status is looked up by itself.
 async fn list_ends(
     database: &impl Database,
     workspace: WorkspaceId,
@@ -95,7 +96,7 @@ async fn list_ends(
     statuses: u16,
     page: &PageRequest,
 ) -> Result<Slice<Message>, StoreError> {
-    // Of one moment: a message that changes its status is neither missed nor found twice.
+    // All statuses are read at one moment, so that a message that changes its status is neither missed nor found twice.
     const SQL: Sql = sql!(
         sqlite: concat!(
             "SELECT ",

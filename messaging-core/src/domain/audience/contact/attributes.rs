@@ -23,7 +23,7 @@ pub const MAX_KEY_LENGTH: usize = 64;
 
 /// The attributes of a contact, by key.
 ///
-/// Their JSON is made at most once: both their size and storing them need it.
+/// The JSON is made at most once between two edits: both the size check and storing need it.
 #[derive(Debug, Clone, Default)]
 pub struct Attributes {
     members: Map<String, Value>,
@@ -41,7 +41,7 @@ impl Attributes {
         self.json.get_or_init(|| serde_json::to_string(&self.members).expect("plain data serializes"))
     }
 
-    /// Returns the members, to be changed.
+    /// Returns the members for changing; drops the JSON.
     pub fn edit(&mut self) -> &mut Map<String, Value> {
         self.json = OnceLock::new();
         &mut self.members
@@ -72,7 +72,7 @@ impl PartialEq for Attributes {
     }
 }
 
-/// `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`
+/// Returns true if a text is a valid key: `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`.
 pub fn is_key(text: &str) -> bool {
     let starts = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     starts
@@ -126,8 +126,8 @@ pub(crate) fn check_types(sent: &Map<String, Value>, types: &FieldTypes, violati
     }
 }
 
-/// Merges the attributes of a request into the present ones: per key, `null` deletes. Adds a violation if the result
-/// exceeds a limit.
+/// Merges the attributes of a request into the stored ones, key by key; `null` deletes a key. Adds a violation if the
+/// result exceeds a limit.
 pub fn merge(held: &mut Attributes, sent: Map<String, Value>, violations: &mut Violations) {
     let members = held.edit();
     if members.is_empty() && !sent.values().any(Value::is_null) {

@@ -85,7 +85,7 @@ impl Input for ContactInput {
             attributes::check(sent, violations);
         }
         for (index, tag) in self.tags.as_value().into_iter().flatten().enumerate() {
-            // A tag of few bytes has few characters.
+            // A tag has at most as many characters as bytes, so only long ones are counted.
             if tag.is_empty() {
                 violations.add(format!("/tags/{index}"), FieldCode::TooShort, "must have at least 1 character");
             } else if tag.len() > MAX_TAG && tag.chars().count() > MAX_TAG {
@@ -96,7 +96,7 @@ impl Input for ContactInput {
 }
 
 impl ContactInput {
-    /// Value sent for a field of the contact; absent if the request does not name it.
+    /// Returns the value sent for a field of the contact; absent if the request does not name it.
     pub(super) const fn field(&self, field: ContactField) -> &Patch<String> {
         match field {
             ContactField::ExternalId => &self.external_id,
@@ -178,7 +178,7 @@ impl ContactInput {
     }
 }
 
-/// Keeps each tag once, at its first place.
+/// Returns the tags without duplicates, each at its first place.
 fn each_once(tags: Vec<String>) -> Vec<String> {
     let mut once: Vec<String> = Vec::with_capacity(tags.len());
     for tag in tags {

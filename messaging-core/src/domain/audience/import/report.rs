@@ -26,7 +26,7 @@ pub const PIECE_ROWS: usize = 1000;
 /// Maximum size of a report in one answer, in bytes; about 200 000 lines.
 const MAX_REPORT: usize = 16 << 20;
 
-/// A report as it is answered.
+/// A report in one answer, which may be a part of the whole.
 #[derive(Debug)]
 pub struct Report {
     text: String,
@@ -35,7 +35,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns a report on the rows after one.
+    /// Returns an empty report on the rows after a row.
     pub fn after(row: u64) -> Self {
         Self { text: HEADER.to_owned(), after: row, last: row }
     }
@@ -52,14 +52,14 @@ impl Report {
         self.text.len() < MAX_REPORT
     }
 
-    /// Returns the whole report.
+    /// Returns the report, which is complete.
     pub fn finish(self) -> String {
         self.text
     }
 
     /// Returns the report as far as there was room, and a last line that says how to get the rest.
     pub fn cut(mut self) -> String {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(
             self.text,
             ",,{MORE},{}\r\n",
@@ -92,13 +92,13 @@ pub struct RowErrors {
     pub workspace_id: WorkspaceId,
     /// The import.
     pub import_id: ImportId,
-    /// The first row among them.
+    /// Number of the first of these rows.
     pub first_row: u64,
-    /// Their lines of the report.
+    /// Lines of these rows in the report.
     pub lines: String,
 }
 
-/// Adds the lines of a refused row.
+/// Adds the lines of a refused row: one for each fault, at most ten.
 pub fn add(lines: &mut String, row: u64, error: &DomainError, header: &Header) {
     match error {
         DomainError::Invalid(violations) => {
@@ -117,10 +117,10 @@ pub fn add(lines: &mut String, row: u64, error: &DomainError, header: &Header) {
 }
 
 fn add_line(lines: &mut String, row: u64, column: &str, code: &str, message: &str) {
-    // No line break in a cell, because a line is a fault.
+    // Cells contain no line breaks, because each line is one fault.
     let shown = |letter: char| if letter.is_control() { ' ' } else { letter };
     let column: String = column.chars().take(MAX_COLUMN).map(shown).collect();
-    // Writing to a text does not fail.
+    // Writing to a string does not fail.
     let _ = write!(lines, "{row},{},{},{}\r\n", cell(&column), cell(code), cell(message));
 }
 
@@ -134,7 +134,7 @@ fn cell(text: &str) -> String {
     format!("\"{}{}\"", if is_formula { "'" } else { "" }, text.replace('"', "\"\""))
 }
 
-/// Returns the lines as values, for programs that show some of them.
+/// Returns the first `limit` lines as JSON objects, for programs that show them.
 #[cfg(feature = "imports")]
 pub fn parse(report: &[u8], limit: usize) -> Vec<Value> {
     let mut all = Vec::new();

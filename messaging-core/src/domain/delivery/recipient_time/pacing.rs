@@ -1,5 +1,4 @@
-//! The rate limit of a campaign: a number of messages a minute, and never more than a tenth of it, at least one, in any
-//! 6 seconds.
+//! Rate limit of a campaign, in messages a minute; any 6 seconds have at most a tenth of it (at least one message).
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -14,10 +13,10 @@ const SPURT: Duration = Duration::from_secs(6);
 /// The longer window.
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Messages that a campaign began lately, as far as they count for its rate limit.
+/// Messages that a campaign began recently, as far as they count for its rate limit.
 ///
-/// Exact to the millisecond. Remembers the milliseconds in which messages began: at most 6,000, or fewer than ten if
-/// the minute counts too, because a tenth of the limit is less than one.
+/// Exact to the millisecond. Stores one entry for each millisecond in which messages began: at most 6,000, or fewer
+/// than ten for limits below ten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pacing {
     limit: u32,
@@ -30,7 +29,7 @@ impl Pacing {
         Self { limit: limit.max(1), begun: VecDeque::new() }
     }
 
-    /// Returns the state when the messages before `now` are not known: as if as many began as the limit allows.
+    /// Returns the state for unknown earlier messages: as if as many as the limit allows began at `now`.
     pub fn used_up(limit: u32, now: Timestamp) -> Self {
         let pacing = Self::new(limit);
         let most = pacing.windows().map(|(_, most)| most).max().unwrap_or(1);
@@ -42,8 +41,8 @@ impl Pacing {
         (self.limit / 10).max(1)
     }
 
-    /// Returns the windows that count. A tenth of a limit of ten or more, ten times, is never more than the limit: then
-    /// the minute needs no check.
+    /// Returns the windows to check, each with its limit. For limits of ten or more, the 6-second window implies the
+    /// minute's.
     fn windows(&self) -> impl Iterator<Item = (Duration, u32)> {
         let minute = (self.limit < 10).then_some((MINUTE, self.limit));
         std::iter::once((SPURT, self.per_spurt())).chain(minute)
@@ -60,20 +59,20 @@ impl Pacing {
         self.windows().filter_map(|(window, most)| self.free_in(window, most, now)).max()
     }
 
-    /// Counts messages that begin. Returns how many of `wanted` may begin; the others must not.
+    /// Admits up to `wanted` messages at `now`, counts them and returns how many; the others must not begin.
     pub fn take(&mut self, wanted: u32, now: Timestamp) -> u32 {
         let longest = if self.limit < 10 { MINUTE } else { SPURT };
         while self.begun.front().is_some_and(|(begun, _)| *begun + longest <= now) {
             self.begun.pop_front();
         }
-        // The clock was set back: its earlier times were wrong.
+        // The clock was set back by more than the window: times that it gave before were wrong.
         while self.begun.back().is_some_and(|(begun, _)| *begun > now + longest) {
             self.begun.pop_back();
         }
         let taken = wanted.min(self.free(now));
         if taken > 0 {
-            // If the clock was set back a little, they count with the latest ones: forgetting too early would exceed
-            // the limit.
+            // If the clock was set back by less, the messages count at the latest time: dropping their entry too early
+            // would exceed the limit.
             let at = self.begun.back().map_or(now, |(begun, _)| (*begun).max(now));
             match self.begun.back_mut() {
                 Some((begun, count)) if *begun == at => *count += taken,
@@ -94,7 +93,7 @@ impl Pacing {
 
     fn free_in(&self, window: Duration, most: u32, now: Timestamp) -> Option<Timestamp> {
         let mut left = self.within(window, now).checked_sub(most)? + 1;
-        // From the oldest on, until one more has left the window.
+        // Finds the oldest entry whose expiry leaves room for one message.
         self.counts(window, now).find_map(|(begun, count)| {
             let is_last = count >= left;
             left = left.saturating_sub(count);
@@ -138,7 +137,7 @@ mod tests {
         let mut pacing = Pacing::new(10);
         assert_eq!(pacing.take(1, at(1_000_000)), 1);
         assert_eq!(pacing.take(1, at(500_000)), 1);
-        // Within the window it waits, as if the time had not passed twice.
+        // A clock set back by less than the window only delays the next message.
         assert_eq!(pacing.take(1, at(499_000)), 0);
         assert_eq!(pacing.next_at(at(499_000)), Some(at(506_000)));
     }

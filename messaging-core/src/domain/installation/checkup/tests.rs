@@ -1,4 +1,4 @@
-//! Every judgment as a table: what was found, how it ends, and words that its sentence or cure must have.
+//! Tests of all checks as tables: facts, expected status, words that the report must contain.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn check(report: &CheckReport, status: CheckStatus, words: &str) {
     let told = format!("{} {} {}", report.found, report.text, report.cure);
     assert!(told.contains(words), "{words:?} in {told:?}");
     assert!(report.text.ends_with('.') && !report.subject.is_empty(), "{report:?}");
-    // Whoever reads of something wrong, or of something that was not looked at, is told what to do.
+    // A report of something wrong or not checked says what to do.
     assert!(!report.cure.is_empty() || status == CheckStatus::Ok, "{report:?}");
 }
 
@@ -303,7 +303,7 @@ struct Domain {
 }
 
 impl Domain {
-    /// All as it should be.
+    /// Returns a domain with this DMARC policy and everything else as it should be.
     fn sound(policy: &'static str) -> Self {
         let good = || Ok(Check::verified());
         Self {
@@ -386,7 +386,7 @@ fn bounces_come_back() {
 
 #[test]
 fn the_next_step_of_a_policy_is_safe() {
-    // Only a domain whose mail passes is told of a stricter policy, and of reports before that.
+    // A stricter policy is advised only if the domain's mail passes; with `p=none`, reports are advised before it.
     Domain::sound("v=DMARC1; p=none; rua=mailto:d@acme.test").check(CheckId::Dmarc, Good, "publish p=quarantine");
     Domain::sound("v=DMARC1; p=none").check(CheckId::Dmarc, Good, "rua=mailto:");
     Domain::sound("v=DMARC1; p=quarantine").check(CheckId::Dmarc, Good, "p=reject");
@@ -436,7 +436,7 @@ fn one_click_needs_https_and_a_signature() {
     Domain { dkim: vec![absent()], ..Domain::sound("v=DMARC1; p=none") }.check(CheckId::OneClick, Fault, "signature");
 }
 
-/// The policy of a record at `acme.test`, for that domain or one below.
+/// Returns the policy of a record at `acme.test`, for this domain or, if `is_above`, for a subdomain.
 fn policy(text: &str, is_above: bool) -> Option<DmarcPolicy> {
     let domain = if is_above { "shop.acme.test" } else { "acme.test" };
     PolicyRecord::parse("acme.test", text).map(|record| DmarcPolicy::of(&record, domain))

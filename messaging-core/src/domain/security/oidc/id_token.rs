@@ -18,51 +18,52 @@ const MAX_NAME: usize = 200;
 /// Maximum number of groups of a person that are read.
 const MAX_GROUPS: usize = 5000;
 
-/// Values that an ID token must have, and the claim with groups.
+/// Values that an ID token is verified against, and the name of the claim that lists groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
     /// The issuer.
     pub issuer: &'a str,
-    /// The client that the token is for.
+    /// Client id that the token must be issued to.
     pub client_id: &'a str,
-    /// The nonce of the sign-in.
+    /// Nonce of the sign-in.
     pub nonce: &'a str,
     /// Name of the claim that lists groups.
     pub groups_claim: &'a str,
-    /// The present.
+    /// Current time.
     pub now: Timestamp,
 }
 
 /// A person as the provider knows them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
-    /// Identifier of the person that never changes.
+    /// Identifier of the person at the issuer, which never changes (claim `sub`).
     pub subject: String,
-    /// The email; `None` if the token has none that a user here could have.
+    /// The email; `None` if the token has none or one that is invalid here.
     pub email: Option<UserEmail>,
-    /// True if the provider has verified that the email is theirs.
+    /// True if the provider has verified the email.
     pub email_verified: bool,
     /// A display name.
     pub name: Option<String>,
-    /// Their groups.
+    /// Groups of the person.
     pub groups: Vec<String>,
 }
 
 impl Person {
-    /// True if a token lacks data that the provider's UserInfo endpoint may return; groups only if they are wanted.
+    /// Returns true if the email is missing, or groups are wanted and there are none: the UserInfo endpoint may have
+    /// them.
     pub const fn is_incomplete(&self, wants_groups: bool) -> bool {
         self.email.is_none() || wants_groups && self.groups.is_empty()
     }
 
     /// Returns the person with the additional data of the UserInfo endpoint (OpenID Connect Core section 5.3.2). An
-    /// answer about somebody else is refused.
+    /// answer about another subject is refused.
     pub fn completed_by(self, answer: &[u8], groups_claim: &str) -> Result<Self, TokenFault> {
         let claims: Map<String, Value> = serde_json::from_slice(answer).map_err(|_| TokenFault::Malformed)?;
         if claims.get("sub").and_then(Value::as_str) != Some(self.subject.as_str()) {
             return Err(TokenFault::Subject);
         }
         let told = person(self.subject, &claims, groups_claim);
-        // The claim whether an email is verified stands beside it.
+        // The email and its verified flag are taken from the same source.
         let (email, email_verified) = match self.email {
             Some(email) => (Some(email), self.email_verified),
             None => (told.email, told.email_verified),
@@ -95,7 +96,7 @@ enum Audience {
     Many(Vec<String>),
 }
 
-/// Verifies a token by the provider's keys and returns its person.
+/// Verifies a token with the provider's keys and returns the person that it describes.
 pub fn verify(token: CompactJws<'_>, keys: &KeySet, expected: &Expected<'_>) -> Result<Person, TokenFault> {
     let payload = keys.verified(token)?;
     let claims: Claims = serde_json::from_slice(&payload).map_err(|_| TokenFault::Malformed)?;
@@ -112,7 +113,7 @@ fn check(claims: &Claims, expected: &Expected<'_>) -> Result<(), TokenFault> {
     if claims.iss != expected.issuer {
         return Err(TokenFault::Issuer);
     }
-    // A token for several clients names the one that it was made for.
+    // A token with several audiences must name its authorized party (`azp`).
     let (is_for_us, needs_party) = match &claims.aud {
         Audience::One(one) => (one == expected.client_id, false),
         Audience::Many(many) => (many.iter().any(|one| one == expected.client_id), many.len() > 1),
@@ -156,8 +157,8 @@ fn person(subject: String, claims: &Map<String, Value>, groups_claim: &str) -> P
     }
 }
 
-/// True if the email is verified. Entra ID has `xms_edov` in place of `email_verified`: the domain of the email belongs
-/// to the tenant, or the email was verified. It counts only if the other claim is missing.
+/// Returns true if the email is verified. Entra ID sends `xms_edov` in place of `email_verified`: true if the domain of
+/// the email belongs to the tenant or the email was verified. It counts only if `email_verified` is missing.
 fn is_verified(claims: &Map<String, Value>) -> bool {
     match claims.get("email_verified").or_else(|| claims.get("xms_edov")) {
         Some(Value::Bool(verified)) => *verified,
@@ -167,8 +168,8 @@ fn is_verified(claims: &Map<String, Value>) -> bool {
     }
 }
 
-/// Returns the groups in a claim: a list of texts, or one. A name with dots that is no claim is a path into objects,
-/// such as `realm_access.roles`.
+/// Returns the groups in a claim, an array of strings or one string. A name with dots that is no claim is a path into
+/// objects, such as `realm_access.roles`.
 fn groups(claims: &Map<String, Value>, name: &str) -> Vec<String> {
     let nested = || {
         let (first, rest) = name.split_once('.')?;
