@@ -1,7 +1,7 @@
 //! `--example`: a body to begin with, made from the JSON Schema of the operation's body.
 //!
-//! Required members are always there. For members whose schema does not say what makes sense together (a graph, a
-//! filter), the body is written by hand; a test sends all of them through the checks of their operations.
+//! Required members are always present. Where the schema does not say which values make sense together (a graph, a
+//! filter), the body is written by hand; a test sends all bodies through the checks of their operations.
 
 use std::ffi::OsString;
 
@@ -12,14 +12,14 @@ use serde_json::{Map, Value, json};
 use crate::command::operation;
 use crate::members::Schemas;
 
-/// The most levels of nesting that an example has.
+/// Maximum number of levels of nesting in an example.
 const MAX_DEPTH: usize = 6;
 
 /// The part of an id that follows its prefix, such as `tpl_`.
 const ULID: &str = "01JB3Q8Z5N6W7X8Y9ZABCDEFGH";
 
-/// The operation whose example a command line asks for; `None` without `--example`, and for an operation without a
-/// body.
+/// Returns the operation whose example a command line requests; `None` without `--example`, or if the operation has no
+/// JSON body.
 pub(crate) fn requested_endpoint(root: &Command, line: &[OsString]) -> Option<&'static Endpoint> {
     let before = line.iter().skip(1).take_while(|word| *word != "--");
     if !before.clone().any(|word| word == "--example") {
@@ -35,7 +35,7 @@ pub(crate) fn requested_endpoint(root: &Command, line: &[OsString]) -> Option<&'
     operation::endpoint(&words).filter(|endpoint| endpoint.body.is_json())
 }
 
-/// An example of an operation's body.
+/// Returns an example of an operation's body.
 pub(crate) fn example_body(endpoint: &Endpoint) -> Value {
     by_hand(endpoint.id).unwrap_or_else(|| {
         let schemas = Schemas::new(endpoint.body_schema);
@@ -43,7 +43,7 @@ pub(crate) fn example_body(endpoint: &Endpoint) -> Value {
     })
 }
 
-/// An example written by hand, for an operation whose schema does not say enough to make one of it.
+/// Returns the example written by hand for an operation whose schema does not suffice to make one; `None` for others.
 fn by_hand(id: &str) -> Option<Value> {
     let graph = || {
         json!({"nodes": [
@@ -105,7 +105,7 @@ fn by_hand(id: &str) -> Option<Value> {
     })
 }
 
-/// A value that fits a schema, for a member called `name`, which is `depth` levels below the whole body.
+/// Returns a value that fits a schema, for a member called `name`, which is `depth` levels below the whole body.
 fn value(schemas: &Schemas, schema: &Value, name: &str, depth: usize) -> Value {
     let schema = schemas.resolve(schema, 0);
     if let Some(only) = schema.get("const") {
@@ -137,8 +137,8 @@ fn value(schemas: &Schemas, schema: &Value, name: &str, depth: usize) -> Value {
     }
 }
 
-/// An object with its required members. A body that requires none gets its first member that is no object, because an
-/// empty example would show nothing.
+/// Returns an object with its required members. A body that requires none gets its first member that is no object,
+/// because an empty example would show nothing.
 fn object(schemas: &Schemas, schema: &Value, depth: usize) -> Value {
     let empty = Map::new();
     let properties = schema["properties"].as_object().unwrap_or(&empty);
@@ -155,7 +155,7 @@ fn object(schemas: &Schemas, schema: &Value, depth: usize) -> Value {
     Value::Object(members)
 }
 
-/// A text that suits a member of this name.
+/// Returns a text for a member, by its schema (an id or a time) or its name.
 fn text(schema: &Value, name: &str) -> String {
     if let Some(prefix) = schema["pattern"].as_str().and_then(|pattern| pattern.strip_prefix('^')?.split('_').next())
         && prefix.len() == 3

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Number of `$ref` and nullable wrappers that are followed, at most.
 const MAX_DEPTH: usize = 8;
 
-/// One member.
+/// Member of the path, the query or the body of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     /// Its name in the path, query or body.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Choice(Vec<String>),
     /// A number; with `whole` an integer.
     Number {
-        /// No fraction.
+        /// True if the number has no fraction.
         whole: bool,
     },
     /// A boolean.
@@ -48,7 +48,7 @@ pub(crate) enum Kind {
     Json,
 }
 
-/// The members of the path, without the workspace that a command works in, in the order of the path.
+/// Returns the members of the path, in its order, without the workspace that a command works in.
 pub(crate) fn of_path(endpoint: &Endpoint) -> Vec<Member> {
     let schema = Schemas::new(endpoint.path_schema);
     let known = schema.members();
@@ -68,12 +68,12 @@ pub(crate) fn of_path(endpoint: &Endpoint) -> Vec<Member> {
         .collect()
 }
 
-/// The members of the query.
+/// Returns the members of the query.
 pub(crate) fn of_query(endpoint: &Endpoint) -> Vec<Member> {
     Schemas::new(endpoint.query_schema).members()
 }
 
-/// The members of the body, required ones first.
+/// Returns the members of a JSON body, required ones first.
 pub(crate) fn of_body(endpoint: &Endpoint) -> Vec<Member> {
     if !endpoint.body.is_json() {
         return Vec::new();
@@ -90,7 +90,7 @@ pub(crate) struct Schemas {
 }
 
 impl Schemas {
-    /// Makes it.
+    /// Generates a schema with its definitions.
     pub(crate) fn new(schema: fn(&mut SchemaGenerator) -> schemars::Schema) -> Self {
         let mut generator = SchemaGenerator::default();
         let root = schema(&mut generator).to_value();
@@ -125,12 +125,12 @@ impl Schemas {
             .collect()
     }
 
-    /// The schema itself.
+    /// Returns the schema itself.
     pub(crate) const fn root(&self) -> &Value {
         &self.root
     }
 
-    /// Follows references and leaves out the `null` of a nullable member.
+    /// Follows references, and leaves out the `null` of a nullable member.
     pub(crate) fn resolve<'a>(&'a self, schema: &'a Value, depth: usize) -> &'a Value {
         if depth > MAX_DEPTH {
             return schema;
@@ -184,7 +184,7 @@ fn is_nullable(schema: &Value) -> bool {
     ["type", "anyOf", "oneOf"].iter().any(|word| schema[word].as_array().is_some_and(|all| all.iter().any(is_null)))
 }
 
-/// The one type of a schema, apart from `null`.
+/// Returns the type of a schema, apart from `null`; `None` if it has several or none.
 fn type_of(schema: &Value) -> Option<&str> {
     match &schema["type"] {
         Value::String(only) => Some(only),
@@ -196,7 +196,8 @@ fn type_of(schema: &Value) -> Option<&str> {
     }
 }
 
-/// The strings of an enumeration: `enum`, `const`, or a `oneOf` of those (documented variants).
+/// Returns the strings of an enumeration: `enum`, `const`, or a `oneOf` of those (documented variants); `None` for
+/// another schema.
 fn choices(schema: &Value) -> Option<Vec<String>> {
     let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
     if let Some(values) = schema["enum"].as_array() {

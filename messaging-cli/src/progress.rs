@@ -1,4 +1,5 @@
-//! A progress bar on standard error, if that is a terminal: drawn once the total is known, with rounded numbers.
+//! Progress on standard error, if that is a terminal: a bar with rounded numbers, drawn once the total is known, or a
+//! counter.
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,7 @@ pub(crate) enum Unit {
     Items,
 }
 
-/// A progress bar.
+/// A progress bar or counter.
 #[derive(Clone)]
 pub(crate) struct Progress(ProgressBar);
 
@@ -48,12 +49,12 @@ impl Progress {
         Self(bar)
     }
 
-    /// Adds to the count.
+    /// Adds `more` to the count.
     pub(crate) fn count(&self, more: u64) {
         self.0.inc(more);
     }
 
-    /// Sets the work done and the total. A total of 0 is unknown, and changes nothing.
+    /// Sets the work done and the total. A total of 0 means that it is unknown, and changes nothing.
     pub(crate) fn set(&self, done: u64, total: u64) {
         if total == 0 {
             return;
@@ -67,7 +68,7 @@ impl Progress {
         self.0.set_position(done.min(total));
     }
 
-    /// Adds to the work done, if the total is known.
+    /// Adds `more` to the work done, if the total is known.
     pub(crate) fn add(&self, more: u64) {
         if let Some(total) = self.0.length() {
             self.set(self.0.position().saturating_add(more), total);
@@ -85,7 +86,7 @@ impl Progress {
     }
 }
 
-/// `12,345`
+/// Formats a number with separators of thousands: `12,345`.
 fn items(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
@@ -98,7 +99,7 @@ fn items(count: u64) -> String {
     text
 }
 
-/// `999 B`, `1.5 KiB`, `12 MiB`: three digits at most.
+/// Formats a number of bytes, with one decimal below 10 of a larger unit: `999 B`, `1.5 KiB`, `12 MiB`.
 fn bytes(count: u64) -> String {
     let (mut unit, mut scale) = (0, 1_u64);
     while count / scale >= 1000 && unit < UNITS.len() - 1 {

@@ -34,7 +34,7 @@ const QUARTER: i64 = 900_000;
 /// Milliseconds of an hour.
 const HOUR: i64 = 4 * QUARTER;
 
-/// Every quarter of an hour that the cases touch.
+/// Range of all quarters of an hour.
 const ALL_TIME: (Quarter, Quarter) = (Quarter(i32::MIN), Quarter(i32::MAX));
 
 async fn stored_campaign(store: &dyn Store, workspace: WorkspaceId) -> Campaign {
@@ -43,25 +43,25 @@ async fn stored_campaign(store: &dyn Store, workspace: WorkspaceId) -> Campaign 
     campaign
 }
 
-/// A message of a variant of a campaign.
+/// Returns a message of a variant of a campaign.
 fn sent_by(campaign: &Campaign, variant: u8) -> Message {
     Message { campaign_id: Some(campaign.id), variant: Some(variant), ..bare_message(campaign.workspace_id) }
 }
 
-/// Stores a message and counts it.
+/// Returns the writes that store a message and count it.
 fn accept(message: &Message) -> Vec<Write> {
     let count = CountMessages::of_new(message).map(|count| Write::CountMessages(Box::new(count)));
     std::iter::once(insert(message)).chain(count).collect()
 }
 
-/// Moves a message to a state; returns it as it is then.
+/// Moves a message to a state, and returns the moved message.
 async fn moved(store: &dyn Store, before: &Message, status: MessageStatus, when: Timestamp) -> Message {
     let after = before.moved(status, when);
     put(store, moves(before, &after, None, when)).await;
     after
 }
 
-/// Records a visit of a message; returns it as it is then.
+/// Records an open or a click of a message, and returns the message as it is stored then.
 async fn after_visit(
     store: &dyn Store,
     before: &Message,
@@ -82,7 +82,7 @@ async fn totals(store: &dyn Store, campaign: &Campaign) -> Vec<String> {
     counts.iter().map(text).collect()
 }
 
-/// Returns a series as texts, by quarters since the beginning of the tests' time.
+/// Returns a series as texts, by quarters of an hour counted from the quarter of `at(0)`, without empty ones.
 async fn series(store: &dyn Store, workspace: WorkspaceId, of: SeriesOf) -> Vec<(i32, String)> {
     let found = store.series(workspace, of, ALL_TIME.0, ALL_TIME.1).await.unwrap();
     let first = Quarter::of(at(0)).0;
@@ -93,7 +93,8 @@ async fn series(store: &dyn Store, workspace: WorkspaceId, of: SeriesOf) -> Vec<
         .collect()
 }
 
-/// Totals are by variant, series by channel and campaign; a late bounce is counted in the quarter of the delivery.
+/// Totals are by variant, series by channel and campaign; a late bounce is counted in its own quarter, and the delivery
+/// is taken back in the quarter of the delivery.
 pub async fn totals_and_series_are_sums(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let workspace = campaign.workspace_id;
@@ -132,14 +133,14 @@ pub async fn totals_and_series_are_sums(store: &dyn Store) {
     assert_eq!(series(store, workspace, SeriesOf::Campaign(campaign.id)).await, told(&of_campaign));
 }
 
-/// Refused changes that were counted before the refusal count nothing.
+/// A commit that is refused after it counted leaves no counts.
 pub async fn what_conflicts_counts_nothing(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let message = sent_by(&campaign, 0);
     put(store, accept(&message)).await;
     let sending = message.moved(MessageStatus::Sending, at(1));
     let delivered = sending.moved(MessageStatus::Delivered, at(2));
-    // The count comes first, and then the refused write.
+    // The count comes before the write of the message, which is refused.
     let mut writes = moves(&sending, &delivered, None, at(2));
     writes.reverse();
     writes.extend(accept(&sent_by(&campaign, 1)));
@@ -163,7 +164,7 @@ pub async fn counts_of_a_crowd_add_up(store: &dyn Store) {
         let counts = all.into_iter().filter(|write| matches!(write, Write::CountMessages(_)));
         let mut writes: Vec<Write> = accept(message).into_iter().chain(counts).collect();
         match n % 6 {
-            // Fails at its last write, and at its first.
+            // Conflicts with its last write, or with its first.
             2 => writes.push(wrong()),
             5 => writes.insert(0, wrong()),
             _ => {}
@@ -185,7 +186,7 @@ pub async fn counts_of_a_crowd_add_up(store: &dyn Store) {
     );
 }
 
-/// A series begins with its first quarter and ends before its last.
+/// A series includes the first quarter of the given span and excludes the last.
 pub async fn a_series_is_of_a_span(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     for quarter in 0..4 {
@@ -204,7 +205,8 @@ pub async fn a_series_is_of_a_span(store: &dyn Store) {
     }
 }
 
-/// Clicks are counted by link, first clicks of a message separately; the URL of a link is the first that came.
+/// Clicks are counted by variant and link, the first click of a message also separately; a link keeps the URL that came
+/// first.
 pub async fn links_are_counted_by_variant_and_number(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let click = |variant, link, url: &str, is_first| {
@@ -246,7 +248,7 @@ pub async fn links_are_counted_by_variant_and_number(store: &dyn Store) {
     );
 }
 
-/// A removed campaign takes its counters with it, also those that come late; the workspace's series stay.
+/// The counters of a removed campaign are removed too, also those that come late; the series of the workspace stay.
 pub async fn a_removed_campaign_has_no_counts(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let workspace = campaign.workspace_id;
@@ -271,7 +273,7 @@ pub async fn a_removed_campaign_has_no_counts(store: &dyn Store) {
     gone().await;
 }
 
-/// The time `millis` milliseconds after a full hour.
+/// Returns the time `millis` milliseconds after the first full hour that follows `at(0)`.
 fn after_the_hour(millis: i64) -> Timestamp {
     Timestamp::from_millis((at(0).as_millis() / HOUR + 1) * HOUR + millis)
 }
@@ -280,7 +282,7 @@ fn event_at(contact: &Contact, name: &str, millis: i64) -> ProductEvent {
     ProductEvent { occurred_at: after_the_hour(millis), ..product_event(contact, name) }
 }
 
-/// Returns the events of four hours, by hours.
+/// Returns the activity of four hours, by hours, for at most `limit` names.
 async fn activity(store: &dyn Store, workspace: WorkspaceId, name: Option<&str>, limit: usize) -> Vec<EventActivity> {
     let zone = jiff::tz::TimeZone::UTC;
     let buckets = Arc::new(Buckets::new(after_the_hour(0), after_the_hour(4 * HOUR), Interval::Hour, &zone));
@@ -333,7 +335,7 @@ pub async fn events_are_counted_by_name(store: &dyn Store) {
     assert_eq!(counts_of_events(store, workspace, None).await, [""; 0]);
 }
 
-/// A contact counts once for a name, with any number of events and at any place among the contacts.
+/// Each contact is counted once for a name, however many events it has, among more than a thousand contacts.
 pub async fn contacts_of_events_are_counted_once(store: &dyn Store) {
     let workspace = id();
     let contacts: Vec<_> = (0..1100).map(|_| contact(workspace)).collect();
@@ -348,7 +350,7 @@ pub async fn contacts_of_events_are_counted_once(store: &dyn Store) {
     assert_eq!(told, [("viewed", 1100, 1100), ("bought", 6, 3)]);
 }
 
-/// Nothing is found under the id of another workspace.
+/// Nothing is found or counted under the id of another workspace.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let campaign = stored_campaign(store, id()).await;
     let message = sent_by(&campaign, 0);
@@ -380,7 +382,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(activity(store, foreign, None, 10).await, []);
 }
 
-/// Writes for a random event of a message.
+/// Returns the writes of a random event of a message; none if the message does not allow the event.
 fn happening(dice: &mut Dice, before: &Message, when: Timestamp) -> Vec<Write> {
     let next = dice.one(&MessageStatus::ALL);
     match dice.below(8) {
@@ -453,7 +455,7 @@ pub async fn whatever_happens_counters_equal_a_recount(store: &dyn Store) {
         put(store, accept(&message)).await;
         messages.push(message);
     }
-    // Repeated visits, which the rows do not show.
+    // Opens and clicks, repeated ones included, which the rows do not show.
     let mut visits = Counts::default();
     for round in 0..60 {
         let when = at(round * QUARTER / 3);
@@ -461,7 +463,7 @@ pub async fn whatever_happens_counters_equal_a_recount(store: &dyn Store) {
         for message in &messages {
             read.push(store.message(workspace, message.id).await.unwrap().unwrap());
         }
-        // Several at once may be about one message: one of those succeeds.
+        // Several of the commits may concern one message; those that come too late conflict.
         let mut drawn = Vec::new();
         for _ in 0..30 {
             let before = &read[dice.below(read.len())];
@@ -505,7 +507,7 @@ pub async fn whatever_happens_counters_equal_a_recount(store: &dyn Store) {
         sums_to(&series, &kept);
     }
     assert_eq!(expected, BTreeMap::new());
-    // Repeated visits of messages from requests are in the series only.
+    // Opens and clicks of messages from requests, repeated ones included, are in the series only.
     for counter in Counter::ALL.into_iter().filter(|counter| is_repeated(*counter)) {
         of_requests.count(counter, visits.get(counter) - of_campaigns.get(counter));
     }
@@ -520,7 +522,7 @@ const fn is_repeated(counter: Counter) -> bool {
     matches!(counter, Counter::Opens | Counter::Clicks | Counter::MachineOpens)
 }
 
-/// Counts of repeated visits, which the rows do not show.
+/// Returns the counts of opens and clicks, repeated ones included, which the rows do not show.
 fn repeated(writes: &[Write]) -> Counts {
     let counted = |write: &Write| match write {
         Write::CountMessages(count) if matches!(count.source, MessageSource::Campaign(..)) => count.totals,

@@ -1,4 +1,4 @@
-//! API keys.
+//! Cases about API keys.
 
 use messaging_core::changes::{AccountWrite, Expect, Write};
 use messaging_core::domain::security::api_key::ApiKey;
@@ -15,7 +15,7 @@ fn add(key: &ApiKey) -> Write {
     Write::put(key.clone(), Expect::Absent)
 }
 
-/// A key is found by prefix, in its workspace and anywhere, with all fields.
+/// A key is found with all its fields by secret and prefix, by id in its workspace, and by id alone.
 pub async fn keys_round_trip(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let complete = key(workspace);
@@ -36,7 +36,7 @@ pub async fn keys_round_trip(store: &dyn Store) {
     assert_eq!((found.record, found.revision), (renamed, 2));
 }
 
-/// Secret and prefix must be those of one key.
+/// A key is found only by a secret and a prefix that both belong to it.
 pub async fn a_key_is_found_by_secret_and_prefix(store: &dyn Store) {
     let (one, other) = (key(id()), ApiKey { secret_digest: Digest::of("another"), ..key(id()) });
     put(store, [add(&one), add(&other)]).await;
@@ -46,7 +46,7 @@ pub async fn a_key_is_found_by_secret_and_prefix(store: &dyn Store) {
     assert_eq!(found("unknown", &one.prefix).await, None);
     assert_eq!(found("another", "mk_live_nothing").await, None);
 
-    // A changed secret is the only one that counts.
+    // After a change of the secret, only the new one is valid.
     let changed = ApiKey { secret_digest: Digest::of("changed"), ..other };
     put(store, [Write::put(changed.clone(), Expect::Revision(1))]).await;
     assert_eq!(found("another", &changed.prefix).await, None);
@@ -62,7 +62,7 @@ pub async fn prefix_is_unique(store: &dyn Store) {
     assert_eq!(store.api_key_anywhere(twin.id).await.unwrap(), None);
 }
 
-/// The latest use is listed, also when an earlier one is noted after it.
+/// The latest use is listed, also when an earlier one is recorded after it.
 pub async fn last_use_is_listed(store: &dyn Store) {
     let workspace = id();
     let (unused, used) = (key(workspace), key(workspace));
@@ -88,8 +88,8 @@ fn note(uses: &[OperationUse]) -> Write {
     Write::Account(AccountWrite::NoteKeyUses(uses.to_vec()))
 }
 
-/// Of each key and operation the first time is kept, and the latest with its address, also when an earlier use is noted
-/// after it. Keys of other workspaces and keys that are not there have none.
+/// For each key and operation, the store keeps the first time, and the latest with its address, also when an earlier
+/// use is recorded after it. For keys of other workspaces and unknown keys it returns no uses.
 pub async fn uses_are_kept_by_operation(store: &dyn Store) {
     let (workspace, other) = (id(), id());
     let (one, two, foreign) = (key(workspace), key(workspace), key(other));
@@ -111,16 +111,17 @@ pub async fn uses_are_kept_by_operation(store: &dyn Store) {
     assert_eq!(found, expected);
     assert_eq!(store.api_key_uses(workspace, &[two.id]).await.unwrap().len(), 1);
     assert_eq!(store.api_key_uses(workspace, &[]).await.unwrap(), []);
-    // A key whose id was unknown then has none when it comes.
+    // A key that is added later under an id whose uses were recorded before has no uses.
     put(store, [add(&ApiKey { id: gone, ..key(workspace) })]).await;
     assert_eq!(store.api_key_uses(workspace, &[gone]).await.unwrap(), []);
 }
 
-/// Keys are found when their next warning is due, and while they end soon; those that are revoked or replaced are not.
+/// Keys are found when their next warning is due, and by the span of time in which they end; revoked and replaced ones
+/// are not.
 pub async fn keys_are_found_before_they_end(store: &dyn Store) {
     const DAY: i64 = 24 * 3_600_000;
     let days = |n: i64| Timestamp::from_millis(n * DAY);
-    // An installation of its own, long before all other keys.
+    // Times long before those of all other keys, because these reads cover all workspaces.
     let begin = -40_000;
     let ends = |n: i64| ApiKey {
         created_at: days(begin),
@@ -156,7 +157,7 @@ pub async fn keys_are_found_before_they_end(store: &dyn Store) {
     assert_eq!(ending(0, 70).await, [first.id, second.id]);
 }
 
-/// Pages neither skip nor repeat.
+/// A paged listing neither skips nor repeats a key while others are added.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace = id();
     let mut expected = Vec::new();
@@ -170,7 +171,7 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     assert_eq!(listed, expected);
 }
 
-/// A key belongs to its workspace.
+/// A key is neither found nor changed through another workspace.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (mine, other) = (id(), id());
     let key = key(mine);

@@ -1,6 +1,6 @@
-//! Operations that two handles of one database run at the same moment.
+//! Cases about operations that two handles of one database run at the same moment.
 //!
-//! A case cannot hold a commit open, so most repeat the same many times, with both sides started together.
+//! A case cannot hold a commit open, so most cases repeat one race many times, with both sides started together.
 
 use std::collections::HashSet;
 
@@ -103,7 +103,8 @@ pub async fn a_reply_is_remembered_once(twice: &Twice) {
     }
 }
 
-/// Of the outcome of an attempt, and an erasure that read the transaction log before it, one is decided again.
+/// Of the outcome of an attempt and an erasure that read the transaction log before it, both decided on the same
+/// revision of the message, one is committed and the other conflicts.
 pub async fn an_outcome_and_an_erasure_do_not_pass_each_other(twice: &Twice) {
     let [one, other] = twice.both();
     for round in 0..ROUNDS {
@@ -201,7 +202,7 @@ pub async fn contacts_that_change_while_a_segment_is_made_are_followed(twice: &T
     }
 }
 
-/// A contact is erased while it joins a list or gets a product event: each of these is done before, or is a conflict.
+/// A contact is erased while it joins a list or gets a product event: each of these commits before, or conflicts.
 pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
@@ -225,7 +226,8 @@ pub async fn nobody_joins_or_acts_after_they_are_gone(twice: &Twice) {
     }
 }
 
-/// A confirmation and an unsubscribe at the same moment, each decided on what it has read: status and membership agree.
+/// A confirmation and an unsubscribe run at the same moment, each decided on what it has read: the final status and
+/// membership agree.
 pub async fn a_status_and_its_membership_agree(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
@@ -378,7 +380,7 @@ pub async fn a_listing_is_exact_while_the_other_writes(twice: &Twice) {
     assert!(listed.ends_with(&expected), "a row was left out");
 }
 
-/// A blob whose commit comes while a sweep of the other process examines it is kept, or the commit is a conflict.
+/// A blob that is committed while a sweep by the other handle examines it is kept, or the commit conflicts.
 pub async fn blobs_are_kept_or_abandoned(twice: &Twice) {
     let [one, other] = twice.both();
     let (blobs, others) = (one.blobs(), other.blobs());
@@ -394,7 +396,7 @@ pub async fn blobs_are_kept_or_abandoned(twice: &Twice) {
             done
         };
         let settle = async || settle_blobs(other, &*others, at(1), 10).await.unwrap();
-        // Some rounds have an order, so that both outcomes occur however the threads run.
+        // Half of the rounds have a fixed order, so that both outcomes occur however the threads run.
         let done = match round % 4 {
             0 => {
                 assert_eq!((name().await, settle().await), (true, 0));
@@ -411,7 +413,8 @@ pub async fn blobs_are_kept_or_abandoned(twice: &Twice) {
     }
 }
 
-/// Jobs that both handles add are claimed once each; if both claim, one of them claims all jobs of a lane.
+/// Jobs that both handles add are claimed once each; if both handles claim, all jobs of a lane are claimed by one of
+/// them.
 pub async fn jobs_are_claimed_once(twice: &Twice) {
     let [one, other] = twice.both();
     let lanes = ["a", "b", "c", "d", "e"];
@@ -443,7 +446,7 @@ pub async fn jobs_are_claimed_once(twice: &Twice) {
     assert_eq!(one.job_count().await.unwrap(), 0);
 }
 
-/// A list is removed while a campaign that names it is scheduled: one of the two is a conflict.
+/// A list is removed while a campaign that names it is scheduled: one of the two commits conflicts.
 pub async fn what_a_campaign_names_is_held_or_gone(twice: &Twice) {
     let [one, other] = twice.both();
     let workspace = id();
@@ -465,7 +468,7 @@ pub async fn what_a_campaign_names_is_held_or_gone(twice: &Twice) {
     }
 }
 
-/// Two commits release the same message: one of them has a job for it.
+/// Of two commits that release the same message, each with a job for it, one conflicts.
 pub async fn a_waiting_message_is_released_once(twice: &Twice) {
     let [one, other] = twice.both();
     let (campaign, waiting) = campaign_messages::with_waiting(one, &[(3, 0); ROUNDS]).await;

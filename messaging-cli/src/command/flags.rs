@@ -15,13 +15,13 @@ use crate::files;
 use crate::members::{Kind, Member};
 use crate::names;
 
-/// Members whose texts people keep in files.
+/// Members whose texts people keep in files, so that `@FILE` reads them.
 const TEXTS_OF_FILES: &[&str] = &[HTML, "mjml", "text"];
 
 /// Name of the member with the values for templates, and name of its flag.
 const VARIABLES: (&str, &str) = ("variables", "vars");
 
-/// Members with a future time: a duration without a sign would be in the past.
+/// Members with a time in the future: their flags refuse a duration without `+`, which is a time in the past.
 const AHEAD: &[&str] = &["send_at", "expires_at", "at", "until"];
 
 /// Pairs of words with one meaning: the state of a message, and the event that reports it.
@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 5] = [
     ("unsubscribed", "unsubscribe"),
 ];
 
-/// The long names of a command's flags that are taken, first of all those of its members.
+/// Long names that flags of a command have, and reserved names of its members.
 pub(super) struct Longs(HashSet<String>);
 
 impl Longs {
@@ -47,7 +47,7 @@ impl Longs {
         !arguments::is_taken(long) && self.0.insert(long.to_owned())
     }
 
-    /// Takes another name for a flag, unless it is the name of a member.
+    /// Takes an alias of a flag if it is free and not the name of a member; returns false otherwise.
     fn take_alias(&mut self, long: &str) -> bool {
         !self.0.contains(&format!("{RESERVED}{long}")) && self.take(long)
     }
@@ -69,7 +69,7 @@ pub(super) fn positional(member: &Member) -> Arg {
     arg.help(member.help.clone().unwrap_or_default())
 }
 
-/// A member that is given by its name.
+/// Returns the flag of a member.
 pub(super) fn flag(part: Part, member: &Member, noun: &str, longs: &mut Longs) -> Arg {
     let long = long_name(&member.name, noun, longs);
     let singular = match &member.kind {
@@ -120,15 +120,16 @@ pub(super) fn flag(part: Part, member: &Member, noun: &str, longs: &mut Longs) -
     }
 }
 
-/// The flag of a member. A member with the name of a shared argument gets the noun as a prefix: a webhook's `url` is
-/// `--webhook-url`, because `--url` is the server.
+/// Returns the long name of a member's flag. A member with the name of a shared argument or another flag gets the noun
+/// as a prefix: a webhook's `url` is `--webhook-url`, because `--url` is the server. If that is taken too, the prefix
+/// is `body-`.
 fn long_name(member: &str, noun: &str, longs: &mut Longs) -> String {
     let (plain, noun) = (plain(if member == VARIABLES.0 { VARIABLES.1 } else { member }), plain(noun));
     let candidates = [plain.clone(), format!("{noun}-{plain}"), format!("body-{plain}")];
     candidates.into_iter().find(|long| longs.take(long)).unwrap_or(plain)
 }
 
-/// `tag` for `tags`, so that the flag reads well when it is repeated.
+/// Returns the singular of a plural, `tag` for `tags`, if it is free: it reads well when the flag is repeated.
 fn singular(long: &str, longs: &mut Longs) -> Option<String> {
     // Not `addresse`, `propertie` or `statu`.
     let is_word = |rest: &&str| !["s", "u", "sse", "xe", "che", "she", "ie"].iter().any(|end| rest.ends_with(end));
@@ -140,7 +141,7 @@ fn is_ahead(part: Part, member: &Member) -> bool {
     part == Part::Body && AHEAD.contains(&member.name.as_str())
 }
 
-/// Parser of one of `choices`, each of which may also be given by its synonym.
+/// Returns a parser of one of `choices`, each of which may also be given by its synonym.
 pub(crate) fn words(choices: &[String]) -> ValueParser {
     let known: Vec<_> = choices.to_vec();
     let values = choices.iter().map(|word| PossibleValue::new(word.clone()).aliases(synonym(word, choices)));
@@ -154,12 +155,12 @@ pub(crate) fn words(choices: &[String]) -> ValueParser {
         .into()
 }
 
-/// Returns the state that an event of this kind leads to.
+/// Returns the state that an event of this kind leads to; without a synonym, `kind` itself.
 pub(crate) fn status_of(kind: &str) -> &str {
     SYNONYMS.iter().find(|(_, event)| *event == kind).map_or(kind, |(status, _)| *status)
 }
 
-/// The synonym of a word, unless that is a choice of its own.
+/// Returns the synonym of a word, unless the synonym is a choice of its own.
 fn synonym(word: &str, choices: &[String]) -> Option<&'static str> {
     let other = SYNONYMS.iter().find_map(|(one, other)| match word {
         _ if word == *one => Some(*other),
@@ -208,7 +209,7 @@ fn number(text: &str, whole: bool) -> Result<Value, String> {
     Ok(Value::Number(number))
 }
 
-/// A JSON value, or after an `@` the file that holds it. No JSON begins with that sign.
+/// Parses a JSON value, or reads it from the file named after an `@`. No JSON begins with that sign.
 pub(crate) fn json(text: &str) -> Result<Value, String> {
     let text = match text.strip_prefix('@') {
         Some(file) => Cow::Owned(read_file(file)?),
@@ -217,7 +218,7 @@ pub(crate) fn json(text: &str) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("not JSON: {error}; a file is given as @FILE"))
 }
 
-/// A text, or after an `@` the file that holds it; a text that begins with that sign is written with two.
+/// Returns a text, or reads it from the file named after an `@`; a text that begins with that sign is written with two.
 fn text_or_file(text: &str) -> Result<String, String> {
     match text.strip_prefix('@') {
         Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
@@ -241,7 +242,7 @@ mod tests {
         assert_eq!(long("url", "webhook"), "webhook-url");
         assert_eq!(long("from_email", "message"), "from-email");
         assert_eq!(long("data", "event"), "event-data");
-        // In the query and in the body.
+        // Once in the query and once in the body.
         assert_eq!(long("limit", "segment"), "limit");
         assert_eq!(long("limit", "segment"), "segment-limit");
     }

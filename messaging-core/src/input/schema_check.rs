@@ -1,8 +1,8 @@
-//! Walks a JSON value beside a JSON Schema and reports every fault with its pointer.
+//! Check of a JSON value against a JSON Schema, which reports every fault with its pointer.
 //!
-//! Covers the keywords that `schemars` writes for our input types: `type`, `enum`, `const`, `required`, `properties`,
-//! `items`, `additionalProperties`, lengths, counts, ranges, `pattern`, `format`, `$ref`, `anyOf` (of optional
-//! members), `allOf`. Values under other keywords pass, and the input type then refuses them.
+//! Covers the keywords that `schemars` writes for our input types: `type`, `enum`, `const`, `oneOf` of constants,
+//! `required`, `properties`, `items`, `additionalProperties`, lengths, counts, ranges, `pattern`, `format`, `$ref`,
+//! `anyOf` (of optional members), `allOf`. Values under other keywords pass, and the input type then refuses them.
 
 mod rules;
 mod spot;
@@ -19,16 +19,16 @@ use self::rules::{
 };
 use self::spot::Spot;
 
-/// Keyword of the schema of list items that are validated one by one ([`Items`](super::items::Items)): the check of the
-/// whole body skips them.
+/// Keyword in the schema of a value that is validated on its own, such as a segment filter or a list item
+/// ([`Items`](super::items::Items)): the check of the whole body skips the value.
 pub const JUDGED_ALONE: &str = "x-judged-alone";
 
 /// The rule for members of a body that its type does not have (contract section 1.1).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UnknownMembers {
-    /// True if all are ignored, which `Prefer: handling=lenient` asks for (RFC 7240 section 4.4).
+    /// True if all unknown members are ignored, which `Prefer: handling=lenient` asks for (RFC 7240 section 4.4).
     pub ignored: bool,
-    /// Schema of the resource in answers: its members may be sent back.
+    /// Schema of the resource in answers, whose members are ignored, so that an answer may be sent back.
     pub resource: Option<fn() -> Arc<Value>>,
     /// True if the nearest known name ("did you mean …?") is left out of the violations.
     pub without_suggestions: bool,
@@ -48,10 +48,10 @@ pub(super) enum InputSource {
     Query,
 }
 
-/// Maximum number of faults that are counted; one is reported for each place.
+/// Number of faults, repeated ones of one place included, at which the walk ends; each place is reported once.
 const MAX_NOTED: usize = 1000;
 
-/// One walk over a value.
+/// One walk over a value, beside its schema.
 pub(super) struct SchemaCheck<'a> {
     root: &'a Value,
     source: InputSource,
@@ -62,13 +62,13 @@ pub(super) struct SchemaCheck<'a> {
     read_only: &'static [&'static str],
     /// True if empty values are put in place of broken ones.
     stands_in: bool,
-    /// True if a member of the present item was removed without an empty value in its place: the rest may mean
+    /// True if a member of the current item was removed without an empty value in its place: the rest may mean
     /// something else.
     has_lost: bool,
 }
 
 impl<'a> SchemaCheck<'a> {
-    /// Returns a walk beside `root`.
+    /// Returns a walk beside the schema `root`.
     pub(super) fn new(root: &'a Value, source: InputSource) -> Self {
         Self {
             root,
@@ -87,7 +87,7 @@ impl<'a> SchemaCheck<'a> {
         Self { unknown, read_only, ..self }
     }
 
-    /// True if the walk is over: as many faults were found as are reported, or one place is at fault again and again.
+    /// Returns true if the walk is over: as many faults were found as are reported, or `MAX_NOTED` with repeated ones.
     const fn is_done(&self) -> bool {
         self.found.is_full() || self.noted >= MAX_NOTED
     }
@@ -99,8 +99,8 @@ impl<'a> SchemaCheck<'a> {
         Self { stands_in: true, ..self }
     }
 
-    /// Returns the emptiest value of a type; `None` if it has none, as an enumeration, on which the rules for other
-    /// members may depend.
+    /// Returns the emptiest value of a type; `None` if the type has none (such as an enumeration, on which the rules
+    /// for other members may depend), or if the walk does not stand in.
     fn empty(&self, schema: &Value, depth: usize) -> Option<Value> {
         let schema = resolved(self.root, schema);
         let bounds = ["enum", "const", "oneOf", "anyOf", "allOf", "pattern", "format", JUDGED_ALONE];
@@ -127,7 +127,7 @@ impl<'a> SchemaCheck<'a> {
         self.found
     }
 
-    /// Walks the outermost object and returns it without its broken members.
+    /// Walks the outermost object, and returns the object without its broken members.
     pub(super) fn object(&mut self, object: Map<String, Value>) -> Map<String, Value> {
         match self.value(self.root, Value::Object(object), &Spot::Top(""), 0) {
             Some(Value::Object(rest)) => rest,
@@ -135,19 +135,21 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// Walks a value that stands at a pointer and returns it without its broken members.
+    /// Walks a value at a pointer, and returns the value without its broken members.
     pub(super) fn at(&mut self, value: Value, pointer: &str) -> Option<Value> {
         self.value(self.root, value, &Spot::Top(pointer), 0)
     }
 
-    /// True if an unknown member is ignored: all are, the input ignores it as read-only, or the resource has it.
+    /// Returns true if an unknown member is ignored: all are, the input ignores it as read-only, or the resource has
+    /// it.
     fn is_ignored(&self, outer: &Spot<'_>, at: &Spot<'_>, name: &str) -> bool {
         self.unknown.ignored
             || (outer.is_body() && self.read_only.contains(&name))
             || self.unknown.resource.is_some_and(|resource| describes(&resource(), &at.pointer()))
     }
 
-    /// Reports every U+0000 in a value of any form, and returns true if there is one.
+    /// Reports every U+0000 in a value of any form. Returns true if there is one, if the value is nested too deeply, or
+    /// if the walk is over.
     fn has_nul(&mut self, value: &Value, spot: &Spot<'_>, depth: usize) -> bool {
         match value {
             _ if depth > MAX_DEPTH || self.is_done() => true,
@@ -180,7 +182,7 @@ impl<'a> SchemaCheck<'a> {
         let pointer = spot.pointer();
         match self.source {
             InputSource::Body => self.found.add(pointer, code, message),
-            // Names the parameter, also for an item of a list.
+            // The parameter is named, also for a fault in an item of its list.
             InputSource::Query => {
                 self.found.add_parameter(pointer.split('/').nth(1).unwrap_or_default(), code, message);
             }
@@ -246,7 +248,8 @@ impl<'a> SchemaCheck<'a> {
         }
     }
 
-    /// Follows references, and picks the alternative of an optional member that is not `null`.
+    /// Follows references, and picks the first alternative of an `anyOf` that suits the value: the `null` one for
+    /// `null`, else one that is not `null`.
     fn resolve<'s>(&self, schema: &'s Value, value: &Value) -> &'s Value
     where
         'a: 's,
@@ -271,7 +274,8 @@ impl<'a> SchemaCheck<'a> {
         schema
     }
 
-    /// True if an optional member cannot be cleared: neither `null` nor an empty text is one of its values.
+    /// Returns true if an optional member cannot be cleared by `missing`, which is `null` or an empty text: the schema
+    /// does not allow `null`, nor, if `missing` is a text, an empty text.
     fn refuses_missing(&self, schema: &Value, missing: &Value) -> bool {
         let schema = self.resolve(schema, &Value::Null);
         let allowed = allowed_values(schema);
@@ -447,7 +451,7 @@ pub(super) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     schema
 }
 
-/// True if a present value must be an object: the schema requires it, or each of its alternatives does.
+/// Returns true if a value that is not null must be an object: by its type, or by each alternative of its `oneOf`.
 pub(super) fn is_object_only(root: &Value, schema: &Value) -> bool {
     match &schema["type"] {
         Value::String(only) => only == "object",
@@ -458,7 +462,7 @@ pub(super) fn is_object_only(root: &Value, schema: &Value) -> bool {
     }
 }
 
-/// True if a schema describes something at a pointer: a member of a member, an item of an array.
+/// Returns true if a schema describes the value at a pointer: a member of a member, an item of an array.
 fn describes(root: &Value, pointer: &str) -> bool {
     let mut schema = root;
     for step in pointer.split('/').skip(1) {

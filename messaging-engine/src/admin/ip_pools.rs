@@ -22,8 +22,8 @@ use crate::services::auditing::Command;
 /// Longest name of a pool, in characters.
 const MAX_NAME: usize = 100;
 
-/// Number of sending domains of all workspaces that are searched for those that name a pool. Mail of a domain beyond it
-/// whose pool is gone waits.
+/// Maximum number of sending domains, of all workspaces, that are searched before a pool is deleted. Mail of a domain
+/// beyond it waits if its pool is gone.
 const MAX_DOMAINS: usize = 100_000;
 
 /// An address that a workspace may name in its IP pools.
@@ -34,7 +34,7 @@ pub struct GrantReport {
     pub workspace_id: WorkspaceId,
     /// The address.
     pub ip: IpAddr,
-    /// When it was released to the workspace.
+    /// Time at which the address was released to the workspace.
     pub granted_at: Timestamp,
 }
 
@@ -47,22 +47,22 @@ impl GrantReport {
 /// A new pool that all workspaces share.
 #[derive(Debug, Clone)]
 pub struct SharedPoolInput {
-    /// 1 to 100 characters, unique among the shared pools.
+    /// Name of 1 to 100 characters, unique among the shared pools.
     pub name: String,
     /// 1 to 100 addresses.
     pub ips: Vec<String>,
 }
 
-/// A change of a pool that all workspaces share; what is `None` stays as it is.
+/// A change of a pool that all workspaces share; a member that is `None` stays as it is.
 #[derive(Debug, Clone, Default)]
 pub struct SharedPoolChange {
-    /// 1 to 100 characters, unique among the shared pools.
+    /// Name of 1 to 100 characters, unique among the shared pools.
     pub name: Option<String>,
-    /// All addresses from now on, 1 to 100.
+    /// Addresses that replace all present ones, 1 to 100.
     pub ips: Option<Vec<String>>,
 }
 
-/// Adds what is wrong with the members of a pool.
+/// Adds a violation for each broken rule of the members, and returns the valid addresses.
 fn check(name: Option<&str>, ips: Option<&[String]>, violations: &mut Violations) -> Vec<IpAddr> {
     match name.map(|name| name.chars().count()) {
         Some(0) => violations.add("/name", FieldCode::Required, "is required"),
@@ -80,7 +80,7 @@ fn check(name: Option<&str>, ips: Option<&[String]>, violations: &mut Violations
     read_ips(ips, violations)
 }
 
-/// Makes a pool that every workspace may use and none may change.
+/// Creates a pool that every workspace may use and none may change.
 pub async fn create_shared_pool(app: &App, input: &SharedPoolInput) -> Result<IpPoolView, Error> {
     let mut violations = Violations::new();
     let ips = check(Some(&input.name), Some(&input.ips), &mut violations);
@@ -112,14 +112,14 @@ pub async fn create_shared_pool(app: &App, input: &SharedPoolInput) -> Result<Ip
     .await
 }
 
-/// The pools that all workspaces share, newest first.
+/// Returns the pools that all workspaces share, newest first.
 pub async fn list_shared_pools(app: &App) -> Result<Page<IpPoolView>, Error> {
     let known = app.known_sources().await?;
     let shared = app.store().shared_ip_pools(MAX_POOLS).await?;
     Ok(Page::only(shared.into_iter().map(|stored| IpPoolView::of(stored.record, &known)).collect()))
 }
 
-/// The shared pool of an id.
+/// Returns the shared pool with an id.
 async fn shared(app: &App, id: PoolId) -> Result<Stored<IpPool>, Error> {
     let all = app.store().shared_ip_pools(MAX_POOLS).await?;
     all.into_iter().find(|stored| stored.record.id == id).ok_or(Error::NotFound)
@@ -174,22 +174,22 @@ pub async fn delete_shared_pool(app: &App, id: PoolId) -> Result<IpPoolView, Err
     .await
 }
 
-/// A command on a shared pool.
+/// Returns the audit entry of a command on a shared pool.
 fn of_pool(operation: &'static str, pool: &IpPoolView) -> Command {
     Command::new(operation, "ip_pool", Some(pool.id.to_string()), Some(&pool.name))
 }
 
-/// A command on an address that a workspace may name.
+/// Returns the audit entry of a command on an address that a workspace may name.
 fn of_grant(operation: &'static str, grant: &GrantReport) -> Command {
     Command::new(operation, "ip_grant", Some(grant.ip.to_string()), None).within(grant.workspace_id)
 }
 
-/// Reads the address of a command.
+/// Parses the address that a command names.
 fn read_ip(text: &str) -> Result<IpAddr, Error> {
     parse_ip(text).ok_or_else(|| refuse("/ip", FieldCode::InvalidFormat, "is not an IPv4 or IPv6 address").into())
 }
 
-/// Lets a workspace name an address in its IP pools. Nothing changes where it may already.
+/// Lets a workspace name an address in its IP pools. Changes nothing if the workspace may name it already.
 pub async fn grant_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<GrantReport, Error> {
     let ip = read_ip(ip)?;
     app.until_committed(|| async {
@@ -206,8 +206,8 @@ pub async fn grant_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<Gra
     .await
 }
 
-/// Takes an address back from a workspace, unless one of its IP pools names it. A pool that comes to name it at the
-/// same moment keeps it.
+/// Takes an address back from a workspace, unless one of its IP pools names the address. A pool that begins to name it
+/// at the same moment keeps it.
 pub async fn revoke_ip(app: &App, workspace: WorkspaceId, ip: &str) -> Result<GrantReport, Error> {
     let ip = read_ip(ip)?;
     app.until_committed(|| async {
@@ -231,7 +231,7 @@ async fn find_grant(app: &App, workspace: WorkspaceId, ip: IpAddr) -> Result<Opt
     Ok(app.store().granted_ips(workspace, &[ip]).await?.pop())
 }
 
-/// The addresses that a workspace may name in its IP pools, in the order of their texts.
+/// Returns the addresses that a workspace may name in its IP pools, sorted as text.
 pub async fn list_grants(app: &App, workspace: WorkspaceId, page: &PageQuery) -> Result<Page<GrantReport>, Error> {
     app.store().workspace(workspace).await?.ok_or(Error::NotFound)?;
     let listing = Listing { app, name: "ip-grants" };
@@ -244,7 +244,7 @@ pub async fn list_grants(app: &App, workspace: WorkspaceId, page: &PageQuery) ->
     Ok(listing.page(Slice { items, next }, GrantReport::of))
 }
 
-/// The place of an address in a listing.
+/// Returns the cursor of an address in a listing.
 fn place_of(ip: IpAddr) -> StoreCursor {
     let octets = match ip {
         IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),

@@ -1,5 +1,5 @@
-//! Caches of the hot path's look-ups. An entry expires after a second; a change in this process, or one that the store
-//! reports, clears the caches that it concerns at once.
+//! Caches of the hot path's look-ups. An entry expires after a second. A change in this process, or one that the store
+//! reports, clears the caches of its topic at once; others, such as `public_lists` and `live_sources`, only expire.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::caller::SignedIn;
 pub(crate) struct Lookups {
     /// API keys by the digest of their secret.
     pub(crate) api_keys: Cache<[u8; 32], Arc<ApiKey>>,
-    /// Sessions by the digest of their token, without a membership.
+    /// Sessions by the digest of their token, without the membership, which is looked up for every call.
     pub(crate) sessions: Cache<[u8; 32], Arc<SignedIn>>,
     /// Roles of the active members of workspaces.
     pub(crate) roles: Cache<(UserId, WorkspaceId), Role>,
@@ -45,27 +45,27 @@ pub(crate) struct Lookups {
     pub(crate) suspensions: Watched<Suspensions>,
     /// The IP pools of all workspaces.
     pub(crate) ip_pools: Watched<Vec<IpPool>>,
-    /// The sources of the running processes.
+    /// Sources that the running processes send from.
     pub(crate) live_sources: Watched<Vec<NodeSource>>,
     /// Sending domains of a workspace, verified or not.
     pub(crate) domains: Cache<WorkspaceId, Arc<Vec<SendingDomain>>>,
     /// The provider of a channel; `None` if the channel has no settings.
     pub(crate) providers: Cache<(WorkspaceId, Channel), Arc<Option<Provider>>>,
-    /// Declared types of the attributes of contacts.
+    /// Declared types of the attributes of a workspace's contacts.
     pub(crate) field_types: Cache<WorkspaceId, Arc<FieldTypes>>,
     /// The public lists of a workspace.
     pub(crate) public_lists: Cache<WorkspaceId, Arc<Vec<ListId>>>,
     /// True for a workspace with at least one contact.
     pub(crate) has_contacts: Cache<WorkspaceId, bool>,
-    /// Data of contacts that the dynamic segments of a workspace read, see `Segments::segment_read_mask`.
+    /// Data of contacts that the dynamic segments of a workspace read; see `Segments::segment_read_mask`.
     pub(crate) segment_read_mask: Cache<WorkspaceId, ReadMask>,
     pub(crate) templates: Cache<(WorkspaceId, TemplateId), Arc<Template>>,
     pub(crate) campaigns: Cache<(WorkspaceId, CampaignId), Arc<Campaign>>,
     /// The template versions of a campaign's variants, pinned when it started.
     pub(crate) campaign_templates: Cache<(WorkspaceId, CampaignId), Arc<[TemplateUse]>>,
-    /// Parsed versions of automations. Nothing clears them, because a version never changes.
+    /// Parsed versions of automations. No change clears them, because a version never changes.
     pub(crate) automation_plans: Cache<(WorkspaceId, AutomationId, u32), Arc<AutomationPlan>>,
-    /// The webhooks and the readers of the events of a workspace.
+    /// The webhooks of a workspace, and the readers of its event log.
     pub(crate) listeners: Cache<WorkspaceId, Arc<Listeners>>,
     /// Keys that sign requests to a webhook, by its sealed secret, which opens for that webhook alone.
     pub(crate) webhook_keys: Cache<(WebhookId, String), Arc<SigningKey>>,
@@ -73,12 +73,12 @@ pub(crate) struct Lookups {
     pub(crate) installation_name: Cache<(), Arc<str>>,
 }
 
-/// The recipients of a workspace's events: its webhooks, and readers of the log.
+/// The recipients of a workspace's events: its webhooks, and the readers of its event log.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
-    /// The webhooks, whatever their state.
+    /// The webhooks, in any state.
     pub(crate) webhooks: Vec<Webhook>,
-    /// Time until which events are also logged for readers of the log; `None` if no reader has asked for events.
+    /// Time until which events are also logged for readers; `None` if no reader has asked for events.
     pub(crate) followed_until: Option<Timestamp>,
 }
 
@@ -92,7 +92,7 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// True if both have the same name and settings.
+    /// Returns true if both have the same name and settings.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name && (Arc::ptr_eq(&self.settings, &other.settings) || self.settings == other.settings)
     }
@@ -152,7 +152,7 @@ impl Lookups {
             self.field_types.clear();
         }
         if topics.contains(Topic::Contacts) {
-            // The news also reports the first contact of a workspace.
+            // The topic also reports the first contact of a workspace: only entries that say it has none are dropped.
             self.has_contacts.retain(|has_any| *has_any);
         }
         if topics.contains(Topic::Segments) || topics.contains(Topic::Automations) {

@@ -1,4 +1,4 @@
-//! The job that delivers a message to its recipients of one domain, as it is stored.
+//! Stored form of the job that delivers a message to its recipients of one domain.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::jobs::{JobData, Reach, lanes};
 
-/// Job that delivers a message to those of its recipients of one domain that are still open. It is stored again before
-/// each further attempt.
+/// Job that delivers a message to its recipients of one domain that are still open. It is stored again before each
+/// further attempt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DeliverMessage {
     pub(crate) workspace_id: WorkspaceId,
@@ -31,24 +31,24 @@ pub struct DeliverMessage {
     /// share one domain or, off email, have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) domain: Option<String>,
-    /// Recipients that are still open; `None` before anything was sent, when all that the job serves are.
+    /// Recipients that are still open; `None` before the first attempt, when all recipients of the job are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) progress: Option<Vec<RecipientProgress>>,
-    /// Time from which the expiry of the message counts, if not from its creation: when a message of a campaign was
-    /// released, or the `send_at` of a scheduled message.
+    /// Time from which the expiry of the message counts, if not from its creation: the release of a message of a
+    /// campaign, or the `send_at` of a scheduled message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) released_at: Option<Timestamp>,
-    /// When the message was counted among the marketing messages to its contact, for frequency caps: once, at its first
-    /// attempt.
+    /// Time when the message was counted among the marketing messages to its contact, for frequency caps: once, at its
+    /// first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reserved_at: Option<Timestamp>,
     /// Terms of the automation that sends the message as marketing; `None` for any other message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) marketing: Option<MarketingTerms>,
-    /// The recipient, on a channel where messages to one recipient leave in the order of their acceptance.
+    /// The recipient, on a channel where messages to one recipient leave in the order in which they were accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) chat: Option<RecipientKey>,
-    /// Off email: seconds for which the message is tried at most, from its request.
+    /// Off email: maximum number of seconds for which the message is tried, from its creation or `released_at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ttl: Option<u32>,
 }
@@ -68,17 +68,18 @@ pub(crate) struct MarketingTerms {
     /// Hours during which the message waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) quiet_hours: Option<QuietHours>,
-    /// Largest numbers of marketing messages that a contact gets within a day and within a week.
+    /// Maximum numbers of marketing messages to a contact within any 24 hours and any 168 hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) frequency_cap: Option<FrequencyCap>,
-    /// List that brings contacts into the automation: who has left it, as its reader, is not sent to any more.
+    /// List that brings contacts into the automation: a contact who has left it, if it is public, gets no more
+    /// messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) list_id: Option<ListId>,
 }
 
 impl DeliverMessage {
-    /// The jobs of a new message: one for each domain of its recipients, so that nothing that happens at one domain
-    /// repeats or delays what another has taken.
+    /// Returns the jobs of a new message: one for each domain of its recipients, so that nothing that happens at one
+    /// domain repeats or delays deliveries to another.
     ///
     /// Email shares a lane with all mail of the same class and workspace to the same domain. On other channels the
     /// messages of a workspace share a lane, because each workspace has its own provider account. A message of a
@@ -99,23 +100,24 @@ impl DeliverMessage {
         }
     }
 
-    /// The job of a message that an automation sends as marketing: it is bulk, in a lane of the automation.
+    /// Returns the job of a message that an automation sends as marketing: bulk, in a lane of the automation.
     pub(crate) fn of_marketing(message: &Message, terms: MarketingTerms) -> Self {
         Self { marketing: Some(terms), ..Self::in_bulk(message) }
     }
 
-    /// The job of one of many messages without copies that nobody waits for: in a lane of their automation, or in one
-    /// of all others of the workspace.
+    /// Returns the job of a message without copies that nobody waits for: bulk, in a lane of its automation, or without
+    /// one in the bulk lane of its workspace and resource.
     pub(crate) fn in_bulk(message: &Message) -> Self {
         let lane = Lane::new(JobClass::Bulk, message.workspace_id, Self::lane_of(message).resource());
         let lane = message.automation_id.map_or_else(|| lane.clone(), |automation| lane.of_sender(automation));
         Self::first_attempt_in(message, lane)
     }
 
-    /// The job of a message that is tried for at most `ttl` seconds; `None` means no limit of its own.
+    /// Returns the job with a limit of `ttl` seconds for its tries; `None` means no limit of its own.
     ///
-    /// Off email, a message whose limit is less than a day goes to a lane for such messages beside that of the others.
-    /// This lane is claimed even while nothing leaves over the account, so that the message expires on time.
+    /// Off email, a message with a limit above 0 and below a day goes to a lane for such messages beside the lane of
+    /// the others. This lane is claimed even while nothing leaves over the account, so that the message expires on
+    /// time.
     pub(crate) fn with_ttl(mut self, channel: Channel, ttl: Option<u32>) -> Self {
         self.ttl = ttl;
         let ends_early = ttl.is_some_and(|ttl| ttl > 0 && Duration::from_secs(ttl.into()) < retry::OFF_EMAIL_EXPIRY);
@@ -125,12 +127,12 @@ impl DeliverMessage {
         self
     }
 
-    /// The job of a message that its campaign releases now.
+    /// Returns the job of a message that its campaign releases now.
     pub(crate) fn released(message: &Message, now: Timestamp) -> Self {
         Self { released_at: Some(now), ..Self::first_attempt_in(message, Self::lane_of(message)) }
     }
 
-    /// The lane of a message without copies, for which its `to` recipient alone decides.
+    /// Returns the lane of a message without copies, which depends on its `to` recipient alone.
     pub(crate) fn lane_of(message: &Message) -> Lane {
         if message.channel != Channel::Email {
             return Self::lane(message, message.channel.as_str());
@@ -139,13 +141,13 @@ impl DeliverMessage {
         Self::lane(message, &format!("{}{}", lanes::EMAIL, to.domain()))
     }
 
-    /// The lane of a message to a resource: bulk for a message of a campaign, transactional otherwise.
+    /// Returns the lane of a message to a resource: bulk for a message of a campaign, transactional otherwise.
     fn lane(message: &Message, resource: &str) -> Lane {
         let of = |class| Lane::new(class, message.workspace_id, resource);
         message.campaign_id.map_or_else(|| of(JobClass::Transactional), |id| of(JobClass::Bulk).of_sender(id))
     }
 
-    /// The job of the first attempt, in a lane.
+    /// Returns the job of the first attempt, in a lane.
     fn first_attempt_in(message: &Message, lane: Lane) -> Self {
         Self {
             workspace_id: message.workspace_id,
@@ -162,7 +164,7 @@ impl DeliverMessage {
         }
     }
 
-    /// The chat of a claimed job; `None` if the job delivers no message or its channel keeps no order.
+    /// Returns the chat of a claimed job; `None` if the job delivers no message or its channel keeps no order.
     pub(crate) fn chat_of(job: &ClaimedJob) -> Option<Chat> {
         /// Members of the payload that name the chat.
         #[derive(Deserialize)]
@@ -192,12 +194,12 @@ impl JobData for DeliverMessage {
     }
 }
 
-/// True if messages to one recipient of the channel leave in the order in which they were accepted.
+/// Returns true if messages to one recipient of the channel leave in the order in which they were accepted.
 const fn keeps_order(channel: Channel) -> bool {
     matches!(channel, Channel::Telegram)
 }
 
-/// Placeholder for the lane of a job that was read from its payload, until [`JobData::claimed_in`] sets it.
+/// Returns a placeholder for the lane of a job that was read from its payload, until [`JobData::claimed_in`] sets it.
 fn unclaimed() -> Lane {
     Lane::parse("")
 }
@@ -206,7 +208,7 @@ fn unclaimed() -> Lane {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RecipientProgress {
     pub(crate) recipient: RecipientKey,
-    /// Number of transactions with content on its way when their process ended.
+    /// Number of attempts that were cut off because the process ended after their content may have left.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) cut_off: u8,
     /// True if an earlier attempt may have arrived.
@@ -215,10 +217,10 @@ pub(crate) struct RecipientProgress {
     /// Off email: number of attempts that left and whose answer was lost or could not be read.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) lost: u8,
-    /// See [`Recipient::was_deferred`].
+    /// True if an attempt was put off for another reason than a provider failure, see [`Recipient::was_deferred`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) was_deferred: bool,
-    /// True once the recipient is counted at the site of its domain.
+    /// True once the recipient was counted at the site of its domain.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) is_counted: bool,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -242,7 +244,7 @@ pub(crate) enum Transaction {
 }
 
 impl RecipientProgress {
-    /// The progress of a recipient to whom nothing was sent yet.
+    /// Returns the progress of a recipient to whom nothing was sent yet.
     pub(crate) fn new(recipient: &Recipient) -> Self {
         Self {
             recipient: RecipientKey::of(&recipient.address),
@@ -255,7 +257,7 @@ impl RecipientProgress {
         }
     }
 
-    /// Notes that an attempt was cut off, when its process ended, after the content may have left.
+    /// Records that an attempt was cut off because its process ended after the content may have left.
     pub(crate) fn note_cut_off(&mut self) {
         self.cut_off = self.cut_off.saturating_add(1);
         self.ambiguous = true;

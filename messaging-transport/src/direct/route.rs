@@ -27,7 +27,7 @@ pub struct MxOverride {
     port: u16,
 }
 
-/// The text is not a `host:port`.
+/// Error for a text that is no `host:port`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a host and a port such as mail.example.org:25")]
 pub struct MalformedMxOverride;
@@ -45,7 +45,7 @@ impl FromStr for MxOverride {
         };
         let host = match literal {
             Some(literal) => literal.parse::<std::net::Ipv6Addr>().ok().map(|address| address.to_string()),
-            // A name of one label, such as `localhost`, is a host of this machine's network.
+            // Names of one label, such as `localhost`, are hosts of the local network.
             None if host.len() <= 253 && host.split('.').all(is_label) => Some(host.to_ascii_lowercase()),
             None => ascii_domain(host),
         };
@@ -72,7 +72,7 @@ impl fmt::Display for MxOverride {
     }
 }
 
-/// The way in which the mail exchangers of a domain are found.
+/// Source of the mail exchangers of a domain.
 pub(super) enum Routing {
     /// From DNS.
     Dns(Box<ByDns>),
@@ -102,7 +102,7 @@ pub(super) struct Exchangers {
     pub(super) is_secure: bool,
 }
 
-/// Reason why an exchanger has no address to dial.
+/// Reason why an exchanger has no address to connect to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoAddress {
     /// The look-up found none.
@@ -131,7 +131,7 @@ impl Routing {
         }
     }
 
-    /// Returns the signed TLSA records of an exchanger, possibly none.
+    /// Returns the DNSSEC-signed TLSA records of an exchanger, possibly none; an override has none.
     pub(super) async fn tlsa(&self, host: &str) -> Result<TlsaSet, LookupFailure> {
         match self {
             Self::Override(_) => Ok(TlsaSet::none(host)),
@@ -139,8 +139,8 @@ impl Routing {
         }
     }
 
-    /// Returns the addresses of an exchanger in the order in which they are tried, each one permitted; those of an
-    /// override are not judged.
+    /// Returns the addresses of an exchanger in the order in which they are tried, at most `MAX_ADDRESSES`. Only
+    /// permitted ones are returned, except for an override, which is not judged.
     pub(super) async fn addresses(&self, host: &str, limit: Duration) -> Result<Vec<SocketAddr>, NoAddress> {
         let (addresses, port): (Vec<IpAddr>, u16) = match self {
             Self::Override(fixed) => {
@@ -161,14 +161,15 @@ impl Routing {
     }
 }
 
-/// Returns the addresses that may be dialed, at least one. Unlike the host of a URL, an exchanger with addresses of
-/// both kinds is not refused as a whole: many are known inside of their network by a private one too.
+/// Returns the addresses that may be dialed, at least one. Unlike the host of a URL, an exchanger with both public and
+/// private addresses is not refused as a whole: many also have a private one inside of their network.
 fn permitted(found: Vec<IpAddr>, guard: Guard) -> Result<Vec<IpAddr>, NoAddress> {
     let permitted: Vec<_> = found.into_iter().filter(|address| guard.permits(*address)).collect();
     if permitted.is_empty() { Err(NoAddress::Private) } else { Ok(permitted) }
 }
 
-/// Puts the exchangers into order: lower preference values first, equal ones by chance.
+/// Orders the exchangers by preference value, lower ones first and equal ones by chance, and returns at most
+/// `MAX_HOSTS`; fails with the outcome for the recipients if none is left.
 fn order(
     found: Result<Vec<(u16, String)>, LookupFailure>,
     domain: &str,
@@ -223,7 +224,7 @@ fn shuffle(hosts: &mut [String], entropy: &dyn Entropy) {
     }
 }
 
-/// Returns a response for a result found here, without a reply.
+/// Returns a response for an outcome that was found locally, without a reply from a server.
 pub(super) fn response(code: Option<u16>, enhanced: &str, text: &str) -> Response {
     let text: String = format!("{enhanced} {text}").chars().filter(|c| !c.is_control()).take(512).collect();
     Response { code, enhanced: Some(enhanced.to_owned()), text, host: None }
@@ -236,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// Equal ones are turned round, which shows which ones are taken for equal.
+    /// Orders exchangers with equal ones in reverse, which shows which are taken for equal.
     fn ordered(found: Result<Vec<(u16, &str)>, LookupFailure>) -> String {
         let found = found.map(|hosts| hosts.into_iter().map(|(value, host)| (value, host.to_owned())).collect());
         match order(found, "b.test", "us.test", <[String]>::reverse) {

@@ -31,7 +31,8 @@ fn class_of(code: &str) -> Option<OutcomeClass> {
     CODES.iter().find(|(one, _)| *one == code).map(|(_, class)| *class)
 }
 
-/// Returns the code of a problem document; older ones hold it as `code` or `title`.
+/// Returns the code of a problem document: the end of `type` after `#`, or in older documents `code`, or a `title` of
+/// digits.
 pub(super) fn code_of(problem: &Value) -> Option<String> {
     let behind = |text: &str| text.rsplit_once('#').map(|(_, code)| code.trim().to_owned());
     let of_type = problem.get("type").and_then(Value::as_str).and_then(behind);
@@ -53,7 +54,7 @@ fn text_of(problem: &Value) -> Option<&str> {
     text("detail").or_else(|| text("title"))
 }
 
-/// Returns the class of an answer.
+/// Classifies a reply by its code, else by its status. A success without a `message_uuid` is ambiguous.
 pub(super) fn answer(reply: &Reply) -> Answer {
     let body = reply.json().unwrap_or_default();
     if reply.is_success() {
@@ -78,8 +79,8 @@ pub(super) fn answer(reply: &Reply) -> Answer {
     answer.wait(reply.retry_after).provider(ProviderAnswer { code, ..ProviderAnswer::default() })
 }
 
-/// Returns the class, the code and the text of a message that was rejected. An unknown code does not count among the
-/// soft bounces of the address.
+/// Returns the class, the code and the text of a message that was rejected. An unknown code has the class of a refusal
+/// for policy, which does not count among the soft bounces of the address.
 pub(super) fn rejected(error: &Value) -> (OutcomeClass, Option<String>, Option<&str>) {
     let code = code_of(error);
     let class = code.as_deref().and_then(class_of).unwrap_or(OutcomeClass::Soft(SoftCause::Policy));

@@ -1,7 +1,7 @@
 //! DKIM keys: their creation, the public half for DNS, and signatures.
 //!
 //! RFC 6376 and RFC 8463. The transport that writes a message decides which of its octets are signed; this module only
-//! has the key that signs them. Keys are made and used with the feature `dkim`.
+//! has the key that signs them. Making and using keys requires the feature `dkim`.
 
 use std::fmt;
 
@@ -67,8 +67,8 @@ impl fmt::Debug for NewKey {
     }
 }
 
-/// Makes a key pair. An RSA key takes its randomness from the library, not from `entropy`, and its creation takes tens
-/// to hundreds of milliseconds of processor time, so it must not be made on a thread that answers requests.
+/// Creates a key pair. An RSA key takes its randomness from the library, not from `entropy`, and its creation takes
+/// tens to hundreds of milliseconds of processor time, so it must not run on a thread that answers requests.
 #[cfg(feature = "dkim")]
 pub fn generate(algorithm: Algorithm, entropy: &dyn Entropy) -> NewKey {
     match algorithm {
@@ -132,7 +132,7 @@ impl Signer {
 
     /// Returns the signature of the octets, for the `b=` tag before it becomes base64.
     ///
-    /// RFC 8463 section 3: with Ed25519 the SHA-256 digest of the octets is signed, not they themselves.
+    /// RFC 8463 section 3: with Ed25519 the SHA-256 digest of the octets is signed, not the octets themselves.
     pub fn sign(&self, octets: &[u8]) -> Vec<u8> {
         match &self.key {
             Key::Rsa(key) => {
@@ -173,7 +173,7 @@ mod tests {
 
         let rsa = generate(Algorithm::RsaSha256, &entropy);
         let signer = Signer::new("a.b", "s", Algorithm::RsaSha256, &rsa.private).unwrap();
-        // ring wants the bare key: what follows the 24 octets of the SubjectPublicKeyInfo's head.
+        // ring takes the bare RSA key, which follows the 24-octet head of the SubjectPublicKeyInfo.
         let public = STANDARD.decode(&rsa.public).unwrap().split_off(24);
         UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &public)
             .verify(b"octets", &signer.sign(b"octets"))

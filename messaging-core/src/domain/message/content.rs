@@ -1,9 +1,9 @@
 //! The stored form of the request for a message.
 //!
 //! Usually it is the bytes of the request as they were received. A request with attachments or a template, or of an
-//! automation, is stored as an envelope behind a one-byte mark instead: its files are replaced by references, and the
-//! template's version is beside it. The mark is a byte rather than a JSON member, so that no request can pretend to be
-//! an envelope and refer to a file of others.
+//! automation, is stored as an envelope behind a one-byte mark instead: references replace its files, and the
+//! template's version is stored beside it. The mark is a byte rather than a JSON member, so that no request can pretend
+//! to be an envelope and refer to files that are not its own.
 
 use std::sync::Arc;
 
@@ -26,26 +26,26 @@ const ENVELOPE: u8 = 0x01;
 pub struct TemplateUse {
     /// The template.
     pub id: TemplateId,
-    /// The version that was current when the message was accepted.
+    /// Its version: the current one when the message was accepted, or when its campaign started.
     pub version: u32,
 }
 
 /// The request for a message, as delivery reads it from its stored form.
 #[derive(Debug, Clone)]
 pub struct RequestContent {
-    /// The request, its attachments taken out.
+    /// The request without its attachments.
     pub input: MessageInput,
     /// References to the stored attachments.
     pub files: Vec<StoredFile>,
-    /// Template that its subject, HTML and text come from, if they are not in the request.
+    /// Template of the subject, HTML and text that are not in the request.
     pub template: Option<TemplateUse>,
-    /// Campaign whose settings take the place of the request: messages of campaigns store none.
+    /// Campaign whose settings take the place of the request, because messages of campaigns store none.
     pub campaign: Option<Arc<Campaign>>,
-    /// Terms of the automation that sends it, if one does.
+    /// Data of the automation that sends the message; `None` if none does.
     pub automation: Option<AutomationContent>,
 }
 
-/// Terms that an automation stores with its message beside the request.
+/// Data that an automation stores beside the request of its message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AutomationContent {
     /// True if the message is marketing, which must offer to unsubscribe.
@@ -74,7 +74,7 @@ struct Envelope<T> {
     automation: Option<AutomationContent>,
 }
 
-/// Error: the stored content cannot be read, because this version writes another form.
+/// Error for stored content that this version cannot read.
 #[derive(Debug, thiserror::Error)]
 #[error("the stored request cannot be read")]
 pub struct ContentError(#[source] serde_json::Error);
@@ -82,8 +82,9 @@ pub struct ContentError(#[source] serde_json::Error);
 /// Encodes a request for storage.
 ///
 /// The result is `raw`, the bytes as received, or `input` as JSON if it did not come as bytes. With files, a template
-/// or an automation it is an envelope around `input`, without the bytes of attachments and without the members that the
-/// template provides.
+/// or an automation it is an envelope around `input`, without the bytes of attachments. It also leaves out the members
+/// that a template provides (subject, HTML, text) or, without a template, the variables; a message with a fallback
+/// keeps subject and variables.
 pub fn encode(
     raw: Option<&Bytes>,
     mut input: MessageInput,
@@ -110,7 +111,7 @@ pub fn encode(
     MessageContent { request: request.into() }
 }
 
-/// Returns the stored form after `change` edited the members of its request; `None` if `change` returns false, because
+/// Returns the stored form after `change` edited the members of its request; `None` if `change` returns false because
 /// it changed nothing, or if the request is no JSON object.
 pub fn edit_request(
     content: &MessageContent,

@@ -11,7 +11,7 @@ use crate::domain::channel::Channel;
 use crate::domain::mail::plain_text;
 use crate::domain::mail::tracking::NumberedLink;
 
-/// The compiled parts of a version.
+/// The compiled parts of a template version.
 #[derive(Debug)]
 pub struct Compiled {
     channel: Channel,
@@ -21,7 +21,7 @@ pub struct Compiled {
     text: Option<Program>,
     /// Parts that only campaigns need; `None` if the template is compiled for other messages.
     campaign: Option<OfCampaign>,
-    /// Bytes of source.
+    /// Size of the sources, in bytes.
     size: usize,
 }
 
@@ -37,12 +37,12 @@ struct OfCampaign {
     links: Vec<String>,
 }
 
-/// Parts of a template that a campaign replaces (contract section 12.3): templates too.
+/// Template texts of a campaign that replace parts of its template (contract section 12.3).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Replaced {
     /// The subject.
     pub subject: Option<String>,
-    /// The sender's display name, which in a template itself is plain text.
+    /// The sender's display name. A template has it as plain text, a campaign as template text.
     pub from_name: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct Rendering {
     pub preheader: Option<String>,
     /// The HTML, with the preheader in it.
     pub html: Option<String>,
-    /// The text; for an email made from the HTML if the template has none, unless a campaign sends it.
+    /// The text. For an email whose template has none it is made from the HTML, unless a campaign sends the email.
     pub text: Option<String>,
     /// Sender's display name, one line: the campaign's, else the template's; only for campaigns.
     pub from_name: Option<String>,
@@ -125,7 +125,7 @@ impl Compiled {
         Ok(Self { channel, subject, preheader, html, text, campaign: None, size })
     }
 
-    /// Returns the bytes of source; the compiled form is several times as large.
+    /// Returns the size of the sources in bytes; the compiled form is several times as large.
     pub const fn size(&self) -> usize {
         self.size
     }
@@ -135,7 +135,7 @@ impl Compiled {
         self.campaign.as_ref().map_or(&[], |campaign| &campaign.links)
     }
 
-    /// Returns the address for replies to a campaign that names none itself.
+    /// Returns the template's address for replies, for a campaign that names none itself.
     pub fn reply_to(&self) -> Option<&str> {
         self.campaign.as_ref()?.reply_to.as_deref()
     }
@@ -158,7 +158,7 @@ impl Compiled {
         parts.into_iter().filter_map(|(part, program)| Some((part, program?)))
     }
 
-    /// Returns the names of values, in the order in which they are first used.
+    /// Returns the names of the values that are used, in the order of their first use.
     pub fn variables(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (_, program) in self.programs() {
@@ -171,17 +171,17 @@ impl Compiled {
         names
     }
 
-    /// True if a system name is used.
+    /// Returns true if a part uses this system name.
     pub fn uses_system(&self, name: &str) -> bool {
         self.programs().any(|(_, program)| program.names().uses_system(name))
     }
 
-    /// True if it shows a value that may depend on the contact.
+    /// Returns true if a part uses a value that may depend on the contact.
     pub fn asks_contact(&self) -> bool {
         self.uses_system("contact") || self.programs().any(|(_, program)| program.names().asks_values)
     }
 
-    /// Renders the subject alone; `None` if there is none.
+    /// Renders the subject alone; `None` if the template has none.
     pub fn render_subject(&self, values: Values, limits: Limits) -> Result<Option<String>, RenderFault> {
         let Some(program) = &self.subject else { return Ok(None) };
         if values.is_too_large() {
@@ -219,7 +219,7 @@ impl Compiled {
         };
         let (html, links) = html.map(links::take_marks).unzip();
         let text = match (&html, text) {
-            // The text of an email shows additions that a campaign makes to the HTML too.
+            // The text of a campaign's email is made later, because it also shows what the campaign adds to the HTML.
             (Some(html), text)
                 if self.channel == Channel::Email
                     && self.campaign.is_none()
@@ -239,7 +239,8 @@ fn html_source(html: Option<&str>, design: &Design) -> Option<String> {
     Some(if design.preheader.is_some() { with_preheader(html) } else { html.to_owned() })
 }
 
-/// A subject is one header field, so line ends in a value become spaces.
+/// Returns a text on one line, trimmed: line ends and other control characters become spaces, because a subject is one
+/// header field.
 fn one_line(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.trim().to_owned();

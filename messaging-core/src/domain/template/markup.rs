@@ -1,4 +1,4 @@
-//! Finds the elements of an HTML or MJML source without building a tree.
+//! Search for the elements of an HTML or MJML source without building a tree.
 //!
 //! Libraries that build a tree recurse once for each level of nesting, so depth and number of elements are counted here
 //! before such a library gets a source. Tags of the template language are overwritten first, byte for byte
@@ -23,7 +23,7 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// The value of the first attribute with a name, which is given in lower case.
+    /// Returns the value of the first attribute with a name, which is given in lower case.
     pub(super) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -34,14 +34,14 @@ impl Element {
 pub(super) struct Markup {
     /// Its first [`MAX_ELEMENTS`] start tags, in the order of the source.
     pub(super) elements: Vec<Element>,
-    /// Greatest number of elements that are open at once. An element is open until its end tag or that of an element
-    /// around it; optional end tags are not inferred.
+    /// Greatest number of elements that are open at once. An element is open until its end tag or the end tag of an
+    /// element around it; optional end tags are not inferred. Inexact above 600.
     pub(super) depth: usize,
     /// Byte offset of the first element at the greatest depth.
     pub(super) deepest: usize,
     /// Greatest number of [`FORMATTING`] elements that are open at once.
     pub(super) formatting: usize,
-    /// True if there are more than [`MAX_ELEMENTS`], so that `elements` lacks some.
+    /// True if the source has more than [`MAX_ELEMENTS`] start tags, so that `elements` lacks some.
     pub(super) is_cut: bool,
     /// Byte ranges of the contents of `style` elements.
     pub(super) styles: Vec<Range<usize>>,
@@ -50,8 +50,8 @@ pub(super) struct Markup {
 /// Maximum number of elements that are kept.
 const MAX_ELEMENTS: usize = 50_000;
 
-/// Longest start tag, in bytes, in which [`values_of`] locates values: it copies the rest of the tag for each
-/// attribute.
+/// Maximum length, in bytes, of a start tag in which [`values_of`] locates values: it copies the rest of the tag for
+/// each attribute.
 const MAX_TAG: usize = 16 << 10;
 
 /// Void elements of HTML, which have no content and no end tag.
@@ -63,8 +63,8 @@ const VOID: [&str; 14] =
 const FORMATTING: [&str; 14] =
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
 
-/// A copy of the source in which every tag of the template language is overwritten, byte for byte: by letters if it has
-/// outputs (`{{`), because letters are valid text and attribute values, otherwise by spaces.
+/// Returns a copy of the source in which every tag of the template language is overwritten, byte for byte: by letters
+/// if it has outputs (`{{`), because letters are valid text and attribute values, otherwise by spaces.
 pub(super) fn mask_template_tags(source: &str, tokens: &Tokens<'_>) -> String {
     let mut bytes = source.as_bytes().to_vec();
     for tag_range in template_tag_ranges(source, tokens) {
@@ -74,7 +74,7 @@ pub(super) fn mask_template_tags(source: &str, tokens: &Tokens<'_>) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Byte ranges of the tags of the template language in the source; adjacent tags are one range.
+/// Returns the byte ranges of the tags of the template language in the source; adjacent tags are one range.
 pub(super) fn template_tag_ranges(source: &str, tokens: &Tokens<'_>) -> Vec<Range<usize>> {
     let mut tag_ranges = Vec::new();
     let mut at = 0;
@@ -92,7 +92,7 @@ pub(super) fn template_tag_ranges(source: &str, tokens: &Tokens<'_>) -> Vec<Rang
     tag_ranges
 }
 
-/// Finds the elements of a source whose template tags are painted over.
+/// Finds the elements of a source whose template tags are overwritten.
 pub(super) fn read(html: &str) -> Markup {
     let mut reader =
         Reader { html, found: Markup::default(), open: Vec::new(), formatting: 0, element: None, style_start: None };
@@ -115,7 +115,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Takes the next event of the tokenizer; `span` is its byte range in the source.
+    /// Processes the next event of the tokenizer; `span` is its byte range in the source.
     fn see(&mut self, event: Event<'_>, span: Span<usize>) {
         match event {
             Event::OpenStartTag { name } => {
@@ -162,8 +162,8 @@ impl Reader<'_> {
         self.formatting -= closed;
     }
 
-    /// Completes the start tag that is being read, which ends at byte `end`: opens the element unless it has no
-    /// content, and keeps it.
+    /// Completes the start tag that is being read, which ends at byte `end`: opens its element unless that has no
+    /// content, and keeps the start tag if there are fewer than [`MAX_ELEMENTS`].
     fn close_start_tag(&mut self, self_closing: bool, end: usize) {
         let Some(mut element) = self.element.take() else { return };
         let begins_tag = |at: usize| self.html[..at].rfind('<');
@@ -193,8 +193,8 @@ impl Reader<'_> {
     }
 }
 
-/// Byte ranges of the values of an element's attributes, including their quotes, with the attributes' names. Attributes
-/// without a value and repeated ones are left out; a tag longer than [`MAX_TAG`] gives none.
+/// Returns the byte ranges of the values of an element's attributes, including their quotes, with the attributes'
+/// names. Attributes without a value and repeated ones are left out; a tag longer than [`MAX_TAG`] gives none.
 pub(super) fn values_of(html: &str, element: &Element) -> Vec<(String, Range<usize>)> {
     let mut places = Vec::new();
     if element.range.len() > MAX_TAG {
@@ -216,8 +216,8 @@ pub(super) fn values_of(html: &str, element: &Element) -> Vec<(String, Range<usi
     places
 }
 
-/// Byte range of the value, including its quotes, of the attribute whose name ends at byte `name_end`; `None` if it has
-/// no value.
+/// Returns the byte range of the value, including its quotes, of the attribute whose name ends at byte `name_end`;
+/// `None` if it has no value.
 fn value_after(html: &str, name_end: usize) -> Option<Range<usize>> {
     let rest = html.get(name_end..)?;
     let after_name = rest.trim_start_matches(|c: char| c.is_ascii_whitespace());

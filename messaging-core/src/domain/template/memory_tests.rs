@@ -1,5 +1,5 @@
-//! Peak memory of one rendering. Every hostile template is rendered in a process of its own, because the kernel reports
-//! a peak per process only.
+//! Tests of the peak memory of one rendering. Every hostile template is rendered in a process of its own, because the
+//! kernel reports a peak per process only.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -13,10 +13,10 @@ use super::values::Values;
 use super::{Design, Part};
 use crate::domain::channel::Channel;
 
-/// Maximum memory of one rendering, in KiB.
+/// Maximum memory that one rendering may add, in KiB.
 const MAX_RESIDENT: u64 = 64 << 10;
 
-/// Environment variable that tells a child process its case.
+/// Environment variable with the index of the case that a child process renders.
 const CASE: &str = "MESSAGING_TEST_RENDERING";
 
 struct Case {
@@ -34,7 +34,7 @@ fn long(text: &str, kib: usize) -> String {
     text.repeat((kib << 10) / text.len())
 }
 
-/// Makes `t`, a text of 4 MiB, from `s`, a text of 512 KiB.
+/// Template source that makes `t`, a text of 4 MiB, from `s`, a text of 512 KiB.
 const T4: &str = "{% set t = s ~ s ~ s ~ s %}{% set t = t ~ s ~ s ~ s ~ s %}";
 
 fn cases() -> Vec<Case> {
@@ -67,16 +67,16 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Returns a line of `/proc/self/status`, in KiB.
+/// Returns the value of a line of `/proc/self/status`, in KiB.
 fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Renders one case as a message would be: first within the short limits, then within the whole ones.
+/// Renders one case as a message would be: within `Limits::SHORT`, and if that fails within `Limits::WHOLE`.
 fn render_alone(case: &Case) {
-    // Parsed and not made here, so that no freed memory hides the memory of the rendering.
+    // The values are parsed and not made here, so that no freed memory hides the memory of the rendering.
     let values: Json = serde_json::from_reader(std::io::stdin().lock()).unwrap();
     let given = values.as_object().unwrap();
     let design = Design { html: Some(case.source.clone()), ..Design::default() };
@@ -96,7 +96,7 @@ fn render_alone(case: &Case) {
     std::io::stdout().write_all(format!("\n@{peak} {outcome}\n").as_bytes()).unwrap();
 }
 
-/// Renders a case in a process of its own: returns its peak in KiB, and the result.
+/// Renders a case in a process of its own, and returns its peak in KiB and the result.
 fn measure(index: usize, values: &Json) -> (u64, String) {
     let module = module_path!().split_once("::").unwrap().1;
     let test = format!("{module}::no_rendering_takes_more_than_its_memory");

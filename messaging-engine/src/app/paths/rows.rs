@@ -1,9 +1,9 @@
 //! Stored state of sources and paths: read when a process begins to work, written in batches.
 //!
-//! Paths that warm up or are braked are written soon after they changed, the others now and then: of those only the
-//! time of the last message matters. A row that is written elsewhere, by the operator or another node that has the
-//! default source as well, makes the batch conflict; then the rows are read again, and the operator's changes have
-//! precedence over what this node knows.
+//! Paths that warm up or are braked are written soon after they changed, the others once an hour: of those only the
+//! time of the last message matters. If a row was written elsewhere, by the operator or by another node that also has
+//! the default source, the batch conflicts; then the rows are read again, and the operator's changes have precedence
+//! over the state of this node.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,21 +21,21 @@ use super::{KeptPath, KeptSource, MAX_PATHS, PathKeeper, PathKey, State};
 /// Interval at which changes are written.
 pub(crate) const SAVE_EVERY: Duration = Duration::from_secs(5);
 
-/// Number of rows of one commit or read.
+/// Maximum number of paths in one commit, and of rows in one read.
 const ROWS: usize = 500;
 
-/// Interval at which a path is written that neither warms up nor is braked.
+/// Interval at which a path that neither warms up nor is braked is written.
 const QUIET_EVERY: Duration = Duration::from_hours(1);
 
 /// Interval at which the last use of a source is written.
 const SOURCE_EVERY: Duration = Duration::from_mins(1);
 
-/// Time after its latest message in which a path counts for the state of its source.
+/// Time after its latest message during which a path counts for the state of its source.
 const IN_USE: Duration = Duration::from_hours(24);
 
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// Rows to write, with the paths and sources that they are of.
+/// Rows to write, and the paths and sources that they describe.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) changes: Changes,
@@ -44,7 +44,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// True if nothing has to be written.
+    /// Returns true if nothing has to be written.
     pub(crate) fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.sources.is_empty()
     }
@@ -103,8 +103,9 @@ impl PathKeeper {
         Ok(rows)
     }
 
-    /// Reads the rows again, because some were written elsewhere: by the operator, whose changes count, or by another
-    /// node with the same address, of which only a stop of a path is taken over; the counts of this node stay.
+    /// Reads the rows again, because some were written elsewhere: by the operator, whose changes replace the state of
+    /// this node, or by another node with the same address. Of that node's state only the stop of a path and complaints
+    /// are taken over; the counts of this node stay.
     pub(crate) async fn look_again(&self, store: &dyn Store) -> Result<(), StoreError> {
         if !self.lock().is_loaded {
             return Ok(());
@@ -152,13 +153,14 @@ impl PathKeeper {
         Ok(())
     }
 
-    /// True once every source has a row.
+    /// Returns true once every source has a row.
     pub(crate) fn has_rows(&self) -> bool {
         let state = self.lock();
         state.is_loaded && state.sources.iter().all(|kept| kept.revision.is_some())
     }
 
-    /// Returns the rows to write now; `all` also those that can wait. They count as written until [`Self::unwritten`].
+    /// Returns the rows to write now; with `all` also those that can wait. They count as written until
+    /// [`Self::unwritten`] is called.
     pub(crate) fn batch(&self, all: bool) -> Batch {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -181,7 +183,7 @@ impl PathKeeper {
             Vec::new()
         };
         for (at, (kept, used)) in state.sources.iter().zip(used).enumerate() {
-            // The node that uses the source writes its row; there has to be one.
+            // Only the node that uses a source writes its row, unless there is no row yet.
             if !self.uses_at(at) && kept.revision.is_some() {
                 continue;
             }
@@ -211,7 +213,7 @@ impl PathKeeper {
         for (at, row) in batch.sources {
             let kept = &mut state.sources[at];
             kept.revision = next(kept.revision);
-            // A change by the operator meanwhile stays.
+            // A change by the operator since the batch was made is kept.
             kept.row = SourceRow { status: kept.row.status, ..row };
         }
         for key in &batch.paths {
@@ -235,7 +237,7 @@ impl PathKeeper {
         }
     }
 
-    /// Drops paths over which nothing was sent since a time; stopped ones stay.
+    /// Drops paths over which nothing was sent since `before`; stopped ones stay.
     pub(crate) fn forget(&self, before: Timestamp) {
         let now = self.clock.now();
         let is_used = |path: &KeptPath| path.state.last_used().or(path.saved_at).is_none_or(|last| last >= before);
@@ -277,12 +279,12 @@ impl PathKeeper {
     }
 }
 
-/// Progress of a source: the highest level of its paths, the latest message, and the state of those in use.
+/// Progress of a source: the highest level of its paths, the time of its latest message, and its paths in use.
 #[derive(Debug, Clone, Default)]
 struct UsedSource {
     level: u32,
     last: Option<Timestamp>,
-    /// Status of each path in use, and true if it is warming up.
+    /// Status of each path in use, and true if the path is warming up.
     in_use: Vec<(PathStatus, bool)>,
 }
 
@@ -294,7 +296,7 @@ impl UsedSource {
     }
 }
 
-/// Returns true if so much time has passed since a time, or the clock was set back before it.
+/// Returns true if `span` has passed since a time, or if the clock was set back to before that time.
 fn is_over(since: Timestamp, now: Timestamp, span: Duration) -> bool {
     since > now || now.since(since) >= span
 }
@@ -312,7 +314,7 @@ fn is_same(one: &SourceRow, other: &SourceRow) -> bool {
     (*status, *found, *level, *last_used_at) == (other.status, other.found, other.level, other.last_used_at)
 }
 
-/// Parses the state of a row. One that cannot be parsed, because a newer program wrote it, begins again.
+/// Parses the state of a row. If that fails, because a newer program wrote the row, the path begins anew.
 pub(super) fn read(row: &PathRow) -> PathState {
     serde_json::from_str(&row.state).unwrap_or_else(|error| {
         tracing::warn!(source = %row.ip, site = row.site, %error, "the state of a path cannot be read; it begins anew");
@@ -328,7 +330,8 @@ impl KeptPath {
 }
 
 impl State {
-    /// Takes over a row that was written elsewhere.
+    /// Takes over a row that was written elsewhere if the path is not known yet, or if the row has a newer order of the
+    /// operator or stops the path. Otherwise the path keeps its state, which is written again.
     pub(super) fn take_row(&mut self, key: PathKey, (stored, revision): (PathState, u32), now: Timestamp) {
         let Some(path) = self.paths.get_mut(&key) else {
             self.paths.insert(key, KeptPath::stored(stored, revision, now));
@@ -338,7 +341,7 @@ impl State {
             return;
         }
         path.revision = Some(revision);
-        // A change by the operator is recognised by its count, whether the look follows the news of it or a conflict.
+        // A change by the operator is recognised by the number of orders, after its notification or after a conflict.
         let is_ordered = stored.orders() > path.state.orders();
         let is_stopped = stored.orders() == path.state.orders()
             && stored.status(now) == PathStatus::Stopped
@@ -350,8 +353,8 @@ impl State {
         }
     }
 
-    /// Continues a path, which began again because it was dropped for want of room, from its row: its counts since then
-    /// are added.
+    /// Continues a path from its row, if the path began again because it was dropped for lack of room: the messages
+    /// sent since then are added to the stored counts.
     pub(super) fn go_on_from(&mut self, key: &PathKey, stored: &PathState, limits: &SiteLimits, now: Timestamp) {
         let is_new = |path: &&mut KeptPath| path.revision.is_none() && path.state.status(now) == PathStatus::Ok;
         let Some(path) = self.paths.get_mut(key).filter(is_new) else { return };
@@ -362,7 +365,7 @@ impl State {
         }
     }
 
-    /// Marks the paths of a source as known to sites, or not, by its status.
+    /// Marks the paths of a source as known to sites if the source is warm, and as not known if it is warming up.
     pub(super) fn heed_order(&mut self, source: usize, now: Timestamp) {
         let status = self.status_of(source);
         for (_, path) in self.paths.iter_mut().filter(|((of, _), _)| *of == source) {

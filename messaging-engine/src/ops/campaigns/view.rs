@@ -165,7 +165,7 @@ async fn warnings(cx: &Context<'_>, campaign: &Campaign) -> Result<Vec<CampaignW
     Ok(warnings)
 }
 
-/// Names of the templates that a plan sends, each once, in the order of its variants.
+/// Returns the ids of the templates that a plan sends, each once, in the order of its variants.
 fn templates_of(plan: &CampaignPlan) -> Vec<TemplateId> {
     let mut ids = vec![];
     for place in plan.places() {

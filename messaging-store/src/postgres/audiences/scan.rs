@@ -1,4 +1,4 @@
-//! Reading the contacts of a range of numbers that an audience matches, with the facts that decide on each: consent,
+//! Reads of the contacts in a range of numbers that an audience matches, with the facts that decide on each: consent,
 //! address, suppression, exclusion and time zone.
 //!
 //! Members of a list or a static segment are a range of an index; only filters are evaluated contact by contact. One
@@ -27,7 +27,7 @@ use crate::tables::audiences::scanned_piece::ScannedPiece;
 use crate::tables::segments::keys::attribute_addresses;
 use crate::tables::soft_bounces::digest;
 
-/// Reads contacts of one workspace for an audience query, at the moment of a snapshot.
+/// Reader of the contacts of one workspace for an audience query.
 pub(super) struct Scan {
     workspace: WorkspaceId,
     pub(super) workspace_number: i64,
@@ -45,9 +45,9 @@ pub(super) struct Scan {
 }
 
 /// SQL for the contacts with numbers from `$1` to `$2` that are in the lists `$3` or the segments `$4`, and for those
-/// with the numbers `$5`. A row is: number, consent and address (`$columns`), time zone if `$6` is true, whether the
-/// contact is in the lists `$7`, and whether its address is suppressed (`$suppressed`, for which `$join` may join the
-/// suppressions).
+/// with the numbers `$5`. A row is: number, consent and address (`$columns`), time zone if `$6` is true, true if the
+/// contact is in one of the lists `$7`, and true if its address is suppressed (`$suppressed`, for which `$join` may
+/// join the suppressions).
 macro_rules! contacts_sql {
     ($columns:literal, $suppressed:literal, $join:literal) => {
         concat!(
@@ -69,7 +69,8 @@ macro_rules! contacts_sql {
 }
 
 impl Scan {
-    /// Looks up what the query names, and prepares its filters; `None` when the workspace has no contacts.
+    /// Looks up the lists and segments that the query names, and prepares its filters; `None` if the workspace has no
+    /// number, and so no contacts.
     pub(super) async fn begin(
         on: &mut Snapshot,
         workspace: WorkspaceId,
@@ -106,7 +107,7 @@ impl Scan {
         }))
     }
 
-    /// Range of the numbers of the workspace's contacts, up to the newest contact.
+    /// Returns the range of the numbers of the workspace's contacts, up to the newest contact.
     pub(super) async fn bounds(&self, on: &mut Snapshot) -> Result<RangeInclusive<i64>, Fault> {
         const SQL: &str = "SELECT max(n) FROM contacts WHERE n BETWEEN $1 AND $2";
         let first = self.workspace_number << COUNT_BITS;
@@ -115,12 +116,12 @@ impl Scan {
         Ok(first..=newest.unwrap_or(first))
     }
 
-    /// True if filters have to be evaluated, which looks at every contact.
+    /// Returns true if filters have to be evaluated, which looks at every contact.
     pub(super) const fn evaluates(&self) -> bool {
         self.evaluation.is_some()
     }
 
-    /// Number of the first contact in a range that may match; `None` when none may.
+    /// Returns the number of the first contact in a range that may match; `None` if none may.
     pub(super) async fn first_in(&self, on: &mut Snapshot, range: &RangeInclusive<i64>) -> Result<Option<i64>, Fault> {
         const CONTACT: &str = "SELECT min(n) FROM contacts WHERE n BETWEEN $1 AND $2";
         const IN_LIST: &str = "SELECT min(m.contact) FROM unnest($3::bigint[]) AS g (n) CROSS JOIN LATERAL (
@@ -146,8 +147,8 @@ impl Scan {
     }
 
     /// Reads the contacts of a range that match, and adds their facts to `scanned`. The range must be within one piece.
-    /// With filters only [`EVALUATED`] contacts are looked at: answers the number at which the rest of the range
-    /// begins, or `None` when nothing is left.
+    /// With filters only [`EVALUATED`] contacts are looked at: returns the number at which the rest of the range
+    /// begins, or `None` if nothing is left.
     pub(super) async fn read(
         &self,
         on: &mut Snapshot,
@@ -168,7 +169,7 @@ impl Scan {
         Ok(rest)
     }
 
-    /// Reads the contacts of a range that are in the lists or segments, and the contacts with these numbers.
+    /// Reads the contacts of a range that are in the lists or segments, and the contacts with `numbers`.
     async fn read_contacts(
         &self,
         on: &mut Snapshot,
@@ -215,7 +216,7 @@ impl Scan {
         }
     }
 
-    /// Adds a contact that matches, without its address; answers its place in the piece.
+    /// Adds a contact that matches, without its address, and returns its place in the piece.
     fn note(&self, row: &Row, scanned: &mut ScannedPiece) -> Result<u16, Fault> {
         let (_, place) = place_of(get::<i64>(row, 0)?.cast_unsigned());
         scanned.note(place, self.channel, get(row, 1)?, get(row, 3)?);
@@ -225,7 +226,7 @@ impl Scan {
         Ok(place)
     }
 
-    /// Adds a contact that matches and whose address is in a column: on channels of email addresses or phone numbers.
+    /// Adds a contact that matches and whose address, an email address or phone number, is in a column.
     fn note_with_column(&self, row: &Row, scanned: &mut ScannedPiece) -> Result<(), Fault> {
         let place = self.note(row, scanned)?;
         if get::<Option<&str>>(row, 2)?.is_some() {
@@ -238,7 +239,8 @@ impl Scan {
         Ok(())
     }
 
-    /// Adds the addresses of contacts that are in their attributes: all suppressed ones are looked up in one query.
+    /// Adds the addresses that contacts have in their attributes. One query looks up the suppressed ones among all of
+    /// them.
     async fn note_addresses(
         &self,
         on: &mut Snapshot,
@@ -255,7 +257,7 @@ impl Scan {
     }
 }
 
-/// The facts about one contact; `None` if it does not match the query or does not exist.
+/// Returns the facts about one contact; `None` if it does not match the query or does not exist.
 pub(super) async fn facts_of(
     reads: &Reads,
     workspace: WorkspaceId,
@@ -275,7 +277,7 @@ pub(super) async fn facts_of(
     Ok(known)
 }
 
-/// The addresses that are on the suppression list. They must be spelled as the list spells them.
+/// Returns the given addresses that are on the suppression list. They must be spelled as on the list.
 async fn suppressed(
     on: &mut Snapshot,
     workspace: WorkspaceId,
@@ -294,7 +296,7 @@ async fn suppressed(
     Ok(many(on, SQL, asked, |row| get::<String>(row, 0)).await?.into_iter().collect())
 }
 
-/// Ids as the database stores them.
+/// Returns ids as the database stores them.
 fn keys<I: Id + Copy>(ids: &[I]) -> Vec<Uuid> {
     ids.iter().map(|id| uuid(*id)).collect()
 }

@@ -1,4 +1,4 @@
-//! Adding product events, many by one statement.
+//! Insertion of product events, many by one statement.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::pages::sql_limit;
 use crate::row::{get, id};
 use crate::sql::{Params, Value, key, params};
 
-/// Adds events and their unique ids, `$8` to `$10`. Contacts are held, so that none goes before its events are there to
-/// be seen.
+/// SQL that adds events and their unique ids (`$8` to `$10`). It locks the contacts of the events, so that none is
+/// deleted before the events are visible.
 macro_rules! append {
     ($answer:literal) => {
         concat!(
@@ -95,7 +95,7 @@ async fn append_of(
     Ok(())
 }
 
-/// The parameters of [`append!`].
+/// Returns the parameters `$1` to `$10` of [`append!`].
 fn columns(workspace: WorkspaceId, events: &[ProductEvent], names: Vec<i64>) -> Params {
     fn column<T>(events: &[ProductEvent], of: impl Fn(&ProductEvent) -> T) -> Vec<T> {
         events.iter().map(of).collect()
@@ -116,7 +116,7 @@ fn columns(workspace: WorkspaceId, events: &[ProductEvent], names: Vec<i64>) -> 
     ]
 }
 
-/// The question for the numbers of names of events, of those that have one.
+/// Returns the query for the numbers of event names; it finds those that have one.
 pub(in super::super) fn names_of(names: &BTreeSet<(WorkspaceId, String)>) -> (&'static str, Params) {
     const SQL: &str = "SELECT w.workspace, e.name, e.n FROM unnest($1::uuid[], $2::text[]) AS given (workspace, name)
         JOIN workspace_numbers w ON w.workspace = given.workspace
@@ -126,12 +126,12 @@ pub(in super::super) fn names_of(names: &BTreeSet<(WorkspaceId, String)>) -> (&'
     (SQL, params![workspaces, names])
 }
 
-/// A name of events of a workspace, and its number, from the answer to [`names_of`].
+/// Reads a row of the answer to [`names_of`]: the name of events of a workspace, and its number.
 pub(in super::super) fn name_of(row: &Row) -> Result<((WorkspaceId, String), i64), Fault> {
     Ok(((id(row, 0)?, get(row, 1)?), get(row, 2)?))
 }
 
-/// The numbers of the events' names, given to those that have none. Names stay for ever.
+/// Returns the number of each event's name, and gives one to names that have none. Names are not removed with events.
 async fn names(
     transaction: &mut Transaction,
     workspace: WorkspaceId,
@@ -153,13 +153,13 @@ async fn names(
             many(transaction, FIND, params![key(workspace), unknown], |row| Ok((get(row, 0)?, get(row, 1)?))).await?;
         transaction.event_names.extend(found.into_iter().map(|(name, n)| ((workspace, name), n)));
     }
-    // Where there are no contacts, there is no number of the workspace and no name, and that of the event is gone.
+    // A workspace without contacts has no number and no names; the contact of the event is gone.
     let number = |event: &ProductEvent| transaction.event_names.get(&(workspace, event.name.clone())).copied();
     events.iter().map(|event| number(event).ok_or(Fault::Conflict)).collect()
 }
 
-/// Removes what is remembered of the unique ids of new events where it counts no more: it is too old, or of somebody
-/// who was erased.
+/// Removes stored unique ids that new events have and that no longer count: they are older than `UNIQUE_FOR`, or their
+/// event's contact was erased.
 fn free_unique_ids(transaction: &mut Transaction, workspace: WorkspaceId, events: &[ProductEvent]) {
     const SQL: &str = "DELETE FROM event_unique_ids u
         USING unnest($2::text[], $3::bigint[]) AS given(unique_id, since)

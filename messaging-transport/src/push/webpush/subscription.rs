@@ -12,7 +12,7 @@ use super::encryption::{AUTH_SECRET, POINT};
 /// Maximum length of a subscription in octets.
 const MAX_LENGTH: usize = 4096;
 
-/// Decoder of base64url: browsers write it without padding, but pages may have stored it with.
+/// Decoder of base64url: browsers write it without padding, but pages may have stored it with padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::URL_SAFE,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -34,22 +34,22 @@ pub(super) struct Subscription {
 /// Reason why an address is no subscription. It never holds any part of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SubscriptionFault {
-    /// Longer than 4096 octets, or no JSON object.
+    /// Longer than 4096 octets, or not JSON.
     #[error("the subscription is no JSON object of at most 4096 bytes")]
     Json,
-    /// The endpoint is missing, no URL, or of another scheme than http and https.
+    /// The endpoint is missing, no URL with a host, or has another scheme than http and https.
     #[error("the subscription has no endpoint that is a URL")]
     Endpoint,
-    /// `keys.p256dh` is missing or no uncompressed point.
+    /// `keys.p256dh` is missing, or not 65 octets (the length of an uncompressed point) in base64url.
     #[error("the subscription has no keys.p256dh of 65 bytes in base64url")]
     Key,
-    /// `keys.auth` is missing or of another length.
+    /// `keys.auth` is missing, or not 16 octets in base64url.
     #[error("the subscription has no keys.auth of 16 bytes in base64url")]
     Auth,
 }
 
 impl Subscription {
-    /// Parses an address. Unknown members are ignored.
+    /// Parses the address of a push message. Unknown members are ignored.
     pub(super) fn parse(address: &str) -> Result<Self, SubscriptionFault> {
         use SubscriptionFault as Fault;
         if address.len() > MAX_LENGTH {

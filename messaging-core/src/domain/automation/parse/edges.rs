@@ -1,4 +1,4 @@
-//! Parser of edges, and checks that every node can be reached and every circle has a wait.
+//! Parser of edges, and checks that every node can be reached and every cycle has a wait.
 //!
 //! Contract sections 13.2 and 13.4, "Cycles" and "Checks".
 
@@ -13,18 +13,18 @@ use super::reader::{InDrafts, Reader};
 use crate::domain::automation::graph::{Delay, DelayUnit, NodeIndex, NodeKind, Wait};
 use crate::violation::FieldCode;
 
-/// Branch of an edge that names none.
+/// Branch of an edge that names no branch.
 const NEXT: &str = "next";
-/// Minimum wait on each circle, in seconds.
+/// Minimum wait on each cycle, in seconds.
 const LEAST_WAIT: u64 = 60;
 
-/// Node that each branch of a node leads to.
+/// Target node of each branch of a node.
 pub(super) type Branches = BTreeMap<String, NodeIndex>;
 
-/// Reads the edges between nodes and returns the branches of each node, as far as they are right.
+/// Reads the edges between nodes, and returns the valid branches of each node.
 pub(super) fn read(reader: &mut Reader, nodes: &[Option<ReadNode>], edges: &[Value]) -> Vec<Branches> {
     let place = |id: &str| nodes.iter().position(|node| node.as_ref().is_some_and(|node| node.id == id));
-    // A broken node may be the one that an edge names.
+    // If the id of a node cannot be read, unknown ids are not reported: an edge may name that node.
     let is_complete = nodes.iter().all(Option::is_some);
     let mut branches = vec![Branches::new(); nodes.len()];
     for (index, edge) in edges.iter().enumerate() {
@@ -61,7 +61,7 @@ pub(super) fn read(reader: &mut Reader, nodes: &[Option<ReadNode>], edges: &[Val
     branches
 }
 
-/// Returns the node at which contacts begin: the named one, else the only one to which no edge leads.
+/// Returns the node at which contacts begin: the named one, or else the only one to which no edge leads.
 pub(super) fn entry(
     reader: &mut Reader,
     named: Option<&str>,
@@ -104,15 +104,15 @@ pub(super) fn check_reachable(reader: &mut Reader, entry: NodeIndex, branches: &
     }
 }
 
-/// Reports a circle without a wait.
+/// Reports a cycle without a wait.
 pub(super) fn check_cycles(reader: &mut Reader, nodes: &[Option<ReadNode>], branches: &[Branches]) {
-    // A branch that takes time brings a run to rest: only the others can make it go on for ever.
+    // Only cycles of branches that take no time let a run continue without end.
     let hurries = |node: NodeIndex, branch: &str| {
         let kind = nodes[node].as_ref().and_then(|node| node.kind.as_ref());
         match kind {
             Some(NodeKind::Wait(Wait::Duration(delay))) => !lasts(*delay),
             Some(NodeKind::WaitEvent { timeout, .. }) => branch != "timeout" || !lasts(*timeout),
-            // An incomplete node was reported and is not judged.
+            // Waiting until a time of day takes time. An incomplete node was reported and is not judged.
             Some(NodeKind::Wait(Wait::Until { .. })) | None => false,
             Some(_) => true,
         }
@@ -127,7 +127,7 @@ pub(super) fn check_cycles(reader: &mut Reader, nodes: &[Option<ReadNode>], bran
     }
 }
 
-/// Returns true if a delay is long enough for the wait of a circle.
+/// Returns true if a delay is long enough for the wait of a cycle.
 fn lasts(delay: Delay) -> bool {
     let seconds = match delay.unit {
         DelayUnit::Seconds => 1,
@@ -136,7 +136,7 @@ fn lasts(delay: Delay) -> bool {
     u64::from(delay.value) * seconds >= LEAST_WAIT
 }
 
-/// Returns true if the graph has a circle: if nodes to which no edge leads are removed one after another, some remain.
+/// Returns true if the graph has a cycle: if nodes to which no edge leads are removed one after another, some remain.
 fn has_cycle(count: usize, next: &dyn Fn(NodeIndex) -> Vec<NodeIndex>) -> bool {
     let mut incoming = vec![0_usize; count];
     for node in 0..count {

@@ -6,13 +6,14 @@ use subtle::ConstantTimeEq as _;
 use super::LinkKey;
 use crate::ids::{Id as _, MessageId, WorkspaceId};
 
-/// Octets of the MAC in an address, where a token must be short: guessing one takes 2^79 letters.
+/// Octets of the MAC in an address, where a token must be short: guessing one takes 2^79 messages on average.
 pub(super) const ADDRESS_MAC: usize = 10;
 
-/// Octets that identify one of the at most 101 recipients of a message: two of them are equal once in 10^8 messages.
+/// Octets that identify one of the at most 101 recipients of a message: two tags of a message are equal once in 10^8
+/// messages.
 const RECIPIENT_TAG: usize = 5;
 
-/// Identifies a recipient of a message in a return address, without revealing the address: octets of a MAC.
+/// Tag of a recipient in a return address: octets of a MAC, which do not reveal the recipient's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecipientTag([u8; RECIPIENT_TAG]);
 
@@ -26,7 +27,7 @@ pub enum ReturnPurpose {
 }
 
 impl ReturnPurpose {
-    /// Both.
+    /// Both purposes.
     pub const ALL: [Self; 2] = [Self::Bounce, Self::Unsubscribe];
 
     /// Returns the word before the plus sign.
@@ -45,7 +46,7 @@ impl LinkKey {
         RecipientTag(mac.as_ref()[..RECIPIENT_TAG].try_into().expect("SHA-256 has 32 octets"))
     }
 
-    /// Returns true if a tag is that of a recipient of a message, under any of the keys.
+    /// Returns true if a tag belongs to this recipient of the message, under any of the keys.
     pub fn is_recipient(&self, tag: RecipientTag, message: MessageId, address: &str) -> bool {
         self.each().any(|key| key.recipient_tag(message, address) == tag)
     }
@@ -53,7 +54,8 @@ impl LinkKey {
     /// Returns the local part of a return address: at most 62 characters, lower case, because mail systems may change
     /// the case. With a recipient, returned mail concerns that recipient alone.
     ///
-    /// The workspace is not in it, to keep it short; a reader tries the workspaces that the domain belongs to.
+    /// The workspace is not in the local part, to keep it short; a reader tries the workspaces that the domain belongs
+    /// to.
     pub fn local_part(
         &self,
         purpose: ReturnPurpose,
@@ -67,8 +69,8 @@ impl LinkKey {
         format!("{}+{}", purpose.word(), base32(&octets))
     }
 
-    /// Returns purpose and message of a local part, and the recipient if it names one, if it is one of ours for this
-    /// workspace.
+    /// Returns the purpose, the message and, if named, the recipient of a local part; `None` unless one of the keys
+    /// made it for this workspace.
     pub fn read_local_part(
         &self,
         workspace: WorkspaceId,
@@ -88,7 +90,8 @@ impl LinkKey {
     }
 }
 
-/// Returns the MAC over the names in an address: a message, and perhaps a recipient of it.
+/// Returns the MAC over the purpose, the workspace and the octets that name a message and perhaps one of its
+/// recipients.
 fn address_mac(key: &hmac::Key, purpose: ReturnPurpose, workspace: WorkspaceId, named: &[u8]) -> [u8; ADDRESS_MAC] {
     let text = [purpose.word().as_bytes(), b"\0", &workspace.to_bytes(), named].concat();
     hmac::sign(key, &text).as_ref()[..ADDRESS_MAC].try_into().expect("SHA-256 has 32 bytes")
@@ -114,7 +117,7 @@ pub(super) fn base32(octets: &[u8]) -> String {
     text
 }
 
-/// Returns the octets from which [`base32`] makes this text, in any case; `None` for any other text.
+/// Returns the `length` octets from which [`base32`] makes this text, in any case; `None` for any other text.
 pub(super) fn from_base32(text: &str, length: usize) -> Option<Vec<u8>> {
     if text.len() != (length * 8).div_ceil(5) {
         return None;

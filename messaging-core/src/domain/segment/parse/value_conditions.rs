@@ -1,4 +1,4 @@
-//! Operators and their values.
+//! Parser of the operators and values of conditions.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::violation::FieldCode;
 /// Maximum number of days between an anniversary and the requested day.
 const MAX_OFFSET: i64 = 366;
 
-/// The operators: their meaning, and whether they invert the outcome.
+/// Operators by name: the meaning, and true if the outcome is inverted.
 const OPS: &[(&str, (Operator, bool))] = &[
     ("exists", (Operator::Exists, false)),
     ("not_exists", (Operator::Exists, true)),
@@ -39,13 +39,14 @@ const OPS: &[(&str, (Operator, bool))] = &[
     ("anniversary", (Operator::Anniversary, false)),
 ];
 
-/// True for operators that reveal more about an address than whether it equals a given one.
+/// Returns true for every operator but `eq`, `in` and `exists`: most others reveal more about an address than whether
+/// it equals a given one.
 pub(super) fn takes_parts(op: &Value) -> bool {
     OPS.iter().any(|(name, _)| op == name) && !["eq", "in", "exists"].iter().any(|name| op == name)
 }
 
 impl Operator {
-    /// True if the operator applies to values of this kind.
+    /// Returns true if the operator applies to values of this kind.
     const fn is_for(self, values: ValueKind) -> bool {
         match values {
             ValueKind::Any => true,
@@ -70,11 +71,11 @@ impl Operator {
 }
 
 impl Operator {
-    /// Returns a text as values of the field are spelled.
+    /// Returns a text in the spelling in which values of the field are stored.
     ///
-    /// The domain of an email address stands in A-labels, which contain no part of a label with other letters: so a
-    /// text that names a domain is spelled like one. That applies to the text after an `@`, to the end of an address,
-    /// and to a contained text that ends in `.` and a label of ASCII letters.
+    /// Stored email addresses have their domain in A-labels, which do not contain the other letters of a label as such.
+    /// So a text that names a domain is converted to A-labels too: the text after an `@`, the text of `ends_with`, and
+    /// the text of `contains` if it ends in `.` and a label of ASCII characters.
     fn spelled(self, values: ValueKind, text: &str) -> String {
         if values != ValueKind::Emails {
             return values::fold(text).into_owned();
@@ -95,7 +96,7 @@ impl Operator {
 }
 
 impl Reader<'_> {
-    /// Parses the members `op` and `value`.
+    /// Parses the members `op` and `value`, or `value_from` in place of `value`.
     pub(super) fn test(&mut self, members: &Members<'_>, values: ValueKind) -> Option<Test> {
         let from = members.optional("value_from");
         if from.is_some() && self.purpose == Purpose::Segment {
@@ -143,7 +144,7 @@ impl Reader<'_> {
         path
     }
 
-    /// Returns the test that an operator makes with a value.
+    /// Parses the value of an operator, and returns the test of both.
     pub(super) fn positive(&mut self, op: Operator, value: &Value, at: &str, values: ValueKind) -> Option<Positive> {
         let date = |test| Positive::Date(test);
         Some(match op {
@@ -189,7 +190,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Parses texts and numbers, mixed in any order.
+    /// Parses a list of texts and numbers, mixed in any order.
     fn scalars(&mut self, op: Operator, value: &Value, at: &str, values: ValueKind) -> Option<Vec<Scalar>> {
         let items = self.items(value, at, 1, MAX_VALUES)?;
         let mut scalars = Vec::with_capacity(items.len());
@@ -229,7 +230,7 @@ impl Reader<'_> {
         self.whens(first, last, at).map(|(first, last)| Positive::Date(DateTest::Between(first, last)))
     }
 
-    /// Parses two dates, the earlier one first.
+    /// Parses two dates, and reports a fault if the first is later than the second.
     pub(super) fn whens(&mut self, first: &Value, last: &Value, at: &str) -> Option<(When, When)> {
         let (first, last) = (self.when(first, &format!("{at}/0")), self.when(last, &format!("{at}/1")));
         let (first, last) = (first?, last?);
@@ -245,7 +246,7 @@ impl Reader<'_> {
         Some((first, last))
     }
 
-    /// Parses a date.
+    /// Parses a time with an offset, or a day.
     pub(super) fn when(&mut self, value: &Value, at: &str) -> Option<When> {
         let text = self.string(value, at, MAX_TEXT)?;
         let when = values::read_when(text);
