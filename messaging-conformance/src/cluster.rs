@@ -1,7 +1,7 @@
 //! A PostgreSQL server for the tests of this process.
 //!
-//! It listens on a unix socket in a directory of its own, and ends with the process: a shell waits for the end of a pipe
-//! that only this process holds, and stops it then.
+//! The server listens on a unix socket in a directory of its own, and ends with the process: a shell waits for the end
+//! of a pipe that only this process holds, and then stops the server.
 
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -16,21 +16,21 @@ use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 
-/// `nobody` of Debian: the server refuses to run as root.
+/// User and group id of `nobody` on Debian, which runs the server because PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65_534;
 
-/// Time within which the server has to start.
+/// Maximum time for the start of the server, and for a wait until a database can be copied.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The server of this process; `None` if the programs of the server are not found.
 static CLUSTER: OnceCell<Option<Cluster>> = OnceCell::const_new();
 
-/// A running server, whose database `template` has the current schema.
+/// A running server, whose database `template_of_tests` has the current schema.
 #[derive(Debug)]
 struct Cluster {
     socket: PathBuf,
     databases: AtomicU64,
-    /// Its standard input is the pipe.
+    /// The shell that stops the server once its standard input, the pipe, is closed.
     _watchdog: Child,
 }
 
@@ -48,15 +48,15 @@ impl Database {
         Some(cluster.copy("template_of_tests").await)
     }
 
-    /// Like `create`, on a server that waits for its disk, for measurements. A process has one server, of the kind that
-    /// its first database needs.
+    /// Like `create`, on a server that syncs to disk, for measurements. A process has one server: the first call of the
+    /// process, here or of `create`, decides if it syncs.
     pub async fn create_durable() -> Option<Self> {
         let cluster = CLUSTER.get_or_init(|| Cluster::start(true)).await.as_ref()?;
         Some(cluster.copy("template_of_tests").await)
     }
 
-    /// Copies the database with its rows, as `pg_dump` and `pg_restore` would. Waits until nobody is connected to the
-    /// original.
+    /// Copies the database with its rows, as `pg_dump` and `pg_restore` would. Waits up to a minute until nobody is
+    /// connected to the original.
     pub async fn copy(&self) -> Self {
         let cluster = CLUSTER.get().and_then(Option::as_ref).unwrap();
         let name = self.url.split(['/', '?']).nth(3).unwrap();
@@ -73,14 +73,15 @@ impl Database {
         rows.iter().map(|row| row.get(0)).collect()
     }
 
-    /// Options by which a store opens the database.
+    /// Returns the options with which a store opens the database.
     pub fn options(&self) -> PostgresOptions {
         PostgresOptions::new(PostgresUrl::parse(&self.url).unwrap())
     }
 }
 
 impl Cluster {
-    /// Starts a server. Without `is_durable` nothing is synced, since the data does not outlive the process.
+    /// Starts a server; `None` if its programs are not found. Without `is_durable` it syncs nothing, since the data
+    /// does not outlive the process.
     async fn start(is_durable: bool) -> Option<Self> {
         let Some(programs) = programs() else {
             assert!(std::env::var_os("REQUIRE_POSTGRES").is_none(), "no PostgreSQL server was found to start");
@@ -104,7 +105,7 @@ impl Cluster {
         shell.args(["-c", watchdog, "sh"]).env("DIRECTORY", &directory);
         let server = command(is_root, &programs.join("postgres"));
         shell.arg(server.get_program()).args(server.get_args()).arg("-D").arg(&data).arg("-k").arg(&directory);
-        // Hundreds of databases that live for a second are not worth being vacuumed.
+        // Vacuuming would be wasted on hundreds of databases that are used for a second each.
         let upkeep: &[&str] = if is_durable {
             &["autovacuum_naptime=5s"]
         } else {
@@ -145,11 +146,11 @@ impl Cluster {
 
     async fn copy(&self, database: &str) -> Database {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        // The strategy copies pages through the log: many small databases do not wait for checkpoints.
+        // By default, PostgreSQL 15 and later copy pages through the log, so that the copy waits for no checkpoint.
         let sql = format!("CREATE DATABASE {name} TEMPLATE {database}");
         let began = Instant::now();
         while let Err(error) = self.try_to_execute("postgres", &sql).await {
-            // A connection that was closed just now is gone in a moment.
+            // The server takes a moment to drop a connection that was closed just now.
             assert!(error.code() == Some(&SqlState::OBJECT_IN_USE) && began.elapsed() < PATIENCE, "{error:?}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -170,7 +171,8 @@ impl Cluster {
     }
 }
 
-/// Directory of the server's programs: `PG_BIN`, one in `PATH`, or the newest of Debian's.
+/// Returns the first directory that has the server's programs: `PG_BIN`, those of `PATH`, then those of Debian's
+/// versions in descending order of their names as text. `None` also if `PATH` is not set.
 fn programs() -> Option<PathBuf> {
     let named = std::env::var_os("PG_BIN").map(PathBuf::from);
     let on_path = std::env::split_paths(&std::env::var_os("PATH")?).collect::<Vec<_>>();
@@ -187,7 +189,7 @@ fn directory_is_of_root(directory: &Path) -> bool {
     std::fs::metadata(directory).unwrap().uid() == 0
 }
 
-/// A command, run as `nobody` if this process is root.
+/// Returns a command for a program, run as `nobody` if this process is root.
 fn command(is_root: bool, program: &Path) -> Command {
     if !is_root {
         return Command::new(program);

@@ -25,7 +25,7 @@ fn put_pending(pending: &PendingSignIn) -> Write {
     Write::Account(AccountWrite::PutPendingSignIn(Box::new(pending.clone())))
 }
 
-/// A factor is found from its user alone, and changes with its revision.
+/// A factor is only found under its user, and is only changed at its revision.
 pub async fn factors_round_trip(store: &dyn Store) {
     let owner: UserId = id();
     let (older, newer) = (factor(owner), factor(owner));
@@ -43,7 +43,7 @@ pub async fn factors_round_trip(store: &dyn Store) {
         ..older.clone().used(at(9))
     };
     put(store, [put_factor(&used, Expect::Revision(1))]).await;
-    // Whoever read it before comes too late: a code counts once.
+    // A commit that read the factor before this change is refused, so that a code counts once.
     refuse(store, [put_factor(&used, Expect::Revision(1))]).await;
     let found = store.factor(owner, older.id).await.unwrap().unwrap();
     assert_eq!((found.record, found.revision), (used, 2));
@@ -55,7 +55,7 @@ pub async fn factors_round_trip(store: &dyn Store) {
     assert!(store.factor(elsewhere.user_id, elsewhere.id).await.unwrap().is_some(), "it is somebody else's");
 }
 
-/// The factors of all users are listed newest first, page by page, and so is what is sealed in them.
+/// The factors of all users are listed newest first, page by page, and their secrets are among the sealed secrets.
 pub async fn factors_of_everybody_are_listed(store: &dyn Store) {
     assert!(!needs_its_key(store).await.unwrap());
     let mut made = Vec::new();
@@ -72,7 +72,7 @@ pub async fn factors_of_everybody_are_listed(store: &dyn Store) {
     assert!(store.sealed_secrets(99).await.unwrap().contains(&secret));
 }
 
-/// A recovery code is taken once, by its own user; new codes end the older ones.
+/// A recovery code is taken once, by its own user; new codes replace the older ones.
 pub async fn recovery_codes_are_good_once(store: &dyn Store) {
     let (owner, other): (UserId, UserId) = (id(), id());
     put(store, [put_codes(owner, &["one", "two"]), put_codes(other, &["three"])]).await;
@@ -89,7 +89,7 @@ pub async fn recovery_codes_are_good_once(store: &dyn Store) {
     assert_eq!(store.recovery_code_count(other).await.unwrap(), 1);
 }
 
-/// In a sign-in so many codes are counted and no more, over all processes; it ends once.
+/// A pending sign-in counts at most `MAX_TRIES` codes, over all processes, and is taken once.
 pub async fn codes_of_a_sign_in_are_counted(store: &dyn Store) {
     let pending = pending_sign_in("mf_token", id());
     put(store, [put_pending(&pending)]).await;
@@ -108,7 +108,7 @@ pub async fn codes_of_a_sign_in_are_counted(store: &dyn Store) {
     assert_eq!(store.pending_sign_in(&pending.digest).await.unwrap(), None);
 }
 
-/// Sign-ins that are over and factors that nobody confirmed in time are forgotten, and nothing else.
+/// Expired sign-ins and factors that nobody confirmed in time are deleted, and nothing else.
 pub async fn what_is_over_is_forgotten(store: &dyn Store) {
     let owner: UserId = id();
     let confirmed = factor(owner);
@@ -126,13 +126,14 @@ pub async fn what_is_over_is_forgotten(store: &dyn Store) {
     }
     assert!(store.pending_sign_in(&ended.digest).await.unwrap().is_none());
     assert!(store.pending_sign_in(&open.digest).await.unwrap().is_some());
-    // One that is confirmed meanwhile stays.
+    // A factor that was confirmed meanwhile stays.
     put(store, [put_factor(&waiting.clone().used(now), Expect::Revision(1))]).await;
     assert_eq!(store.forget_expired(at(1_000_000_000), 100).await.unwrap(), 1);
     assert!(store.factor(owner, waiting.id).await.unwrap().is_some());
 }
 
-/// A user who is removed leaves nothing of their factors, and neither does one whose factors are reset; others keep theirs.
+/// Factors, recovery codes and pending sign-ins are deleted with their user, and when the user's factors are reset;
+/// those of other users stay.
 pub async fn factors_go_with_their_user(store: &dyn Store) {
     let people = [user(), user(), user()];
     for one in &people {

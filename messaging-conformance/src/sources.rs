@@ -20,21 +20,21 @@ fn put_path(path: &PathRow, expect: Expect) -> Write {
     Write::Source(SourceWrite::PutPath(Box::new(path.clone()), expect))
 }
 
-/// Announces sources, through both handles if there are two.
+/// Announces sources twice, so that each handle does so if the calls alternate between two.
 async fn announce(store: &dyn Store, sources: &[NamedSource]) {
     for _ in 0..2 {
         store.announce_sources(sources).await.unwrap();
     }
 }
 
-/// The announced sources of a node are returned in its order, and a later announcement replaces them.
+/// The sources that a node announced are returned in the order of its announcement, and a later one replaces them.
 pub async fn sources_of_a_node_are_told_while_it_lives(store: &dyn Store) {
     assert_eq!(store.live_sources().await.unwrap(), []);
     let named = |ip, name: &str| NamedSource { ip, name: name.to_owned() };
     let two = [named(source(2), "b.example.org"), named(source(1), "a.example.org")];
     announce(store, &two).await;
     let live = store.live_sources().await.unwrap();
-    // Over two handles there may be two nodes, each with both.
+    // Over two handles there may be two nodes, each with both sources.
     assert!(live.len() == 2 || live.len() == 4, "{live:?}");
     for of_node in live.chunks(2) {
         assert_eq!(of_node.iter().map(|live| &live.source).collect::<Vec<_>>(), two.iter().collect::<Vec<_>>());
@@ -49,7 +49,7 @@ pub async fn sources_of_a_node_are_told_while_it_lives(store: &dyn Store) {
     assert_eq!(store.live_sources().await.unwrap(), []);
 }
 
-/// Stored sources come back by address, and are only replaced at their revision.
+/// Sources are read with all fields as they were written, listed by address, and only replaced at their revision.
 pub async fn what_is_kept_of_sources_comes_back(store: &dyn Store) {
     let warm = SourceRow {
         status: SourceStatus::Warm,
@@ -72,7 +72,7 @@ pub async fn what_is_kept_of_sources_comes_back(store: &dyn Store) {
     assert_eq!(store.source_rows(Some(source(1)), 9).await.unwrap(), all[1..]);
 }
 
-/// Paths come back with all fields, are listed by site, and are only replaced at their revision.
+/// Paths are read with all fields as they were written, listed by site, and only replaced at their revision.
 pub async fn paths_round_trip(store: &dyn Store) {
     let gmail = PathRow { is_stopped: true, ..path(source(1), "gmail", 20_000, 50) };
     let other = path(source(1), "example.org", 20_000, 7);
@@ -83,7 +83,7 @@ pub async fn paths_round_trip(store: &dyn Store) {
     assert_eq!(store.path_row(source(2), "example.org").await.unwrap(), None);
     let released = PathRow { is_stopped: false, state: "{}".to_owned(), updated_at: at(7), ..gmail };
     put(store, [Write::Source(SourceWrite::OrderPath(Box::new(released.clone()), Expect::Revision(1)))]).await;
-    // If one of several is not as it was read, none is written.
+    // If one of several paths in a commit has another revision, none is written.
     let more = PathRow { sent_today: 8, ..other.clone() };
     refuse(store, [put_path(&more, Expect::Revision(1)), put_path(&released, Expect::Revision(1))]).await;
     let all = [Stored { record: other, revision: 1 }, Stored { record: released, revision: 2 }];
@@ -111,7 +111,7 @@ pub async fn the_busiest_paths_of_a_day_come_first(store: &dyn Store) {
     assert_eq!(sites(2).await, ["gmail", "b.example"]);
 }
 
-/// Paths that were not used for long are removed, a few at a time; a stopped one stays.
+/// Paths that were not used for long are removed, a few at a time; stopped paths stay.
 pub async fn old_paths_are_forgotten_unless_they_are_stopped(store: &dyn Store) {
     let old = |site: &str| PathRow { updated_at: at(1), ..path(source(1), site, 1, 1) };
     let stopped = PathRow { is_stopped: true, ..old("stopped") };

@@ -13,13 +13,13 @@ fn put_webhook(webhook: &Webhook, expect: Expect) -> Write {
     Write::put(Box::new(webhook.clone()), expect)
 }
 
-/// A due delivery.
+/// Returns a due delivery of a bounce.
 pub(super) fn delivery(workspace: WorkspaceId, webhook: WebhookId, millis: i64) -> Delivery {
     let subject = Subject::Event { message_id: id(), at: at(millis) };
     Delivery::new(id(), (workspace, webhook), (id(), EventType::Bounce), subject, at(millis))
 }
 
-/// A delivery with every member set.
+/// Returns a delivery with every optional field set.
 pub(super) fn full(workspace: WorkspaceId, webhook: WebhookId) -> Delivery {
     Delivery {
         status: DeliveryStatus::Failed,
@@ -43,7 +43,7 @@ fn update(delivery: &Delivery, read: (DeliveryStatus, u32)) -> Write {
     Write::Webhook(WebhookWrite::UpdateDelivery(Box::new(UpdateDelivery { delivery: delivery.clone(), read })))
 }
 
-/// A commit that expects a state of a webhook is refused if it has another one, or is gone.
+/// A commit that expects a status of a webhook is refused if the webhook has another status, or does not exist.
 pub async fn the_state_of_a_webhook_is_expected(store: &dyn Store) {
     let hook = Webhook { status: WebhookStatus::Paused, ..webhook(id()) };
     let (workspace, hook_id) = (hook.workspace_id, hook.id);
@@ -66,7 +66,7 @@ pub async fn the_state_of_a_webhook_is_expected(store: &dyn Store) {
     refuse(store, hold(workspace)).await;
 }
 
-/// Webhooks come back with all fields, and change with their revision.
+/// Webhooks are read with all fields as they were written, and are only changed at their revision.
 pub async fn webhooks_round_trip(store: &dyn Store) {
     let mut hook = webhook(id());
     let (workspace, hook_id) = (hook.workspace_id, hook.id);
@@ -142,7 +142,7 @@ pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     assert_eq!(store.replayable(hook.workspace_id, hook.id, &everything(Replayed::Failed), 9).await.unwrap(), [mine]);
 }
 
-/// The start of failures is set once, and removed at their end.
+/// The time since which a webhook fails is set by the first failure, and removed when the failures end.
 pub async fn failures_begin_once_and_end(store: &dyn Store) {
     let (workspace, hook): (WorkspaceId, WebhookId) = (id(), id());
     let since = async || store.failing_since(workspace, hook).await.unwrap();
@@ -155,7 +155,7 @@ pub async fn failures_begin_once_and_end(store: &dyn Store) {
     assert_eq!(since().await, None);
 }
 
-/// Deliveries come back with all fields; a change needs the state that was read.
+/// Deliveries are read with all fields as they were written; an update needs the status and attempts that were read.
 pub async fn deliveries_round_trip(store: &dyn Store) {
     let (workspace, hook) = (id(), id());
     let whole = full(workspace, hook);
@@ -184,7 +184,7 @@ pub async fn deliveries_round_trip(store: &dyn Store) {
     assert_eq!(store.delivery(workspace, bare.id).await.unwrap(), Some(changed));
 }
 
-/// The deliveries of a message are found at all of its webhooks and nowhere else, page by page.
+/// The deliveries of a message to all webhooks are listed page by page, without those of other messages or workspaces.
 pub async fn deliveries_of_a_message_are_found(store: &dyn Store) {
     let (workspace, message, hooks): (WorkspaceId, MessageId, [WebhookId; 3]) = (id(), id(), [id(), id(), id()]);
     let of = |workspace, message_id, hook, millis| Delivery {
@@ -209,7 +209,7 @@ fn everything(replayed: Replayed) -> ReplayRange {
     ReplayRange { replayed, after: DeliveryId::from_bytes([0; 16]), until: DeliveryId::from_bytes([0xFF; 16]) }
 }
 
-/// The backlog has the deliveries marked as such, oldest first, in any state.
+/// The backlog has the deliveries of a webhook with `in_backlog`, oldest first, with any status.
 pub async fn the_backlog_is_in_order(store: &dyn Store) {
     let (workspace, hook) = (id(), id());
     let all: Vec<_> = (0..4).map(|millis| delivery(workspace, hook, millis)).collect();
@@ -224,7 +224,7 @@ pub async fn the_backlog_is_in_order(store: &dyn Store) {
     assert_eq!(store.backlog(workspace, hook, 9).await.unwrap().len(), 1);
 }
 
-/// A replay repeats events that were missed and not replayed, or every event once.
+/// A replay repeats the failed and expired deliveries of events that were not replayed, or every event once.
 pub async fn replays_find_what_they_repeat(store: &dyn Store) {
     use DeliveryStatus as S;
     let (workspace, hook) = (id(), id());
@@ -254,7 +254,7 @@ pub async fn replays_find_what_they_repeat(store: &dyn Store) {
     assert_eq!(find(&missed, 9).await, [expired.id, replay.id]);
 }
 
-/// Deliveries that wait for their turn or for their webhook are given up, of every workspace, a few at a time.
+/// Giving up backlogs fails deliveries in every workspace that wait for their turn or their webhook, some at a time.
 pub async fn backlogs_are_given_up(store: &dyn Store) {
     use DeliveryStatus as S;
     let receivers: [(WorkspaceId, WebhookId); 2] = [(id(), id()), (id(), id())];
@@ -278,7 +278,7 @@ pub async fn backlogs_are_given_up(store: &dyn Store) {
     }
 }
 
-/// Held deliveries expire, old ones are removed, young ones stay.
+/// Held deliveries that are old expire; old deliveries are removed, and younger ones stay.
 pub async fn deliveries_expire_and_are_forgotten(store: &dyn Store) {
     let (workspace, hook) = (id(), id());
     let held: Vec<_> = (0..4).map(|millis| delivery(workspace, hook, millis * 10).hold()).collect();

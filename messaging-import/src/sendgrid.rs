@@ -1,4 +1,4 @@
-//! Imports exports of SendGrid: contacts and suppressions as CSV (or as its API answers them), templates as JSON.
+//! Imports exports of SendGrid: contacts as CSV, suppressions as CSV or as JSON of its API, templates as JSON.
 
 use messaging_core::domain::channel::address::is_e164;
 use serde_json::{Value, json};
@@ -18,10 +18,10 @@ pub(crate) const LOOKED_FOR: &str = "contacts*.csv, lists/NAME.csv, *bounces*, *
 const BLOCKED: &str = "blocks are left out: they were for a moment";
 const MALFORMED: &str = "invalid addresses that nothing can be sent to are left out";
 
-/// Columns that are not imported.
+/// Columns of contacts that are not imported.
 const LEFT: [&str; 5] = ["contact_id", "created_at", "updated_at", "anonymous_id", "segment_ids"];
 
-/// Kinds of suppression files, by a part of the file's name.
+/// Kinds of suppression files as CSV: part of the file's name, name of the kind, reader.
 const KINDS: [(&str, &str, Reader); 5] = [
     ("spam", "spam reports", Reader::Csv { needs: &["email"], read: spam_report }),
     ("bounce", "bounces", Reader::Csv { needs: &["email"], read: bounce }),
@@ -30,7 +30,7 @@ const KINDS: [(&str, &str, Reader); 5] = [
     ("unsubscribe", "unsubscribes", Reader::Csv { needs: &["email"], read: unsubscribe }),
 ];
 
-/// Kinds of JSON files, as SendGrid's API answers them, by a part of the file's name.
+/// The same kinds as JSON of SendGrid's API, in the order of `KINDS`.
 const JSON_KINDS: [(&str, Reader); 5] = [
     ("spam", Reader::Json { read: |item, source, found| spam_report(&row_of(item), source, found) }),
     ("bounce", Reader::Json { read: |item, source, found| bounce(&row_of(item), source, found) }),
@@ -74,12 +74,12 @@ pub(crate) fn plan(entries: &[Entry], options: &ReadOptions) -> Result<ImportPla
             plan.leave(entry, "its name says nothing");
         }
     }
-    // Unsubscribes come after everything else about a contact.
+    // Suppressions are read after all contacts, so that an unsubscribe has the last word on consent.
     plan.sources.extend(after);
     Ok(plan)
 }
 
-/// Returns an object of the API as a row.
+/// Returns the members of an object of the API that are strings, as a row.
 fn row_of(item: &Value) -> Row {
     let members = item.as_object().into_iter().flatten();
     let texts = members.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
@@ -99,7 +99,7 @@ fn contact(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
         let is_member = key == "email" || key == "external_id" || (key == "phone_number_id" && is_unique_phone);
         !is_member && !LEFT.contains(&key.as_str())
     });
-    // SendGrid does not tell if a contact has agreed, so no consent is recorded.
+    // SendGrid does not export if a contact has consented, so no consent is recorded.
     let mut body = person::body(email, None, person::texts(kept));
     if !external_id.is_empty() {
         body.insert("external_id".to_owned(), json!(external_id));
@@ -110,7 +110,7 @@ fn contact(row: &Row, source: &Source, found: &mut Vec<ImportRecord>) {
     found.push(ImportRecord::Contact { body, lists: source.list.iter().cloned().collect() });
 }
 
-/// Passes the address of a row to `add`, or refuses the row without one.
+/// Passes the address of a row to `add`; refuses a row without an address.
 fn with_email(row: &Row, found: &mut Vec<ImportRecord>, add: impl FnOnce(&str, &mut Vec<ImportRecord>)) {
     match row.get("email") {
         "" => found.push(ImportRecord::no_email()),
@@ -148,7 +148,7 @@ fn block(_: &Row, _: &Source, found: &mut Vec<ImportRecord>) {
     found.push(ImportRecord::Left(BLOCKED));
 }
 
-/// Returns a template, by its active version, or a design.
+/// Translates a template, of which the active version counts, or else the first; or a design, which has no versions.
 fn template(entry: &Entry, document: &Value, known: Known<'_>) -> Template {
     let versions = document["versions"].as_array();
     let active =

@@ -1,16 +1,17 @@
-//! Contacts, messages and suppressions as rows of CSV, for `export`. An import reads the file of contacts again.
+//! Contacts, messages and suppressions as rows of CSV, for `export`. An import can read the file of contacts.
 
 use messaging_core::domain::audience::contact::fields::CONTACT_FIELDS;
 use messaging_core::domain::audience::custom_field::FieldType;
 use serde_json::{Map, Value};
 
-/// Separator of the items of a list within a cell, as an import reads it.
+/// Separator of the items of a list within a cell; an import splits cells at it.
 const BETWEEN: &str = ";";
 
 /// The member that holds a contact's attributes.
 const ATTRIBUTES: &str = "attributes";
 
-/// Columns that hold, as JSON, the attributes and tags that a plain cell would change, such as a tag with a `;` in it.
+/// Headers of the columns that hold, as JSON, the attributes and tags that a plain cell would not keep, such as a tag
+/// with a `;` in it.
 pub(crate) const ATTRIBUTES_AS_JSON: &str = ATTRIBUTES;
 pub(crate) const TAGS_AS_JSON: &str = "tags_json";
 
@@ -81,16 +82,17 @@ const SUPPRESSION: &[(&str, &str)] = &[
     ("created_at", "/created_at"),
 ];
 
-/// Columns of an export of contacts that an import ignores unless `--map` names them.
+/// Columns that mark a file as an export of contacts: if it has all of them, an import reads the attributes as JSON,
+/// and makes none of the others an attribute unless the options name it.
 pub(crate) const ONLY_EXPORTED: &[&str] =
     &["id", "suppressed_channels", "created_at", "updated_at", ATTRIBUTES_AS_JSON];
 
 /// The columns of an export.
 pub(super) struct Columns {
-    /// Columns that every export of the kind has.
+    /// Columns that every export of this kind of item has: headers with JSON pointers.
     plain: &'static [(&'static str, &'static str)],
-    /// Custom fields of contacts, a column each; the two columns of JSON follow them. `None` for messages and
-    /// suppressions.
+    /// Custom fields of contacts, each with a column of its own; the two columns of JSON come after them. `None` for
+    /// messages and suppressions.
     fields: Option<Vec<(String, FieldType)>>,
     /// True if cells that a spreadsheet would evaluate as formulas get an apostrophe in front.
     disarms: bool,
@@ -109,7 +111,7 @@ impl Columns {
         Self { plain: SUPPRESSION, fields: None, disarms }
     }
 
-    /// The header line.
+    /// Returns the header line.
     pub(super) fn header(&self) -> String {
         let mut cells: Vec<_> = self.plain.iter().map(|(header, _)| (*header).to_owned()).collect();
         if let Some(fields) = &self.fields {
@@ -119,7 +121,7 @@ impl Columns {
         line(cells)
     }
 
-    /// The line of an item.
+    /// Returns the line of an item.
     pub(super) fn line(&self, item: &Value) -> String {
         let mut cells: Vec<_> = self.plain.iter().map(|(_, place)| self.plain_cell(item, place)).collect();
         if let Some(fields) = &self.fields {
@@ -145,7 +147,8 @@ impl Columns {
     }
 }
 
-/// The attributes for which [`is_kept`] is false or that have no column, as a JSON object; empty if there are none.
+/// Returns the attributes that have no column or for which [`is_kept`] is false, as a JSON object; empty if there are
+/// none.
 fn others(attributes: &Value, fields: &[(String, FieldType)]) -> String {
     let is_other =
         |key: &String, value: &Value| !fields.iter().any(|(known, kind)| known == key && is_kept(value, *kind));
@@ -155,7 +158,7 @@ fn others(attributes: &Value, fields: &[(String, FieldType)]) -> String {
     if others.is_empty() { String::new() } else { Value::Object(others).to_string() }
 }
 
-/// True if an import would read the same value from the cell of an attribute.
+/// Returns true if an import would read the same value from the cell of an attribute.
 fn is_kept(value: &Value, kind: FieldType) -> bool {
     match (kind, value) {
         (FieldType::String, Value::String(text)) => !text.trim().is_empty(),
@@ -167,7 +170,7 @@ fn is_kept(value: &Value, kind: FieldType) -> bool {
     }
 }
 
-/// True if an import would read the same item from the cell of a list.
+/// Returns true if an import would read the same item from the cell of a list.
 fn is_kept_in_list(item: &Value) -> bool {
     item.as_str().is_some_and(|text| !text.is_empty() && text.trim() == text && !text.contains([';', '|']))
 }
@@ -176,7 +179,7 @@ fn has_kept_tags(item: &Value) -> bool {
     item[TAGS].as_array().is_none_or(|tags| tags.iter().all(is_kept_in_list))
 }
 
-/// A value as the text of a cell.
+/// Returns a value as the text of a cell: a list of scalars with separators, an object or other list as JSON.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -189,7 +192,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// A scalar as text: strings without quotes, all else as JSON.
+/// Returns a scalar as text: a string without quotes, any other value as JSON.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -197,8 +200,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Puts an apostrophe before a text that a spreadsheet would evaluate as a formula. Numbers are no formulas, nor are
-/// phone numbers, although these begin with `+`.
+/// Puts an apostrophe before a text that a spreadsheet would evaluate as a formula. A number with a sign, such as a
+/// phone number, is no formula.
 fn disarmed(text: String) -> String {
     let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let is_formula = match text.strip_prefix(['+', '-']) {

@@ -1,5 +1,5 @@
-//! Random audiences in random workspaces: the verdicts of the store are compared with those that filters and rules give
-//! each contact in memory.
+//! Random test of audiences: the verdicts of the store on the contacts of random workspaces are compared with the
+//! verdicts of filters and rules in memory.
 
 use std::collections::HashSet;
 
@@ -19,10 +19,10 @@ use super::super::segments::kept::{StoredFacts, World};
 use super::super::segments::random;
 use super::asked::{contact_verdicts, pieces, preview};
 
-/// Audiences that are compared in each workspace.
+/// Number of audiences that are compared in each workspace.
 const AUDIENCES: usize = 12;
 
-/// Compares random audiences of the workspace that a seed makes.
+/// Compares the verdicts on random audiences, in a random workspace that `seed` determines.
 pub(super) async fn verdicts_are_those_of_the_rules(store: &dyn Store, seed: u64) {
     let mut world = World::begin(store, seed).await;
     for _ in 0..20 {
@@ -52,7 +52,7 @@ pub(super) async fn verdicts_are_those_of_the_rules(store: &dyn Store, seed: u64
     }
 }
 
-/// A random audience, and the JSON of its filters for the message of a failure.
+/// Returns a random audience, and the JSON of its filters for the message of a failure.
 fn random_audience(world: &mut World<'_>) -> (AudienceQuery, Vec<String>) {
     let channel = Channel::parse(random::channel(&mut world.dice)).expect("a channel");
     let dice = &mut world.dice;
@@ -76,13 +76,13 @@ fn random_audience(world: &mut World<'_>) -> (AudienceQuery, Vec<String>) {
     (query, filters.iter().map(|filter| filter.json().to_owned()).collect())
 }
 
-/// The verdict of the rules on each contact that the audience names.
+/// Returns the verdict of the rules on each contact that is in a list or segment of the audience, or matches a filter.
 async fn expected_verdicts(
     world: &World<'_>,
     query: &AudienceQuery,
     everybody: &[StoredFacts],
 ) -> Vec<(ContactId, AudienceVerdict)> {
-    // Addresses of recipients so far.
+    // Addresses of the recipients found so far.
     let mut taken = HashSet::new();
     let mut verdicts = Vec::new();
     for one in everybody {

@@ -25,7 +25,7 @@ use super::super::{all_pages, first, put};
 use super::keeping::{calculate, follow};
 use super::random::{self, Dice, Named};
 
-/// Random filters that are compared besides those of the segments.
+/// Number of random filters that are compared besides those of the segments.
 const EXTRA_FILTERS: usize = 40;
 /// A limit above the number of rows of any kind in the workspace.
 const MANY: usize = 1000;
@@ -44,8 +44,8 @@ pub(in super::super) struct World<'s> {
     dynamic: Vec<(SegmentId, StoredFilter)>,
 }
 
-/// Changes the contacts of a random workspace while its segments are recalculated and follow the changes now and then.
-/// In the end, once every change was followed, compares all members.
+/// Changes the contacts of a random workspace; at random moments between, its segments are recalculated, follow
+/// changes, or get other filters. At the end, once all changes were followed, compares all members.
 pub async fn everybody_is_where_filters_say(store: &dyn Store, seed: u64) {
     let mut world = World::begin(store, seed).await;
     for _ in 0..30 {
@@ -124,7 +124,7 @@ impl<'s> World<'s> {
         self.dynamic.iter().map(|(id, filter)| (*id, self.query(filter))).collect()
     }
 
-    /// Calculates the members of a random dynamic segment.
+    /// Recalculates the members of a random dynamic segment.
     async fn recalculate(&mut self) {
         let index = self.dice.below(self.dynamic.len());
         self.calculate(index).await;
@@ -135,7 +135,7 @@ impl<'s> World<'s> {
         calculate(self.store, self.workspace, *id, &self.query(filter)).await;
     }
 
-    /// Gives a dynamic segment another filter.
+    /// Gives a random dynamic segment another filter, and calculates its members.
     async fn change_filter(&mut self) {
         let index = self.dice.below(self.dynamic.len());
         let filter = random::filter(&mut self.dice, &self.named);
@@ -156,10 +156,10 @@ impl<'s> World<'s> {
         Some((stored.record, stored.revision, number))
     }
 
-    /// Makes one random change: to a contact, its lists, suppressions, messages or events.
+    /// Makes one random change: adds a contact, or changes one, its lists, suppressions, messages or events.
     pub(in super::super) async fn happen(&mut self) {
         let Some((contact, revision, number)) = self.somebody().await.filter(|_| self.dice.below(5) > 0) else {
-            // `random` has eight different addresses.
+            // Module `random` has eight different email addresses.
             if self.made < 8 {
                 let contact = random::newcomer(&mut self.dice, self.workspace, self.made);
                 self.contacts.push((contact.id, self.made));
@@ -220,7 +220,7 @@ impl<'s> World<'s> {
         put(self.store, writes).await;
     }
 
-    /// Adds a random address to the suppressions, or changes or removes its entry.
+    /// Adds a random address to the suppressions; changes or removes its entry if it has one.
     async fn change_suppression(&mut self) {
         let name = random::channel(&mut self.dice);
         let channel = Channel::parse(name).expect("a channel");
@@ -292,13 +292,13 @@ impl<'s> World<'s> {
         }
     }
 
-    /// The contacts that a filter matches in memory, in the order of `all`.
+    /// Returns the contacts that a filter matches in memory, in the order of `all`.
     fn matching(&self, filter: &Filter, all: &[StoredFacts]) -> Vec<ContactId> {
         let matches = all.iter().filter(|one| filter.matches(one.facts(), &self.present));
         matches.map(|one| one.contact.id).collect()
     }
 
-    /// All facts that the store has about each contact, newest contact first.
+    /// Returns all facts that the store has about each contact, newest contact first.
     pub(in super::super) async fn stored_facts(&self) -> Vec<StoredFacts> {
         let (store, workspace) = (self.store, self.workspace);
         let everyone = ContactFilter::default();
@@ -379,13 +379,13 @@ pub(in super::super) struct StoredFacts {
     messages: Vec<MessageFact>,
 }
 
-/// The facts whose ids are wanted.
+/// Returns the facts whose ids are `wanted`; `ids` and `facts` are in the same order.
 fn only<T: Clone>(ids: &[EventId], facts: &[T], wanted: impl Fn(EventId) -> bool) -> Vec<T> {
     ids.iter().zip(facts).filter(|(id, _)| wanted(**id)).map(|(_, fact)| fact.clone()).collect()
 }
 
 impl StoredFacts {
-    /// The same, without the events that are not wanted.
+    /// Returns the same facts, without the product and message events that are not `wanted`.
     pub(in super::super) fn with_events(&self, wanted: impl Fn(EventId) -> bool) -> Self {
         let ids = |ids: &[EventId]| ids.iter().copied().filter(|id| wanted(*id)).collect();
         Self {

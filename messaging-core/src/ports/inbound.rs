@@ -34,31 +34,32 @@ pub struct ReturnAddress {
     pub recipient: Option<RecipientTag>,
 }
 
-/// An address that every mail host has (RFC 2142): `postmaster` or `abuse` of one of the installation's own names.
+/// An address that every mail host has (RFC 2142): `postmaster` or `abuse` at the host name, at the installation's name
+/// or at the bounce domain of a verified sending domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleAddress {
     /// The address, in lower case.
     pub address: String,
-    /// Workspace that forwards mail to the address.
+    /// Workspace that forwards the mail sent to the address.
     pub workspace_id: WorkspaceId,
-    /// Verified sending domain of that workspace that mail is forwarded from.
+    /// Verified sending domain of that workspace, used in the `From` address of the forwarded mail.
     pub domain: String,
 }
 
 /// A mail to a [`RoleAddress`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleMail {
-    /// Envelope sender; `None` if nobody may reply (RFC 5321 section 4.5.5).
+    /// Envelope sender; `None` for the null sender (RFC 5321 section 4.5.5).
     pub sender: Option<String>,
-    /// Address in `Reply-To`, if it is one.
+    /// First address in `Reply-To`, or in `From` if the mail has no `Reply-To`.
     pub reply_to: Option<String>,
-    /// Its subject.
+    /// The subject.
     pub subject: Option<String>,
-    /// True if a program sent the mail by itself (RFC 3834).
+    /// True if a program sent the mail by itself (`Auto-Submitted`, RFC 3834).
     pub is_automatic: bool,
-    /// Addresses whose mail it was forwarded from before (`X-Loop`).
+    /// Addresses that have forwarded the mail before (`X-Loop`).
     pub handed_on: Vec<String>,
-    /// Number of hosts that the mail passed (`Received`).
+    /// Number of hosts that the mail passed (`Received` fields).
     pub hops: usize,
     /// The whole mail, as it arrived.
     pub source: Bytes,
@@ -80,7 +81,7 @@ pub struct ReportAddress {
 /// A mail with a report about a sending domain, and evidence of its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportMail {
-    /// Address of the host that sent the mail.
+    /// IP address of the host that sent the mail.
     pub client: IpAddr,
     /// The domain of the envelope sender; `None` for the null sender.
     pub envelope_domain: Option<String>,
@@ -92,7 +93,7 @@ pub struct ReportMail {
     pub report: DomainReport,
 }
 
-/// Knows the return addresses, and stores reports. The engine implements it.
+/// Receiver of mail to this server: resolves its addresses, and stores reports. The engine implements it.
 ///
 /// A sink that knows no address, and so accepts no mail:
 ///
@@ -123,53 +124,52 @@ pub struct ReportMail {
 /// ```
 #[async_trait]
 pub trait InboundSink: Send + Sync + 'static {
-    /// Returns the content of a return address; `None` if it is none of this server.
+    /// Returns the content of a return address; `None` if the address is no return address of this server.
     async fn return_address(&self, address: &str) -> Result<Option<ReturnAddress>, StoreError>;
 
-    /// Stores a report. It is durable on return; the same report twice has one effect.
+    /// Stores a report, which is durable on return. Storing the same report twice has one effect.
     async fn receive(&self, to: &ReturnAddress, report: &Report) -> Result<(), InboundError>;
 
-    /// Returns the sending domain that an address receives reports about; `None` if there is none. By default there is
-    /// none.
+    /// Returns the sending domain that an address receives reports about; `None` if there is none, as by default.
     async fn report_address(&self, _address: &str) -> Result<Option<ReportAddress>, StoreError> {
         Ok(None)
     }
 
-    /// Stores a report about a sending domain. It is durable on return; the same report twice counts once.
+    /// Stores a report about a sending domain, which is durable on return. The same report twice counts once.
     async fn receive_domain_report(&self, _to: &ReportAddress, _mail: &ReportMail) -> Result<(), InboundError> {
         Ok(())
     }
 
-    /// Returns the role address that an address is, if its mail is forwarded to people. By default none is.
+    /// Returns the role address that a text names, if mail to it is forwarded; `None` otherwise, and by default.
     async fn role_address(&self, _address: &str) -> Result<Option<RoleAddress>, StoreError> {
         Ok(None)
     }
 
-    /// Forwards a mail. It is durable on return; the same mail twice has one effect. A mail that could loop is accepted
-    /// and not forwarded.
+    /// Forwards a mail by a message that is durable on return. The same mail twice is forwarded once. A mail that could
+    /// loop is accepted and not forwarded.
     async fn hand_on(&self, _to: &RoleAddress, _mail: RoleMail) -> Result<(), InboundError> {
         Ok(())
     }
 }
 
-/// Stores reports of providers about messages, and messages that recipients send over their accounts. The engine
-/// implements it.
+/// Receiver of providers' reports about messages, and of messages that recipients send to a provider's account. The
+/// engine implements it.
 #[async_trait]
 pub trait ProviderSink: Send + Sync + 'static {
-    /// Returns the message whose receipts a token is for, if this server gave the token out with a message
+    /// Returns the message whose receipts carry a token, if this server made the token
     /// ([`ReceiptAddress::token`](super::transport::ReceiptAddress::token)).
     fn receipt_token(&self, token: &str) -> Option<(WorkspaceId, MessageId)>;
 
-    /// Stores a receipt. It is durable on return; the same receipt twice has one effect, and receipts may come in any
-    /// order and before the end of the attempt that they are about. An unknown message is no error: it is looked up
+    /// Stores a receipt, which is durable on return. The same receipt twice has one effect. Receipts may come in any
+    /// order, and before the end of the attempt that they are about. An unknown message is no error: it is looked up
     /// again for some minutes.
     async fn receive_receipt(&self, about: &ReceiptLink, receipt: &Receipt) -> Result<(), InboundError>;
 
-    /// Stores a recipient's message. It is durable on return; the same message twice has one effect.
+    /// Stores a recipient's message, which is durable on return. The same message twice has one effect.
     async fn receive_message(&self, message: &InboundMessage) -> Result<(), InboundError>;
 
-    /// True if a channel has this provider with these settings at present, apart from its rate limit. A connection that
-    /// a transport keeps with replaced or removed settings has to end.
+    /// Returns true if a channel has this provider with these settings at present; its rate limit may differ. A
+    /// transport closes a connection whose settings were replaced or removed.
     async fn has_settings(
         &self,
         workspace: WorkspaceId,
@@ -190,7 +190,7 @@ pub enum ReceiptLink {
         /// The message.
         message_id: MessageId,
     },
-    /// The message to which the provider gave this name when it accepted it, over the account of this channel.
+    /// The message that the provider accepted under this id, through the account of this channel.
     Provider {
         /// The workspace that has the account.
         workspace_id: WorkspaceId,
@@ -198,10 +198,10 @@ pub enum ReceiptLink {
         channel: Channel,
         /// The provider.
         provider: String,
-        /// The provider's name for the message.
+        /// The provider's id of the message.
         provider_message_id: String,
-        /// Other spellings of that name, for a provider that does not keep to one. They are used if no message has the
-        /// name itself, and only if they lead to one message alone.
+        /// Other spellings of that id, for a provider that does not always use the same. They are tried if no message
+        /// has the id itself, and count only if they lead to exactly one message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         spellings: Vec<String>,
     },

@@ -1,4 +1,4 @@
-//! Work that was put aside because the database refused it: listing, releasing and dropping it.
+//! Quarantined work, whose outcome the database refused: listing, releasing and dropping it.
 
 use messaging_core::changes::{
     AutomationWrite, Changes, Condition, DateFire, Expect, JobWrite, NewJob, PutDateFires, PutRun, Write,
@@ -21,7 +21,7 @@ use crate::ops::Page;
 use crate::services::auditing::Command;
 use crate::services::entering::ByHand;
 
-/// Item of work that was put aside, as the `admin` commands show it.
+/// Item of quarantined work, as the `admin` commands show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct QuarantinedReport {
@@ -33,12 +33,12 @@ pub struct QuarantinedReport {
     pub subject: String,
     /// Workspace that owns the item, if one does.
     pub workspace_id: Option<WorkspaceId>,
-    /// True if the work can be tried again. Otherwise the rest of it was done, or the record does not contain enough to
-    /// do so.
+    /// True if the work can be tried again. If not, the rest of it was done without the refused part, or the record
+    /// does not contain enough for another try.
     pub can_be_released: bool,
     /// Text of the database's refusal.
     pub reason: String,
-    /// Time at which it was put aside.
+    /// Time at which the work was quarantined.
     pub at: Timestamp,
 }
 
@@ -46,23 +46,23 @@ pub struct QuarantinedReport {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReleaseReport {
-    /// Removed records: their items are tried again, or given up.
+    /// Removed records: their items are tried again if they were released, and given up if they were dropped.
     pub done: Vec<JobId>,
-    /// Records that stay.
+    /// Ids that were not released or dropped, each with the reason.
     pub left: Vec<LeftReport>,
 }
 
-/// Record that stays, and the reason.
+/// Id that was not released or dropped, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LeftReport {
     /// Id of the record.
     pub id: JobId,
-    /// The reason, and advice.
+    /// The reason, with advice where there is some.
     pub reason: String,
 }
 
-/// Lists all quarantined work that was not released or dropped, newest first.
+/// Lists all quarantined work that was neither released nor dropped, newest first.
 pub async fn list_quarantined(app: &App) -> Result<Page<QuarantinedReport>, Error> {
     let report = |one: Quarantined| QuarantinedReport {
         id: one.id,
@@ -77,7 +77,7 @@ pub async fn list_quarantined(app: &App) -> Result<Page<QuarantinedReport>, Erro
     Ok(Page::only(all.into_iter().map(report).collect()))
 }
 
-/// Tries items again at once; all that can be if `ids` is `None`.
+/// Has items tried again at once: the named ones, or all that can be released if `ids` is `None`.
 pub async fn release_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<ReleaseReport, Error> {
     let chosen = |one: &Quarantined| ids.is_some() || one.again.is_some();
     let mut report = ReleaseReport::default();
@@ -102,7 +102,7 @@ pub async fn release_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<Rel
     Ok(report)
 }
 
-/// Drops items and their records; all if `ids` is `None`.
+/// Deletes records, so that their items are given up: the named ones, or all if `ids` is `None`.
 pub async fn drop_quarantined(app: &App, ids: Option<&[JobId]>) -> Result<ReleaseReport, Error> {
     let mut report = ReleaseReport::default();
     for id in selected(app, ids, |_| true).await? {
@@ -141,7 +141,7 @@ async fn find(app: &App, id: JobId) -> Result<Option<Quarantined>, Error> {
     Ok(all.into_iter().find(|one| one.id == id))
 }
 
-/// Writes that have an item tried again, or the reason why that is impossible.
+/// Writes after which an item is tried again, or the reason for which it cannot be.
 type Decided = Result<Vec<Write>, &'static str>;
 
 async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static str>), Error> {
@@ -184,7 +184,8 @@ async fn release(app: &App, id: JobId) -> Result<(Changes, Result<(), &'static s
     })
 }
 
-/// Returns the writes that put a failed run back to where it stood.
+/// Returns the writes that resume a failed run at the node where it failed, or the reason for which it cannot be
+/// resumed.
 async fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option<Held>) -> Result<Decided, Error> {
     if record.status != RunStatus::Failed {
         return Ok(Err("its run has ended in another way meanwhile"));
@@ -218,7 +219,8 @@ async fn go_on(app: &App, Stored { record, revision }: Stored<Run>, held: Option
 const NOT_ACTIVE: &str = "its automation is not active; activate it first";
 const GONE: &str = "its automation is gone";
 
-/// Returns the writes that let a contact into an automation, like a call by hand.
+/// Returns the writes with which a contact enters an automation, as if a caller had entered it, or the reason for which
+/// it cannot enter.
 async fn enter(app: &App, of: (WorkspaceId, AutomationId), contact: ContactId) -> Result<Decided, Error> {
     let Some(Stored { record: automation, .. }) = app.store().automation(of.0, of.1).await? else {
         return Ok(Err(GONE));

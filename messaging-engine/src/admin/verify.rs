@@ -12,14 +12,14 @@ use crate::error::Error;
 use crate::jobs::JobData as _;
 use crate::jobs::deliver_message::DeliverMessage;
 
-/// Number of message contents that are checked together: each may be as long as a request.
+/// Number of message contents that are read at a time; each may be as long as a request.
 const PAGE: usize = 32;
 
 /// Number of audit log rows that are read at a time.
 const ROWS: usize = 500;
 
-/// Largest number of checks of an audit log whose first rows are removed meanwhile; retention runs every few minutes at
-/// most.
+/// Maximum number of checks of an audit log, repeated if retention removes its first rows meanwhile, which it does
+/// every few minutes at most. A log whose last check was disturbed is not counted.
 const MAX_LOOKS: usize = 3;
 
 /// Result of a verification.
@@ -44,8 +44,8 @@ pub struct DifferenceReport {
     pub counted: i64,
 }
 
-/// Recounts every counter, and checks that rows and files that others name exist. Changes nothing; may run while a
-/// server works on the database.
+/// Recounts every counter, and checks that audit logs are unbroken and that rows and files that others name exist.
+/// Changes nothing; may run while a server works on the database.
 pub async fn verify(app: &App) -> Result<VerifyReport, Error> {
     let mut verified = Verified::default();
     audit_log(app, None, &mut verified).await?;
@@ -72,7 +72,7 @@ async fn audit_log(app: &App, workspace: Option<WorkspaceId>, verified: &mut Ver
             if rows.is_empty() {
                 break;
             }
-            // Later rows were added since the end was read.
+            // Rows after `chain.last` were added since it was read.
             for row in rows.iter().take_while(|row| row.number <= chain.last) {
                 let what = || format!("{of}: entry {} of the audit log is as it was recorded", row.number);
                 let follows = check.follows(row);
@@ -98,7 +98,7 @@ fn message_of(payload: &[u8]) -> Option<(WorkspaceId, MessageId)> {
     Some((job.workspace_id, job.message_id))
 }
 
-/// Checks that the attachments that messages name exist, as long as the messages do.
+/// Checks that the files of the attachments of messages exist, with their lengths, while the messages have content.
 async fn files(app: &App, verified: &mut Verified) -> Result<(), Error> {
     let mut after = None;
     loop {
@@ -120,7 +120,7 @@ async fn compare_files(app: &App, placed: PlacedContent, verified: &mut Verified
     for file in request.files {
         let length = app.blobs().blob(workspace_id, file.blob).await?.map(|bytes| bytes.len() as u64);
         if length != Some(file.size) {
-            // The content was erased since it was read, so its file is not missing.
+            // If the content was erased since it was read, its file is not missing.
             let now = app.store().message_with_content(workspace_id, message_id).await?;
             if now.is_none_or(|(_, stored)| stored.is_none()) {
                 continue;

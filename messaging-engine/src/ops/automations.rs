@@ -1,8 +1,8 @@
 //! Automations.
 //!
-//! Contract section 13. Trigger and graph are parsed in [`messaging_core::domain::automation`]; beside this file: the
-//! view of an automation ([`AutomationView`]), [`actions`] that change its status, its [`runs`] and its [`stats`]. Jobs
-//! let contacts enter and proceed; they read the stored automation.
+//! Contract section 13. Trigger and graph are parsed in [`messaging_core::domain::automation`]. The submodules have the
+//! view of an automation ([`AutomationView`]), the [`actions`] that change its status, its [`runs`] and its [`stats`].
+//! Contacts enter and proceed in jobs, which read the stored automation.
 
 pub mod actions;
 pub mod runs;
@@ -92,7 +92,7 @@ impl Operation for CreateAutomation {
     type Output = AutomationView;
 
     async fn run(cx: &mut Context<'_>, call: Call<Self>) -> Result<AutomationView, Error> {
-        // The operator can name any workspace, also one that does not exist.
+        // An operator's call can name a workspace that does not exist.
         let workspace = cx.app.workspace(call.path.workspace_id).await?.ok_or(Error::NotFound)?.id;
         let (name, design) = call.body.into_design();
         let (design, reading) = judge(cx, design, &Design::default()).await?;
@@ -114,7 +114,7 @@ impl Operation for CreateAutomation {
     }
 }
 
-/// Parses a design that was sent in place of another; refuses one that not even a draft may have.
+/// Parses a design that replaces `before`; refuses one that not even a draft may have.
 async fn judge(cx: &mut Context<'_>, design: Design, before: &Design) -> Result<(Design, Reading), Error> {
     let design = if cx.lenient { design.without_unknown_members() } else { design };
     let mut found = Violations::new();
@@ -124,11 +124,11 @@ async fn judge(cx: &mut Context<'_>, design: Design, before: &Design) -> Result<
     }
     cx.violations.merge(found);
     std::mem::take(&mut cx.violations).into_result()?;
-    // A change reveals no more than its caller may read (contract section 2.4).
+    // A design that was changed by a caller who may not see addresses is masked (contract section 2.4).
     Ok((design.edited(before, cx.sees_addresses()), reading))
 }
 
-/// Returns the plan of an automation that is complete enough to be active; refuses one that is not.
+/// Returns the plan of an automation that may be active; refuses an incomplete or faulty one with its faults.
 async fn complete<'r>(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -233,7 +233,7 @@ impl Operation for DeleteAutomation {
         let AutomationPath { workspace_id, id } = call.path;
         let automation = find(cx, call.path).await?.record;
         automation.check_delete()?;
-        // If it is activated meanwhile, the deletion conflicts.
+        // The commit is refused if the status has changed meanwhile, for example by activation.
         cx.change(Write::Expect(Condition::Automation(workspace_id, id, automation.status)));
         cx.change(Write::DeleteAutomation(workspace_id, id));
         Ok(NoContent)

@@ -1,4 +1,4 @@
-//! IP pools, and the addresses that workspaces may name in them.
+//! IP pools, and the IP addresses that workspaces may put into their pools.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::pages::{below, one_more, sql_limit};
 use crate::row::{Row, document, get, record, stored, time};
 use crate::sql::{Sql, key, params, sql};
 
-/// Stands for the workspace of a shared pool.
+/// Value of the column `workspace` for a shared pool.
 const SHARED: [u8; 16] = [0; 16];
 
 fn owner(workspace: Option<WorkspaceId>) -> [u8; 16] {
@@ -44,7 +44,7 @@ pub(crate) fn delete(on: &mut dyn Statements, workspace: Option<WorkspaceId>, id
     on.run(sql!("DELETE FROM ip_pools WHERE workspace = $1 AND id = $2"), params![owner(workspace), key(id)])
 }
 
-/// Lets a workspace name an address, unless it may already.
+/// Allows a workspace to put an address into its pools; has no effect if the workspace may already.
 pub(crate) fn grant(on: &mut dyn Statements, grant: &IpGrant) -> Result<(), Fault> {
     on.run(
         sql!(
@@ -60,7 +60,7 @@ pub(crate) fn revoke(on: &mut dyn Statements, workspace: WorkspaceId, ip: IpAddr
     on.run(sql!("DELETE FROM ip_grants WHERE workspace = $1 AND ip = $2"), params![key(workspace), ip.to_string()])
 }
 
-/// The grant of a row of address and time.
+/// Reads a grant from a row of address and time.
 fn grant_of(workspace_id: WorkspaceId, row: &dyn Row) -> Result<IpGrant, Fault> {
     let ip = get::<&str>(row, 0)?.parse().map_err(|_| Fault::Malformed("a granted address is none"))?;
     Ok(IpGrant { workspace_id, ip, granted_at: time(row, 1)? })
@@ -74,7 +74,7 @@ impl<D: Database> IpPools for SqlStore<D> {
     }
 
     async fn ip_pool_by_name(&self, workspace: WorkspaceId, name: &str) -> Result<Option<Stored<IpPool>>, StoreError> {
-        // The shared one is the last: its workspace is less than all others.
+        // A shared pool comes after one of the workspace with the same name, because `SHARED` is less than every id.
         const SQL: Sql = sql!(
             "SELECT revision, doc FROM ip_pools WHERE workspace IN ($1, $2) AND name = $3
              ORDER BY workspace DESC LIMIT 1"

@@ -1,12 +1,12 @@
-//! Values of records in the notation of providers: quotation marks, final dots, names below a zone.
+//! Names and values of DNS records in the notation of DNS providers: quotation marks, final dots, names within a zone.
 
 use messaging_core::domain::mail::domain_name::organizational;
 
 /// Maximum number of octets of one string of a TXT record (RFC 1035 section 3.3).
 pub(super) const MAX_STRING: usize = 255;
 
-/// Returns the names that the zone of a domain may have, the longest first: the domain and those above it, up to the
-/// registered one.
+/// Returns the names that the zone of a domain may have, the longest first: the domain and its parents, up to the
+/// registered domain.
 pub(super) fn zone_names(domain: &str) -> Vec<&str> {
     let shortest = organizational(domain).len();
     let mut names = vec![domain];
@@ -21,7 +21,7 @@ pub(super) fn zone_names(domain: &str) -> Vec<&str> {
     names
 }
 
-/// Returns a text as the strings of a TXT record, in quotation marks (RFC 1035 section 5.1).
+/// Returns a text as the strings of a TXT record, each in quotation marks (RFC 1035 section 5.1).
 pub(super) fn quoted(text: &str) -> String {
     let mut strings = vec![String::new()];
     let mut length = 0;
@@ -40,13 +40,13 @@ pub(super) fn quoted(text: &str) -> String {
     strings.iter().map(|string| format!("\"{string}\"")).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the text of a TXT record, joined from its strings; a text without quotation marks is taken as it is. An
-/// octet may be written as a backslash and three decimal digits (RFC 1035 section 5.1).
+/// Returns the text of a TXT record, joined from its quoted strings; a text without a quotation mark at its beginning
+/// is only trimmed. An octet may be written as a backslash and three decimal digits (RFC 1035 section 5.1).
 pub(super) fn unquoted(value: &str) -> String {
     unquoted_by(value, 10)
 }
 
-/// Does the same for a provider that writes the digits of octets to another base.
+/// Does the same as `unquoted` for a provider that writes the three digits of an octet in another base.
 pub(super) fn unquoted_by(value: &str, base: u32) -> String {
     let value = value.trim();
     if !value.starts_with('"') {
@@ -65,7 +65,7 @@ pub(super) fn unquoted_by(value: &str, base: u32) -> String {
     String::from_utf8_lossy(&octets).into_owned()
 }
 
-/// Reads an escape after its backslash: an octet in three digits, or a literal character.
+/// Reads an escape after its backslash: an octet in three digits (`?` if above 255), or a literal character.
 fn escaped(characters: &mut std::str::Chars<'_>, octets: &mut Vec<u8>, base: u32) {
     let digits: String = characters.clone().take(3).collect();
     if digits.len() == 3 && digits.chars().all(|digit| digit.is_digit(base)) {
@@ -81,12 +81,12 @@ pub(super) fn plain_name(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// Returns a name as it stands in a zone file, with the final dot.
+/// Returns a name with a final dot, as in a zone file.
 pub(super) fn absolute(name: &str) -> String {
     format!("{}.", name.strip_suffix('.').unwrap_or(name))
 }
 
-/// Returns a name relative to its zone; `@` for the zone itself.
+/// Returns a name relative to its zone; `@` for the zone itself, and for a name outside it.
 pub(super) fn relative<'a>(host: &'a str, zone: &str) -> &'a str {
     host.strip_suffix(zone).and_then(|rest| rest.strip_suffix('.')).unwrap_or("@")
 }
@@ -113,7 +113,7 @@ impl Difference {
     }
 }
 
-/// Returns true if two lists have the same values, in any order.
+/// Returns true if two lists have the same length and the same values, in any order.
 pub(super) fn are_same(one: &[String], other: &[String]) -> bool {
     one.len() == other.len() && Difference::of(one, other) == Difference::default()
 }

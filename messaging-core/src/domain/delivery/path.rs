@@ -37,10 +37,10 @@ pub struct PathState {
     brake: Brake,
     window: Window,
     pace: Pace,
-    /// Number of orders that people gave.
+    /// Number of releases and stops that people ordered.
     #[serde(skip_serializing_if = "is_default")]
     orders: u32,
-    /// Number of complaints that nodes which do not use the path have added.
+    /// Number of complaints that other nodes have added, which do not use the path.
     #[serde(skip_serializing_if = "is_default")]
     told: u32,
 }
@@ -55,9 +55,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// Priority of the mail that wants to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Mail that somebody waits for. It may use the whole allowance of a day, without waiting for its hours.
+    /// Mail that somebody waits for. It may use the whole allowance of a day at once; hourly shares do not bound it.
     Transactional {
-        /// Expiry of the message: before that it leaves, whatever the warm-up says.
+        /// Expiry of the message. Instead of a wait until then or later, the message gets `Permission::Overdue`; only a
+        /// stopped path holds it.
         expires_at: Timestamp,
     },
     /// Mail of campaigns and automations.
@@ -69,32 +70,32 @@ pub enum Priority {
 pub enum Permission {
     /// The transaction may begin.
     Allowed,
-    /// The transaction may begin, although it is more than the path allows, because the message would expire while it
-    /// waits. Another source that may send is better.
+    /// The transaction may begin, although the path allows no more, because the message would expire while it waits. A
+    /// source that is `Allowed` is preferred.
     Overdue,
     /// The transaction has to wait.
     Wait(Wait),
 }
 
-/// Bound that a transaction waits for, and until when.
+/// Bound that a transaction waits for, and the end of the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wait {
-    /// Time at which to ask again; `None` until a person acts.
+    /// Time at which to ask again; `None` if only a person can end the wait.
     pub until: Option<Timestamp>,
-    /// Bound that the path is at.
+    /// Bound that the path has reached.
     pub reason: WaitReason,
 }
 
 /// Bound of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitReason {
-    /// The rate of the path: a short wait, and no hold.
+    /// The rate of the path, while the brake does not lower it.
     Pace,
     /// The warm-up, which bounds the messages of today.
     WarmingUp {
         /// Messages sent today.
         sent: u32,
-        /// Messages that the day may have.
+        /// Messages allowed today.
         allowed: u32,
     },
     /// The brake, with its reason; `None` if a person stopped the path.
@@ -118,13 +119,13 @@ impl WaitReason {
 /// A change of a path's brake, for the log and the record of actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrakeChange {
-    /// Change of the sending; `None` for a warning alone.
+    /// Action taken on the path; [`PathAction::None`] for a mere warning.
     pub action: PathAction,
     /// Reason of the action.
     pub reason: BrakeReason,
-    /// Time at which sending continues, if it is known.
+    /// End of the rest, if the path rests.
     pub until: Option<Timestamp>,
-    /// The reply or the figures, at most 512 characters, with addresses masked.
+    /// The reply, at most 512 characters with addresses masked, or the figures, which may quote the reply.
     pub evidence: String,
 }
 
@@ -137,18 +138,18 @@ pub struct PathReport {
     pub rate_per_minute: Option<u32>,
     /// End of the rest, if the path rests.
     pub until: Option<Timestamp>,
-    /// Reason for which the path is not `ok`; `None` as well if a person stopped it.
+    /// Reason of the brake; `None` if the path is `ok` or a person stopped it.
     pub reason: Option<BrakeReason>,
     /// The reply or the figures behind the reason.
     pub evidence: Option<String>,
     /// Messages sent today.
     pub sent_today: u32,
-    /// Messages that today may have; `None` when it is not bounded.
+    /// Messages allowed today; `None` without a bound.
     pub allowed_today: Option<u32>,
 }
 
 impl PathState {
-    /// Returns the state of a path whose source the operator says is warm.
+    /// Returns the state of a new path whose source the operator declared warm.
     pub fn known() -> Self {
         Self { warm_up: WarmUp::known(), ..Self::default() }
     }
@@ -158,13 +159,13 @@ impl PathState {
         self.warm_up.at(now, limits.warm_up, self.brake.status(now) != PathStatus::Ok)
     }
 
-    /// Sets whether the site knows the source; if not, its warm-up continues at its present level. The brake stays as
-    /// it is.
+    /// Sets if the site knows the source, so that the warm-up bounds nothing; if not, the warm-up continues at its
+    /// present level. The brake stays as it is.
     pub fn set_known(&mut self, is_known: bool) {
         self.warm_up.set_known(is_known);
     }
 
-    /// Judges whether a transaction of this priority may begin at `now`.
+    /// Decides if a transaction of this priority may begin at `now`.
     pub fn may_send(&self, limits: &SiteLimits, now: Timestamp, priority: Priority) -> Permission {
         let is_transactional = matches!(priority, Priority::Transactional { .. });
         let would_expire = |until: Timestamp| match priority {
@@ -217,13 +218,13 @@ impl PathState {
         self.warm_up.uncount();
     }
 
-    /// Returns the time between two messages of marketing mail at the present rate and level; `None` when nothing
-    /// bounds them.
+    /// Returns the time between two messages of marketing mail at the present rate and level of the warm-up; `None`
+    /// without a bound.
     pub fn spacing(&self, limits: &SiteLimits, now: Timestamp) -> Option<Duration> {
         self.rate(limits, now).map(pace::interval).max(self.warm_up(limits, now).spacing(limits.warm_up))
     }
 
-    /// Reads what a site answered about one recipient. Returns what changes on the path, if anything does.
+    /// Counts a site's answer about one recipient. Returns the change of the brake, if there is one.
     pub fn answered(&mut self, limits: &SiteLimits, now: Timestamp, reply: &PathReply) -> Option<BrakeChange> {
         let by_reply = reply.verdict.and_then(|verdict| {
             let reason = BrakeReason::of(verdict.meaning)?;
@@ -236,8 +237,8 @@ impl PathState {
         })
     }
 
-    /// Reads a complaint about a message that the path delivered. Returns what changes, if anything does; a warning has
-    /// the action [`PathAction::None`].
+    /// Counts a complaint about a message that the path delivered. Returns the change of the brake, if there is one, or
+    /// a warning, with the action [`PathAction::None`].
     pub fn complained(&mut self, limits: &SiteLimits, now: Timestamp) -> Option<BrakeChange> {
         let (action, evidence) = self.window.complained(now)?;
         if action == PathAction::None {
@@ -246,7 +247,7 @@ impl PathState {
         self.act(limits, now, action, BrakeReason::Complaints, &evidence)
     }
 
-    /// Reads a complaint in the stored state of a path that another node uses, which hears of it by
+    /// Counts a complaint in the stored state of a path that another node uses. That node takes the complaint over by
     /// [`Self::hear_complaints`].
     pub fn complained_elsewhere(&mut self, limits: &SiteLimits, now: Timestamp) {
         self.told = self.told.saturating_add(1);
@@ -254,8 +255,8 @@ impl PathState {
         let _ = self.complained(limits, now);
     }
 
-    /// Counts the complaints that the stored state of the path has and this one has not. Returns the changes of the
-    /// brake.
+    /// Counts the complaints that other nodes have added to the stored state of the path, and this state does not have.
+    /// Returns the changes of the brake.
     pub fn hear_complaints(&mut self, stored: &Self, limits: &SiteLimits, now: Timestamp) -> Vec<BrakeChange> {
         let unheard = stored.told.saturating_sub(self.told).min(MAX_TOLD);
         self.told = self.told.max(stored.told);
@@ -273,7 +274,7 @@ impl PathState {
         if action == PathAction::None {
             return None;
         }
-        // Messages of earlier days count by how their days went.
+        // Earlier days are judged first, so that only today is spoiled.
         self.warm_up = self.warm_up(limits, now);
         self.warm_up.spoil();
         let usual = self.pace.measured(now);
@@ -302,7 +303,8 @@ impl PathState {
         }
     }
 
-    /// Returns the number of orders that people gave so far: of two states of a path the one with more of them counts.
+    /// Returns the number of releases and stops that people ordered; of two states of a path, the one with more is
+    /// current.
     pub const fn orders(&self) -> u32 {
         self.orders
     }

@@ -1,8 +1,7 @@
-//! Consequences of a report that came back by mail for its message.
+//! Consequences of a report by mail, for the message that it is about.
 //!
 //! Contract sections 4.2 and 10. Reports come late, twice, out of order and in the words of other programs: each has
-//! its effect once, the status never moves backwards, and a recipient who cannot be found has no consequences for the
-//! others.
+//! its effect once, the status never moves backwards, and a recipient who cannot be found changes nothing for others.
 
 use serde_json::json;
 
@@ -22,10 +21,10 @@ use crate::domain::message::{EventKind, MessageEvent, MessageStatus};
 pub struct Returned<'a> {
     /// Status of the message.
     pub status: MessageStatus,
-    /// Its recipients.
+    /// Recipients of the message that the report may be about.
     pub recipients: &'a [Recipient],
-    /// True if the report can be about no other recipient: a return address names one recipient, and in mail of earlier
-    /// versions all, whose copies are deleted with the content.
+    /// True if `recipients` has everybody whom the report can be about: the recipient that the return address names, or
+    /// all of the message for an address of an earlier version. Copies are unknown once the content is deleted.
     pub complete: bool,
     /// Earlier events of the message, of the kinds that [`kinds`] returns.
     pub past: &'a [MessageEvent],
@@ -50,7 +49,7 @@ impl Returned<'_> {
                     judging.delivery(report);
                 }
             }
-            // RFC 6430 and RFC 6591: these reports are no complaints.
+            // Reports of these types are no complaints (RFC 6430, RFC 6591).
             Report::Complaint { feedback_type, .. }
                 if ["not-spam", "auth-failure"].iter().any(|kind| feedback_type.eq_ignore_ascii_case(kind)) => {}
             Report::Complaint { feedback_type, recipients } => judging.complaint(feedback_type, recipients),
@@ -59,9 +58,9 @@ impl Returned<'_> {
         judging.judgment
     }
 
-    /// Returns the recipient that a report is about, by the addresses that it names.
+    /// Returns the recipient that a report is about, found by the addresses that the report names.
     ///
-    /// A single recipient is never in doubt: reports name the address that mail was forwarded to, or none.
+    /// The only recipient needs no such address: the report may name the one that mail was forwarded to, or none.
     fn recipient(&self, addresses: &[String]) -> Option<&Recipient> {
         match self.recipients {
             [only] if self.complete => Some(only),
@@ -124,12 +123,12 @@ impl Judging<'_> {
         }
     }
 
-    /// Returns true if the recipient has such an event, from before or from an earlier part of this report.
+    /// Returns true if the recipient has an event of a kind, from before or from an earlier part of this report.
     fn has(&self, kind: EventKind, address: &str) -> bool {
         let past = self.message.past.iter().map(|event| (event.kind, &event.meta));
         let present = self.judgment.events.iter().map(|(kind, meta)| (*kind, meta));
         past.chain(present).any(|(of_kind, meta)| {
-            // Deferrals with an attempt are our own, not reported ones.
+            // A deferral with `attempt` is one of our own attempts; a reported one has none.
             of_kind == kind
                 && meta.get("recipient").and_then(|known| known.as_str()).is_some_and(|known| is_same(known, address))
                 && !(kind == EventKind::Deferred && meta.contains_key("attempt"))

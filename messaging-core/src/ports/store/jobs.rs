@@ -1,4 +1,4 @@
-//! Jobs waiting to be done.
+//! The job queue: claiming due jobs, and looking at those that wait.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::time::{Monotonic, Timestamp};
 /// The job queue.
 ///
 /// A claim gives a job to one claimer until its lease ends; after that it can be claimed again, and the first claim's
-/// [`JobHandle`] is refused. A restart of the only process may end all leases at once. Before anything leaves the
-/// process the claim is confirmed by a commit, which may consist of [`Hold`](crate::changes::JobWrite::Hold) alone.
+/// [`JobHandle`] is refused. If there is one process only, its restart may end all leases at once. Before anything
+/// leaves the process, a commit confirms the claim; it may consist of [`Hold`](crate::changes::JobWrite::Hold) alone.
 ///
-/// Flows get places in turn ([`FairTurns`](crate::domain::delivery::fair_turns::FairTurns)), and within a flow the lane
-/// that waited longest comes first. All jobs of a lane are claimed by one process at a time.
+/// Flows take turns ([`FairTurns`](crate::domain::delivery::fair_turns::FairTurns)), and within a flow the lane that
+/// waited longest comes first. All jobs of a lane are claimed by one process at a time.
 ///
-/// Due times are dates, and dates may be wrong: if the clock is set back, a job that was dated while it was ahead would
-/// wait for that date. A store notices that and dates such jobs anew, as long after now as they were due after the
-/// moment they were added. Claimed jobs are left alone.
+/// Due times are wall clock times, which may be wrong: if the clock was ahead and is set back, the jobs added meanwhile
+/// would wait too long. A store notices that, and gives each such job a new due time, as long after now as its old one
+/// was after the time at which the job was added. Claimed jobs are left alone.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,20 +48,21 @@ use crate::time::{Monotonic, Timestamp};
 /// ```
 #[async_trait]
 pub trait Jobs {
-    /// Claims due jobs. A job that another process dated more than ten seconds before its commit may be missed for up
-    /// to a minute of the monotonic clock, so that claims need not look for such jobs each time.
+    /// Claims due jobs. A job of another process whose due time lies more than ten seconds before its commit may be
+    /// missed for up to a minute of the monotonic clock, so that claims need not look for such jobs each time.
     async fn claim(&self, claim: Claim) -> Result<Vec<ClaimedJob>, StoreError>;
-    /// Returns the time until the next unclaimed job is due or a lease ends, by the two clocks; `None` if no job waits.
+    /// Returns the time until the next unclaimed job is due, on the wall clock, or a lease ends, on the monotonic
+    /// clock; `None` if no job waits.
     async fn next_due(&self, now: Timestamp, monotonic: Monotonic) -> Result<Option<Duration>, StoreError>;
     /// Counts the waiting jobs, claimed ones included; for metrics.
     async fn job_count(&self) -> Result<u64, StoreError>;
-    /// Returns up to `limit` jobs of some kinds, claimed or not, due or not, in an order of the store's own.
+    /// Returns up to `limit` jobs of some kinds, claimed or not, due or not, in an order that the store chooses.
     async fn jobs_of(&self, kinds: &[&'static str], limit: usize) -> Result<Vec<StoredJob>, StoreError>;
     /// Sums up the waiting jobs, claimed or not, and returns the `limit` longest lanes, the longest first. Reads every
     /// job, so it is only for requests by people.
     async fn queues(&self, limit: usize) -> Result<Queues, StoreError>;
-    /// Counts the jobs of each lane that are due by a time, claimed ones included, in the order of the lanes. Counts at
-    /// most `most`, to which the cost of a lane is proportional.
+    /// Counts the jobs of each lane that are due by a time, claimed ones included, in the order of `lanes`. Counts at
+    /// most `most` jobs of each lane, which bounds the cost.
     async fn lane_lengths(&self, lanes: &[Lane], due_by: Timestamp, most: usize) -> Result<Vec<u64>, StoreError>;
 }
 
@@ -70,19 +71,19 @@ pub trait Jobs {
 pub struct StoredJob {
     /// The key of the job: its lane, due time and id.
     pub place: JobPlace,
-    /// Name of the job type that runs it.
+    /// Name of the job type that runs the job.
     pub kind: String,
-    /// The job's own data.
+    /// Data of the job, as its job type encodes it.
     pub payload: Bytes,
 }
 
 /// The jobs that wait, summed up by kind of resource and by lane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Queues {
-    /// Sums by the beginning of the lanes' resources, the text before a colon, in the order of these texts: `email`
-    /// sums up `email:a.example` and `email:b.example` of all workspaces.
+    /// Sums by kind of resource, the text before the first colon of the lane's resource, in the order of these texts:
+    /// `email` sums up `email:a.example` and `email:b.example` of all workspaces.
     pub sums: BTreeMap<String, Queued>,
-    /// The longest lanes.
+    /// The longest lanes, the longest first.
     pub lanes: Vec<(Lane, Queued)>,
 }
 
@@ -97,10 +98,10 @@ pub struct Queued {
     pub due: Timestamp,
 }
 
-/// A request for due jobs, with its limits and the lanes that it leaves alone.
+/// A request for due jobs, with limits and the lanes that it skips.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Claims jobs that are due at or before this time.
+    /// Present time: jobs that are due at or before it are claimed.
     pub now: Timestamp,
     /// The same moment on the monotonic clock, which measures leases and holds.
     pub monotonic: Monotonic,
@@ -112,27 +113,26 @@ pub struct Claim {
     pub bulk: usize,
     /// Maximum number of jobs of one flow.
     pub per_flow: usize,
-    /// Flows with another limit than `per_flow`.
+    /// Limits of flows that differ from `per_flow`.
     pub flows: HashMap<Flow, usize>,
-    /// Turns of a workspace for each turn of another; 1 if it is not here.
+    /// Number of turns of a workspace for each turn of a workspace with weight 1; a workspace without an entry has 1.
     pub weights: HashMap<WorkspaceId, u32>,
-    /// Maximum number of jobs of one lane, all its senders together; the lanes of a flow that waited longest come
-    /// first.
+    /// Maximum number of jobs of one lane with all its senders. In a flow, the lane that waited longest comes first.
     pub per_lane: usize,
-    /// Lanes, without their senders, with another limit than `per_lane`.
+    /// Limits of lanes, named without their senders, that differ from `per_lane`.
     pub shares: HashMap<Lane, usize>,
-    /// Lanes, without their senders, to leave alone until a time: at their limit, or in back-off. A later claim without
-    /// a lane releases it.
+    /// Lanes, named without their senders, to skip until a time, because they are at their limit or in back-off. A
+    /// later claim that does not name a lane releases it.
     pub hold: Vec<(Lane, Monotonic)>,
-    /// Prefixes of resources whose lanes are left alone. A later claim without them releases them.
+    /// Prefixes of resources whose lanes are skipped. A later claim that does not name a prefix releases its lanes.
     pub withheld: &'static [&'static str],
-    /// Lanes that are left alone for some workspaces only; released in the same way.
+    /// Lanes that are skipped for some workspaces only; released in the same way.
     pub withheld_of: WithheldOf,
-    /// Suspended lanes of messages, which are left alone; released in the same way.
+    /// Suspended lanes of messages, which are skipped; released in the same way.
     pub suspended: Arc<Suspensions>,
 }
 
-/// Lanes of some workspaces that a claim leaves alone.
+/// Lanes of some workspaces that a claim skips.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WithheldOf {
     /// The workspaces.
@@ -142,7 +142,7 @@ pub struct WithheldOf {
 }
 
 impl Claim {
-    /// True if the claim leaves a lane alone altogether.
+    /// Returns true if the claim skips a lane without a time limit, by `withheld`, `withheld_of` or `suspended`.
     pub fn withholds(&self, lane: &Lane) -> bool {
         let begins_with = |starts: &[&str]| starts.iter().any(|start| lane.resource().starts_with(start));
         let WithheldOf { workspaces, resources } = &self.withheld_of;
@@ -151,7 +151,7 @@ impl Claim {
             || self.suspended.of(lane).is_some()
     }
 
-    /// True if there may be lanes that the claim leaves alone altogether.
+    /// Returns true if there may be lanes for which `withholds` is true.
     pub fn withholds_some(&self) -> bool {
         !self.withheld.is_empty() || !self.withheld_of.workspaces.is_empty() || !self.suspended.is_empty()
     }
@@ -182,9 +182,9 @@ impl Claim {
 pub struct ClaimedJob {
     /// The handle by which the job is finished or rescheduled.
     pub handle: JobHandle,
-    /// Name of the job type that runs it.
+    /// Name of the job type that runs the job.
     pub kind: String,
-    /// The job's own data.
+    /// Data of the job, as its job type encodes it.
     pub payload: Bytes,
     /// Number of consecutive failed runs; 0 again when the job reschedules itself.
     pub failures: u32,

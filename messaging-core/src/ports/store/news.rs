@@ -1,11 +1,11 @@
-//! Notices of changes in the database, for invalidating caches and ending waits.
+//! Notices of changes in the database, which invalidate caches and end waits.
 
 use crate::changes::{AccountWrite, Changes, Document, DocumentKey, Expect, SourceWrite, Write};
 
-/// A subject that caches remember or tasks wait for.
+/// Subject of a notice: rows that caches hold, or that tasks wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
-    /// API keys, sessions, passwords, memberships.
+    /// Users with their passwords, memberships, API keys and sessions.
     Credentials,
     /// Workspaces.
     Workspaces,
@@ -15,7 +15,7 @@ pub enum Topic {
     Channels,
     /// Custom fields.
     Fields,
-    /// Contacts were added.
+    /// Contacts that were added.
     Contacts,
     /// Segments, and with them the read masks of workspaces.
     Segments,
@@ -23,15 +23,15 @@ pub enum Topic {
     Templates,
     /// Webhooks, and the time until which events are followed.
     Listeners,
-    /// Targets of redirected links were removed.
+    /// Targets of redirected links that were removed.
     Links,
     /// The name of the installation.
     Name,
-    /// The fence of the installation: whether the installation is fenced.
+    /// The fence of the installation, set or lifted.
     Fence,
     /// Jobs that may be due.
     Work,
-    /// Events were logged.
+    /// Events that were logged.
     Events,
     /// Campaigns.
     Campaigns,
@@ -41,7 +41,7 @@ pub enum Topic {
     Queue,
     /// The operator's orders for sources and paths.
     Sources,
-    /// IP pools, and the addresses that workspaces may name.
+    /// IP pools, and the IP addresses that workspaces may put into theirs.
     Pools,
 }
 
@@ -77,11 +77,11 @@ pub struct Topics(u32);
 impl Topics {
     /// The empty set.
     pub const NONE: Self = Self(0);
-    /// All.
+    /// The set of all topics.
     pub const ALL: Self = Self((1 << Topic::ALL.len()) - 1);
 
-    /// Returns the topics of caches that a commit invalidates. Work and events are not among them: the committer knows
-    /// whom to wake, and the store itself tells of jobs that it makes due.
+    /// Returns the topics of the caches that a commit invalidates. `Topic::Work` and `Topic::Events` are not among
+    /// them: the committer wakes their waiters, and the store itself gives notice of jobs that it makes due.
     pub fn of(changes: &Changes) -> Self {
         let mut topics = Self::NONE;
         for write in changes.writes() {
@@ -121,12 +121,12 @@ impl Topics {
         self.0 |= 1 << topic as u16;
     }
 
-    /// True if a topic is in the set.
+    /// Returns true if a topic is in the set.
     pub const fn contains(self, topic: Topic) -> bool {
         self.0 & (1 << topic as u16) != 0
     }
 
-    /// True if the set is empty.
+    /// Returns true if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -68,8 +68,8 @@ impl From<ChannelContent> for Content {
     }
 }
 
-/// An email before it is MIME: checked by core, so no part holds a CR, LF or control character where it could break a
-/// header.
+/// An email before MIME encoding. Core has checked it: no part holds a CR, LF or control character where it could break
+/// a header.
 #[derive(Debug, Clone)]
 pub struct Email {
     /// The envelope sender (RFC 5321 MAIL FROM).
@@ -84,7 +84,7 @@ pub struct Email {
     pub reply_to: Option<EmailAddress>,
     /// `Subject`.
     pub subject: String,
-    /// `Date`: when the message was accepted, so that every attempt is the same message.
+    /// `Date`: the time at which the message was accepted, so that every attempt sends the same message.
     pub date: Timestamp,
     /// `Message-ID` without angle brackets; stable across attempts.
     pub message_id: String,
@@ -94,9 +94,9 @@ pub struct Email {
     pub text: Option<String>,
     /// The HTML part.
     pub html: Option<String>,
-    /// Files, in order.
+    /// Attached files, in order.
     pub attachments: Vec<AttachedFile>,
-    /// DKIM keys that sign it (RFC 6376), each adding a signature; none for a sender without keys.
+    /// DKIM keys (RFC 6376), each of which adds a signature; empty for a sender without keys.
     pub signers: Vec<Arc<Signer>>,
 }
 
@@ -114,13 +114,13 @@ pub struct Mailbox {
 pub enum EnvelopeFrom {
     /// One address for all recipients, who may share a transaction.
     Shared(EmailAddress),
-    /// One address for each recipient of [`Outgoing::recipients`](super::Outgoing::recipients), in their order: a
-    /// bounce shows which recipient it is about. Recipients with different senders never share a transaction.
+    /// One address for each of [`Outgoing::recipients`](super::Outgoing::recipients), in their order, so that a bounce
+    /// shows its recipient. Recipients with different senders never share a transaction.
     PerRecipient(Vec<EmailAddress>),
 }
 
 impl EnvelopeFrom {
-    /// Returns the sender for the recipient at this position; `None` if there is none.
+    /// Returns the sender for the recipient at an index; `None` if the index is out of range.
     pub fn of(&self, recipient: usize) -> Option<&EmailAddress> {
         match self {
             Self::Shared(sender) => Some(sender),
@@ -140,24 +140,24 @@ impl From<EmailAddress> for EnvelopeFrom {
 pub struct AttachedFile {
     /// Name that the recipient sees; may be non-ASCII.
     pub filename: String,
-    /// A media type such as `application/pdf`.
+    /// Media type, such as `application/pdf`.
     pub content_type: String,
     /// Content of the file.
     pub content: Bytes,
-    /// `Content-ID` by which the HTML shows the file, if it is part of that; visible ASCII without angle brackets.
+    /// `Content-ID` by which the HTML part refers to the file, if it does; visible ASCII without angle brackets.
     pub content_id: Option<String>,
 }
 
-/// Options of a delivery; a provider ignores those that it does not have.
+/// Options of a delivery; a provider ignores those that it does not support.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryOptions {
-    /// Time from now during which the provider may try; `None` for the provider's own.
+    /// Time from now during which the provider may try to deliver; `None` for the provider's default.
     pub ttl: Option<Duration>,
     /// Key that makes the message replace the previous one with the same key on the device.
     pub collapse_key: Option<String>,
     /// True if the message arrives without a sound.
     pub silent: bool,
-    /// True if it is marketing, for providers that ask.
+    /// True if the message is marketing, for providers that distinguish it.
     pub is_marketing: bool,
     /// True if an email may only leave over TLS: without TLS the outcome is [`OutcomeClass::TlsRequired`].
     ///

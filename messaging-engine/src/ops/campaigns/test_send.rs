@@ -1,6 +1,6 @@
-//! Sending a campaign to people of the house before everybody gets it.
+//! Tests of a campaign: sending it to members of the workspace or contacts, ahead of its audience.
 //!
-//! Contract section 26. What is sent are transactional messages with a mark: no statistics count them.
+//! Contract section 26. A test consists of transactional messages that are marked as tests: no statistics count them.
 
 use http::{Method, StatusCode};
 use messaging_core::domain::audience::contact::{Contact, Identifier};
@@ -76,7 +76,8 @@ impl Operation for TestCampaign {
     }
 }
 
-/// The contact as which the test is rendered. One that is named and not there is added to the violations.
+/// Returns the contact for whom the test is rendered: the one that the input names, else the newest of the audience. A
+/// named contact that does not exist is added to the violations.
 async fn contact(
     cx: &Context<'_>,
     campaign: &Campaign,
@@ -97,8 +98,8 @@ async fn contact(
     Ok(contact.map(|stored| stored.record))
 }
 
-/// True if an address is that of an active member or of a contact. An address that no index finds, such as a chat, is
-/// that of the contact as which the test is rendered.
+/// Returns true if an address belongs to a contact or, for email, to an active member. An address that no index finds,
+/// such as a chat, must belong to `contact`, for whom the test is rendered.
 async fn may_get_tests(
     cx: &Context<'_>,
     workspace: WorkspaceId,
@@ -152,7 +153,8 @@ async fn send(
     Ok(CampaignTest { message_ids })
 }
 
-/// A rendering that fails is the template's or the contact's fault.
+/// Returns the error for a failed rendering: a violation at `/template_id`, unless rendering is busy or the store
+/// fails.
 fn refused(cause: Unrendered) -> Error {
     match cause {
         Unrendered::Busy => Error::Unavailable { retry_after: 1 },

@@ -1,7 +1,7 @@
 //! Counting an audience without freezing it.
 //!
-//! As in the preview of a segment, parts are examined that are spread over all contacts, so that an audience that is
-//! too large for the time limit is estimated from all parts.
+//! As in the preview of a segment, contacts are examined in parts whose order spreads them over all contacts, so that
+//! an audience too large for the time limit is estimated from contacts of every age.
 
 use std::ops::RangeInclusive;
 use std::time::Instant;
@@ -26,17 +26,17 @@ const PART: i64 = 8192;
 /// Approximate number of contacts in a part if filters are evaluated.
 const FILTERED_PART: i64 = 512;
 
-/// State of a preview: the parts still to examine, and the counts so far.
+/// State of a preview: the parts to examine, and the counts so far.
 struct PreviewProgress {
     parts: Parts,
-    /// The number of contacts in the workspace.
+    /// Number of contacts in the workspace.
     contacts: u64,
-    /// Ranges of numbers that were examined.
+    /// Ranges of contact numbers that were examined.
     seen: Vec<RangeInclusive<i64>>,
     tally: Tally,
 }
 
-/// Counts the contacts of an audience by verdict.
+/// Counts the contacts of an audience by verdict, or estimates the counts once the time limit is over.
 pub(super) async fn preview(
     reads: &Reads,
     workspace: WorkspaceId,
@@ -59,7 +59,7 @@ pub(super) async fn preview(
     }
 }
 
-/// Examines some more contacts; returns true if those were the last.
+/// Examines more contacts, for about `LOOK`; returns true if none are left.
 async fn go_on(
     on: &mut Snapshot,
     workspace: WorkspaceId,
@@ -88,7 +88,7 @@ impl PreviewProgress {
         Ok(Self { parts, contacts, seen: Vec::new(), tally: Tally::default() })
     }
 
-    /// Examines the first contacts of a part, all in one piece; the rest is put back.
+    /// Examines the first contacts of a part, as far as they are in one piece of the audience; puts the rest back.
     async fn look(&mut self, on: &mut Snapshot, scan: &Scan, part: RangeInclusive<i64>) -> Result<(), Fault> {
         let (start, end) = part.into_inner();
         let Some(first) = scan.first_in(on, &(start..=end)).await? else {
@@ -113,7 +113,7 @@ impl PreviewProgress {
         Ok(self.tally.preview(query, part))
     }
 
-    /// Number of contacts in the ranges that were examined.
+    /// Returns the number of contacts in the ranges that were examined.
     async fn contacts_seen(&self, on: &mut Snapshot) -> Result<u64, Fault> {
         const SEEN: &str = "SELECT coalesce(sum(c.number), 0)::bigint
             FROM unnest($1::bigint[], $2::bigint[]) AS r (first, last)

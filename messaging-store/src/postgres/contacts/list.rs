@@ -1,10 +1,10 @@
 //! Listing contacts.
 //!
-//! One index drives a listing: that of an identifier, else the members of a list, else those of a segment, else those
-//! of a tag, else the contacts themselves. What else the filter asks for is checked row by row, and one call looks at
-//! no more than 20,000 rows. The last of those comes back whether it matches or not: the next page begins after it. The
-//! numbers of a workspace are a range; every listing is bounded by it on both sides, so that a key that was made up
-//! reaches nobody else.
+//! One index drives a listing: that of an identifier, else of the members of a list, else of a segment, else of a tag,
+//! else of the contacts themselves. The rest of the filter is checked row by row, and one call checks at most 20,000
+//! rows. The query returns the last of these even if it does not match, because the next page begins after it. The
+//! numbers of a workspace's contacts are one range, which bounds every such listing on both sides, so that a forged
+//! cursor reaches no other workspace.
 
 use messaging_core::domain::audience::contact::{Contact, ContactFilter, Identifier};
 use messaging_core::ids::WorkspaceId;
@@ -18,16 +18,16 @@ use crate::row::get;
 use crate::sql::{Params, key, params};
 use crate::tables::contacts::{CONTACT_COLUMNS, contact, contact_columns, identifier, matches};
 
-/// The number of the workspace whose id is the first parameter.
+/// SQL of the number of the workspace whose id is `$1`.
 macro_rules! workspace_number {
     () => {
         "(SELECT number FROM workspace_numbers WHERE workspace = $1)"
     };
 }
 
-/// Lists the contacts of some rows that name them, with `$2` as the end of the page before, `$3` as the time of the
-/// oldest change, `$4` as the limit and `$5` as a tag. Behind the columns of a contact it says whether it matches and
-/// whether it is the last one to look at.
+/// Query of the contacts that the column `$column` of some rows names, with `$2` as the end of the previous page, `$3`
+/// as the time of the oldest change, `$4` as the limit and `$5` as a tag. The columns of a contact are followed by two:
+/// true if the contact matches, and true if it is the last one that this call checks.
 macro_rules! listing {
     ($column:literal, $from:expr, $and:literal) => {
         concat!(
@@ -69,7 +69,7 @@ macro_rules! listing {
     };
 }
 
-/// The members of the list `$6`.
+/// SQL of the rows of the members of the list `$6`, for `listing`.
 macro_rules! of_list {
     () => {
         concat!(
@@ -80,7 +80,7 @@ macro_rules! of_list {
     };
 }
 
-/// The contact of which some column is `$2`.
+/// Query of the contact whose identifier in a column is `$2`, if its number is below `$3`.
 macro_rules! by_identifier {
     ($column:literal) => {
         concat!(
@@ -166,7 +166,7 @@ pub(super) async fn contacts(
     let mut last = 0;
     for (n, record, is_match, is_end) in rows {
         if is_match && items.len() == page.limit {
-            // The row after the last tells that there is a rest.
+            // A match beyond the limit shows that there is a next page.
             return Ok(Slice { items, next: Some(numbered_place(last)) });
         }
         if is_match {
@@ -180,7 +180,7 @@ pub(super) async fn contacts(
     Ok(Slice { items, next: None })
 }
 
-/// The contact that has an identifier, if it matches what else is asked for.
+/// Returns the contact that has an identifier, if it matches the rest of the filter and its number is below `start`.
 async fn identified(
     reads: &Reads,
     workspace: WorkspaceId,

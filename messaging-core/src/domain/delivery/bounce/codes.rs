@@ -1,26 +1,27 @@
-//! Basic and enhanced codes of replies, in their place or within the text.
+//! Basic (RFC 5321 section 4.2) and enhanced (RFC 3463) status codes of replies, in their field or within the text.
 
 use super::BounceClass;
 
-/// Maximum number of octets of a text that are read. Replies are far shorter; a notification may hold anything.
+/// Maximum number of octets of a text that are read. Replies are far shorter; a delivery status notification may hold
+/// any text.
 const MAX_TEXT: usize = 2048;
 
-/// Weight of an enhanced status code against the basic code and the text.
+/// Weight of an enhanced code against the basic code and the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// The code alone says what is wrong: this class of bounce.
+    /// The code gives this class of bounce, unless the text plainly contradicts it.
     Definite(BounceClass),
-    /// Something is wrong with an address or a mailbox: the recipient's, unless the text plainly says that it is not.
+    /// Something is wrong with an address or a mailbox: the recipient's, unless the text plainly contradicts that.
     Recipient,
     /// Something is wrong with the sender's address.
     Sender,
-    /// The code means something that the contract does not list: the text may say what, the basic code does not.
+    /// The contract does not list the code: the text may give the class; the basic code does not count.
     Other,
-    /// There is no way to the domain; the text may say that there is no such domain.
+    /// There is no route to the domain; the text may say that the domain does not exist.
     Unroutable,
-    /// The refusal was temporary; with its class, if the code says it.
+    /// The refusal was temporary, of this class if the code gives one.
     Temporary(Option<BounceClass>),
-    /// The code says nothing, or there is none.
+    /// There is no code, or none with a meaning: the basic code and the text count.
     Generic,
 }
 
@@ -29,9 +30,9 @@ pub(super) fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_TEXT)]
 }
 
-/// Returns the weight of the first enhanced code that has a meaning: the one in its place, else those in the text. A
-/// code that only says that something is wrong with an address gives way to a later one that says what: some servers
-/// put the code of the next server into their own text.
+/// Returns the weight of the first enhanced code with a meaning, of the code in `field` and then those in the text. A
+/// code that only says that something is wrong with an address gives way to a later one with a class of its own,
+/// because some servers put the code of the next server into their text.
 pub(super) fn enhanced(field: Option<&str>, text: &str) -> Weight {
     let in_place = field.and_then(|code| parse(code.trim()));
     let in_text =
@@ -45,7 +46,8 @@ pub(super) fn enhanced(field: Option<&str>, text: &str) -> Weight {
     }
 }
 
-/// Parses `5.1.1` as numbers, if it is an enhanced code of a refusal and not, say, the end of an address.
+/// Parses a text such as `5.1.1` as numbers; `None` if it is no enhanced code of a refusal, but for example part of an
+/// IP address.
 fn parse(code: &str) -> Option<[u16; 3]> {
     let mut parts = code.split('.').map(|part| {
         let is_number = (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -70,7 +72,7 @@ const fn weigh(code: [u16; 3]) -> Weight {
         [_, 2, 2] => Weight::Definite(C::MailboxFull),
         [_, 2, 3] | [_, 3, 4] | [_, 6, _] => Weight::Definite(C::Content),
         [_, 7, _] => Weight::Definite(C::Policy),
-        // 5.4.310 is Microsoft's.
+        // 5.4.310 is a code of Microsoft: the domain does not exist.
         [_, 4, 4 | 310] => Weight::Unroutable,
         [_, 4, _] => Weight::Definite(C::Unreachable),
         [_, 1, 7..=9] => Weight::Sender,
@@ -79,8 +81,8 @@ const fn weigh(code: [u16; 3]) -> Weight {
     }
 }
 
-/// Returns the first basic code of a refusal in the text, at a place where one may stand: at its beginning, after a
-/// mark, or after a word that announces it.
+/// Returns the first basic code of a refusal in the text that stands at its beginning, after two separators in a row,
+/// such as a colon and a space, or after a word of `ANNOUNCED_BY`.
 pub(super) fn basic(text: &str) -> Option<u16> {
     let mut before = "";
     let mut is_announced = true;

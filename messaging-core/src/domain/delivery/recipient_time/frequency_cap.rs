@@ -20,14 +20,14 @@ pub enum CapLook {
     Reached,
     /// The cap is reached until this time.
     FreeAt(Timestamp),
-    /// The cap is reached until after this time, at which the longest wait of the message ends.
+    /// The longest wait of the message ends at this time, and the cap is reached until a later one.
     GivesUpAt(Timestamp),
 }
 
 impl FrequencyCap {
-    /// Returns the verdict on one more message at `now`. `sends` are the times at which attempts began, in any order;
-    /// `since` is when the cap first held this message; one in the future, because the clock was set back, counts as
-    /// now.
+    /// Returns the verdict on one more message at `now`. `sends` are the times at which attempts began, in any order.
+    /// `since` is the time at which the cap first held this message; a time in the future, given before the clock was
+    /// set back, counts as now.
     pub fn look(&self, sends: &[Timestamp], since: Option<Timestamp>, now: Timestamp) -> CapLook {
         let Some(free) = self.free_at(sends, now) else { return CapLook::Free };
         if self.when_reached == WhenReached::Suppress {
@@ -41,7 +41,7 @@ impl FrequencyCap {
         }
     }
 
-    /// Returns `cap` with at most one message a week, for a recipient who wants no more.
+    /// Returns `cap` with at most one message a week, for a recipient who wishes that.
     #[must_use]
     pub fn at_most_weekly(cap: Option<Self>) -> Self {
         let weekly = Self {
@@ -56,13 +56,13 @@ impl FrequencyCap {
     /// Returns the time at which the cap allows one more message; `None` if it does at `now`.
     pub fn free_at(&self, sends: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
         let windows = [(self.per_day, DAY), (self.per_week, WEEK)];
-        // Once free, a window stays free until something is sent: at the later of the two times both are.
+        // A window that has room keeps it until something is sent, so both have room at the later of the two times.
         windows.into_iter().filter_map(|(most, window)| free_in(sends, most?, window, now)).max()
     }
 }
 
-/// Returns the time at which fewer than `most` of the sends lie in the window that ends then; `None` if that is so at
-/// `now`.
+/// Returns the time at which fewer than `most` sends (0 counts as 1) lie in the window that ends at that time; `None`
+/// if that is so at `now`.
 fn free_in(sends: &[Timestamp], most: u32, window: Duration, now: Timestamp) -> Option<Timestamp> {
     // A send is in the window from its own instant until just before `window` has passed.
     let mut ends: Vec<_> = sends.iter().map(|sent| *sent + window).filter(|end| *end > now).collect();
@@ -72,7 +72,7 @@ fn free_in(sends: &[Timestamp], most: u32, window: Duration, now: Timestamp) -> 
     ends.get(surplus).copied()
 }
 
-/// Returns the sends that still count: those within the longer window.
+/// Returns the sends that still count, those within the longer window, oldest first.
 pub fn remembered(sends: &[Timestamp], now: Timestamp) -> Vec<Timestamp> {
     let mut kept: Vec<_> = sends.iter().copied().filter(|sent| *sent + WEEK > now).collect();
     kept.sort_unstable();
@@ -148,7 +148,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Compared with counting: the answer is the first hour at which neither window is full.
+        /// Compares `free_at` with a count for each hour: it returns the first hour at which neither window is full.
         #[test]
         fn a_place_comes_free_when_counting_says_so(
             sends in prop::collection::vec(0_i64..400, 0..12), now in 0_i64..400, day in 1_u32..4, week in 1_u32..6,

@@ -1,7 +1,7 @@
 //! Search for the links of an HTML part and the place of the pixel.
 //!
-//! The tokenizer knows comments, scripts, entities and quotes; the beginning and end of a value are found in the source
-//! behind the attribute's name. If the two ever disagree the link is left alone.
+//! The tokenizer knows comments, scripts, entities and quotes. It does not give the place of a value, which is searched
+//! in the source after the attribute's name; if no value is found there, the link is left alone.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ pub(super) struct Target {
     pub(super) untracked: bool,
 }
 
-/// Finds links and the place of the pixel in the markup.
+/// Finds the links of an HTML part and the place of the pixel.
 pub(super) fn read(html: &str) -> TrackableHtml {
     let mut reader = Reader::new(html);
     html_events::read(html, RawText::Text, &mut |event, span| reader.see(event, span));
@@ -46,7 +46,7 @@ struct Reader<'a> {
     /// Byte offset of the end of the last tag that is followed by markup, not by the text of a script or a similar
     /// element.
     sound_end: usize,
-    /// True if the source ends inside a construct that would swallow text appended to it.
+    /// True if the source ends inside a construct, such as a tag, that text appended to it would become part of.
     broken_end: bool,
     /// True if the last token was a comment; one without an end continues to the end of the source.
     after_comment: bool,
@@ -59,7 +59,7 @@ struct Tag {
     /// Byte offset at which the name of the tag ends.
     name_end: usize,
     is_link: bool,
-    /// True if text up to the end tag follows: a script, a style sheet.
+    /// True if the tag is followed by text up to its end tag, not by markup: a script, a style sheet.
     is_raw: bool,
     untracked: bool,
     attribute: Attribute,
@@ -67,10 +67,10 @@ struct Tag {
     href: Option<(usize, String)>,
 }
 
-/// Attribute that the next value belongs to.
+/// Attribute to which the next value belongs.
 #[derive(Default, PartialEq)]
 enum Attribute {
-    /// The first `href`, with the byte offset at which its name ends. Only the first attribute of a name counts.
+    /// The first `href` of the tag, with the byte offset at which its name ends. HTML ignores repeated attributes.
     Href(usize),
     #[default]
     Other,
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
     fn close_start_tag(&mut self, end: usize) {
         let Some(tag) = self.tag.take() else { return };
         if tag.is_raw {
-            // Until its end tag comes, nothing appended here would be markup.
+            // Up to the end tag, a pixel put here would be text and not markup.
             self.tag = Some(Tag { is_raw: true, ..Tag::default() });
             return;
         }
@@ -174,7 +174,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the byte range of the value of the attribute whose name ends at `name_end`, with true if it is quoted.
+/// Returns the byte range of the value of the `href` whose name ends at `name_end`, and true if the value is quoted;
+/// `None` if the source has no `href` with a value there.
 fn value_after(html: &str, name_end: usize) -> Option<(Range<usize>, bool)> {
     let named = html.get(..name_end)?;
     if !named.get(named.len().checked_sub(4)?..)?.eq_ignore_ascii_case("href") {

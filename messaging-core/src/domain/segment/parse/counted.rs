@@ -1,4 +1,4 @@
-//! Conditions that count: product events and events of messages, how many and when.
+//! Parsing of conditions on the number and time of product events and of message events.
 
 use serde_json::Value;
 
@@ -10,11 +10,11 @@ use crate::domain::segment::filter::{
 use crate::domain::segment::values;
 use crate::violation::FieldCode;
 
-/// Characters of the name of a product event (contract section 5).
+/// Maximum number of characters of the name of a product event (contract section 5).
 const MAX_EVENT_NAME: usize = 128;
-/// Tests of properties of one condition.
+/// Maximum number of property tests in one condition.
 const MAX_PROPERTIES: usize = 100;
-/// Numbers of events and units of time.
+/// Maximum number of events in `count`, and of units in a length of time.
 const MAX_COUNT: i64 = u32::MAX as i64;
 
 const MESSAGE_EVENTS: &[(&str, MessageEventKind)] = &[
@@ -35,7 +35,7 @@ const UNITS: &[(&str, SpanUnit)] = &[
     ("months", SpanUnit::Months),
 ];
 
-/// Which bound a number of events is.
+/// Kind of bound on the number of events.
 #[derive(Debug, Clone, Copy)]
 enum Bound {
     AtLeast,
@@ -111,7 +111,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The member `count`; at least one when it is left out.
+    /// Parses the member `count`; at least 1 if it is left out.
     fn count(&mut self, members: &Members<'_>) -> Option<Count> {
         let Some(value) = members.optional("count") else { return Some(Count::AtLeast(1)) };
         let at = members.at("count");
@@ -127,7 +127,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The member `within`; `None` when it is left out, and when it is broken, which is noted then.
+    /// Parses the member `within`; `None` if it is left out, and if it is invalid, which is added to the violations.
     fn within(&mut self, members: &Members<'_>) -> Option<Within> {
         let value = members.optional("within")?;
         let at = members.at("within");
@@ -167,7 +167,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A length of time.
+    /// Parses a length of time.
     pub(super) fn span(&mut self, value: &Value, at: &str) -> Option<Span> {
         let members = self.object(value, at, &["value", "unit"])?;
         let number = self.integer(&members, "value", 1, MAX_COUNT);
