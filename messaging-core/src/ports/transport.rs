@@ -183,8 +183,8 @@ pub trait Transport: Debug + Send + Sync {
     /// first message; the last of several calls counts.
     fn attach_paths(&self, _paths: Weak<dyn Paths>) {}
 
-    /// True if nothing leaves the process. [`LastLook`] then grants everything and keeps no record of begun
-    /// transactions, which would show after a crash that the peer may have the message.
+    /// True if nothing leaves the process. Begun transactions are then not put on record (after a crash a record shows
+    /// that the peer may have the message), except for campaign messages, which count against the limits of a contact.
     fn is_local(&self) -> bool {
         false
     }

@@ -57,8 +57,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Self { state: RwLock::new(State { entries: HashMap::new(), generation: 0 }) }
     }
 
-    /// Returns the entry, or the result of `load`; also the entry if `load` fails to refresh it before it expires. `None`
-    /// is not cached: missing records must not fill the cache.
+    /// Returns the entry, or the result of `load`. An entry that has not expired is also returned if `load` fails.
+    /// `None` is not cached: missing records must not fill the cache.
     pub(crate) async fn get<E>(
         &self,
         key: &K,

@@ -223,8 +223,8 @@ pub fn admit(
     }
 }
 
-/// Returns the record of a contact that two are merged into: the last act of the reader counts, and if there is none, a
-/// confirmed status. An unconfirmed status is no act of the reader: anybody may post an address to a form.
+/// Returns the record of a contact that two are merged into: the record with the last act of the reader, else a
+/// confirmed one. An unconfirmed status is no act of the reader: anybody may post an address to a form.
 pub fn merged(primary: Option<Subscription>, duplicate: Option<Subscription>) -> Option<Subscription> {
     let (Some(primary), Some(duplicate)) = (&primary, &duplicate) else { return primary.or(duplicate) };
     let of_reader = |one: &Subscription| one.proof.how.is_of_reader() && one.status != SubscriptionStatus::Unconfirmed;

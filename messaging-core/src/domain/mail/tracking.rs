@@ -114,7 +114,7 @@ pub fn base(domain: Option<&SendingDomain>, public_url: &str) -> String {
     }
 }
 
-/// Rewrites the links of an HTML part and adds the pixel, as far as `links` has them on.
+/// Rewrites the links of an HTML part and adds the pixel, as far as `links` turns these on.
 pub fn track(html: &str, links: &Links<'_>) -> Tracked {
     rewrite(html, links, Campaigned::default())
 }
