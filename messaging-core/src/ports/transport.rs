@@ -136,14 +136,13 @@ pub trait Transport: Debug + Send + Sync {
     }
 
     /// Makes the settings that the server generates itself when a workspace chooses the provider, such as a key pair;
-    /// stored with the others and kept while the provider stays. Secrets among them are sealed like those of the
-    /// caller.
+    /// stored with the other settings and kept while the provider stays. Secrets among them are sealed like the others.
     fn own_settings(&self) -> Map<String, Value> {
         Map::new()
     }
 
     /// Returns the name of the account that an address is sent through, for settings with several accounts; `None` if
-    /// the settings are those of one account. An answer of the provider about an account concerns that account alone.
+    /// the settings have one account. An answer of the provider about an account concerns that account alone.
     fn account_of(&self, _settings: &Map<String, Value>, _address: &str) -> Option<&'static str> {
         None
     }

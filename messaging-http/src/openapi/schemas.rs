@@ -1,4 +1,4 @@
-//! Schemas of the OpenAPI document: changes to those of schemars into the form that OpenAPI tools expect.
+//! Schemas of the OpenAPI document: schemas of schemars, changed into the form that OpenAPI tools expect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

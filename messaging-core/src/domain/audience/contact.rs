@@ -1,7 +1,7 @@
 //! A contact: a person of a workspace, with addresses and attributes.
 //!
 //! Contract sections 6.1 and 6.3. The submodules: [`fields`] lists the text fields, [`input`] has the rules of
-//! requests, [`attributes`] those of the free-form data, [`identity_resolver`] decides which contact a request means,
+//! requests, [`attributes`] the rules of custom data, [`identity_resolver`] decides which contact a request means,
 //! [`merge`] makes one contact of two, [`erasure`] removes a contact's data from messages.
 
 pub mod attributes;

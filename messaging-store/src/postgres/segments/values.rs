@@ -52,7 +52,7 @@ pub(super) struct ColumnSelection {
 pub(super) struct CandidateContact {
     pub(super) n: i64,
     pub(super) id: Uuid,
-    /// Index of its answer among those of all contacts.
+    /// Index of the contact's answer in the list of answers.
     pub(super) place: usize,
     /// Event after which events count, up to `up_to`.
     pub(super) after: Option<Uuid>,
