@@ -1,4 +1,4 @@
-//! Memory budget for the contents or attachments of messages in work.
+//! Memory budget for contents or attachments of messages that are sent or shown.
 //!
 //! A caller that is about to read something large first takes memory for it here, and holds none of it while it waits.
 //! Memory is given in the order of requests, with two exceptions, because messages to a mail server that has stopped
