@@ -37,7 +37,7 @@ Examples:
   messaging login --url https://staging.example.com --profile staging --email ann@example.com
   messaging login --url https://mail.example.com < key.txt";
 
-/// The definition of the command: its arguments and help.
+/// Returns the definition of the command, with its arguments and help.
 pub(crate) fn command() -> Command {
     Command::new("login")
         .about("Save a server with an API key or session as a profile, which other commands use")
@@ -162,7 +162,7 @@ async fn session(url: &str, email: &str, password: &str) -> Result<(String, Opti
     Ok((token, login["expires_at"].as_str().and_then(|time| time.parse().ok())))
 }
 
-/// The token for the second step of a sign-in; `None` if the reply does not ask for a second factor.
+/// Returns the token for the second step of a sign-in; `None` if the reply does not ask for a second factor.
 fn second_step(reply: &Reply) -> Option<String> {
     let answer: Value = serde_json::from_slice(&reply.body).ok()?;
     let is_asked = answer["error"]["code"] == "second_factor_required";
@@ -186,7 +186,7 @@ async fn with_factor(target: &Target, token: &str) -> Result<Reply, Failure> {
     }
 }
 
-/// The workspace of the credentials if there is only one. Otherwise prints all workspaces and returns `None`.
+/// Returns the workspace of the credentials if there is only one. Otherwise prints all workspaces and returns `None`.
 async fn only_workspace(url: &str, token: &str) -> Result<Option<String>, Failure> {
     let target = Target::server(url, Some(token), None)?;
     let page = accepted(target.call(&Request::new(Endpoint::row::<ListWorkspaces>())).await?)?;

@@ -1,4 +1,4 @@
-//! The queue by hand: what is suspended, what waits in lanes, and what is made due.
+//! Operator's view of the queue: suspensions, summaries of lanes, listing of jobs, and jobs that are made due.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn domain(name: &str) -> QueueScope {
     QueueScope { domain: Some(name.to_owned()), ..QueueScope::default() }
 }
 
-/// A suspension stays until exactly it is lifted, and keeps the time of its beginning.
+/// A suspension stays until its very scope is lifted, and keeps its first `since` if it is put again.
 pub async fn a_suspension_stays_until_it_is_lifted(store: &dyn Store) {
     assert_eq!(store.suspensions().await.unwrap(), []);
     let in_workspace = QueueScope { workspace_id: Some(id()), campaign_id: Some(id()), ..domain("a.example") };
@@ -31,8 +31,8 @@ pub async fn a_suspension_stays_until_it_is_lifted(store: &dyn Store) {
     assert_eq!(store.suspensions().await.unwrap(), [two]);
 }
 
-/// Lanes that are suspended are left alone, also what is added to them, until a claim lets them go; one that suspends others
-/// lets the first go and leaves those alone.
+/// A claim leaves out the lanes that it suspends, with jobs that were added to them later. A claim with other
+/// suspensions gets the jobs of lanes that are no longer suspended, and leaves out its own.
 pub async fn suspended_lanes_are_left_alone_until_they_are_let_go(store: &dyn Store) {
     let owner: WorkspaceId = id();
     let lane = |resource: &str| Lane::new(JobClass::Transactional, owner, resource);
@@ -61,7 +61,7 @@ pub async fn suspended_lanes_are_left_alone_until_they_are_let_go(store: &dyn St
     assert_eq!(lanes(&store.claim(claim(20_002)).await.unwrap()), [other.clone(), other]);
 }
 
-/// Lanes are summed up in the order of their text forms, a page at a time, by jobs of one kind.
+/// Lanes are summed up in the order of their text forms, a page at a time, counting the jobs of one kind.
 pub async fn lanes_are_summed_up_by_pages(store: &dyn Store) {
     let owner: WorkspaceId = id();
     let lanes: Vec<_> = ["email:a.example", "email:b.example", "sms"]
@@ -86,7 +86,7 @@ pub async fn lanes_are_summed_up_by_pages(store: &dyn Store) {
     assert_eq!(store.lane_summaries("another_kind", None, 10).await.unwrap(), []);
 }
 
-/// Jobs are read in the order of lane, due time and id, a page at a time, with the times at which they were dated.
+/// Jobs are read in the order of lane, due time and id, a page at a time, with the times when their due time was set.
 pub async fn jobs_are_read_after_a_place(store: &dyn Store) {
     let owner: WorkspaceId = id();
     let lane = |resource: &str| Lane::new(JobClass::Transactional, owner, resource);
@@ -114,7 +114,7 @@ pub async fn jobs_are_read_after_a_place(store: &dyn Store) {
     assert_eq!(dated.iter().map(|read| read.dated_at).collect::<Vec<_>>(), [at(4)]);
 }
 
-/// Jobs that are named are due at once, whatever lanes they are in, and the others of their lanes stay as they are.
+/// Named jobs become due at once, whatever lanes they are in; other jobs of these lanes stay as they are.
 pub async fn named_jobs_are_made_due(store: &dyn Store) {
     let owner: WorkspaceId = id();
     let lane = |resource: &str| Lane::new(JobClass::Transactional, owner, resource);
@@ -131,7 +131,7 @@ pub async fn named_jobs_are_made_due(store: &dyn Store) {
     let mut expected = vec![places[0].id, places[2].id];
     expected.sort();
     assert_eq!(ids, expected);
-    // Those that are claimed, or gone, are no conflict and do not come again.
+    // Naming claimed or finished jobs is no conflict, and they are not claimed again.
     put(store, due(&[0, 2])).await;
     put(store, finish(&claimed)).await;
     put(store, due(&[0])).await;

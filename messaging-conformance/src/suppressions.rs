@@ -13,7 +13,7 @@ fn addresses(list: &[&str]) -> Vec<String> {
     list.iter().map(ToString::to_string).collect()
 }
 
-/// Of the addresses asked for, those on the channel's list are answered.
+/// A look-up returns the suppressions of those addresses that are on the channel's list, as they were last written.
 pub async fn suppressions_round_trip(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let complete = suppression(workspace, Channel::Email, "a@example.org");
@@ -83,7 +83,8 @@ pub async fn suppressions_are_found_by_id_and_deleted(store: &dyn Store) {
     put(store, [Write::PutSuppression(Suppression { id: id(), ..listed }, Expect::Absent)]).await;
 }
 
-/// Channel, address and reason narrow, alone and together; an address is compared as its channel spells it.
+/// Channel, address and reason narrow a listing, alone and together; an address is compared in the spelling of its
+/// channel.
 pub async fn every_filter_narrows(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let with = |channel, address: &str, reason| Suppression { reason, ..suppression(workspace, channel, address) };
@@ -114,7 +115,7 @@ pub async fn every_filter_narrows(store: &dyn Store) {
     check(SuppressionFilter { reason: Some(SuppressionReason::Bounce), ..address("a@example.org") }, &[]).await;
 }
 
-/// Pages neither skip nor repeat, with and without a filter.
+/// Pages of a listing neither skip nor repeat suppressions while others are added, with and without a filter.
 pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     let workspace: WorkspaceId = id();
     let mut expected = Vec::new();
@@ -142,7 +143,7 @@ pub async fn listing_is_exact_while_rows_are_inserted(store: &dyn Store) {
     assert_eq!(listed, [viber, sms]);
 }
 
-/// A list belongs to its workspace.
+/// Suppressions are neither read nor deleted through another workspace.
 pub async fn other_workspaces_are_not_there(store: &dyn Store) {
     let (mine, other) = (id(), id());
     let listed = suppression(mine, Channel::Email, "a@example.org");

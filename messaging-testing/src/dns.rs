@@ -16,10 +16,10 @@ use tokio::task::{AbortHandle, JoinSet};
 /// Maximum number of ports that are tried until one is free for UDP and TCP alike.
 const ATTEMPTS: usize = 20;
 
-/// Maximum octets of an answer over UDP if the query does not say.
+/// Maximum size of an answer over UDP to a query without EDNS, in octets.
 const PLAIN_UDP_LIMIT: u16 = 512;
 
-/// Maximum number of aliases that are followed.
+/// Maximum number of names that are looked up for a query, its own and those that aliases lead to.
 const MAX_ALIASES: usize = 8;
 
 /// Failure with which queries about a name are answered.
@@ -31,12 +31,12 @@ pub enum DnsFailure {
     Refused,
     /// No answer at all.
     Silence,
-    /// With the records, but without the AA bit, as a cache does.
+    /// The records, but without the AA bit, as from a cache.
     NotAuthoritative,
 }
 
-/// Answers for every zone, over UDP and TCP on one loopback port, until it is dropped. A name without records does not
-/// exist (NXDOMAIN), unless a name below it does.
+/// DNS server that is authoritative for every zone, over UDP and TCP on one loopback port; stops when dropped. A name
+/// without records does not exist (NXDOMAIN), unless a name below it does.
 #[derive(Debug)]
 pub struct TestDns {
     addr: SocketAddr,
@@ -48,7 +48,7 @@ pub struct TestDns {
 struct State {
     records: HashMap<String, HashMap<RecordType, Vec<RData>>>,
     failures: HashMap<String, DnsFailure>,
-    /// Zones whose answers are signed.
+    /// Zones whose answers get the AD bit on request, as if they were signed and validated.
     signed: HashSet<String>,
     /// Seconds that an answer may be cached.
     ttl: u32,
@@ -108,7 +108,7 @@ impl TestDns {
         self.set(name, RecordType::AAAA, six.into_iter().map(record).collect());
     }
 
-    /// Gives an address these names in place of those it had.
+    /// Gives an address these names (PTR) in place of those it had.
     pub fn names(&self, address: IpAddr, names: &[&str]) {
         let zone = if address.is_ipv4() { "in-addr.arpa" } else { "ip6.arpa" };
         let records = names.iter().map(|name| RData::PTR(PTR(parse(name)))).collect();
@@ -123,12 +123,13 @@ impl TestDns {
         self.set(name, RecordType::TLSA, records.iter().map(record).collect());
     }
 
-    /// Signs this name and those below it from now on: queries that ask for the AD bit get it.
+    /// Treats this name and those below it as signed from now on: answers have the AD bit if the query has it. No
+    /// signatures are made.
     pub fn sign(&self, zone: &str) {
         self.lock().signed.insert(key(&parse(zone)));
     }
 
-    /// Makes a name an alias.
+    /// Makes a name an alias (CNAME) of `target`.
     pub fn cname(&self, name: &str, target: &str) {
         self.set(name, RecordType::CNAME, vec![RData::CNAME(CNAME(parse(target)))]);
     }
@@ -138,12 +139,12 @@ impl TestDns {
         self.lock().records.remove(&key(&parse(name)));
     }
 
-    /// Makes queries about this name fail from now on.
+    /// Answers queries about this name with `failure` from now on.
     pub fn fail(&self, name: &str, failure: DnsFailure) {
         self.lock().failures.insert(key(&parse(name)), failure);
     }
 
-    /// Answers queries about this name again.
+    /// Ends the failure of queries about this name.
     pub fn recover(&self, name: &str) {
         self.lock().failures.remove(&key(&parse(name)));
     }
@@ -241,7 +242,7 @@ async fn converse(mut stream: TcpStream, state: Arc<Mutex<State>>) -> io::Result
     }
 }
 
-/// Returns the answer and its maximum octets over UDP; `None` for silence.
+/// Returns the answer and its maximum octets over UDP; `None` for silence, and for an unreadable question.
 fn answer(state: &Mutex<State>, question: &[u8]) -> Option<(Message, u16)> {
     let request = Message::from_vec(question).ok()?;
     let query = request.queries.first()?;

@@ -35,11 +35,11 @@ pub use crate::domain::delivery::outcome::{
     Acceptance, AddressFault, Answer, ContentFault, Outcome, OutcomeClass, ProviderAnswer, Response, Scope, SoftCause,
 };
 
-/// Carries messages of one channel through one provider.
+/// Transport of messages of one channel through one provider.
 ///
-/// An implementer owes: an outcome for every recipient of the envelope, or one error for all of them;
-/// bounded time (nothing waits for ever); no retry of its own; and never a report of success before
-/// the peer has taken responsibility.
+/// An implementation must return an outcome for every recipient of the envelope, or one error for all of them; take a
+/// bounded time (nothing waits for ever); not retry by itself; and never report success before the peer has taken
+/// responsibility.
 ///
 /// A transport that hands texts to a program of your own:
 ///
@@ -136,14 +136,13 @@ pub trait Transport: Debug + Send + Sync {
     }
 
     /// Makes the settings that the server generates itself when a workspace chooses the provider, such as a key pair;
-    /// stored with the others and kept while the provider stays. Secrets among them are sealed like those of the
-    /// caller.
+    /// stored with the other settings and kept while the provider stays. Secrets among them are sealed like the others.
     fn own_settings(&self) -> Map<String, Value> {
         Map::new()
     }
 
     /// Returns the name of the account that an address is sent through, for settings with several accounts; `None` if
-    /// the settings are those of one account. An answer of the provider about an account concerns that account alone.
+    /// the settings have one account. An answer of the provider about an account concerns that account alone.
     fn account_of(&self, _settings: &Map<String, Value>, _address: &str) -> Option<&'static str> {
         None
     }
@@ -183,8 +182,8 @@ pub trait Transport: Debug + Send + Sync {
     /// first message; the last of several calls counts.
     fn attach_paths(&self, _paths: Weak<dyn Paths>) {}
 
-    /// True if nothing leaves the process. Core then keeps no record of begun transactions, which after a crash shows
-    /// that the peer may have the message: [`LastLook`] grants everything.
+    /// True if nothing leaves the process. Begun transactions are then not put on record (after a crash a record shows
+    /// that the peer may have the message), except for campaign messages, which count against the limits of a contact.
     fn is_local(&self) -> bool {
         false
     }
@@ -213,7 +212,7 @@ pub struct Outgoing {
     pub recipients: Vec<String>,
     /// Content for all these recipients.
     pub content: Content,
-    /// Asked before each transaction, and told its outcome.
+    /// Last check before each transaction; also receives the outcomes.
     pub last_look: LastLook,
     /// Reservation from [`Transport::reserve`]; the default if it was not called.
     pub reservation: Reservation,
@@ -253,9 +252,9 @@ pub struct Route {
 /// State of the route to a recipient or a domain; see [`Transport::state_of`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RouteState {
-    /// Time until the next attempt, if there is none before; zero while a probe is due or under way.
+    /// Time until the next attempt is possible, if none is now; zero while a probe of the peer is due or under way.
     pub rests_for: Option<Duration>,
-    /// Messages a minute at most, if the peer asked for fewer than it could be sent.
+    /// Maximum number of messages a minute, if answers of the peer have slowed down sending to it.
     pub per_minute: Option<f64>,
     /// Last answer that put messages off and still matters, or the reason why there was no answer.
     pub last_refusal: Option<Response>,
@@ -284,8 +283,8 @@ impl Reservation {
         Self { slot: None, wait: Some(wait), held: None }
     }
 
-    /// Returns a reservation without a place because no path is open to the message: it asks again after the wait, and
-    /// is held if the wait has a reason.
+    /// Returns a reservation without a place because no path is open to the message: one may be asked for again after
+    /// the wait, and until then the message is held if the wait has a reason.
     pub fn held(wait: PathWait) -> Self {
         let (time, is_told) = (wait.wait, wait.reason.is_some());
         Self { slot: None, wait: Some(time), held: is_told.then(|| Arc::new(wait)) }
@@ -380,13 +379,13 @@ pub trait Admission: Debug + Send + Sync {
     /// Returns for each recipient the reason why it must not be sent to, or `None`. Changes nothing.
     async fn suppressed(&self, recipients: &[String]) -> Vec<Option<SuppressionReason>>;
 
-    /// True if nothing may be sent to anybody at the moment, because its outcome could not be stored.
+    /// True if nothing may be sent at the moment, for example because outcomes could not be stored.
     fn is_held(&self) -> bool {
         false
     }
 
-    /// Records durably that the transaction with these recipients begins, and returns for each whether it may. Nothing
-    /// is recorded for recipients that are refused. The caller bounds the time.
+    /// Records durably that the transaction with these recipients begins, and returns for each whether the transaction
+    /// may begin. Nothing is recorded for recipients that are refused. The caller bounds the time.
     async fn begin(&self, recipients: &[String]) -> Vec<Admitted>;
 
     /// Notes the outcome of a recipient of a transaction that ended. Made durable by the next `begin`, or by the end of
@@ -394,17 +393,17 @@ pub trait Admission: Debug + Send + Sync {
     fn ended(&self, recipient: &str, outcome: &Outcome);
 }
 
-/// Answer to a transaction that wants to begin for a recipient.
+/// Answer of [`Admission::begin`] for one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admitted {
     /// The transaction is on record: the content may leave.
     Granted,
     /// The address was suppressed after core had checked it.
     Suppressed(SuppressionReason),
-    /// Not now, because the transaction cannot be recorded. The outcome is [`Outcome::Held`].
+    /// Not now, because sending is held or the transaction cannot be recorded. The outcome is [`Outcome::Held`].
     Held,
-    /// Not by this attempt, with the reason: its claim was lost, the message was settled, or its campaign is paced. The
-    /// outcome is [`Outcome::Withheld`].
+    /// Not by this attempt, with the reason, such as: the claim of its job was lost, the message was settled, or its
+    /// campaign is paced. The outcome is [`Outcome::Withheld`].
     NotNow(String),
 }
 
@@ -456,7 +455,7 @@ impl Admitted {
     }
 }
 
-/// Result of an attempt that reached the peer.
+/// Result of an attempt that did not fail for all recipients alike.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
     /// One per recipient of the envelope, in its order.
@@ -467,8 +466,8 @@ pub struct Sent {
     pub dialogs: Vec<Dialog>,
 }
 
-/// The attempt failed for all recipients alike. Each variant stands for a class ([`TransportError::class`]); an outcome
-/// for every recipient says more.
+/// Failure of an attempt for all recipients alike. Each variant stands for a class ([`TransportError::class`]); an
+/// outcome for every recipient says more.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// The provider's settings cannot work, or the provider refuses the account: a host that does not parse, a refused
@@ -514,7 +513,7 @@ impl TransportError {
 
 impl From<TransportError> for Outcome {
     fn from(error: TransportError) -> Self {
-        // What a message cannot be is said as it is; the rest needs the words that say whose fault it is.
+        // The cause of a content error suffices; the others need the words that say whose fault it is.
         let text = if let TransportError::Content(cause) = &error { cause.clone() } else { error.to_string() };
         Self::of(error.class(), Response::of_text(&text))
     }

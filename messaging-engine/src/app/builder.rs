@@ -48,7 +48,7 @@ use super::write_queues::WriteQueues;
 use super::{App, Shared, capacity, news};
 use crate::vault::KeyRefused;
 
-/// Interval at which work that waits for a person to act, which wakes it, looks anyway.
+/// Interval at which jobs of automations that wait to be woken look for work nevertheless.
 const IDLE_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Builder of an [`App`].
@@ -118,7 +118,7 @@ impl Builder {
         self
     }
 
-    /// Calls web addresses that users gave with `fetch`. Without one no address is called.
+    /// Calls the web addresses that users configure through `fetch`. Without it none is called.
     pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
         self.fetch = fetch;
         self
@@ -133,8 +133,9 @@ impl Builder {
         self
     }
 
-    /// Lets `provider` carry `channel`; a later one of the same name replaces an earlier. The name may be one of your
-    /// own: workspaces choose it like any other, and [`Transport::settings_schema`] describes its settings.
+    /// Sends messages of `channel` over `transport` for workspaces that choose `provider`; a later transport for both
+    /// replaces an earlier one. The name may be one of your own: workspaces choose it like any other, and
+    /// [`Transport::settings_schema`] describes its settings.
     pub fn transport(mut self, channel: Channel, provider: &str, transport: Arc<dyn Transport>) -> Self {
         self.transports.insert((channel, provider.to_owned()), transport);
         self
@@ -153,7 +154,7 @@ impl Builder {
         self
     }
 
-    /// Makes dry runs of automations in stores of `stores`. Without them there are no dry runs.
+    /// Makes dry runs of automations in temporary stores from `stores`. Without it there are no dry runs.
     pub fn temporary_stores(mut self, stores: Arc<dyn TemporaryStores>) -> Self {
         self.temporary_stores = Some(stores);
         self
@@ -171,21 +172,21 @@ impl Builder {
         self
     }
 
-    /// Interprets the answers of sites by `rules`, and limits the mail to them. Without rules every site counts as
-    /// unknown.
+    /// Interprets the answers of sites (operators of mail exchangers) by `rules`, and limits the mail to them. Without
+    /// rules every site counts as unknown.
     pub fn site_rules(mut self, rules: Arc<SiteRules>) -> Self {
         self.site_rules = rules;
         self
     }
 
-    /// Sets the longest time that work waits to be woken by others before it looks by itself.
+    /// Sets the longest time that jobs of automations wait to be woken before they look for work themselves.
     pub(crate) fn idle_interval(mut self, idle_interval: Duration) -> Self {
         self.idle_interval = idle_interval;
         self
     }
 
-    /// Builds the application. Must be called on a runtime, on which it follows the news of the store. An error if the
-    /// store's secrets are sealed under another key; a new store adopts this one.
+    /// Builds the application. Must be called on a Tokio runtime, on which a task follows the news of the store. Fails
+    /// if the store's secrets are sealed under another key; a new store adopts this one.
     pub async fn build(self) -> Result<App, KeyRefused> {
         let secret_keys = SecretKeys::open(self.secret_keys, self.store.as_ref(), self.entropy.as_ref()).await?;
         let blobs = self.blobs.unwrap_or_else(|| self.store.blobs());
@@ -288,7 +289,7 @@ fn own_providers(
 impl App {
     /// Begins to build an application over a store, whose secrets are sealed under one of `secret_keys`: a
     /// [`SecretKey`](messaging_core::domain::security::secret_key::SecretKey), the same one at every start, or all
-    /// existing ones after a rotation. The others only open what they sealed, and verify links in mail that was sent.
+    /// existing ones after a rotation. Replaced keys only open secrets that they sealed, and verify links in sent mail.
     pub fn builder(store: Arc<dyn Store>, secret_keys: impl Into<KeyRing>) -> Builder {
         Builder {
             store,

@@ -1,4 +1,4 @@
-//! Cache of look-ups of the hot path.
+//! Cache of look-ups that most requests make.
 //!
 //! An entry is dropped when this process changes its data, and expires soon so that changes by another process (the
 //! command line beside a server, another node) are seen too.
@@ -19,10 +19,10 @@ const LIFETIME: Duration = Duration::from_secs(1);
 /// would read it at the moment when it expires.
 const REFRESHED_AFTER: Duration = Duration::from_millis(500);
 
-/// Number of entries beyond which the cache is cleared; an entry is a few hundred bytes.
+/// Maximum number of entries, of a few hundred bytes each; a full cache is cleared before the next one is stored.
 const CAPACITY: usize = 10_000;
 
-/// A small cache in front of one kind of read.
+/// Cache of one kind of read.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
     state: RwLock<State<K, V>>,
@@ -45,8 +45,8 @@ struct Entry<V> {
 }
 
 impl<V> Entry<V> {
-    /// Returns true if the entry is not as old as `age`. One that is later than `now`, because the clock was set back,
-    /// is valid no longer than one that is earlier.
+    /// Returns true if the entry is younger than `age`. An entry from after `now` (the clock was set back) has to be
+    /// less than `age` ahead.
     fn is_within(&self, age: Duration, now: Timestamp) -> bool {
         now < self.read_at + age && self.read_at < now + age
     }
@@ -57,7 +57,8 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Self { state: RwLock::new(State { entries: HashMap::new(), generation: 0 }) }
     }
 
-    /// Returns the entry, or the result of `load`. `None` is not cached: missing records must not fill the cache.
+    /// Returns the entry, or the result of `load`. An entry that has not expired is also returned if `load` fails.
+    /// `None` is not cached: missing records must not fill the cache.
     pub(crate) async fn get<E>(
         &self,
         key: &K,
@@ -96,12 +97,12 @@ impl<K: Eq + Hash + Clone, V: Clone> Cache<K, V> {
         Ok(loaded)
     }
 
-    /// Clears the cache. Changes of cached data are rare, and this cannot miss one.
+    /// Drops all entries. Changes of cached data are rare, so a change need not find the entries that it concerns.
     pub(crate) fn clear(&self) {
         self.retain(|_| false);
     }
 
-    /// Drops all entries except those that a change cannot have made untrue.
+    /// Drops the entries that a change may have made untrue: all for which `is_still_true` returns false.
     pub(crate) fn retain(&self, is_still_true: impl Fn(&V) -> bool) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.entries.retain(|_, entry| is_still_true(&entry.value));

@@ -1,9 +1,9 @@
-//! Memory budget for messages that are being sent.
+//! Memory budget for contents or attachments of messages that are sent or shown.
 //!
-//! A caller that is about to read something large first takes memory for it here, and waits without holding any. Memory
-//! is given in the order of asking, with two exceptions, because messages to a mail server that has stopped reading
-//! must not keep all others waiting: one lane that holds memory never gets more than half of the budget, and while a
-//! large request waits, small ones continue within a quarter that large ones leave free.
+//! A caller that is about to read something large first takes memory for it here, and holds none of it while it waits.
+//! Memory is given in the order of requests, with two exceptions, because messages to a mail server that has stopped
+//! reading must not keep all others waiting: a lane that holds memory already never gets beyond half of the budget, and
+//! while a large request waits, small ones continue within a quarter that large ones leave free.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +50,7 @@ impl MemoryBudget {
         Arc::new(Self { total, waits: AtomicU64::new(0), state: Mutex::new(state) })
     }
 
-    /// Number of requests that had to wait.
+    /// Returns the number of requests that had to wait so far.
     pub(crate) fn waits(&self) -> u64 {
         self.waits.load(Ordering::Relaxed)
     }
@@ -115,7 +115,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Returns true if so many bytes are free for a request of this size.
+    /// Returns true if `bytes` are free, for a large request also within the three quarters that large ones share.
     fn admits(&self, state: &State, bytes: u64) -> bool {
         bytes <= state.free && (!self.is_large(bytes) || state.large + bytes <= self.large_share())
     }
@@ -137,7 +137,7 @@ impl MemoryBudget {
         self.total / 4
     }
 
-    /// The lock is never held over an await, nor while a charge is dropped.
+    /// Locks the state; never held over an await, nor while a charge is dropped.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,7 +190,7 @@ mod tests {
     async fn small_ones_go_on_while_large_ones_wait() {
         let budget = MemoryBudget::new(16);
         let slow = budget.take("slow", 12).await;
-        // The same lane cannot have memory before the first has left, and for another lane there is none.
+        // The lane cannot have more before its first charge is dropped, and not enough is free for another lane.
         let mut second = Box::pin(budget.take("slow", 12));
         assert!(second.as_mut().now_or_never().is_none());
         let mut other = Box::pin(budget.take("other", 12));

@@ -1,9 +1,9 @@
 //! Queues of the writers of one resource.
 //!
-//! A commit that finds its data changed is decided again. With many writers of one resource most commits would be
-//! decided in vain, and some would give up. So calls that change the same resource enter its queue first and run one
-//! after another, in the order they came. Queues are of this process: against other processes and background work the
-//! revisions of the store still decide.
+//! A call whose commit finds its data changed reads and decides again. With many writers of one resource most commits
+//! would fail like this, and some calls would give up. So calls that change the same resource enter its queue first and
+//! run one after another, in the order they came. Queues are per process: the revisions of records still reveal
+//! conflicts with other processes and background work.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::error::Error;
 /// again.
 const MAX_QUEUED: usize = 512;
 
-/// Longest time a call waits for its turns, all together.
+/// Longest time a call waits for the turns of all its resources together.
 const MAX_WAIT: Duration = Duration::from_secs(20);
 
 /// Key by which writers are put in order: the path of a resource, or an identifier of a contact in its workspace.
@@ -28,8 +28,8 @@ const MAX_WAIT: Duration = Duration::from_secs(20);
 pub struct ResourceKey(String);
 
 impl ResourceKey {
-    /// Returns the resource of a path: the path up to its first id below the workspace, or that of the workspace
-    /// itself. `None` for a collection, whose members are created independently of one another.
+    /// Returns the key of a path: the path up to its first id below the workspace, or the path of the workspace itself.
+    /// `None` for a collection, whose members are created independently of one another.
     pub fn of_path(template: &str, path: &str) -> Option<Self> {
         const WORKSPACE: &str = "{workspace_id}";
         if !template.contains('{') {
@@ -45,7 +45,7 @@ impl ResourceKey {
         Some(Self(parts().take(end).map(|(_, part)| part).collect::<Vec<_>>().join("/")))
     }
 
-    /// Returns the key of a workspace, also for decisions that count in it.
+    /// Returns the key of a workspace; also for calls that count records of the workspace before they decide.
     pub fn of_workspace(workspace: WorkspaceId) -> Self {
         Self(format!("/workspaces/{workspace}"))
     }
@@ -76,12 +76,13 @@ impl WriteQueues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no other call writes any of the resources. They are the caller's until the turn is dropped.
+    /// Waits until no other call writes any of the resources, which are the caller's until the turn is dropped. Fails
+    /// with `Unavailable` if a queue is full, or after `MAX_WAIT`.
     ///
-    /// All calls take the turns of several resources in the same order, so that none wait for one another.
+    /// All calls take the turns of several resources in the same order, so that there is no deadlock.
     pub(crate) async fn enter(&self, mut resources: Vec<ResourceKey>) -> Result<WriteTurn<'_>, Error> {
         if resources.is_empty() {
-            // Most calls by number: sending messages and events.
+            // The most frequent calls, which send messages and events, name no resources.
             return Ok(WriteTurn { queues: self, resources, held: Vec::new() });
         }
         resources.sort_unstable();

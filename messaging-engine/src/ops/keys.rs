@@ -1,6 +1,7 @@
 //! Operations that list, create and revoke API keys.
 //!
-//! Contract section 2.2. A key's secret is in clear in one answer only, that of its creation; the store has a digest.
+//! Contract section 2.2. A key is shown whole only in the answer to its creation or rotation; the store has a digest of
+//! its secret.
 
 pub mod rotation;
 
@@ -88,18 +89,18 @@ pub struct RecentUse {
     pub ip: Option<IpAddr>,
 }
 
-/// Terms by which uses of keys are shown.
+/// Circumstances of a call that determine how uses of keys are shown.
 struct Seen {
-    /// Tells what an operation asks for.
+    /// Returns the access that the operation with an id requires; `None` if there is no such operation.
     access_of: fn(&str) -> Option<Access>,
-    /// True if whoever looks sees personal data.
+    /// True if the caller may see IP addresses, with `pii:read`.
     shows_addresses: bool,
     /// Time of the call.
     now: Timestamp,
 }
 
 impl ApiKeyView {
-    /// The view of a stored key, without `key`, whose secret is not stored.
+    /// Returns the view of a stored key. Its `key` is `None`, because the secret is not stored.
     pub fn of(key: ApiKey, last_used_at: Option<Timestamp>) -> Self {
         Self {
             id: key.id,
@@ -121,7 +122,7 @@ impl ApiKeyView {
         }
     }
 
-    /// The same with what the key was used for, the newest use first.
+    /// Adds the uses of the key, which are given newest first, and the scopes that follow from them.
     fn with_uses(self, uses: &[OperationUse], seen: &Seen) -> Self {
         let found = usage::scopes(&self.scopes, uses, seen.access_of, seen.now);
         let (unused, needed) = found.map(|found| (found.unused, found.needed)).unzip();

@@ -1,4 +1,4 @@
-//! Schemas of the document: those of schemars, in the form that OpenAPI tools expect.
+//! Schemas of the OpenAPI document: schemas of schemars, changed into the form that OpenAPI tools expect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 /// The beginning of every `$ref` to a schema of the document.
 pub(super) const SCHEMAS: &str = "#/components/schemas/";
 
-/// Lets references to the schemas in `twice` point to those for requests.
+/// Makes references to the schemas in `twice`, which differ between requests and answers, point to those for requests,
+/// named `…Input`.
 pub(super) fn rename(value: &mut Value, twice: &BTreeSet<String>) {
     match value {
         Value::Object(members) => {
@@ -28,7 +29,7 @@ pub(super) fn rename(value: &mut Value, twice: &BTreeSet<String>) {
     }
 }
 
-/// Puts the schemas in order by name, whatever order maps keep in this build.
+/// Sorts the schemas by name; depending on the features of the build, maps keep the order of insertion.
 pub(super) fn sort(schemas: &mut Map<String, Value>) {
     let sorted: BTreeMap<_, _> = std::mem::take(schemas).into_iter().collect();
     schemas.extend(sorted);
@@ -102,7 +103,7 @@ pub(super) fn free_objects(value: &mut Value) {
     }
 }
 
-/// The words of such a choice with their meanings, if it is one between words alone.
+/// Returns the words of a `oneOf` with their descriptions; `None` unless all choices are words.
 fn words(choices: &[Value]) -> Option<Vec<(String, String)>> {
     let mut words = Vec::new();
     for choice in choices {

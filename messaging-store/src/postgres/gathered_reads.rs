@@ -2,8 +2,8 @@
 //!
 //! A hundred messages that are sent together need a hundred rows of one table. While a statement is under way, further
 //! callers with other keys gather, and the next statement reads the rows of all. No caller waits for others to come,
-//! except for those that are about to run anyway. As with [`shared_reads`](super::shared_reads), a read is sent after
-//! it was requested, so it sees everything that was committed before.
+//! except for tasks that are ready to run already. As with [`shared_reads`](super::shared_reads), a statement is sent
+//! after its rows were requested, so it sees everything that was committed before the request.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,13 +36,14 @@ pub(super) trait Source: Clone + Send + Sync + 'static {
     /// A row of an answer.
     type Row: Send + 'static;
 
-    /// Runtime of the sending tasks. It must not stand still while one of its threads waits for something else.
+    /// Runtime of the sending tasks. It must continue to run tasks while one of its threads is blocked.
     fn runtime(&self) -> &Handle;
 
     /// Waits for a connection.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, Fault>> + Send;
 
-    /// Runs a statement with keys as columns. Each row comes with the number of its key, from 1.
+    /// Runs a statement whose parameters are lists, one for each column of the keys. Each row comes with the number of
+    /// its key, from 1.
     fn ask(
         &self,
         connection: Self::Connection,
@@ -51,7 +52,7 @@ pub(super) trait Source: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<(usize, Self::Row)>, Fault>> + Send;
 }
 
-/// Requests that were not sent yet, by the texts of statements.
+/// Requests that were not sent yet, by the text of their statement.
 #[derive(Debug)]
 pub(super) struct GatheredReads<R>(Mutex<HashMap<&'static str, Asked<R>>>);
 
@@ -76,7 +77,7 @@ impl<R> Default for GatheredReads<R> {
 }
 
 impl<R: Send + 'static> GatheredReads<R> {
-    /// Returns the rows of some keys.
+    /// Returns the rows that a statement finds for some keys.
     pub(super) async fn rows<S: Source<Row = R>>(
         self: &Arc<Self>,
         source: &S,
@@ -115,7 +116,7 @@ impl<R: Send + 'static> GatheredReads<R> {
     }
 }
 
-/// A task that sends the requests for one text. If it is dropped before its end, callers without a sender ask anew.
+/// A task that sends the requests for one statement. If dropped before its end, callers without a sender ask anew.
 struct Sender<R: Send + 'static> {
     reads: Arc<GatheredReads<R>>,
     sql: &'static str,
@@ -125,7 +126,7 @@ struct Sender<R: Send + 'static> {
 
 impl<R: Send + 'static> Sender<R> {
     async fn send_all<S: Source<Row = R>>(mut self, source: &S) {
-        // Callers that are about to ask do so first.
+        // Tasks that are ready to run and ask for rows do so first.
         tokio::task::yield_now().await;
         while self.has_more() {
             match source.connect().await {
@@ -241,7 +242,7 @@ mod tests {
 
     const SQL: &str = "SELECT $1";
 
-    /// Answers a key with itself, twice. Each connection waits for a permit.
+    /// Source that answers each key with two rows that equal it. Each connection takes a permit.
     #[derive(Clone)]
     struct Echo {
         runtime: Handle,

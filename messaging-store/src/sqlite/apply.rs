@@ -1,5 +1,5 @@
-//! Carries out a write: those that look first, concern what the process holds in memory, or are about jobs. The rest are
-//! the same on both databases.
+//! Application of writes on SQLite: writes that read first, change state in memory, or are about jobs. `tables::apply`
+//! applies the others, which are the same on both databases.
 
 use messaging_core::changes::{AutomationWrite, JobWrite, Write};
 use rusqlite::Connection;

@@ -1,7 +1,7 @@
-//! Audiences of campaigns: finding their contacts ([`scan`], [`preview`]), and addresses that are taken
-//! ([`taken_addresses`]).
+//! Audiences of campaigns: finding their contacts ([`scan`], [`preview`]), and addresses that recipients of a campaign
+//! have already ([`taken_addresses`]).
 //!
-//! Contacts are found on the thread for scans, in looks of some milliseconds, each of which is one snapshot.
+//! Contacts are found on the thread for scans, in steps that end after 25 ms (`LOOK`), each on a snapshot of its own.
 
 mod preview;
 mod scan;
@@ -29,7 +29,7 @@ use super::row::sql_limit;
 use crate::tables::audiences::AudienceRows;
 use crate::tables::audiences::walk::Walk;
 
-/// Removes up to `limit` rows of a removed campaign, in steps of a few megabytes; returns the number removed.
+/// Removes up to `limit` rows of a removed campaign, of a few megabytes at most; returns the number removed.
 pub(super) fn forget_campaign(connection: &Connection, campaign: i64, limit: usize) -> Result<usize, Fault> {
     let mut forgotten = 0;
     for (sql, most) in [

@@ -1,4 +1,4 @@
-//! Queries of the writer while it applies a write, and notes for those that follow changes.
+//! Queries of the writer while it applies a write, and notes of changes for segments and automations.
 
 use messaging_core::domain::channel::Channel;
 use messaging_core::domain::segment::reads::ReadMask;

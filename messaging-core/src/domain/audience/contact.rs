@@ -1,7 +1,7 @@
 //! A contact: a person of a workspace, with addresses and attributes.
 //!
-//! Contract sections 6.1 and 6.3. The submodules: [`fields`] lists the texts of a contact, [`input`] has the rules of
-//! requests, [`attributes`] those of the free-form data, [`identity_resolver`] decides which contact a request means,
+//! Contract sections 6.1 and 6.3. The submodules: [`fields`] lists the text fields, [`input`] has the rules of
+//! requests, [`attributes`] the rules of custom data, [`identity_resolver`] decides which contact a request means,
 //! [`merge`] makes one contact of two, [`erasure`] removes a contact's data from messages.
 
 pub mod attributes;
@@ -89,7 +89,7 @@ impl Contact {
         }
     }
 
-    /// Returns a field, to be changed.
+    /// Returns a mutable reference to the text of a field.
     pub const fn field_mut(&mut self, field: ContactField) -> &mut Option<String> {
         match field {
             ContactField::ExternalId => &mut self.external_id,
@@ -160,8 +160,8 @@ impl Contact {
             && *updated_at == other.updated_at
     }
 
-    /// Returns the contact's addresses for a channel, on Viber for the service that sends, in the order in which they
-    /// are tried (contract section 6.3). A value of an attribute is an address only if it has the channel's format.
+    /// Returns the contact's addresses for a channel (on Viber, for the service `viber`), in the order in which they
+    /// are tried (contract section 6.3). Values that do not have the channel's format are left out.
     pub fn addresses(&self, channel: Channel, viber: ViberService) -> Vec<String> {
         let found = match AddressSource::of(channel, viber) {
             AddressSource::Email => &self.email,
@@ -192,8 +192,8 @@ impl Contact {
         Some(contact)
     }
 
-    /// Returns the contact's addresses for all channels, as the suppression list spells them; on Viber those for either
-    /// service.
+    /// Returns the contact's addresses for all channels, as the suppression list spells them; on Viber the addresses
+    /// for both services.
     pub fn all_addresses(&self) -> Vec<(Channel, String)> {
         let of = |(channel, viber): (Channel, ViberService)| {
             let normal = move |address: String| (channel, address::normalize(channel, &address));
@@ -216,7 +216,7 @@ pub enum AddressSource {
 }
 
 impl AddressSource {
-    /// Returns the source for a channel; on Viber for the service that sends.
+    /// Returns the source for a channel; on Viber, for the service `viber`.
     pub const fn of(channel: Channel, viber: ViberService) -> Self {
         match (channel, viber) {
             (Channel::Email, _) => Self::Email,
@@ -227,8 +227,8 @@ impl AddressSource {
 }
 
 /// Returns the addresses that attributes hold for a channel, on Viber for a bot, in the order in which they are tried;
-/// none for channels whose addresses are no attributes. A phone number is no id of a Viber user: businesses send to
-/// those.
+/// none for channels whose addresses are no attributes. A phone number does not count as the id of a Viber user: it is
+/// an address of the business service.
 pub fn addresses_in(attributes: &Attributes, channel: Channel) -> Vec<String> {
     let found: Vec<String> = match channel {
         Channel::Email | Channel::Sms | Channel::Whatsapp => Vec::new(),
@@ -246,8 +246,8 @@ pub fn addresses_in(attributes: &Attributes, channel: Channel) -> Vec<String> {
     found.into_iter().filter(|address| address::check(channel, address).is_ok()).collect()
 }
 
-/// Returns the attributes with the new id of a chat in place of the old one; `None` if they hold another. A chat id
-/// that was kept as a number stays one.
+/// Returns the attributes with the Telegram chat id `to` in place of `from`; `None` if they do not hold `from`, or `to`
+/// is no chat id. An id that was stored as a number stays one.
 pub fn moved_chat(attributes: &Attributes, from: &str, to: &str) -> Option<Attributes> {
     let known = attributes.get(TELEGRAM_ATTRIBUTE)?;
     if address_text(known)? != from || address::check(Channel::Telegram, to).is_err() {
@@ -259,7 +259,7 @@ pub fn moved_chat(attributes: &Attributes, from: &str, to: &str) -> Option<Attri
     Some(moved)
 }
 
-/// Returns the text of an address; chat ids are often kept as numbers.
+/// Returns an address as text; `None` unless it is a string or an integer (chat ids are often stored as numbers).
 fn address_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -285,7 +285,7 @@ pub struct ContactFilter {
     pub segment_id: Option<SegmentId>,
     /// Only contacts that changed at or after this time.
     pub updated_since: Option<Timestamp>,
-    /// Only contacts with this text.
+    /// Only contacts that this search finds.
     pub search: Option<Search>,
 }
 

@@ -1,7 +1,7 @@
 //! Forms by which readers subscribe to public lists.
 //!
-//! Contract section 23. A form has a page on this server, and accepts posts from pages of other sites. Its other fields
-//! only fill in what is not known of a contact: nobody has proved yet that the address is theirs.
+//! Contract section 23. A form has a page on this server, and accepts posts from pages of other sites. Fields other
+//! than the email address only set what the contact lacks: whoever posts has not proved yet that the address is theirs.
 
 use std::time::Duration;
 
@@ -14,28 +14,28 @@ use crate::time::Timestamp;
 use crate::validate::{Setters, Validate};
 use crate::violation::{FieldCode, Violations};
 
-/// Forms that a workspace may have at most.
+/// Maximum number of forms of a workspace.
 pub const MAX_FORMS: usize = 200;
 
-/// Lists of a form at most.
+/// Maximum number of lists of a form.
 pub const MAX_LISTS: u64 = 20;
 
-/// Fields of a form at most.
+/// Maximum number of fields of a form.
 pub const MAX_FIELDS: u64 = 20;
 
-/// Sites at most whose pages may post to a form.
+/// Maximum number of sites whose pages may post to a form.
 pub const MAX_ORIGINS: u64 = 20;
 
-/// Least time between the page of a form and its post.
+/// Minimum time from the making of a form's page to its post.
 pub const LEAST_TIME: Duration = Duration::from_secs(2);
 
-/// Longest time between the page of a form and its post.
+/// Maximum time from the making of a form's page to its post.
 pub const LONGEST_TIME: Duration = Duration::from_hours(24);
 
-/// Name of the hidden field that people leave empty.
+/// Name of the hidden field (honeypot) that people leave empty and bots fill in.
 pub const TRAP: &str = "website";
 
-/// Name of the hidden field with the time at which the page was made.
+/// Name of the hidden field with a token of the time at which the page was made.
 pub const STARTED: &str = "started";
 
 /// Name of the field with the proof of work.
@@ -57,11 +57,11 @@ pub struct Form {
     pub name: String,
     /// Public lists to which the form subscribes.
     pub list_ids: Vec<ListId>,
-    /// Fields of the form; the email address first.
+    /// Fields of the form in the order of its page, `email` always among them.
     pub fields: Vec<FormField>,
-    /// Page that the reader is sent to afterwards, instead of the server's own.
+    /// URL that the reader is redirected to after the post, instead of the server's own page.
     pub redirect_url: Option<String>,
-    /// Sites whose pages may post to the form by script.
+    /// Origins whose pages may post to the form by script (CORS), such as `https://www.example.com`.
     pub allowed_origins: Vec<String>,
     /// Look of its page.
     pub theme: FormTheme,
@@ -139,7 +139,7 @@ pub fn with_email(mut fields: Vec<FormField>) -> Vec<FormField> {
     fields
 }
 
-/// Adds the violations of fields.
+/// Adds a violation for each field that is empty, unknown or a duplicate.
 pub fn check_fields(fields: &[FormField], violations: &mut Violations) {
     for (index, one) in fields.iter().enumerate() {
         let pointer = format!("/fields/{index}/field");
@@ -153,7 +153,7 @@ pub fn check_fields(fields: &[FormField], violations: &mut Violations) {
     }
 }
 
-/// Adds the violations of the sites whose pages may post.
+/// Adds a violation for each text that is no origin.
 pub fn check_origins(origins: &[String], violations: &mut Violations) {
     for (index, origin) in origins.iter().enumerate() {
         if !is_origin(origin) {
@@ -163,7 +163,7 @@ pub fn check_origins(origins: &[String], violations: &mut Violations) {
     }
 }
 
-/// Adds the violations of a theme.
+/// Adds the violations of a theme's color and logo address.
 pub fn check_theme(theme: &FormTheme, violations: &mut Violations) {
     let is_color = |text: &String| {
         text.len() == 7 && text.starts_with('#') && text.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit())
@@ -180,14 +180,15 @@ pub fn check_theme(theme: &FormTheme, violations: &mut Violations) {
     }
 }
 
-/// Adds the violations of the page that readers are sent to.
+/// Adds a violation if the address to redirect to is no absolute http or https address.
 pub fn check_redirect(url: &str, violations: &mut Violations) {
     if !is_web_address(url) {
         violations.add("/redirect_url", FieldCode::InvalidFormat, "must be an absolute http or https address");
     }
 }
 
-/// True if a text is an absolute http or https address without user information, at most 2048 visible ASCII characters.
+/// True if a text is an absolute http or https address without user information: at most 2048 visible ASCII characters,
+/// none of them a quotation mark, backtick, angle bracket, backslash, semicolon or comma.
 fn is_web_address(text: &str) -> bool {
     let is_plain = text.len() <= MAX_URL && text.bytes().all(|byte| byte.is_ascii_graphic());
     let has_quotes = text.contains(['"', '\'', '<', '>', '\\', '`', ';', ',']);
@@ -196,13 +197,13 @@ fn is_web_address(text: &str) -> bool {
     is_plain && !has_quotes && !authority.is_empty() && !authority.contains('@') && text.parse::<http::Uri>().is_ok()
 }
 
-/// True if a text is scheme, host and port alone, in lower case.
+/// True if a text is scheme, host and optional port alone, in lower case.
 fn is_origin(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
     is_web_address(text) && !rest.contains(['/', '?', '#']) && !text.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// Returns scheme, host and port of an address.
+/// Returns scheme, host and port of an address; `None` without `://`.
 pub fn origin_of(url: &str) -> Option<&str> {
     let start = url.find("://")? + 3;
     let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
@@ -213,7 +214,7 @@ pub fn origin_of(url: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Number of violations that a check adds.
+    /// Returns the number of violations that a check adds.
     fn found(check: impl FnOnce(&mut Violations)) -> usize {
         let mut violations = Violations::new();
         check(&mut violations);

@@ -26,9 +26,9 @@ use crate::time::Timestamp;
 
 pub use unreadable::Unreadable;
 
-/// The longest file (contract section 20).
+/// Maximum size of a file, in bytes (contract section 20).
 pub const MAX_BYTES: u64 = 100 << 20;
-/// The most rows of a file, the header not counted (contract section 20).
+/// Maximum number of rows of a file, the header not counted (contract section 20).
 pub const MAX_ROWS: u64 = 1_000_000;
 /// Lifetime of an upload link.
 pub(crate) const UPLOAD_WITHIN: Duration = Duration::from_hours(1);
@@ -46,7 +46,7 @@ pub struct Import {
     pub size_bytes: u64,
     /// SHA-256 digest that the request announced, 64 lower-case hexadecimal digits.
     pub sha256: String,
-    /// Meaning of columns whose headers do not tell it.
+    /// Meaning of columns, by header; other columns mean what their headers say.
     pub mapping: Mapping,
     /// Identifiers by which a contact is looked up, in this order.
     pub dedup_keys: Vec<IdentifierKind>,
@@ -59,7 +59,7 @@ pub struct Import {
     pub total_rows: Option<u64>,
     /// Rows that created a contact.
     pub created: u64,
-    /// Rows about a contact that existed before.
+    /// Rows that matched an existing contact, whether or not they changed it.
     pub updated: u64,
     /// Rows that were refused.
     pub failed: u64,
@@ -75,9 +75,9 @@ pub enum ImportState {
     AwaitingUpload,
     /// The file is being read.
     Processing {
-        /// Id of the uploaded file, of those that were uploaded for the import.
+        /// Id of the uploaded file that is read; further uploads for the import are not.
         upload: BlobId,
-        /// Position up to which every row is done.
+        /// Position before which all rows are done.
         cursor: Cursor,
     },
     /// All rows are done.
@@ -101,7 +101,7 @@ pub enum ImportState {
 pub struct Cursor {
     /// Bytes from the beginning.
     pub offset: u64,
-    /// The row that ended there; the header is row 1.
+    /// Number of the row that ends there; the header is row 1, the beginning of the file 0.
     pub row: u64,
 }
 
@@ -139,7 +139,7 @@ impl Import {
         self.created_at + UPLOAD_WITHIN
     }
 
-    /// Returns the time of its end, and the reason if it failed.
+    /// Returns the time at which the import ended, if it has, and the reason if it failed.
     pub fn end(&self) -> (Option<Timestamp>, Option<&str>) {
         match &self.state {
             ImportState::Completed { at } => (Some(*at), None),
@@ -149,12 +149,12 @@ impl Import {
         }
     }
 
-    /// Checks that a file may still be uploaded.
+    /// Checks that a file may be uploaded: none was, and the link has not expired. Otherwise `LinkExpired`.
     pub fn admits_upload(&self, now: Timestamp) -> Result<(), DomainError> {
         if self.status(now) == ImportStatus::AwaitingUpload { Ok(()) } else { Err(DomainError::LinkExpired) }
     }
 
-    /// Returns the import after its file was uploaded.
+    /// Returns the import after its file was uploaded; `LinkExpired` if none may be uploaded any more.
     pub fn uploaded(self, upload: BlobId, now: Timestamp) -> Result<Self, DomainError> {
         self.admits_upload(now)?;
         Ok(Self { state: ImportState::Processing { upload, cursor: Cursor::default() }, ..self })

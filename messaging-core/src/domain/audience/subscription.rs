@@ -1,7 +1,7 @@
 //! Subscriptions: memberships of public lists, with a status and a proof.
 //!
-//! Contract section 23. A contact is a confirmed member exactly if the store has it on the list; the record beside that
-//! has the proof, and remembers contacts that are asked to confirm and contacts that left. Members of a list that
+//! Contract section 23. A contact is a confirmed member exactly if the store has it on the list. A separate record has
+//! the proof, and exists also for contacts that are asked to confirm and contacts that left. Members of a list that
 //! became public later have no record until their subscription changes.
 
 use std::net::IpAddr;
@@ -16,10 +16,10 @@ use crate::time::Timestamp;
 /// Lifetime of a confirmation link, and of an unconfirmed record whose link is not followed.
 pub const CONFIRM_WITHIN: Duration = Duration::from_hours(30 * 24);
 
-/// Least time between two confirmations to a contact for a list.
+/// Minimum time between two mails that ask a contact to confirm a list.
 pub const ASK_AGAIN_AFTER: Duration = Duration::from_mins(10);
 
-/// Maximum number of confirmations to a contact for a list within [`CONFIRM_WITHIN`].
+/// Maximum number of mails that ask a contact to confirm a list within [`CONFIRM_WITHIN`].
 pub const MAX_ASKED: usize = 3;
 
 /// Maximum number of characters of a user agent that are kept in a proof.
@@ -38,7 +38,7 @@ pub enum SubscriptionStatus {
 }
 
 impl SubscriptionStatus {
-    /// All statuses; stores keep the index in this list.
+    /// All statuses; stores save a status as its index in this list.
     pub const ALL: [Self; 3] = [Self::Unconfirmed, Self::Confirmed, Self::Left];
 }
 
@@ -97,17 +97,17 @@ impl SubscriptionAct {
 /// Proof of how a status came about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    /// The act.
+    /// Act that gave the status.
     pub how: SubscriptionAct,
     /// When it happened.
     pub at: Timestamp,
-    /// Address that the reader's request came from.
+    /// IP address that the reader's request came from; `None` for acts of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip: Option<IpAddr>,
-    /// Program that sent the reader's request, at most 512 characters.
+    /// User agent of the reader's request, at most 512 characters; `None` for acts of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// The form, for `form`.
+    /// Form by which the reader subscribed, if the act is `Form`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form_id: Option<FormId>,
 }
@@ -140,7 +140,7 @@ pub struct Subscription {
     pub since: Timestamp,
     /// Proof of how it came to have that status.
     pub proof: Proof,
-    /// Times at which confirmations were sent, the oldest first; at most [`MAX_ASKED`].
+    /// Times at which mails that ask to confirm were sent, the oldest first; the last [`MAX_ASKED`].
     pub asked: Vec<Timestamp>,
     /// True if the form that made the subscription created the contact.
     pub brought_contact: bool,
@@ -169,7 +169,7 @@ impl Subscription {
         }
     }
 
-    /// Returns the record after an act that gives a status. The same status again keeps its proof: the first counts.
+    /// Returns the record after an act that gives `status`; unchanged, with its first proof, if the status is the same.
     #[must_use]
     pub fn with(&self, status: SubscriptionStatus, proof: Proof) -> Self {
         if status == self.status {
@@ -178,14 +178,14 @@ impl Subscription {
         Self { status, since: proof.at, proof, ..self.clone() }
     }
 
-    /// True if a confirmation may be sent now.
+    /// True if the contact is no confirmed member and the limits permit to ask for its confirmation now.
     pub fn may_ask(&self, now: Timestamp) -> bool {
         let recent = self.asked.iter().filter(|asked| **asked + CONFIRM_WITHIN > now).count();
         let is_soon = self.asked.last().is_some_and(|last| *last + ASK_AGAIN_AFTER > now);
         self.status != SubscriptionStatus::Confirmed && recent < MAX_ASKED && !is_soon
     }
 
-    /// Returns the record after a confirmation was sent.
+    /// Returns the record after a mail that asks to confirm was sent.
     #[must_use]
     pub fn asked_at(&self, now: Timestamp) -> Self {
         let mut asked = self.asked.clone();
@@ -206,8 +206,9 @@ pub enum Admission {
     Refused,
 }
 
-/// Decides the status of a contact that the workspace takes into a public list as `wanted`. `is_member` is true for a
-/// confirmed member; `status` is the recorded one, if any.
+/// Decides the status of a contact that the workspace takes into a public list as `wanted`. `status` is the recorded
+/// one, if any; `is_member` is true for a confirmed member, `resubscribes` if the caller explicitly takes back contacts
+/// that left.
 pub fn admit(
     wanted: SubscriptionStatus,
     status: Option<SubscriptionStatus>,
@@ -222,8 +223,8 @@ pub fn admit(
     }
 }
 
-/// Returns the record of a contact that two are merged into: the last act of the reader counts, and otherwise the
-/// better status. A contact that is asked to confirm has not acted yet: anybody may post an address to a form.
+/// Returns the record of a contact that two are merged into: the record with the last act of the reader, else a
+/// confirmed one. An unconfirmed status is no act of the reader: anybody may post an address to a form.
 pub fn merged(primary: Option<Subscription>, duplicate: Option<Subscription>) -> Option<Subscription> {
     let (Some(primary), Some(duplicate)) = (&primary, &duplicate) else { return primary.or(duplicate) };
     let of_reader = |one: &Subscription| one.proof.how.is_of_reader() && one.status != SubscriptionStatus::Unconfirmed;

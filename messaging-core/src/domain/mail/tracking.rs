@@ -1,8 +1,8 @@
 //! Tracking links in HTML email: rewriting of links, and the open pixel.
 //!
 //! Contract section 18. Text that is not rewritten stays byte for byte as the sender wrote it: a tokenizer finds the
-//! places of links in the markup, and only the values of `href` are exchanged. A tree that is written out again would
-//! change how mail programs read half-broken markup, which is most of what is sent. Linear in the input.
+//! links in the markup, and only the values of `href` are replaced. Parsing into a tree and writing it out again would
+//! change how mail programs read malformed markup, which most mail has. The time is linear in the length of the input.
 
 pub mod footer;
 mod markup;
@@ -31,19 +31,19 @@ pub const MAX_NUMBERED: usize = 64;
 /// Maximum length of a redirected target, in bytes: the answer to a click must pass through every proxy.
 pub const MAX_URL: usize = 4096;
 
-/// The path of the pixel, before its token.
+/// Path of the open pixel; its token follows.
 pub const OPEN_PATH: &str = "/t/o/";
 
-/// The path of a redirected link, before its token.
+/// Path of a redirected link; its token follows.
 pub const CLICK_PATH: &str = "/t/c/";
 
-/// The path of the unsubscribe page, before its token.
+/// Path of the unsubscribe page; its token follows.
 pub const UNSUBSCRIBE_PATH: &str = "/u/";
 
 /// Path of the page of preferences; its token follows.
 pub const PREFERENCES_PATH: &str = "/p/";
 
-/// Targets of the links of a message, and the events that they record.
+/// Parameters of the links in a message, and the kinds of tracking that are on.
 #[derive(Debug, Clone, Copy)]
 pub struct Links<'a> {
     /// Key that makes the tokens.
@@ -60,7 +60,7 @@ pub struct Links<'a> {
     pub click: bool,
 }
 
-/// A link in HTML with the number of the link of the template that it came from.
+/// A link in HTML, with the number of its link in the template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberedLink {
     /// Byte offset at which its tag begins.
@@ -74,7 +74,7 @@ pub struct NumberedLink {
 pub struct Campaigned<'a> {
     /// Parameters that are added to links that lack them.
     pub utm: Option<&'a Utm>,
-    /// Links with numbers, in order.
+    /// Links with numbers, in the order of `at`.
     pub numbers: &'a [NumberedLink],
 }
 
@@ -114,13 +114,13 @@ pub fn base(domain: Option<&SendingDomain>, public_url: &str) -> String {
     }
 }
 
-/// Rewrites the links of an HTML part and adds the pixel.
+/// Rewrites the links of an HTML part and adds the pixel, as far as `links` turns these on.
 pub fn track(html: &str, links: &Links<'_>) -> Tracked {
     rewrite(html, links, Campaigned::default())
 }
 
 /// Rewrites the links of an HTML part, adds the pixel, and adds the parameters of a campaign to targets that lack them,
-/// also if links are not redirected. Links that unsubscribe stay as they are.
+/// also if links are not redirected. Links to the unsubscribe page and the page of preferences stay as they are.
 pub fn rewrite(html: &str, links: &Links<'_>, campaigned: Campaigned<'_>) -> Tracked {
     let utm = campaigned.utm;
     if !links.open && !links.click && utm.is_none() {
@@ -193,7 +193,8 @@ impl Links<'_> {
         self.url(PREFERENCES_PATH, Link::Preferences)
     }
 
-    /// Returns true if a link leads to a page of ours for the recipient, under any of our host names.
+    /// Returns true if a link leads to the unsubscribe page or the page of preferences: it begins with the page's
+    /// address, or has a valid token for the page under another host name.
     fn is_own(&self, url: &str) -> bool {
         [(UNSUBSCRIBE_PATH, Link::Unsubscribe), (PREFERENCES_PATH, Link::Preferences)].into_iter().any(
             |(path, page)| {
@@ -206,7 +207,7 @@ impl Links<'_> {
     }
 }
 
-/// Returns text of markup with its entities decoded.
+/// Returns text of HTML with its character references decoded.
 #[cfg(feature = "templates")]
 pub(in crate::domain) fn decoded(text: &str) -> String {
     if !text.contains('&') {
@@ -221,7 +222,7 @@ fn attribute(text: &str) -> String {
     text.replace('&', "&amp;").replace('"', "&quot;").replace('\'', "&#39;")
 }
 
-/// Copies the source with some ranges exchanged, from front to back.
+/// Writer that copies the source and replaces ranges of it, from front to back.
 struct Writer<'a> {
     html: &'a str,
     out: String,

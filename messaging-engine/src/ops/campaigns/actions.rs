@@ -88,7 +88,7 @@ impl Operation for ScheduleCampaign {
         refuse(cx, found)?;
         let ready = cx.app.campaign_readiness(campaign.workspace_id, &campaign.plan).await?;
         let mut campaign = campaign.schedule(&call.body, &ready.as_readiness(), cx.now)?;
-        // A campaign that has begun keeps its senders.
+        // A campaign that has begun keeps its sending domains.
         if campaign.started_at.is_none() {
             campaign.sending_domains = ready.into_domains();
         }

@@ -22,11 +22,11 @@ use crate::error::Error;
 use crate::ops::context::Context;
 use crate::services::message_content::Outline;
 
-/// Number of events that a message shows; most have a handful, and opens and clicks may add more.
+/// Maximum number of stored events that a report shows; most messages have a handful, and opens and clicks add more.
 const MAX_EVENTS_SHOWN: usize = 1000;
 
-/// Number of events that are searched for the one that explains a message's state; each of its recipients has one, and
-/// there may be a few dozen deferrals.
+/// Maximum number of events that are searched for the one that explains the state of a listed message; each recipient
+/// has one, and there may be a few dozen deferrals.
 const MAX_TELLING: usize = 1000;
 
 /// A message as listed.
@@ -192,7 +192,7 @@ impl State {
         };
         let paused = campaign.as_ref().filter(|campaign| campaign.status == CampaignStatus::Paused);
         let paused_since = paused.map(|campaign| campaign.updated_at);
-        // A fence holds everything, whatever else would hold it.
+        // A fence holds all unsettled messages, whatever else would hold them.
         let fence = cx.app.fence().filter(|_| !message.status.is_settled());
         let fenced = fence.map(|fence| Hold { reason: HoldReason::Held, until: None, since: fence.since });
         let turn = campaign.as_ref().and_then(|campaign| explanation::turn_of(message, campaign.status));
@@ -249,7 +249,8 @@ fn domain_of(to: &str) -> String {
     Recipient::new(RecipientKind::To, to.to_owned()).domain()
 }
 
-/// Returns true if the sandbox took a message. It has no SMTP dialog, so there is none to look up.
+/// Returns true if the sandbox captured a message: by its provider or, if the provider is not known any more, by the
+/// capture.
 async fn is_captured(cx: &Context<'_>, message: &Message, provider: Option<&str>) -> Result<bool, StoreError> {
     if !matches!(message.status, MessageStatus::Sent | MessageStatus::Delivered) {
         return Ok(false);
@@ -260,8 +261,8 @@ async fn is_captured(cx: &Context<'_>, message: &Message, provider: Option<&str>
     }
 }
 
-/// Returns the provider of a message and the message's id there: for email, whose servers give no id that is kept, from
-/// the dialog of the last attempt.
+/// Returns the provider of a message and the message's id there. Email has no such id; its provider is the one of the
+/// last attempt, as for other messages without a stored id.
 async fn provider_of(cx: &Context<'_>, message: &Message) -> Result<(Option<String>, Option<String>), StoreError> {
     let (workspace, id) = (message.workspace_id, message.id);
     // Nothing is looked up for messages that were not attempted: most of a long queue.
@@ -277,7 +278,7 @@ async fn provider_of(cx: &Context<'_>, message: &Message) -> Result<(Option<Stri
     Ok((last.items.into_iter().next().and_then(|attempt| attempt.provider), None))
 }
 
-/// Returns the event that explains a message's state: the last of its kind about its own recipient.
+/// Returns the event that explains a message's status: the last of the kind for that status that is about no copy.
 fn telling<'a>(message: &Message, events: impl Iterator<Item = &'a MessageEvent>) -> Option<&'a MessageEvent> {
     let kind = telling_kind(message.status)?;
     let is_about_copy = |event: &MessageEvent| {
@@ -287,7 +288,7 @@ fn telling<'a>(message: &Message, events: impl Iterator<Item = &'a MessageEvent>
     events.filter(|event| event.kind == kind && !is_about_copy(event)).last()
 }
 
-/// Returns the suppressions of the recipients of those messages that are suppressed.
+/// Returns the suppressions of the recipients of messages with status `suppressed`, by channel and address.
 async fn suppressions(
     cx: &Context<'_>,
     messages: &[Message],

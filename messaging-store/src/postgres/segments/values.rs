@@ -1,7 +1,7 @@
-//! Questions about the values of a contact.
+//! Conditions on the values of a contact.
 //!
-//! Conditions on values are decided by core and not in SQL, so that they mean the same in every store. This module
-//! finds the columns.
+//! Core evaluates them instead of SQL, so that they mean the same in every store. This module selects and reads the
+//! columns.
 
 use messaging_core::domain::audience::contact::fields::{CONTACT_FIELDS, ContactField};
 use messaging_core::domain::channel::Channel;
@@ -15,8 +15,8 @@ use super::super::fault::Fault;
 use super::super::row::get;
 use crate::tables::segments::keys::attribute_addresses;
 
-/// Columns of a contact that questions read. The first three parameters select the long ones: the texts of the contact,
-/// its tags, its attributes.
+/// Columns of a contact that conditions read. The parameters `$1` to `$3` select the long ones: the texts of the
+/// contact, its tags, its attributes.
 macro_rules! asked_columns {
     () => {
         concat!(
@@ -32,7 +32,7 @@ const CREATED_AT: usize = 2;
 const UPDATED_AT: usize = 3;
 const MARKETING_EMAIL: usize = 4;
 const SMS: usize = 5;
-/// The texts stand in the order of `CONTACT_FIELDS`.
+/// Column of the first text; the texts are in the order of `CONTACT_FIELDS`.
 const FIRST_TEXT: usize = 6;
 const EMAIL: usize = FIRST_TEXT + ContactField::Email as usize;
 const PHONE: usize = FIRST_TEXT + ContactField::Phone as usize;
@@ -47,26 +47,26 @@ pub(super) struct ColumnSelection {
     pub(super) attributes: bool,
 }
 
-/// A contact that a question is about.
+/// A contact for which filters are evaluated.
 #[derive(Debug)]
 pub(super) struct CandidateContact {
     pub(super) n: i64,
     pub(super) id: Uuid,
-    /// Index of its question.
+    /// Index of the contact's answer in the list of answers.
     pub(super) place: usize,
-    /// Event of its entry; only later events count, up to `up_to`.
+    /// Event after which events count, up to `up_to`.
     pub(super) after: Option<Uuid>,
     pub(super) up_to: Option<Uuid>,
     /// The columns of `asked_columns`.
     pub(super) row: Row,
 }
 
-/// A question about a value.
+/// A condition on a value.
 #[derive(Debug)]
 pub(super) enum Value {
     /// A text in a column.
     Text(usize, ValueTest),
-    /// The email address, which is stored in its one spelling.
+    /// The email address, which is stored normalized.
     Email(ValueTest),
     /// A time in a column.
     Time(usize, ValueTest),
@@ -74,12 +74,12 @@ pub(super) enum Value {
     Attribute(Vec<String>, ValueTest),
     /// The tags.
     Tags(TagsTest),
-    /// True if the consent in a column is exactly this.
+    /// A consent in a column, and the state that it must equal; `None` if never asked.
     Consent(usize, Option<bool>),
 }
 
 impl Value {
-    /// Translates a leaf; `None` if it is about other tables. Adds the columns it reads to `wanted`.
+    /// Translates a leaf of a filter; `None` if it is about other tables. Adds the columns it reads to `wanted`.
     pub(super) fn of(leaf: &Leaf, present: &Present, wanted: &mut ColumnSelection) -> Option<Self> {
         Some(match leaf {
             Leaf::Field(field, test) => {
@@ -111,7 +111,7 @@ impl Value {
         })
     }
 
-    /// Returns the answer for a contact.
+    /// Returns true if the condition holds for a contact.
     pub(super) fn holds(&self, contact: &Row) -> Result<bool, Fault> {
         let text = |column| get::<Option<&str>>(contact, column);
         Ok(match self {

@@ -1,10 +1,10 @@
 //! Listing contacts.
 //!
-//! One index drives a listing: that of an identifier, else the members of a list, else those of a segment, else those
-//! of a tag, else the contacts themselves. The rest of the filter is checked row by row, and one call reads at most
-//! [`MAX_SCANNED`] rows. Contacts are numbered in the order of their creation, so the key of a page is a number. The
-//! numbers of a workspace are a range; every listing is limited to it on both sides, so that a forged key reaches no
-//! other workspace.
+//! One index drives a listing, the first of these that the filter names: an identifier, the members of a list, of a
+//! segment, of a tag; without any, the table of contacts. The rest of the filter is checked row by row, and one call
+//! reads at most [`MAX_SCANNED`] rows. Contacts are numbered in the order of their creation, so a page begins after a
+//! number. The numbers of a workspace are a range; every listing is limited to it on both sides, so that a forged place
+//! reaches no other workspace.
 
 use messaging_core::domain::audience::contact::{Contact, ContactFilter};
 use messaging_core::ids::WorkspaceId;
@@ -50,7 +50,7 @@ const OF_TAG: &str = concat!(
 );
 const ALL: &str = concat!("SELECT ", columns!(), " FROM contacts c WHERE c.n >= ?2 AND c.n < ?3 ORDER BY c.n DESC");
 
-/// A filter whose segment was found.
+/// A filter with the number of its segment.
 struct ContactMatcher<'a> {
     segment: Option<i64>,
     filter: &'a ContactFilter,
@@ -85,7 +85,7 @@ pub(super) fn contacts(
         },
         None => None,
     };
-    // Contacts of the workspace, for any key.
+    // The numbers of the workspace, whatever place the caller gives.
     let (lowest, end) = (workspace_number << COUNT_BITS, (workspace_number + 1) << COUNT_BITS);
     let start = match page.after {
         Some(place) => place_number(place).min(end),
@@ -135,7 +135,7 @@ impl ContactMatcher<'_> {
                 let (n, stored) = contact(workspace, row)?;
                 if self.matches(connection, n, &stored.record)? {
                     if items.len() == limit {
-                        // The row after the last shows that there is a rest.
+                        // One match more than the page holds: another page follows.
                         return Ok(Slice { items, next: Some(numbered_place(last)) });
                     }
                     items.push(stored.record);

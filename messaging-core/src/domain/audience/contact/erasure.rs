@@ -1,8 +1,8 @@
 //! Erasure of the recipient from a message.
 //!
 //! Contract section 6.2: messages keep their status, without address and content. Where the contract leaves a choice:
-//! events keep kind, time and the members that statistics need; every text that could name the person is removed, and
-//! so is the sender's own data, which cannot be searched.
+//! events keep kind, time and the members that name nobody, which statistics need; texts and tags that name the person
+//! are removed, and so is the sender's `metadata`, which cannot be searched for names.
 
 mod copies;
 
@@ -18,7 +18,7 @@ pub use copies::ErasedAddresses;
 /// Members of an event's `meta` with personal data.
 const PERSONAL: [&str; 3] = ["recipient", "ip", "user_agent"];
 
-/// Members that may name a person; they count as personal if the names are no longer known.
+/// Members of an event's `meta` that may name the person; removed in any case if no name is known any more.
 const TEXTS: [&str; 3] = ["response", "message", "url"];
 
 /// Everything that names an erased person: addresses and identifiers, with letters as `fold_letter` returns them.
@@ -29,7 +29,7 @@ impl Names {
     /// Returns the names of a person. Very short ones would match by chance and are left out.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let spelled = names.into_iter().flat_map(|name| {
-            // Texts spell an internationalized domain in either form.
+            // A text may spell an internationalized domain in A-labels or in Unicode.
             let readable = address::unicode_spelling(&name);
             [Some(name), readable].into_iter().flatten()
         });
@@ -68,7 +68,7 @@ pub fn meta(event: &MessageEvent, names: &Names) -> Option<Map<String, Value>> {
     (kept.len() < event.meta.len()).then_some(kept)
 }
 
-/// Removes personal data from the `meta` of a new event of an erased person.
+/// Removes recipient, IP address and user agent from the `meta` of a new event of an erased person.
 pub fn forget_visitor(meta: &mut Map<String, Value>) {
     meta.retain(|name, _| !PERSONAL.contains(&name.as_str()));
 }
@@ -119,7 +119,7 @@ mod tests {
             assert!(kim.are(same), "{same}");
             assert_eq!(kim.out_of_text(&format!("to <{same}>")).as_deref(), Some("to <***>"), "{same}");
         }
-        // Somebody else, whatever Unicode says of the letter.
+        // Another person: U+212A KELVIN SIGN is no `k`, although Unicode maps it to `k` in lower case.
         let other = "\u{212a}im@b\u{fc}cher.example";
         assert!(!kim.are(other));
         assert_eq!(kim.out_of_text(other), None);

@@ -1,11 +1,11 @@
 //! Splitting of a file's bytes into rows (RFC 4180), piece by piece.
 //!
-//! A file is never in memory as a whole: the reader passes the next bytes, and is told how many of them were whole
+//! A file is never in memory as a whole: the caller passes the next bytes, and gets the number of those that were whole
 //! rows. Empty lines are no rows.
 
 use csv::{ByteRecord, ReaderBuilder};
 
-/// The longest row, in bytes.
+/// Maximum length of a row, in bytes.
 pub const MAX_ROW_BYTES: usize = 1 << 20;
 
 /// Delimiters of cells, in the order in which they are tried.
@@ -15,7 +15,7 @@ pub const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// Visits the whole rows at the beginning of some bytes, until `visit` returns `false`; `is_end` says that nothing
-/// follows the bytes. Returns the number of bytes in the visited rows.
+/// follows the bytes. Returns the number of bytes in the visited rows; with `is_end`, of all bytes once no row is left.
 pub fn rows(bytes: &[u8], is_end: bool, delimiter: u8, mut visit: impl FnMut(&ByteRecord) -> bool) -> usize {
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -39,8 +39,8 @@ pub fn rows(bytes: &[u8], is_end: bool, delimiter: u8, mut visit: impl FnMut(&By
     if is_end { bytes.len() } else { taken }
 }
 
-/// True if the last row of a text, which begins with a row, opens a quotation mark that is not closed: then the bytes
-/// after it are no row of their own.
+/// True if the last row of a text, which starts at the beginning of a row, has a quotation mark that is not closed:
+/// then the bytes after the text belong to the same row.
 pub fn ends_open(bytes: &[u8], delimiter: u8) -> bool {
     let count = |bytes: &[u8], is_end| {
         let mut count = 0;
@@ -53,7 +53,7 @@ pub fn ends_open(bytes: &[u8], delimiter: u8) -> bool {
     count(&[bytes, b"\nx"].concat(), false) < count(bytes, true)
 }
 
-/// Returns the cells of the first row, and its number of bytes; `None` if it does not end in the bytes.
+/// Returns the cells of the first row, and its number of bytes; `None` if there is none or its end is not known yet.
 pub fn first_row(bytes: &[u8], is_end: bool, delimiter: u8) -> Option<(Vec<Vec<u8>>, usize)> {
     let mut first = None;
     let taken = rows(bytes, is_end, delimiter, |record| {
@@ -67,7 +67,7 @@ pub fn first_row(bytes: &[u8], is_end: bool, delimiter: u8) -> Option<(Vec<Vec<u
 mod tests {
     use super::*;
 
-    /// Cuts a text into rows, handing over so many bytes more at a time.
+    /// Splits a text into rows, passing `step` bytes more at a time.
     fn cut(text: &str, delimiter: u8, step: usize) -> Vec<Vec<String>> {
         let (mut all, mut start, mut end) = (Vec::new(), 0, 0);
         loop {
