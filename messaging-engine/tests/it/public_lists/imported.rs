@@ -76,6 +76,23 @@ async fn confirmations_of_an_import_let_mail_go_first_that_somebody_waits_for() 
     assert_eq!(readers.count().await, 0);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_the_queue_of_a_domain_cancels_confirmations_that_are_not_made_yet() {
+    let readers = Readers::undurable("double").await;
+    let rows: String = (0..ROWS).map(|n| format!("p{n}@example.com,{}\n", readers.list)).collect();
+    queue(&readers, "suspend").await;
+    import(&readers, &format!("email,list_ids\n{rows}")).await;
+    let made = queue(&readers, "cancel").await;
+    assert!((1..=WAITING).contains(&made), "{made} messages were made for a domain that takes none");
+    readers.work().await;
+    assert_eq!(queue(&readers, "resume").await, 0);
+    for _ in 0..4 {
+        readers.pass(LOOK).await;
+        readers.work().await;
+    }
+    assert_eq!(readers.mails().len(), 0);
+}
+
 #[tokio::test]
 async fn an_import_asks_neither_members_nor_those_who_left() {
     let readers = Readers::start("double").await;
