@@ -48,7 +48,8 @@ fn remark(node: &Node) -> Option<String> {
     node.member("detail").filter(|detail| matches!(detail, Node::Text(_))).map(Node::line)
 }
 
-/// What the DNS shows of a change: every server that has something else, and why no name server was heard.
+/// Returns the lines about a change as the DNS shows it: every server that has something else, and why no name server
+/// was heard.
 fn read_back(node: &Node) -> Vec<String> {
     let Some(read) = node.member("read_back") else { return Vec::new() };
     let difference = |one: &Node| {

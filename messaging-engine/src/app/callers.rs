@@ -1,5 +1,5 @@
-//! Whether callers wait for commits: background work then commits less at a time, because a store commits what
-//! callers wait for together with whole commits of the background.
+//! Commits that callers wait for: while there are some, background work commits less at a time, because a store commits
+//! what callers wait for together with whole commits of the background.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

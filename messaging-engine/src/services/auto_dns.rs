@@ -34,7 +34,7 @@ pub(crate) struct AppliedChange {
     pub(crate) change: PlannedChange,
     /// True if the provider shows the planned values: they were written and read back, or existed before.
     pub(crate) done: bool,
-    /// What the DNS shows of it; `None` where it was not looked at.
+    /// Result of reading it back from the DNS; `None` where it was not looked at.
     pub(crate) read_back: Option<ReadBack>,
 }
 

@@ -84,7 +84,7 @@ pub struct DnsChangeReport {
     pub done: bool,
     /// Advice for a person, or a note on what was kept.
     pub detail: Option<String>,
-    /// What the DNS shows of the records right afterwards; null with `dry_run`, and where the zone has none of them.
+    /// Records that the DNS shows right afterwards; null with `dry_run`, and where the zone has none of them.
     pub read_back: Option<ReadBack>,
 }
 
