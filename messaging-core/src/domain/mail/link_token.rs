@@ -179,8 +179,7 @@ impl LinkKey {
 
     /// Returns a token: the purpose, the parts of its data, and their MAC, as text.
     fn token(&self, purpose: Purpose, data: &[&[u8]]) -> String {
-        let mut octets = vec![purpose as u8];
-        data.iter().for_each(|part| octets.extend(*part));
+        let mut octets = [&[purpose as u8][..], &data.concat()].concat();
         let mac = self.sign(&octets);
         octets.extend(&mac.as_ref()[..LINK_MAC]);
         URL_SAFE_NO_PAD.encode(octets)
